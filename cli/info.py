@@ -28,11 +28,11 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: LoadOptions) -> None:
     """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of artsim's) holds."""
     if is_recording(file):
-        from artsim.io.batch_reader import BatchRecording, open_output
-        from artsim.io.rollout_reader import RolloutRecording
+        from artsim.io.batch_reader import open_output
+        from artsim.io.sampled_output import SampledOutput
 
         with open_output(file) as output:
-            kind = {BatchRecording: "batch", RolloutRecording: "rollout"}.get(type(output), "run")
+            kind = output.group_name if isinstance(output, SampledOutput) else "run"
             content: dict[str, Any] = {"kind": kind, **output.summary(), "config": output.config}
         describe = {"batch": describe_batch, "rollout": describe_rollout}.get(kind, describe_run)
         lines = describe(content)

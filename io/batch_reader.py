@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
-from artsim.io.labelled_rows import Array, LabelledRows
-from artsim.io.reader import Output, Recording, attributes_of, check_schema, opened, read_labels, reading
+from artsim.io.reader import Recording, attributes_of, check_schema, opened, read_labels
 from artsim.io.rollout_reader import RolloutRecording
+from artsim.io.sampled_output import SampledOutput
 from artsim.io.schema import Variable
 from artsim.io.shard_index import read_entries
-from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ModelError
 from artsim.sim.quantities.catalogue import QUANTITIES, dims_of
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording | Ro
     return opened(Path(path), kind)
 
 
-class BatchRecording(Output, LabelledRows):
+class BatchRecording(SampledOutput):
     """Quantities of many configurations: `batch["gravity"]` is (rows, nv), `batch["status"]` says which rows are NaN.
 
     `labels` name the entries (`link`: the requested links), `variables` are the names, inputs first. `shards` is the
     table of an index, empty for a file with rows of its own. `digest` identifies the job, if it is stored.
     """
+
+    group_name = "batch"
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         """Use open_output: `file` must have passed the gate."""
@@ -64,21 +66,6 @@ class BatchRecording(Output, LabelledRows):
     def __len__(self) -> int:
         return self.rows
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.variables
-
-    def __getitem__(self, name: str) -> Array:
-        """Every row of a variable."""
-        return self.read(name)
-
-    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Read rows start … stop of a variable. Raises UsageError for a variable that the file lacks."""
-        if name not in self:
-            raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
-        with reading(self.path):
-            values: Array = self._file["batch"][name][start:stop]
-        return values
-
     def variable(self, name: str) -> Variable:
         """The schema's entry of a variable, with the dimensions that it has in this file."""
         if name not in QUANTITIES:
@@ -95,11 +82,6 @@ class BatchRecording(Output, LabelledRows):
 
     def summary(self) -> dict[str, Any]:
         """The content that `artsim info FILE` prints, as plain data."""
-        group = self._file["batch"]
-        variables = {
-            name: {"dims": list(self.variable(name).dims), "shape": list(group[name].shape), **self.meaning(name)}
-            for name in self.variables
-        }
         return {
             "file": str(self.path),
             "bytes": self.path.stat().st_size + sum(shard.bytes for shard in self.shards),
@@ -114,11 +96,8 @@ class BatchRecording(Output, LabelledRows):
             "at": self.at,
             "reduced": self.reduced,
             "packed": self.packed,
-            "links": list(self.labels.link),
-            "coords": list(self.labels.coord),
-            "dofs": list(self.labels.dof),
-            "independent_dofs": list(self.labels.independent_dof),
-            "variables": variables,
+            **self.names_told(),
+            "variables": self._variables_told(),
             "provenance": self.provenance,
         }
 

@@ -35,6 +35,15 @@ class LabelledRows:
         """The labels of a dimension."""
         return schema.labels_of(dim, self.labels)
 
+    def names_told(self) -> dict[str, list[str]]:
+        """The names of links, coordinates and dofs, as a summary tells them."""
+        return {
+            "links": list(self.labels.link),
+            "coords": list(self.labels.coord),
+            "dofs": list(self.labels.dof),
+            "independent_dofs": list(self.labels.independent_dof),
+        }
+
     def variable(self, name: str) -> Variable:
         """The schema's entry of a variable, with dense Jacobians."""
         return schema.dense_variable(name)

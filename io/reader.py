@@ -636,10 +636,7 @@ class Recording(Output, LabelledRows):
             "dt": self.dt,
             "every": self.every,
             "duration": self.n_valid * self.every * self.dt,
-            "links": list(self.labels.link),
-            "coords": list(self.labels.coord),
-            "dofs": list(self.labels.dof),
-            "independent_dofs": list(self.labels.independent_dof),
+            **self.names_told(),
             "variables": variables,
             "provenance": self.provenance,
         }

@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
-from artsim.io.labelled_rows import Array, LabelledRows
-from artsim.io.reader import Output, attributes_of, check_schema, read_labels, read_whole, reading
+from artsim.io.labelled_rows import Array
+from artsim.io.reader import attributes_of, check_schema, read_labels, read_whole, reading
+from artsim.io.sampled_output import SampledOutput
 from artsim.io.schema import Variable
-from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ModelError
 from artsim.sim.runs.controls import VALUES, Controls
 
 if TYPE_CHECKING:
     import h5py
 
 
-class RolloutRecording(Output, LabelledRows):
-    """Many runs of one robot: `rollout["qpos"]` is (samples, rows, nq), NaN from row `n_valid` of a sample on."""
+class RolloutRecording(SampledOutput):
+    """Many runs of one robot: `rollout["qpos"]` is (samples, rows, nq), NaN from row `n_valid` of a sample on.
+
+    `rollout["time"]` is (rows,) [s].
+    """
+
+    group_name = "rollout"
+    unlisted = ("time",)
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         """Use open_output: `file` must have passed the gate."""
@@ -38,21 +45,6 @@ class RolloutRecording(Output, LabelledRows):
 
     def __len__(self) -> int:
         return self.samples
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.variables
-
-    def __getitem__(self, name: str) -> Array:
-        """Every sample of a variable, or `time` (rows,) [s]."""
-        return self.read(name)
-
-    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Read samples start … stop of a variable. Raises UsageError for a variable that the file lacks."""
-        if name not in (*self.variables, "time"):
-            raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
-        with reading(self.path):
-            values: Array = self._file["rollout"][name][start:stop]
-        return values
 
     def variable(self, name: str) -> Variable:
         """The schema's entry of a variable."""
@@ -90,11 +82,6 @@ class RolloutRecording(Output, LabelledRows):
 
     def summary(self) -> dict[str, Any]:
         """The content that `artsim info FILE` prints, as plain data."""
-        group = self._file["rollout"]
-        variables = {
-            name: {"dims": list(self.variable(name).dims), "shape": list(group[name].shape), **self.meaning(name)}
-            for name in self.variables
-        }
         return {
             "file": str(self.path),
             "bytes": self.path.stat().st_size,
@@ -104,11 +91,8 @@ class RolloutRecording(Output, LabelledRows):
             "samples": self.samples,
             "rows": self.rows,
             "stopped": self.stopped,
-            "links": list(self.labels.link),
-            "coords": list(self.labels.coord),
-            "dofs": list(self.labels.dof),
-            "independent_dofs": list(self.labels.independent_dof),
-            "variables": variables,
+            **self.names_told(),
+            "variables": self._variables_told(),
             "provenance": self.provenance,
         }
 

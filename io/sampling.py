@@ -1,7 +1,8 @@
-"""Configurations drawn at random, the same bytes for any range of rows, chunk, shard or number of threads.
+"""Random configurations, the input of `batch --samples`; a row's bytes depend only on the seed and its number.
 
-Rows are drawn in virtual blocks of 4096: block b of input k comes from numpy's Philox with key (seed, b) and counter
-(0, 0, 0, k), so no draw depends on another block or input. A block that is asked for in part is drawn whole.
+They do not depend on the range requested, chunk, shard or number of threads: rows are drawn in virtual blocks of 4096,
+and block b of input k comes from numpy's Philox with key (seed, b) and counter (0, 0, 0, k), so that no draw depends on
+another block or input. A block is drawn whole even if only a part of it is requested.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.catalogue import INPUTS
 
-BLOCK = 4096  # rows; part of what a seed means
+BLOCK = 4096  # rows; changing it changes the rows that a seed gives
 UNIFORM, NORMAL = "uniform-limits", "normal"
 DISTRIBUTIONS = (UNIFORM, NORMAL)
-_GROUP = 256  # rows that one pass of scaling takes: its tables stay in the innermost cache
-_NO_LIMIT = 1e60  # files write the largest number they know for none
-_SIGMAS = 6.0  # a normal coordinate's range in standard deviations
+_GROUP = 256  # rows scaled in one pass: its tables stay in the L1 cache
+_NO_LIMIT = 1e60  # some files write a huge number for no limit
+_SIGMAS = 6.0  # width of a normal coordinate's range [standard deviations]
 
 
 def open_samples(
@@ -39,17 +40,18 @@ def open_samples(
     torque: float = 0.0,
     wrench: float = 0.0,
 ) -> Samples:
-    """Random rows of the needed inputs, and of those whose scale is not 0.
+    """Open random rows of the needed inputs and of those with a non-zero scale.
 
-    uniform-limits: each coordinate uniform within its limits; ±π [rad] or ±1 [m] where it has none, π or 1 m from the
-    one where it has one; rotations of ball and free joints uniform over all (w ≥ 0). normal: about the middle of that
-    range, a sixth of it as standard deviation, clipped to it; rotations uniform. Followers of hard couplings are where
-    their leaders put them; where the coupling is affine, leaders stay where the followers keep their limits, if there
-    is such a place. Other inputs: uniform in ± their scale, or normal with it as standard deviation, in the unit of
-    each entry; entries of followers too (reduced quantities do not use them).
+    uniform-limits: each coordinate is uniform within its limits; a coordinate without limits is drawn from ±π [rad] or
+    ±1 [m], one with a single limit from the π or 1 m beside it. Rotations of ball and free joints are uniform over
+    SO(3) (w ≥ 0). normal: the mean is the middle of that range and the standard deviation a sixth of it, clipped to the
+    range; rotations are uniform. Followers of hard couplings are computed from their leaders; if the coupling is
+    affine, the leader's range is narrowed so that the follower keeps its limits, where that is possible. Other inputs
+    are uniform in ± their scale, or normal with the scale as standard deviation, in the unit of each entry; entries of
+    followers are drawn too (reduced quantities do not use them).
 
     Args:
-        links: the links that a wrench's rows count.
+        links: the links to which the rows of a wrench refer.
         seed: 0 … 2⁶⁴ - 1.
 
     Raises UsageError: an unknown distribution; rows, seed or a scale that is negative, not finite or too large.
@@ -68,9 +70,9 @@ def open_samples(
 
 
 class Samples:
-    """A Source of drawn rows: see `open_samples`."""
+    """A Source (configurations.py) of random rows; see `open_samples`."""
 
-    threads = True  # a block is drawn by itself; the one that is kept changes hands whole
+    threads = True  # blocks are independent; the cached one is replaced in a single assignment
 
     def __init__(
         self,
@@ -101,22 +103,22 @@ class Samples:
             if name == "qpos":
                 self._streams[name] = _Coordinates(seed, number, normal, model)
             elif name in self.inputs:
-                # six standard deviations are the width of a normal one's range
+                # the range of a normal entry is six standard deviations wide
                 end = np.full(widths[name], scales[name] * (_SIGMAS / 2 if normal else 1.0))
                 self._streams[name] = Stream(seed, number, normal, -end, end)
 
     def read(self, start: int, stop: int, out: Mapping[str, Array]) -> None:
-        """Rows start … stop into out[name][: stop - start] (float64, C order) of every input drawn."""
+        """Draw rows start … stop of every input in `out` into out[name][: stop - start] (float64, C order)."""
         for name, stream in self._streams.items():
             if name in out:
                 stream.read(start, stop, out[name][: stop - start].reshape(stop - start, stream.width))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 class Stream:
-    """One input's rows of independent entries: uniform in lower … upper, or normal with six sigmas between them."""
+    """Rows of one input, with independent entries: uniform in lower … upper, or normal with upper - lower = 6 σ."""
 
     def __init__(self, seed: int, number: int, normal: bool, lower: Array, upper: Array) -> None:
         self.width = lower.size
@@ -124,10 +126,10 @@ class Stream:
         offset = (lower + upper) / 2 if normal else lower
         factor = (upper - lower) / _SIGMAS if normal else upper - lower
         self._factor, self._offset = (np.tile(values, _GROUP) for values in (factor, offset))
-        self._partial: tuple[int, Array] | None = None  # the last block of which only a part was asked for
+        self._partial: tuple[int, Array] | None = None  # the last block requested in part
 
     def read(self, start: int, stop: int, into: Array) -> None:
-        """Whole blocks straight into `into`, parts of blocks by way of a block kept for the next call."""
+        """Draw whole blocks into `into` directly, and parts of blocks through a block kept for the next call."""
         row = start
         while row < stop:
             block, first = divmod(row, BLOCK)
@@ -148,7 +150,7 @@ class Stream:
         return kept[1]
 
     def draw(self, block: int, rows: Array) -> None:
-        """A whole block (BLOCK, width)."""
+        """Draw a whole block into `rows` (BLOCK, width)."""
         if self.width:
             self.entries(self.generator(block), rows)
 
@@ -157,7 +159,7 @@ class Stream:
         return np.random.Generator(np.random.Philox(key=key, counter=np.array([0, 0, 0, self._number], np.uint64)))
 
     def entries(self, generator: np.random.Generator, rows: Array) -> None:
-        """Numbers in [0, 1) or normal ones, scaled in place, 256 rows at a time."""
+        """Draw uniform or normal numbers and scale them in place, 256 rows at a time."""
         if not self._factor.any():
             rows[:] = self._offset[: self.width]
             return
@@ -171,7 +173,7 @@ class Stream:
 
 
 class _Coordinates(Stream):
-    """Rows of qpos: within limits, rotations uniform, followers where their leaders put them."""
+    """Rows of qpos: within limits, rotations uniform, followers computed from their leaders."""
 
     def __init__(self, seed: int, number: int, normal: bool, model: Model) -> None:
         lower, upper = _ranges(model)
@@ -197,20 +199,20 @@ class _Coordinates(Stream):
 
 
 def _rotations(generator: np.random.Generator) -> Array:
-    """Quaternions (BLOCK, 4), uniform over all rotations: directions of normal vectors, w ≥ 0."""
+    """Quaternions (BLOCK, 4), uniform over SO(3): normalised Gaussian vectors, w ≥ 0."""
     entries = generator.standard_normal((BLOCK, 4))
     entries *= np.copysign(1.0, entries[:, :1]) / np.sqrt(np.einsum("rk,rk->r", entries, entries))[:, None]
     return entries
 
 
 def _couplings(model: Model) -> list[tuple[int, int, list[float]]]:
-    """Follower's coordinate, leader's or -1, and polynomial; leaders first."""
+    """Per coupling: follower coordinate, leader coordinate or -1, polynomial; leaders come before their followers."""
     table = zip(model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True)
     return [(int(model.dof_coord[f]), int(model.dof_coord[l]) if l >= 0 else -1, p.tolist()) for f, l, p in table]
 
 
 def _ranges(model: Model) -> tuple[Array, Array]:
-    """Lower and upper end (nq,) of each coordinate; what they are for a quaternion does not matter."""
+    """Lower and upper end (nq,) of each coordinate's range; those of quaternion entries are not used."""
     low, high = _limits(model)
     lower, upper = -np.ones(model.body_coord[-1]), np.ones(model.body_coord[-1])
     for dof, coord in enumerate(model.dof_coord):
@@ -225,7 +227,7 @@ def _ranges(model: Model) -> tuple[Array, Array]:
 
 
 def _limits(model: Model) -> tuple[Array, Array]:
-    """Limits (nv,), narrowed for leaders so that affine followers keep theirs; last followers first."""
+    """Limits (nv,), narrowed for leaders so that affine followers keep theirs; the last followers are visited first."""
     low = np.where(model.lower < -_NO_LIMIT, -math.inf, model.lower)
     high = np.where(model.upper > _NO_LIMIT, math.inf, model.upper)
     for c in reversed(range(len(model.coupling_follower))):

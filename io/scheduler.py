@@ -1,7 +1,7 @@
-"""Shards of a batch on the workers of a dask.distributed cluster, or of processes started here (workers.py).
+"""Computes shards of a batch on the workers of a dask.distributed cluster, or in local processes (workers.py).
 
-A worker is given text: the configuration, from which it makes the job again, and which shard to write where. It gives
-text back. Of a worker that dies, dask gives the shard to another one, which writes the same bytes.
+A worker receives an order as text: the configuration, from which it rebuilds the job, and which shard to write to which
+file. It answers with text. If a worker dies, dask gives its shard to another one, which writes the same bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REMOTE = re.compile(r"(tcp|tls)://.+")
 
 
 def check_scheduler(address: str) -> None:
-    """Raises UsageError for what is no address, or when dask is not installed."""
+    """Raise UsageError if `address` is not valid, or if it needs dask and dask is not installed."""
     local = _LOCAL.fullmatch(address)
     if not (_REMOTE.fullmatch(address) or (local and int(local[1]) > 0)):
         raise UsageError(f"--scheduler {address}: want tcp://HOST:PORT, or local:N for N processes on this machine")
@@ -49,7 +49,7 @@ def check_scheduler(address: str) -> None:
 
 
 def for_workers(config: BatchConfig) -> BatchConfig:
-    """The configuration with the names of files as another process can use them. Raises UsageError for a stream."""
+    """The configuration with absolute file names, for other processes. Raises UsageError if it reads a stream."""
     if config.model == "-" or is_stream(config.input or ""):
         raise UsageError("--scheduler: workers cannot read standard input; name the file")
     load = dict(config.load)
@@ -67,14 +67,14 @@ def _absolute(name: str) -> str:
 
 
 def run_on(address: str, job: Job, work: Work, **options: Any) -> Runner:
-    """A runner that has the workers of a cluster call `work` (a function of a module) with an order for each shard.
+    """A runner whose workers call `work` (a module-level function) with one order per shard.
 
     Args:
-        address: of a scheduler, or `local:N`: N processes started here.
-        options: of compute_rows, plain data.
+        address: of a dask scheduler, or `local:N` for N processes on this machine.
+        options: options of compute_rows, as plain data.
 
-    Raises UsageError when there is no scheduler, StoppedError when it is lost or a shard kills worker after worker,
-    and what a worker raised.
+    Raises UsageError if no scheduler answers, StoppedError if the connection is lost or several workers die of the same
+    shard, and whatever a worker raised.
     """
 
     def run(todo: Sequence[Shard], watch: Watch) -> bool:
@@ -103,7 +103,7 @@ def _order(job: Job, shard: Shard, options: Mapping[str, Any]) -> str:
 
 
 def _follow(client: Any, orders: Mapping[Shard, str], work: Work, watch: Watch) -> bool:
-    """Hand out the orders and wait until all are done, or it is time to stop."""
+    """Submit the orders and wait until all are done; False if `watch.stop` ended the wait."""
     name = f"artsim-{uuid.uuid4().hex}"
     pending = {
         client.submit(work, order, key=f"{name}-{shard.number}", pure=False): shard for shard, order in orders.items()
@@ -121,7 +121,7 @@ def _follow(client: Any, orders: Mapping[Shard, str], work: Work, watch: Watch) 
 
 
 def _result(future: Any, shard: Shard) -> Finished:
-    """What a worker made of a shard. Raises what it raised."""
+    """The result of a finished task. Raises what the worker raised."""
     from distributed import KilledWorker
 
     if future.cancelled():
@@ -132,14 +132,14 @@ def _result(future: Any, shard: Shard) -> Finished:
         raise StoppedError(
             f"shard {shard.number} of {shard.of}: worker after worker died of it; is there memory enough?"
         ) from None
-    except Exception as error:  # whatever goes wrong there, or on the way
+    except Exception as error:  # an error in the worker or in transmission
         what = f"{type(error).__name__}: {error}".split("\n", 1)[0]
         raise ArtsimError(f"internal error in a worker, shard {shard.number} of {shard.of}: {what}") from None
     return _read(answer, shard)
 
 
 def _read(text: str, shard: Shard) -> Finished:
-    """What a worker said of a shard. Raises what it raised."""
+    """Parse a worker's answer. Raises the error that the answer reports."""
     try:
         answer = json.loads(text)
     except ValueError:
@@ -152,7 +152,7 @@ def _read(text: str, shard: Shard) -> Finished:
 
 @contextlib.contextmanager
 def _client(address: str) -> Iterator[Any]:
-    """A client of the cluster; it, and what was started for it, ends with the block."""
+    """A client of the cluster, closed at the end of the block."""
     from distributed import Client
 
     with contextlib.ExitStack() as stack:
@@ -165,7 +165,7 @@ def _client(address: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """No log lines of dask's between ours: what matters is raised."""
+    """Suppress dask's log lines and warnings: relevant errors are raised."""
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -180,12 +180,13 @@ def _quiet() -> Iterator[None]:
 
 
 _making = threading.Lock()
-_jobs: dict[str, Job] = {}  # the last one, by its configuration: making it may mean to hash a large input
+_jobs: dict[str, Job] = {}  # the last job, by its configuration: making one may require hashing a large input
 
 
 def perform(order: str, load: Callable[[BatchConfig], Job], stop: Callable[[], bool] | None = None) -> str:
-    """Compute the shard of an order; the answer as text. `load` makes the job of a configuration; `stop` says when
-    to stop (None: dask knows).
+    """Compute the shard of an order and return the answer as text.
+
+    `load` makes the job of a configuration; `stop` tells when to stop (None: when dask cancels the task).
     """
     try:
         wanted = json.loads(order)
@@ -201,13 +202,13 @@ def perform(order: str, load: Callable[[BatchConfig], Job], stop: Callable[[], b
         return json.dumps({"entry": done.entry, "failed_rows": done.failed_rows})
     except ArtsimError as error:
         return json.dumps({"error": type(error).__name__, "message": str(error)})
-    except Exception as error:  # told as one line there
+    except Exception as error:  # the client reports it as one line
         what = f"internal error in a worker: {type(error).__name__}: {error}".split("\n", 1)[0]
         return json.dumps({"error": "ArtsimError", "message": what})
 
 
 def job_of(config: str, load: Callable[[BatchConfig], Job]) -> Job:
-    """A worker may have several threads: one makes the job and loads the kernel, the others wait for it."""
+    """The job of a configuration; of a worker's threads one makes it and loads the kernel while the others wait."""
     with _making:
         job = _jobs.get(config)
         if job is None:
@@ -219,7 +220,7 @@ def job_of(config: str, load: Callable[[BatchConfig], Job]) -> Job:
 
 
 def _asked_to_stop() -> Callable[[], bool]:
-    """Whether the client has cancelled the task, or is gone."""
+    """A function that tells whether the client has cancelled the current task or disconnected."""
     from distributed import get_worker
 
     worker = get_worker()

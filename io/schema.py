@@ -1,14 +1,14 @@
-"""What an artsim file holds: the one table of every dataset, its dimensions, unit and meaning.
+"""The schema of artsim's files: one table of all datasets with their dimensions, units and meanings.
 
-Writer, reader, `artsim info` and the documentation all read this table; a test walks it against a real file.
-Names of a robot's parts are labels inside datasets, never HDF5 paths: the paths are the constants below.
+Writers, readers, `artsim info` and the documentation use this table; a test compares it with real files. Names of a
+robot's parts are labels stored in datasets and never HDF5 paths; the paths are the constants below.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple  # made 5 times as fast as a dataclass, and every run imports these
+from typing import NamedTuple  # 5 times as fast to define as a dataclass, and every run imports these
 
 SCHEMA_VERSION = "1.0"
 CONVENTIONS = "CF-1.11 artsim-1"
@@ -23,12 +23,13 @@ STATUS_MEANING = {
 
 
 class Labels(NamedTuple):
-    """The names a run's arrays are addressed by, in the model's order, and the unit of each entry.
+    """The names by which a run's arrays are addressed, in the model's order, and the unit of each entry.
 
-    `coord`, `coord_units`: nq · `dof`, `dof_units` (of a velocity), `force_units`: nv · `link`: nlink
-    · `independent_dof`: the dofs left when hard couplings are eliminated (all of them without couplings) · `actuator`,
-    `actuator_state`, `tendon`, `sensor` (with its outputs' units): of a robot that has any · `geom`: what may touch
-    · `jacobian_link`, `jacobian_dof`: link and dof, as indices, of each stored column of the links' Jacobians.
+    `coord`, `coord_units`: nq · `dof`, `dof_units` (of velocities), `force_units`: nv · `link`: nlink
+    · `independent_dof`: the dofs that remain when hard couplings are eliminated (all dofs without couplings)
+    · `actuator`, `actuator_state`, `tendon`, `sensor` (with the units of its outputs): of robots that have any
+    · `geom`: the collision geometries · `jacobian_link`, `jacobian_dof`: link and dof indices of each stored column of
+    the link Jacobians.
     """
 
     coord: tuple[str, ...]
@@ -46,11 +47,11 @@ class Labels(NamedTuple):
     geom: tuple[str, ...] = ()
     jacobian_link: tuple[int, ...] = ()
     jacobian_dof: tuple[int, ...] = ()
-    control: tuple[str, ...] | None = None  # controls of the actuators; None: one each
+    control: tuple[str, ...] | None = None  # controls of the actuators; None: one per actuator
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """Names of the actuators' controls: a PID servo or a DC motor can have several, or none."""
+        """Names of the actuators' controls; a PID servo or a DC motor can have several, or none."""
         return self.actuator if self.control is None else self.control
 
     def with_controls(self, names: tuple[str, ...]) -> Labels:
@@ -59,7 +60,7 @@ class Labels(NamedTuple):
 
     @property
     def of_controls(self) -> Labels:
-        """The labels in /controls, whose dimension `actuator` counts controls."""
+        """The labels of /controls, where the dimension `actuator` counts controls."""
         return self._replace(actuator=self.controls)
 
     @property
@@ -70,27 +71,27 @@ class Labels(NamedTuple):
 
     @property
     def touching_link(self) -> tuple[str, ...]:
-        """What `link_a` and `link_b` of contacts are indices into: the links, and the world unless it is one."""
+        """The links that `link_a` and `link_b` of contacts index: all links, and the world unless it is one of them."""
         return self.link if "world" in self.link else (*self.link, "world")
 
 
 class Variable(NamedTuple):
-    """One dataset: its dimensions by name, unit, meaning, and how it is stored.
+    """One dataset: the names of its dimensions, unit, meaning and storage type.
 
-    `unit` is a text, or the name of a coordinate variable in braces where the entries of a dimension differ:
-    `{dof_units}` becomes "rad/s" when all dofs agree, else "see dof_units"; what follows the brace is kept.
+    `unit` is a text; where the entries of a dimension may differ, it contains the name of a coordinate variable in
+    braces: `{dof_units}` becomes "rad/s" if all dofs agree and "see dof_units" otherwise; text after the brace is kept.
     """
 
     dims: tuple[str, ...]
     unit: str
     meaning: str
     dtype: str = "f8"  # numpy's name, or "str" (variable-length UTF-8)
-    on_request: bool = False  # trajectory only: written when asked for by name
-    comment: str = ""  # more than fits on a plot's axis
+    on_request: bool = False  # trajectory only: written if requested by name
+    comment: str = ""  # what does not fit on a plot's axis
 
 
 class Dimension(NamedTuple):
-    """A labelled dimension: where its labels come from and what they are."""
+    """A labelled dimension: its meaning, and its labels where they are fixed."""
 
     meaning: str
     labels: tuple[str, ...] | None = None  # None: from the robot
@@ -117,7 +118,7 @@ FIXED_LABELS["extreme"] = (
     *("start_depth", "gave_way", "gave_way_share", "gave_way_link_a", "gave_way_link_b", "unsolved_steps"),
     *("loop_gap", "loop_gap_angle"),
 )
-FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
+FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # of the variable that is itself called wrench
 
 DIMENSIONS: Mapping[str, Dimension] = {
     "coord": Dimension("coordinate"),
@@ -143,11 +144,11 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "geom": Dimension("collision geometry"),
     "plane_entry": Dimension("entry of a plane", FIXED_LABELS["plane_entry"]),
     "direction": Dimension("direction of a contact", FIXED_LABELS["direction"]),
-    "contact_entry": Dimension("what the next step knows of a contact", FIXED_LABELS["contact_entry"]),
+    "contact_entry": Dimension("entry of a contact's warm-start record", FIXED_LABELS["contact_entry"]),
     "extreme": Dimension("figure of the run's summary", FIXED_LABELS["extreme"]),
 }
-"""Dimensions with string labels. `time` [s] has numbers and grows; NUMBERED ones have numbers, `sample`, `shard` and
-PIECE_DIMENSIONS nothing."""
+"""Dimensions with string labels. `time` [s] is numeric and grows, NUMBERED ones are numbered, and `sample`, `shard` and
+PIECE_DIMENSIONS have no labels."""
 
 NUMBERED = {
     "row": "constraint row",
@@ -158,13 +159,13 @@ NUMBERED = {
     "checkpoint": "checkpoint",
     "contact_row": "contact row",
 }
-"""Dimensions with numbers for labels, and what is numbered. In /contact `row` is a contact's, and grows."""
+"""Numbered dimensions, and what they number. In /contact, `row` numbers contacts and grows."""
 
 PIECE_DIMENSIONS = ("piece_use", "piece", "vertex", "face", "corner", "convex_face", "height_point")
-"""Dimensions of what meshes and height fields collide as."""
+"""Dimensions of the pieces as which meshes and height fields collide."""
 
 EQUIPMENT = ("actuator", "actuator_state", "tendon", "sensor")
-"""Dimensions that a robot may not have."""
+"""Dimensions that are absent for robots without such parts."""
 
 LABELS_OF_ENTRIES = {
     "coord_units": ("coord",),
@@ -178,7 +179,7 @@ LABELS_OF_ENTRIES = {
     "jacobian_link": ("jacobian_column",),
     "jacobian_dof": ("jacobian_column",),
 }
-"""Coordinate variables that hold the unit of each entry of a dimension, or which of others it belongs to."""
+"""Coordinate variables with the unit of each entry of a dimension, or with an index into another dimension."""
 
 TWIST_UNITS = ("m/s",) * 3 + ("rad/s",) * 3
 WRENCH_UNITS = ("N",) * 3 + ("N m",) * 3
@@ -203,14 +204,14 @@ TABLE: dict[str, Variable] = {
         ("time", "dof"),
         "{force_units}",
         "drive force",
-        comment="of drives and actuators, as they act over the step: weighed between its start and end",
+        comment="of drives and actuators, acting over the step: weighted between its start and end",
     ),
     "trajectory/tau_passive": Variable(
         ("time", "dof"),
         "{force_units}",
         "passive joint force",
-        comment="of damping, springs and friction, as they act over the step; where a step is evaluated again (spin, "
-        "taut bodies) also by how much its inertial forces differ from M qacc + bias at the start",
+        comment="of damping, springs and friction, acting over the step; where a step is evaluated again (spin, taut "
+        "bodies), including the difference of its inertial forces from M qacc + bias at the start",
     ),
     "trajectory/tau_coupling": Variable(
         ("time", "dof"),
@@ -252,8 +253,8 @@ TABLE: dict[str, Variable] = {
         ("time", "link", "wrench"),
         "{wrench_units}",
         "incoming joint wrench",
-        comment="of the parent on the link through its joint, at the link frame's origin, world axes; what contacts, "
-        "loop joints, spatial tendons and actuators at sites do to links is not part of it",
+        comment="of the parent on the link through its joint, at the link frame's origin, world axes; it "
+        "excludes wrenches of contacts, loop joints, spatial tendons and actuators at sites",
     ),
     "trajectory/contact_wrench": Variable(
         ("time", "link", "wrench"),
@@ -268,7 +269,7 @@ TABLE: dict[str, Variable] = {
         "external wrench",
         on_request=True,
         comment="of contacts, loop joints, spatial tendons and actuators at sites on the link, acting over the step, "
-        "at the link frame's origin, world axes; with the wrenches through its joints and its weight it moves the link",
+        "at the link frame's origin, world axes; the link accelerates under it, its joints' wrenches and its weight",
     ),
     "trajectory/activation": Variable(
         ("time", "actuator_state"), "1", "activation", comment="states of actuators with dynamics, before the step"
@@ -294,14 +295,14 @@ TABLE: dict[str, Variable] = {
         "tendon force",
         on_request=True,
         comment="of springs, dampers, actuators, limits, friction and inertia along the tendon, acting over the step; "
-        "positive: it lengthens",
+        "positive: lengthening",
     ),
     "trajectory/sensors": Variable(
         ("time", "sensor"),
         "{sensor_units}",
         "sensors",
         on_request=True,
-        comment="what the file's sensors measure at the state before the step and the acceleration over it",
+        comment="outputs of the file's sensors, for the state before the step and the acceleration over it",
     ),
     "trajectory/jacobian": Variable(
         ("time", "jacobian_column", "twist"),
@@ -362,22 +363,22 @@ TABLE: dict[str, Variable] = {
         "1",
         "solver residual",
         on_request=True,
-        comment="largest velocity the constraint solver left unsolved [rad/s or m/s]",
+        comment="largest velocity residual of the constraint solver [rad/s or m/s]",
     ),
     "trajectory/asleep": Variable(("time",), "1", "asleep", "i1", on_request=True, comment="1: the robot sleeps"),
     "trajectory/friction_constant": Variable(
         ("time", "dof"),
         "{force_units}",
-        "joint friction that does not go by load",
+        "load-independent joint friction",
         on_request=True,
-        comment="its part of tau_passive; where friction holds, in the ratio of the two bounds",
+        comment="its share of tau_passive; sticking friction is divided in the ratio of the two bounds",
     ),
     "trajectory/friction_by_load": Variable(
         ("time", "dof"),
         "{force_units}",
-        "joint friction that goes by load",
+        "load-dependent joint friction",
         on_request=True,
-        comment="its part of tau_passive: at most friction_coefficient times the load of the step before",
+        comment="its share of tau_passive: at most friction_coefficient times the load of the previous step",
     ),
     "trajectory/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "trajectory/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
@@ -391,14 +392,14 @@ TABLE: dict[str, Variable] = {
     "trajectory/jacobian_dof": Variable(
         ("jacobian_column",), "1", "degree of freedom of each column", "i4", comment="index into dof"
     ),
-    "trajectory/n_valid": Variable((), "1", "rows written in full; the rows after them mean nothing", "i8"),
+    "trajectory/n_valid": Variable((), "1", "rows written in full; later rows are undefined", "i8"),
     "trajectory/status": Variable(
         (), "1", "0 running (or killed), 1 complete, 2 stopped at a non-finite state, 3 interrupted", "i1"
     ),
-    # what touched in the recorded rows, one contact after the other; link and geom are indices into these labels
+    # the contacts of the recorded rows, one after the other; link and geom are indices into these labels
     "contact/time": _TIME,
     "contact/contact_count": Variable(
-        ("time",), "1", "contacts in the step", "i8", comment="their rows follow those of the steps before"
+        ("time",), "1", "contacts in the step", "i8", comment="their rows follow those of earlier steps"
     ),
     "contact/step": Variable(("row",), "1", "step of the contact", "i8"),
     "contact/link_a": Variable(("row",), "1", "first link", "i4", comment="index into link"),
@@ -413,7 +414,7 @@ TABLE: dict[str, Variable] = {
         ("row", "xyz"), "1", "first tangent", comment="world axes; the second is normal x first tangent"
     ),
     "contact/depth": Variable(
-        ("row",), "m", "depth", comment="before the step; negative: a gap that a margin or the step closes"
+        ("row",), "m", "depth", comment="before the step; negative: a gap, within a margin or closed by the step"
     ),
     "contact/force": Variable(
         ("row", "direction"), "N", "contact force", comment="on b, acting over the step, along normal and tangents"
@@ -422,9 +423,9 @@ TABLE: dict[str, Variable] = {
         ("row", "direction"), "N m", "contact torque", comment="on b at the point, about normal and tangents"
     ),
     "contact/n_valid": Variable((), "1", "rows of contacts written in full", "i8"),
-    # the inputs as they acted: each row holds until the next begins
-    "controls/time": Variable(("time",), "s", "when the row begins to act"),
-    "controls/start_step": Variable(("time",), "1", "first step the row acts on; it holds until the next row's", "i8"),
+    # the inputs as applied: each row holds until the next takes effect
+    "controls/time": Variable(("time",), "s", "when the row takes effect"),
+    "controls/start_step": Variable(("time",), "1", "first step of the row; it holds until the next row's", "i8"),
     "controls/torque": Variable(("time", "dof"), "{force_units}", "joint forces applied by the controller"),
     "controls/target": Variable(("time", "dof"), "{dof_units} s", "position targets of the drives"),
     "controls/target_velocity": Variable(("time", "dof"), "{dof_units}", "velocity targets of the drives"),
@@ -437,7 +438,7 @@ TABLE: dict[str, Variable] = {
     "controls/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "controls/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "controls/n_valid": Variable((), "1", "rows written in full", "i8"),
-    # the whole state after the last step, and (checkpoint/…) after every so many: to resume or to chain
+    # the whole state after the last step, and (checkpoint/…) every so many steps: to resume a run or to continue it
     "final/qpos": Variable(("coord",), "{coord_units}", "position coordinates"),
     "final/qvel": Variable(("dof",), "{dof_units}", "velocities"),
     "final/activation": Variable(("actuator_state",), "1", "states of actuators with dynamics"),
@@ -445,46 +446,46 @@ TABLE: dict[str, Variable] = {
         ("kept",),
         "1",
         "samples of delayed controls and sensors",
-        comment="of each that is delayed: slot of the newest, ticks so far, the steps of its samples, the samples",
+        comment="of each delayed one: slot of the newest, ticks so far, steps of its samples, the samples",
     ),
     "final/impulse": Variable(
-        ("row",), "N s or N m s", "impulses of the constraint rows in the last step", comment="where the solver starts"
+        ("row",), "N s or N m s", "impulses of the constraint rows in the last step", comment="warm start of the solver"
     ),
     "final/load": Variable(
         ("dof",),
         "{force_units}",
         "load in the joints in the last step",
-        comment="size of the force through slides, of force and torque, √(|F|² + |T|²), through hinges, for the "
-        "friction that goes by it",
+        comment="|F| of the force through slides, √(|F|² + |T|²) of force and torque through hinges; bounds "
+        "load-dependent friction",
     ),
-    "final/still": Variable((), "1", "steps that the robot was still, as sleeping counts them", "i8"),
+    "final/still": Variable((), "1", "steps that the robot has been at rest, as sleeping counts them", "i8"),
     "final/last_input": Variable(
         ("input",),
         "N or N m, m or rad, m/s or rad/s, 1",
         "inputs of the last step",
-        comment="torque, target, target velocity of every dof, controls of the actuators: what differs wakes a robot",
+        comment="torque, target, target velocity of every dof, controls of the actuators; a change wakes the robot",
     ),
-    "final/body_centre": Variable(("body", "xyz"), "m", "centres of mass, of runs in maximal coordinates"),
-    "final/body_turn": Variable(("body", "quat"), "1", "rotations about them"),
-    "final/body_velocity": Variable(("body", "twist"), "{twist_units}", "velocities of them"),
+    "final/body_centre": Variable(("body", "xyz"), "m", "centres of mass of the bodies (maximal coordinates)"),
+    "final/body_turn": Variable(("body", "quat"), "1", "rotations of the bodies"),
+    "final/body_velocity": Variable(("body", "twist"), "{twist_units}", "velocities of the bodies"),
     "final/limit_steps": Variable(("dof",), "1", "steps at a limit since the start"),
     "final/extremes": Variable(
-        ("extreme",), "J (energy), 1 (contacts), m or rad, m/s or rad/s", "what the run's summary tells of its steps"
+        ("extreme",), "J (energy), 1 (contacts), m or rad, m/s or rad/s", "figures of the run's summary"
     ),
     "final/step": Variable((), "1", "steps taken", "i8"),
-    "final/time": Variable((), "s", "time after them"),
+    "final/time": Variable((), "s", "time after these steps"),
     "final/contact": Variable(
         ("contact_row", "contact_entry"),
         "1 (shapes, feature), N s (normal, tangents), N m s",
         "contacts of the last step",
-        comment="where the solver starts",
+        comment="warm start of the solver",
     ),
     "final/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "final/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "final/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "final/twist_units": Variable(("twist",), "1", "unit of each entry of a twist", "str"),
-    # many configurations: what was given, what was computed of it, and whether it could be; `batch_variable` says how
-    # a line reads when results are reduced or packed
+    # many configurations: inputs, results and status; `batch_variable` tells how a line reads when results are reduced
+    # or packed
     "batch/qpos": Variable(("sample", "coord"), "{coord_units}", "position", comment="given"),
     "batch/qvel": Variable(("sample", "dof"), "{dof_units}", "velocity", comment="given"),
     "batch/qacc": Variable(("sample", "dof"), "{dof_units}/s", "acceleration", comment="given"),
@@ -493,7 +494,7 @@ TABLE: dict[str, Variable] = {
         ("sample", "link", "wrench_entry"),
         "N (force), N m (torque)",
         "external wrench",
-        comment="given; on the link, at the point that the attribute `at` of the group names, world axes",
+        comment="given; on the link, at the point named by the group's attribute `at`, world axes",
     ),
     "batch/gravity": Variable(
         ("sample", "dof"),
@@ -517,10 +518,10 @@ TABLE: dict[str, Variable] = {
         ("sample", "dof", "dof2"), "{dof_units}/s per force_units", "inverse mass matrix"
     ),
     "batch/inverse_dynamics": Variable(
-        ("sample", "dof"), "{force_units}", "inverse dynamics", comment="joint forces that give the acceleration qacc"
+        ("sample", "dof"), "{force_units}", "inverse dynamics", comment="joint forces for the acceleration qacc"
     ),
     "batch/forward_dynamics": Variable(
-        ("sample", "dof"), "{dof_units}/s", "forward dynamics", comment="acceleration that the joint forces tau give"
+        ("sample", "dof"), "{dof_units}/s", "forward dynamics", comment="acceleration under the joint forces tau"
     ),
     "batch/external_force": Variable(
         ("sample", "dof"), "{force_units}", "external force compensation", comment="joint forces that balance `wrench`"
@@ -553,7 +554,7 @@ TABLE: dict[str, Variable] = {
         ("sample", "link", "twist"),
         "{twist_units}/s",
         "link acceleration",
-        comment="linear, angular, at the point that `at` names, world axes; gravity is not in it",
+        comment="linear, angular, at the point that `at` names, world axes; gravity is not included",
     ),
     "batch/com": Variable(("sample", "xyz"), "m", "centre of mass", comment="of all links in the world"),
     "batch/com_jacobian": Variable(
@@ -595,7 +596,7 @@ TABLE: dict[str, Variable] = {
         "1",
         "whether the row could be computed",
         "i1",
-        comment="0 computed, 1 an input is unusable, 2 a result is not finite or M singular, -1 its shard is missing; "
+        comment="0 computed, 1 an input is invalid, 2 a result is not finite or M is singular, -1 shard missing; "
         "results are NaN where it is not 0",
     ),
     "batch/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
@@ -608,7 +609,7 @@ TABLE: dict[str, Variable] = {
     "batch/independent_force_units": Variable(
         ("independent_dof",), "1", "unit of each independent degree of freedom's force", "str"
     ),
-    # many runs of one robot, each with something of its own
+    # many runs of one robot that differ in their start, inputs or parameters
     "rollout/time": _TIME,
     "rollout/qpos": Variable(
         ("sample", "time", "coord"),
@@ -638,15 +639,15 @@ TABLE: dict[str, Variable] = {
     "rollout/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "rollout/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     # the index of a batch in several files: row k of each is row first_row + k of the whole
-    "shards/name": Variable(("shard",), "1", "file, beside the index", "str"),
-    "shards/first_row": Variable(("shard",), "1", "first row of the batch that is in the file", "i8"),
+    "shards/name": Variable(("shard",), "1", "file, in the folder of the index", "str"),
+    "shards/first_row": Variable(("shard",), "1", "first row of the batch in the file", "i8"),
     "shards/rows": Variable(("shard",), "1", "rows in the file", "i8"),
     "shards/bytes": Variable(("shard",), "1", "size of the file", "i8"),
     "shards/sha256": Variable(("shard",), "1", "SHA-256 of the file", "str"),
     "shards/failed": Variable(("shard",), "1", "rows in the file whose status is not 0", "i8"),
     # the robot
-    "model/source": Variable((), "1", "the robot's file, expanded, as it was simulated", "str"),
-    "model/link_parent": Variable(("link",), "1", "the link it hangs from; empty for a root", "str"),
+    "model/source": Variable((), "1", "the robot's file, expanded, as simulated", "str"),
+    "model/link_parent": Variable(("link",), "1", "parent link; empty for a root", "str"),
     "model/link_mass": Variable(("link",), "kg", "mass"),
     "model/joint_type": Variable(("joint",), "1", "kind of joint", "str"),
     "model/joint_parent": Variable(("joint",), "1", "parent link", "str"),
@@ -658,21 +659,23 @@ TABLE: dict[str, Variable] = {
     "model/mesh_uri": Variable(("mesh",), "1", "mesh as written in the robot's file", "str"),
     "model/mesh_path": Variable(("mesh",), "1", "file it was resolved to; empty when it was not found", "str"),
     "model/mesh_link": Variable(("mesh",), "1", "link it belongs to", "str"),
-    # what meshes and height fields collide and are seen as: convex polyhedra, triangles, heights, each piece once
+    # the pieces as which meshes and height fields collide and are seen: convex, triangles, heights, each once
     "model/use_geom": Variable(
-        ("piece_use",), "1", "geometry", "i4", comment="that a piece is of: of all links in their order, from 0"
+        ("piece_use",), "1", "geometry", "i4", comment="of the piece, numbered over all links in order, from 0"
     ),
-    "model/use_piece": Variable(
-        ("piece_use",), "1", "piece", "i4", comment="that the geometry is made of, or a part of it"
-    ),
+    "model/use_piece": Variable(("piece_use",), "1", "piece", "i4", comment="that is the geometry or a part of it"),
     "model/use_seen": Variable(
-        ("piece_use",), "1", "what for", "i1", comment="0: it collides, 1: rangefinders see it; absent: all collide"
+        ("piece_use",),
+        "1",
+        "purpose of the use",
+        "i1",
+        comment="0: collision, 1: seen by rangefinders; absent: collision",
     ),
     "model/piece_kind": Variable(("piece",), "1", "0 convex polyhedron, 1 triangles, 2 height field", "i1"),
     "model/piece_vertices": Variable(("piece",), "1", "vertices", "i4", comment="of a height field: rows, along y"),
     "model/piece_faces": Variable(("piece",), "1", "faces", "i4", comment="of a height field: columns, along x"),
     "model/vertex_position": Variable(
-        ("vertex", "xyz"), "m", "vertex", comment="of one piece after the other, in the geometry's frame"
+        ("vertex", "xyz"), "m", "vertex", comment="of each piece in turn, in the geometry's frame"
     ),
     "model/face_corners": Variable(("face",), "1", "corners of a face", "i4"),
     "model/corner_vertex": Variable(
@@ -680,7 +683,7 @@ TABLE: dict[str, Variable] = {
         "1",
         "vertex",
         "i4",
-        comment="of a face's corner, counter-clockwise from outside: of its piece, from 0",
+        comment="of a face's corner, within its piece, from 0; counter-clockwise seen from outside",
     ),
     "model/plane": Variable(
         ("convex_face", "plane_entry"),
@@ -701,7 +704,7 @@ TABLE |= {
         if path.startswith("final/")
     },
     "checkpoint/contact_count": Variable(
-        ("checkpoint",), "1", "contacts", "i8", comment="their rows follow those of the checkpoints before"
+        ("checkpoint",), "1", "contacts", "i8", comment="their rows follow those of earlier checkpoints"
     ),
     "checkpoint/n_valid": Variable((), "1", "checkpoints written in full", "i8"),
 }
@@ -712,24 +715,24 @@ STATE = tuple(
     for path, variable in TABLE.items()
     if path.startswith("final/") and variable.dtype != "str"
 )
-"""What a state is made of, in the order of the file."""
+"""The variables of a state, in the order of the file."""
 
 RECORDED = tuple(
     path.removeprefix("trajectory/")
     for path, variable in TABLE.items()
     if path.startswith("trajectory/") and variable.dims[:1] == ("time",) and path != "trajectory/time"
 )
-"""Every per-step variable a run can record, in the order of the file. `contacts`, beside them, are /contact."""
+"""Every per-step variable that a run can record, in the order of the file; `contacts` are recorded in /contact."""
 
 CONTACT_TABLE = tuple(
     path.removeprefix("contact/")
     for path, variable in TABLE.items()
     if path.startswith("contact/") and variable.dims[:1] == ("row",)
 )
-"""What is recorded of a contact."""
+"""The recorded variables of a contact."""
 
 DEFAULT_RECORDED = tuple(name for name in RECORDED if not TABLE[f"trajectory/{name}"].on_request)
-"""What a run records when nothing is asked for."""
+"""The variables that a run records by default."""
 
 CONTROL_VALUES = ("torque", "target", "target_velocity", "control")
 
@@ -751,13 +754,13 @@ ROLLED = tuple(
 
 
 def dense_variable(name: str) -> Variable:
-    """TABLE's line of a recorded variable as it reads in Python: Jacobians with all columns, zeros too."""
+    """TABLE's entry of a recorded variable as returned in Python: Jacobians are dense."""
     variable = TABLE[f"trajectory/{name}"]
     return variable._replace(dims=("time", "link", "twist", "dof")) if name == "jacobian" else variable
 
 
 def batch_variable(name: str, dims: Sequence[str]) -> Variable:
-    """TABLE's line of a batch variable as it reads when one row of it has these dimensions (reduced, packed)."""
+    """TABLE's entry of a batch variable whose rows have the dimensions `dims` (reduced, packed)."""
     variable = TABLE[f"batch/{name}"]
     reduced = any(dim.startswith("independent") and dim not in variable.dims for dim in dims)
     unit = re.sub(r"\b(dof|force)_units", r"independent_\1_units", variable.unit) if reduced else variable.unit
@@ -765,13 +768,13 @@ def batch_variable(name: str, dims: Sequence[str]) -> Variable:
 
 
 def sample_input(name: str) -> Variable:
-    """TABLE's line of an input in which samples of a rollout differ."""
+    """TABLE's entry of an input that differs between the samples of a rollout."""
     variable = TABLE[f"controls/{name}"]
     return variable._replace(dims=("sample", *variable.dims))
 
 
 def labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
-    """The labels of a dimension; those of a pair are "a,b"."""
+    """The labels of a dimension; pairs are labelled "a,b"."""
     if dim in FIXED_LABELS:
         return FIXED_LABELS[dim]
     if dim in ("dof_pair", "independent_pair"):
@@ -782,7 +785,7 @@ def labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
 
 
 def entry_units(labels: Labels) -> dict[str, tuple[str, ...]]:
-    """The coordinate variables of LABELS_OF_ENTRIES that hold units, with their values for this robot."""
+    """The unit variables of LABELS_OF_ENTRIES with their values for this robot."""
     velocity = dict(zip(labels.dof, labels.dof_units, strict=False))
     force = dict(zip(labels.dof, labels.force_units, strict=False))
     return {
@@ -798,7 +801,7 @@ def entry_units(labels: Labels) -> dict[str, tuple[str, ...]]:
 
 
 def unit_of(variable: Variable, units: Mapping[str, Sequence[str]]) -> str:
-    """The `units` attribute: "rad/s" where all entries agree, else "see dof_units"."""
+    """The `units` attribute: "rad/s" if all entries agree, "see dof_units" otherwise."""
     text = variable.unit
     for name, values in units.items():
         brace = f"{{{name}}}"

@@ -1,8 +1,8 @@
-"""A checksum of a finished file, behind its end: where HDF5 does not look, and what it takes away when it writes.
+"""A seal: a checksum appended to a finished HDF5 file, behind the end that HDF5 knows; HDF5 drops it when it writes.
 
-HDF5 has checksums of its metadata, none of texts: a flipped bit there changes a name, or lets HDF5 search for ever.
-So before HDF5 sees a file, its seal is compared. Rows are spared: there are gigabytes of them, and simulating again
-tells which one differs. A file without a seal (of a killed run, or changed by others since) is read all the same.
+HDF5 checks its metadata but not its strings: a flipped bit there changes a name, or makes HDF5 search for ever. The
+gate of the readers therefore checks the seal before HDF5 opens a file. Rows are left out: they can be gigabytes, and
+replaying the run finds the one that differs. A file without a seal (of a killed run, or modified since) is still read.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _BLOCK = 1 << 20
 _MOST = 1 << 20  # ranges
 
 Range = tuple[int, int]
-"""Where bytes begin and where they end."""
+"""First byte and end (exclusive) of a range."""
 
 
 def seal(handle: int, spared: Iterable[Range] = ()) -> None:
-    """Append the checksum of a finished file's bytes, but those spared. Raises OSError."""
+    """Append the checksum of a finished file, without the `spared` ranges. Raises OSError."""
     size = os.fstat(handle).st_size
     ranges = merged(spared)
     table = b"".join(_RANGE.pack(*one) for one in ranges)
@@ -36,7 +36,7 @@ def seal(handle: int, spared: Iterable[Range] = ()) -> None:
 
 
 def is_whole(path: Path) -> bool | None:
-    """Whether a file is as it was sealed; None when it has no seal. Raises OSError."""
+    """Whether a file is unchanged since it was sealed; None if it has no seal. Raises OSError."""
     with path.open("rb") as stream:
         handle, size = stream.fileno(), os.fstat(stream.fileno()).st_size
         end = os.pread(handle, _END.size, max(0, size - _END.size))
@@ -56,7 +56,7 @@ def is_whole(path: Path) -> bool | None:
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:
-    """In order, those that touch as one."""
+    """Sort the ranges and merge those that overlap or touch."""
     found: list[Range] = []
     for start, stop in sorted(ranges):
         if found and start <= found[-1][1]:
@@ -80,7 +80,7 @@ def _digest(handle: int, size: int, spared: Sequence[Range], table: bytes) -> by
 
 
 def chunks_of(datasets: Iterable[Any]) -> list[Range]:
-    """Where h5py's low-level datasets have their chunks; nothing where HDF5 does not tell (before 1.12.3)."""
+    """Byte ranges of the chunks of h5py's low-level datasets; none before HDF5 1.12.3, which does not list them."""
     found: list[Range] = []
     for dataset in datasets:
         if hasattr(dataset, "chunk_iter"):

@@ -1,8 +1,8 @@
-"""The index of a batch in shards: one small HDF5 file over the files that hold the rows.
+"""The index of a batch in shards: a small HDF5 file that presents the files with the rows as one batch.
 
-To a reader it is the whole batch: /batch holds virtual datasets over the shards beside it, found by name in the
-index's own folder. /shards lists them. For the rows of a source that is missing or cannot be opened HDF5 gives
-fill values, and no error: so every shard is checked, by name, before an index is read.
+/batch holds virtual datasets over the shards, which are found by name in the folder of the index; /shards lists them.
+Where a source is missing or cannot be opened, HDF5 returns fill values without an error; every shard is therefore
+checked before an index is read.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from artsim.io.batch_file import Content
 
-MAX_SHARDS = 1000  # HDF5 keeps all of them open while it reads, and a process may open 1024 files as a rule
+MAX_SHARDS = 1000  # HDF5 keeps them all open while reading; the usual limit of a process is 1024 files
 _SPARE_FILES = 8
-_SHARD_BYTES = 512  # of the index, at most, per shard and dataset
+_SHARD_BYTES = 512  # upper bound of what the index needs per shard and dataset
 
 
 class Entry(NamedTuple):
@@ -48,10 +48,9 @@ class Entry(NamedTuple):
 
 
 def write_index(path: Path, content: Content, entries: Sequence[Entry], created: str) -> None:
-    """Write the index of these shards, under another name first.
+    """Write the index of these shards under a temporary name, then rename it. Raises StorageError.
 
-    The same shards give the same bytes, so that it does not matter which of several processes writes last. Raises
-    StorageError.
+    The same shards give the same bytes, so it does not matter which of several processes writes last.
     """
     import h5py
 
@@ -63,7 +62,7 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
     sources = [(entry.name, entry.first_row, entry.rows) for entry in entries if entry.rows]
     file = None
     try:
-        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # no link that somebody laid there
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # never follow a link planted there
         file = h5py.File(partial, "w", libver=("v110", "v110"), locking=False)
         lay_out_groups(file, content, sources, created)
         _lay_out_table(Section(file.id, "shards", content.labels), entries)
@@ -84,7 +83,7 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
 
 
 def _own_partial(path: Path) -> Path:
-    """A name that only this process has and nobody can guess; files of processes of this machine that died go."""
+    """An unguessable temporary name of this process; removes such files of dead processes of this machine."""
     host = socket.gethostname()
     for old in path.parent.glob(f"{glob.escape(f'{path.name}.{host}-')}*.partial"):
         pid = old.name.removeprefix(f"{path.name}.{host}-").partition(".")[0]
@@ -115,7 +114,7 @@ def _lay_out_table(section: Section, entries: Sequence[Entry]) -> None:
 
 
 def read_entries(path: Path, file: h5py.File) -> tuple[Entry, ...]:
-    """The table of an index that has passed the gate; of any other file none."""
+    """The table of an index that has passed the gate; empty for any other file."""
     if "shards" not in file:
         return ()
     with reading(path):
@@ -134,9 +133,9 @@ def read_entries(path: Path, file: h5py.File) -> tuple[Entry, ...]:
 
 
 def check_shards(path: Path, file: h5py.File, virtual: Mapping[str, Any]) -> None:
-    """The gate's rule for virtual datasets: exactly the rows of the shards in the table, which are there and fit.
+    """The gate's rule for virtual datasets: they map exactly the rows of the listed shards, which exist and match.
 
-    Raises ModelError, naming the shard; UsageError when HDF5 would not find them.
+    Raises ModelError, naming the shard; UsageError if HDF5 would not find the shards.
     """
     check_schema(path, file, "batch", ("batch", "shards"))
     entries = read_entries(path, file)
@@ -150,7 +149,7 @@ def check_shards(path: Path, file: h5py.File, virtual: Mapping[str, Any]) -> Non
 
 
 def _check_table(path: Path, entries: Sequence[Entry]) -> None:
-    """Plain names of files beside the index, and rows without a gap."""
+    """Require plain file names beside the index and contiguous rows."""
     first = 0
     for entry in entries:
         if not is_plain(entry.name):
@@ -163,12 +162,12 @@ def _check_table(path: Path, entries: Sequence[Entry]) -> None:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name leads to a file of the same folder, for HDF5 too (which expands %)."""
+    """Whether a name denotes a file of the same folder, also to HDF5 (which expands %)."""
     return name not in ("", ".", "..") and not set(name) & set("/\\%\0") and len(os.fsencode(name)) < 256
 
 
 def _check_sources(path: Path, name: str, dataset: Any, entries: Sequence[Entry]) -> None:
-    """All rows of a virtual dataset come from the dataset of the same name in the shards, each from its own."""
+    """Require that each row of a virtual dataset comes from its own shard's dataset of the same name."""
     shape, plist = dataset.shape, dataset.get_create_plist()
     filled = [entry for entry in entries if entry.rows]
     rows = sum(entry.rows for entry in filled)
@@ -191,7 +190,7 @@ def _check_sources(path: Path, name: str, dataset: Any, entries: Sequence[Entry]
 
 
 def _check_process(path: Path, count: int) -> None:
-    """What would make HDF5 look elsewhere, or give up in silence."""
+    """Refuse settings of the process with which HDF5 would search elsewhere or fail silently."""
     import resource
 
     if os.environ.get("HDF5_VDS_PREFIX"):

@@ -1,4 +1,4 @@
-"""Computing a batch in shards: those that are missing, in this process or by a runner, and then the index."""
+"""Computes the missing shards of a batch, in this process or by a runner, and then writes the index."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from artsim.io.batches import Job, Outcome, compute_rows, content_of
 from artsim.io.shard_index import write_index
 from artsim.io.shards import Finished, OtherJobError, Shard, finished, finished_file, known_sums
 
-_TOLD_ROWS = 5  # failed rows that are named
+_TOLD_ROWS = 5  # failed rows named in the outcome
 
 
 class Watch(NamedTuple):
-    """What a computation of shards calls: a shard is done; rows done of shards that are not yet; whether to stop."""
+    """Callbacks of a computation of shards: a shard is done; rows done in unfinished shards; whether to stop."""
 
     done: Callable[[Shard, Finished], None]
     rows: Callable[[int], None]
@@ -26,7 +26,7 @@ class Watch(NamedTuple):
 
 
 Runner = Callable[[Sequence[Shard], Watch], bool]
-"""Computes shards, each into its file; False when it was stopped before the last."""
+"""Computes shards, each into its file; returns False if stopped before the last."""
 
 
 def compute_shards(
@@ -40,10 +40,10 @@ def compute_shards(
     progress: Callable[[int], None] = lambda rows: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
-    """Compute the shards that are `mine`, all of them or some; write the index as soon as all are there.
+    """Compute the shards in `mine`, all of them or some, and write the index once all shards exist.
 
-    `resume` keeps shards that are complete and fit. Raises ModelError when there is one of another job, and what the
-    runner raises; shards that were finished before stay.
+    `resume` keeps shards that are complete and belong to the job. Raises ModelError if one belongs to another job, and
+    whatever the runner raises; finished shards stay.
     """
     began = time.perf_counter()
     kept = _kept(job, output, mine) if resume else {}
@@ -70,7 +70,7 @@ def compute_shards(
 
 
 def run_here(job: Job, **options: Any) -> Runner:
-    """One shard after another, here; options of compute_rows. A shard is hashed while the next one is computed."""
+    """A runner of this process, with options of compute_rows; a shard is hashed while the next one is computed."""
 
     def run(todo: Sequence[Shard], watch: Watch) -> bool:
         hashed: list[tuple[Shard, Future[Finished]]] = []
@@ -95,7 +95,7 @@ def _counted(rows: Callable[[int], None], before: int, done: int) -> None:
 
 
 def compute_one(job: Job, shard: Shard, stop: Callable[[], bool], **options: Any) -> Finished | None:
-    """One shard, replacing what is there; None when it was stopped."""
+    """Compute one shard, replacing an existing file; None if stopped."""
     outcome = _compute(job, shard, lambda rows: None, stop, options)
     return finished_now(shard, outcome) if outcome.complete else None
 
@@ -109,12 +109,12 @@ def _compute(
 
 
 def finished_now(shard: Shard, outcome: Outcome) -> Finished:
-    """A shard that has just been written; its bytes are hashed."""
+    """The entry of a shard just written; its bytes are hashed."""
     return Finished.of(shard.path, shard.first, outcome.rows, outcome.failed, outcome.failed_rows)
 
 
 def compute_file(job: Job, output: Path, *, resume: bool = False, **options: Any) -> Outcome:
-    """All rows into one file; options of compute_rows. `resume`: nothing, when the file is there and of this job."""
+    """Compute all rows into one file, with options of compute_rows; `resume` keeps a complete file of the job."""
     found = finished_file(job, output) if resume else None
     if found is None:
         return compute_rows(job, 0, job.rows, output, signed=resume, **options)
@@ -134,7 +134,7 @@ def _rows(done: Mapping[Shard, Finished]) -> int:
 
 
 def _finish(job: Job, output: Path, shards: Sequence[Shard], done: Mapping[Shard, Finished]) -> str:
-    """Write the index when every shard is there and fits; in words, what came of it."""
+    """Write the index if every shard exists and belongs to the job; returns a note that says what was done."""
     there = [shard for shard in shards if shard in done or shard.path.exists()]
     if len(there) < len(shards):
         return f"{len(there)} of {len(shards)} shards are there; whoever finishes the last one writes {output}"
@@ -147,7 +147,7 @@ def _finish(job: Job, output: Path, shards: Sequence[Shard], done: Mapping[Shard
         if found is None:
             return f"{output} is not written: {shard.path} is damaged"
         entries.append(found.entry)
-    with open_output(shards[0].path) as first:  # what is said beside the rows is the same whoever writes it
+    with open_output(shards[0].path) as first:  # metadata of a shard: the same for every writer
         created, provenance = str(first.attrs.get("created")), first.provenance
     write_index(output, content_of(job, 0, job.rows, provenance, signed=True), entries, created)
     return f"all {len(shards)} shards are there: wrote the index {output}"

@@ -1,7 +1,7 @@
-"""A batch in shards, each a file of its own: which rows it holds, whether it is there and fits, and what comes of all.
+"""A batch in shards, each a separate file: the plan of their rows, and whether an existing file belongs to the job.
 
-The plan depends on nothing but the number of rows and of shards, so every host makes the same one. A shard stands
-under its name only when it is complete, and says by its digest which job it belongs to.
+The plan depends only on the numbers of rows and of shards, so every host makes the same one. A shard gets its final
+name only when it is complete, and its digest identifies the job it belongs to.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _OPTIONS = {
     "source.sha256": "the content of --input",
     "source.dataset": "--input",
 }
-"""What decides the rows' bytes (Job.facts), by the option that sets it; in the order in which differences are told."""
+"""The facts that determine the rows' bytes (Job.facts), with the option that sets each; in order of reporting."""
 
 
 # ---- the plan
 
 
 class Shard(NamedTuple):
-    """Rows first … last (not included) of a job, and the file for them. Shards count from 1."""
+    """Rows first … last (exclusive) of a job and the file that holds them; shards are numbered from 1."""
 
     number: int
     of: int
@@ -68,10 +68,10 @@ class Shard(NamedTuple):
 
 
 def plan(rows: int, count: int, output: Path) -> tuple[Shard, ...]:
-    """All shards of a job of so many rows.
+    """Divide `rows` rows into `count` shards.
 
-    Boundaries are multiples of the blocks in which rows are drawn; of packs where there are fewer blocks than shards
-    (then some may be empty).
+    Boundaries are multiples of the block in which rows are drawn, or of the pack width if there are fewer blocks than
+    shards (some shards may then be empty).
     """
     grain = BLOCK if rows > BLOCK * (count - 1) else WIDTH
     units = -(-rows // grain)
@@ -80,12 +80,12 @@ def plan(rows: int, count: int, output: Path) -> tuple[Shard, ...]:
 
 
 def shard_path(output: Path, number: int, count: int) -> Path:
-    """`out.h5` has the shards `out.shard-0003-of-0016.h5`."""
+    """Path of a shard: `out.h5` has shards such as `out.shard-0003-of-0016.h5`."""
     return output.with_name(f"{output.stem}.shard-{number:04}-of-{count:04}{output.suffix}")
 
 
 def check_shard_names(output: Path, count: int) -> None:
-    """Raises UsageError for an output that cannot be the index of so many shards."""
+    """Raise UsageError if `output` cannot be the index of `count` shards."""
     if output.suffix not in SUFFIXES:
         raise UsageError(f"{output}: shards and --resume are for HDF5; want a name that ends in .h5 or .hdf5")
     if not is_plain(shard_path(output, 1, count).name):
@@ -95,32 +95,32 @@ def check_shard_names(output: Path, count: int) -> None:
 
 
 def check_new(paths: Sequence[Path]) -> None:
-    """Raises OutputError when one of the files is there."""
+    """Raise OutputError if one of the files exists."""
     for path in paths:
         if path.exists() or path.is_symlink():
             raise OutputError(f"{path}: exists already; --resume keeps what fits, --force overwrites it")
 
 
-# ---- what is there
+# ---- existing files
 
 
 class Finished(NamedTuple):
-    """A complete shard, or a whole file: its entry, and the first rows that failed, counted over all rows."""
+    """A complete shard or single file: its entry, and the first failed rows, numbered over the whole job."""
 
     entry: Entry
     failed_rows: tuple[int, ...]
 
     @classmethod
     def of(cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int]) -> Finished:
-        """A file that was just written. Its bytes are hashed."""
+        """The record of a file just written; its bytes are hashed."""
         size, digest = _sha256(path)
         return cls(Entry(path.name, first, rows, size, digest, failed), tuple(failed_rows))
 
 
 def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | None:
-    """A shard that is there and fits; None when it is not, is damaged, or has other bytes than the index says.
+    """A complete shard of the job; None if it is missing, damaged, or has another hash than `sha256`.
 
-    Raises ModelError when it is of another job, naming the first difference.
+    Raises ModelError if it belongs to another job, naming the first difference.
     """
     from artsim.io.batch_reader import BatchRecording, open_output
 
@@ -141,9 +141,9 @@ def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | No
 
 
 def known_sums(job: Job, output: Path) -> dict[str, str]:
-    """SHA-256 of the shards that an index lists, by name; none without an index.
+    """SHA-256 of the shards that an index lists, by name; empty without an index.
 
-    Raises ModelError when it is of another job or damaged, OutputError when the file is something else.
+    Raises ModelError if the index belongs to another job or is damaged, OutputError if the file is no index.
     """
     from artsim.io.batch_reader import BatchRecording
     from artsim.io.reader import open_gated
@@ -162,7 +162,7 @@ def known_sums(job: Job, output: Path) -> dict[str, str]:
 
 
 def finished_file(job: Job, path: Path) -> Finished | None:
-    """A complete file of all rows; None without one. Raises ModelError, OutputError: it is something else."""
+    """A complete file of all rows; None if there is none. Raises ModelError or OutputError if it is something else."""
     from artsim.io.batch_reader import BatchRecording, open_output
 
     if not path.exists():
@@ -177,11 +177,11 @@ def finished_file(job: Job, path: Path) -> Finished | None:
 
 
 class OtherJobError(ModelError):
-    """A file of results that others asked for."""
+    """A file that belongs to another job."""
 
 
 def check_same(job: Job, output: BatchRecording) -> None:
-    """Raises OtherJobError, naming the first option that differs, unless a file is of this job."""
+    """Raise OtherJobError, naming the first option that differs, unless the file belongs to the job."""
     if output.digest != job.digest:
         import json
 
@@ -204,7 +204,7 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
 
 
 def failures(output: BatchRecording) -> tuple[int, tuple[int, ...]]:
-    """How many rows failed, and the first of them counted over all rows of the job."""
+    """The number of failed rows, and the first of them, numbered over the whole job."""
     count, told = 0, list[int]()
     for start in range(0, output.rows, _BLOCK_ROWS):
         bad = np.flatnonzero(output.read("status", start, start + _BLOCK_ROWS))
@@ -214,7 +214,7 @@ def failures(output: BatchRecording) -> tuple[int, tuple[int, ...]]:
 
 
 def _flat(facts: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested facts by dotted names."""
+    """Nested facts, flattened to dotted names."""
     if not isinstance(facts, dict):
         return {}
     flat = {}

@@ -1,4 +1,4 @@
-"""The whole state of a run as files hold it, in /final and in /checkpoint, and as a Simulation saves it."""
+"""Converts the whole state of a run between a Simulation's snapshot and its form in files, /final and /checkpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artsim.sim.foundation.errors import ModelError
 
 Array = npt.NDArray[Any]
 
-# what schema's `extremes` are made of, and how many numbers each
+# the parts of schema's `extremes`, with their sizes
 _EXTREMES = {
     "coupling_error": 1,
     "tendon_error": 1,
@@ -29,7 +29,7 @@ _EXTREMES = {
 
 
 def stored(snapshot: Mapping[str, Array], dt: float, *, touching: bool) -> dict[str, Array]:
-    """A snapshot by the names of schema.STATE: what the robot has of them. `touching`: something may touch."""
+    """A snapshot as variables of schema.STATE, without those the robot lacks. `touching`: contacts are possible."""
     extremes = [snapshot.get(name, np.full(size, np.nan)) for name, size in _EXTREMES.items()]
     values = {name: np.asarray(snapshot[name]) for name in STATE if name in snapshot}
     values |= {
@@ -44,12 +44,12 @@ def stored(snapshot: Mapping[str, Array], dt: float, *, touching: bool) -> dict[
 
 
 def _is_there(name: str, values: Array) -> bool:
-    """Whether a robot has any of it. Contacts come and go."""
+    """Whether the robot has this variable; the number of contacts may be zero."""
     return name == "contact" or values.size > 0
 
 
 def restored(state: Mapping[str, Array], fresh: Mapping[str, Array]) -> dict[str, Array]:
-    """A stored state as Simulation.restore takes it; `fresh`: a snapshot of the same run before its first step."""
+    """A stored state in the form of Simulation.restore; `fresh`: a snapshot of the same run before its first step."""
     values = {name: state[name] if name in state else np.asarray(fresh[name]) for name in fresh}
     values["still"] = np.array([state["still"]], float)
     values["command"] = state.get("last_input", fresh["command"])
@@ -63,14 +63,14 @@ def restored(state: Mapping[str, Array], fresh: Mapping[str, Array]) -> dict[str
 
 
 def final_state(recording: Recording) -> dict[str, Array] | None:
-    """The state after the last step; None of a run that did not end properly."""
+    """The state after the last step; None if the run did not end properly."""
     state = recording.final
     ended = recording.status in (COMPLETE, INTERRUPTED) and bool(np.isfinite(state["time"]))
     return state if ended and "extremes" in state else None
 
 
 def checkpoints(recording: Recording) -> Array:
-    """The steps after which there is a checkpoint in the file, whose rows are there too."""
+    """The steps of the checkpoints in the file, up to the last recorded row."""
     with reading(recording.path):
         group = recording.group("checkpoint")
         if group is None:
@@ -80,7 +80,7 @@ def checkpoints(recording: Recording) -> Array:
 
 
 def checkpoint_state(recording: Recording, index: int) -> dict[str, Array]:
-    """One of them. Raises ModelError for contacts that are not there."""
+    """The state of the checkpoint at `index`. Raises ModelError if its contacts are incomplete."""
     with reading(recording.path):
         group = recording.group("checkpoint")
         assert group is not None

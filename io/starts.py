@@ -1,4 +1,4 @@
-"""What is odd about where a run starts: inside something, fixed in mid-air on feet, joints many turns away."""
+"""Warnings about a suspicious start: penetration, a fixed base with feet, joints several turns from zero."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from artsim.sim.runs.simulate import Simulation
 
 Array = npt.NDArray[Any]
 
-_DEEP = 1e-3  # m inside something that a start is told of
-_TURNS = 4 * math.pi  # rad of a hinge that nobody means
+_DEEP = 1e-3  # m of initial penetration above which the user is warned
+_TURNS = 4 * math.pi  # rad of a hinge that are hardly intended
 _FEET = re.compile(
     r"(?:^|[_\W])(?:foot|feet|toe|toes|sole|hoof|paw)(?:$|[_\W\d])|(?<=[a-z])(?:Foot|Toe|Sole)", re.ASCII
 )
@@ -27,12 +27,12 @@ _SHOWN = 3
 
 
 def start_notes(plan: Plan, controls: Controls | None = None) -> list[str]:
-    """Warnings about the start, for a run that has not begun."""
+    """Warnings about the start of a run that has not begun."""
     return [*_inside(plan, controls), *_on_fixed_feet(plan), *_far_turned(plan)]
 
 
 def _inside(plan: Plan, controls: Controls | None) -> list[str]:
-    """Pairs of links that begin deeper in each other than a millimetre, by a step that is thrown away."""
+    """Warn of pairs of links that start more than 1 mm in each other, found by a discarded trial step."""
     if plan.touching is None or plan.config.is_maximal:
         return []
     config = dataclasses.replace(plan.config, steps=1, every=1, record=("qpos", "contacts"))
@@ -47,12 +47,12 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
     told = ", ".join(f"{a} in {b} ({1e3 * depth:.3g} mm)" for depth, (a, b) in deep[:_SHOWN])
     more = f" and {len(deep) - _SHOWN} pairs more" if len(deep) > _SHOWN else ""
     return [
-        f"the run starts inside something: {told}{more}; what is inside is brought out over 0.1 s, and moves for it"
+        f"the run starts inside something: {told}{more}; this penetration is removed over 0.1 s, which moves the links"
     ]
 
 
 def _depths(plan: Plan, contacts: Mapping[str, Array]) -> list[tuple[tuple[str, str], float]]:
-    """Names of the two links, the world last, and how deep, of each contact."""
+    """The two links of each contact, the world last, and its depth [m]."""
     if not contacts:
         return []
     names = run_labels(plan).touching_link
@@ -64,7 +64,7 @@ def _depths(plan: Plan, contacts: Mapping[str, Array]) -> list[tuple[tuple[str, 
 
 
 def _on_fixed_feet(plan: Plan) -> list[str]:
-    """A URDF's root held in the air although it has feet to stand on."""
+    """Warn of a URDF whose base is fixed in the air although the robot has feet."""
     articulation = plan.robot.articulation
     parents = {joint.parent for joint in articulation.joints}
     feet = [link.name for link in articulation.links if link.name not in parents and _FEET.search(link.name)]
@@ -77,7 +77,7 @@ def _on_fixed_feet(plan: Plan) -> list[str]:
 
 
 def _far_turned(plan: Plan) -> list[str]:
-    """Hinges that start, or are driven, more than two turns away: degrees, perhaps."""
+    """Warn of hinges whose start or target exceeds two turns: the value may be meant in degrees."""
     model, labels = plan.robot.model, plan.robot.labels
     hinges = np.flatnonzero((model.dof_linear == 0) & (model.dof_coord >= 0))
     starts = [(labels.dofs[k], float(plan.qpos[model.dof_coord[k]]), "starts at") for k in hinges]

@@ -1,8 +1,8 @@
-"""The first 48 bytes of an HDF5 file: is it being written, and how to read one whose writer died.
+"""The superblock, the first 48 bytes of an HDF5 file: detects an open writer and repairs the file of a dead one.
 
-A file left in SWMR mode cannot be opened plainly, and must not be opened as a SWMR reader: on a wrong checksum HDF5 2.0
-then retries 100 times, doubling its sleep, which is for ever (tried: a truncated file hangs). With its write marks
-cleared and its end set to the real one, it opens as any other file. `Unmarked` does that on the fly, for reading only.
+HDF5 refuses to open a file left in SWMR mode normally, and opening it as a SWMR reader is unsafe: on a wrong checksum
+HDF5 2.0 retries 100 times with doubling delays and effectively never returns (a truncated file hangs). With its write
+marks cleared and the end of file corrected, it opens like any other file. `Unmarked` does both on the fly, read-only.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-SIZE = 48  # of versions 2 and 3 with 8-byte addresses
+SIZE = 48  # bytes of a superblock of version 2 or 3 with 8-byte addresses
 _WRITE, _SWMR = 1, 4  # the marks at byte 11
 
 
 def being_written(head: bytes) -> bool:
-    """True when a file that starts with `head` is marked as open for SWMR writing (its writer may be dead)."""
+    """Whether a file that starts with `head` is marked as open for writing (its writer may be dead)."""
     return len(head) >= SIZE and head[:9] == SIGNATURE + b"\x03" and head[9] == 8 and bool(head[11] & (_WRITE | _SWMR))
 
 
 def without_marks(head: bytes, file_bytes: int) -> bytes:
-    """The superblock of a file with no writer and `file_bytes` bytes. Raises ValueError when `head` is damaged."""
+    """The superblock for a file of `file_bytes` bytes without a writer. Raises ValueError if `head` is damaged."""
     if struct.unpack_from("<I", head, SIZE - 4)[0] != checksum(head[: SIZE - 4]):
         raise ValueError("wrong checksum of the superblock")
     clean = bytearray(head[: SIZE - 4])
@@ -34,7 +34,7 @@ def without_marks(head: bytes, file_bytes: int) -> bytes:
 
 
 def checksum(data: bytes) -> int:
-    """Jenkins' lookup3 (hashlittle, initial value 0), which HDF5 uses for its metadata."""
+    """Jenkins' lookup3 hash (hashlittle, initial value 0), which HDF5 uses for its metadata."""
     a = b = c = (0xDEADBEEF + len(data)) & 0xFFFFFFFF
     blocks = max(0, (len(data) - 1) // 12)
     for x, y, z in struct.iter_unpack("<3I", data[: 12 * blocks]):
@@ -65,7 +65,7 @@ def _finish(a: int, b: int, c: int) -> int:
 
 
 def copy_unmarked(path: Path, handle: int) -> None:
-    """Write a file's bytes to an open one, its marks cleared. Raises OSError, ValueError."""
+    """Copy a file to an open one, clearing its write marks. Raises OSError, ValueError."""
     with path.open("rb") as source, os.fdopen(os.dup(handle), "wb") as target:
         head = source.read(SIZE)
         if being_written(head):
@@ -76,10 +76,10 @@ def copy_unmarked(path: Path, handle: int) -> None:
 
 
 class Unmarked(io.RawIOBase):
-    """A file that its writer left in SWMR mode, read as if it had been closed: h5py.File(Unmarked(path), "r")."""
+    """A file left in SWMR mode, read as if its writer had closed it: h5py.File(Unmarked(path), "r")."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError, and ValueError when the superblock is damaged."""
+        """Open the file. Raises OSError, and ValueError if the superblock is damaged."""
         super().__init__()
         self._stream = path.open("rb", buffering=0)
         self._bytes = os.fstat(self._stream.fileno()).st_size

@@ -1,7 +1,7 @@
-"""Arrays of numbers in .npy and .npz files, read row by row at their place in the file: nothing is held in memory.
+"""Numeric arrays of .npy and .npz files, read in place by ranges of rows, without loading them into memory.
 
-What cannot be read in place (compressed members, text, a pipe) goes once into an anonymous temporary file. Nothing is
-ever unpickled, and what an array declares is compared with what the file holds before anything is read.
+Compressed members, text and pipes cannot be read in place and are copied once into an anonymous temporary file. Nothing
+is ever unpickled, and an array's declared size is compared with that of the file before it is read.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ Array = npt.NDArray[Any]
 _BLOCK = 1 << 20
 _HEADER_BYTES = 1 << 14  # numpy itself reads headers of up to 10000
 _SMALL = 1 << 20
-_DEFLATE_RATIO = 1032  # the most zlib can pack
+_DEFLATE_RATIO = 1032  # highest compression ratio of zlib
 
 
 class Table(Protocol):
-    """Rows of numbers."""
+    """A table of numbers that is read by ranges of rows."""
 
     def read(self, start: int, stop: int, into: Array) -> None:
-        """Rows start … stop into `into` (stop - start, …), float64 in C order."""
+        """Read rows start … stop into `into` (stop - start, …), float64 in C order."""
 
 
 class Stored(NamedTuple):
-    """An array in a file: what it declares, and what makes it readable as `shape` (rows, …)."""
+    """An array in a file: its declared shape and type, and a function that opens it as `shape` (rows, …)."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     open: Callable[[tuple[int, ...]], Table]
 
 
-# ---- places in files
+# ---- reading in place
 
 
 def read_at(handle: int, name: str, into: Array, offset: int) -> None:
-    """Fill a contiguous array with the file's bytes from `offset` on. Raises ModelError when the file ends before."""
+    """Fill a contiguous array with the file's bytes from `offset` on. Raises ModelError if the file is too short."""
     view = into.reshape(-1).view(np.uint8).data
     while view:
         try:
@@ -62,7 +62,7 @@ def read_at(handle: int, name: str, into: Array, offset: int) -> None:
 
 
 def sha256_of(handle: int) -> str:
-    """Of an open file's bytes, wherever it is being read."""
+    """SHA-256 of an open file; does not move its position."""
     import hashlib
 
     digest, offset = hashlib.sha256(), 0
@@ -73,7 +73,7 @@ def sha256_of(handle: int) -> str:
 
 
 def temporary_file() -> BinaryIO:
-    """An anonymous file on disk: in $TMPDIR, else /var/tmp, since /tmp is memory on many machines."""
+    """An anonymous file on disk: in $TMPDIR, otherwise /var/tmp, because /tmp is often in memory."""
     import tempfile
 
     folder = "/var/tmp"
@@ -83,9 +83,9 @@ def temporary_file() -> BinaryIO:
 
 @contextmanager
 def spooling(name: str) -> Iterator[BinaryIO]:
-    """A temporary file to fill with what `name` holds; what was written is on disk when the block ends.
+    """A temporary file for the content of `name`, flushed at the end of the block.
 
-    Raises StorageError (74) when there is no room. The file is closed when the block fails.
+    Raises StorageError (exit code 74) if the file cannot be written. The file is closed if the block fails.
     """
     file = None
     try:
@@ -94,7 +94,7 @@ def spooling(name: str) -> Iterator[BinaryIO]:
         file.flush()
     except BaseException as error:
         if file is not None:
-            with suppress(OSError):  # closing writes what is left, and fails again
+            with suppress(OSError):  # closing flushes the rest, which fails again
                 file.close()
         if isinstance(error, OSError):
             why = os.strerror(error.errno) if error.errno else str(error)
@@ -103,7 +103,7 @@ def spooling(name: str) -> Iterator[BinaryIO]:
 
 
 class NumberFile:
-    """An array of any layout, byte order and type of real numbers, at an offset of an open file."""
+    """An array of real numbers of any layout, byte order and type, at an offset of an open file."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class NumberFile:
         fortran: bool = False,
         owner: Any = None,
     ) -> None:
-        """`owner`: what closes the handle when it is collected."""
+        """`owner`: an object that closes the handle when it is garbage-collected."""
         self._handle, self._name, self._offset = handle, name, offset
         self._rows, self._row, self._dtype = shape[0], shape[1:], np.dtype(dtype)
         self._width = math.prod(self._row)
@@ -123,7 +123,7 @@ class NumberFile:
         self._owner = owner
 
     def _fortran_columns(self) -> list[int]:
-        """Place of each entry of a row, counted in C order, among the file's columns."""
+        """For each entry of a row, in C order, the index of its column in the file."""
         places = np.arange(self._width).reshape(self._row, order="F")
         return [int(place) for place in places.reshape(-1)]
 
@@ -131,7 +131,7 @@ class NumberFile:
         if into.size == 0:
             return
         size, width = self._dtype.itemsize, self._width
-        with np.errstate(over="ignore"):  # a long double beyond float64 is inf
+        with np.errstate(over="ignore"):  # a long double beyond the range of float64 becomes inf
             if self._columns is not None:
                 column, flat = np.empty(stop - start, self._dtype), into.reshape(-1, width)
                 for k, place in enumerate(self._columns):
@@ -149,12 +149,12 @@ class NumberFile:
 
 
 class Header(NamedTuple):
-    """What a .npy says of itself."""
+    """The header of a .npy array."""
 
     shape: tuple[int, ...]
     fortran: bool
     dtype: np.dtype[Any]
-    start: int  # of the data, in bytes from the beginning
+    start: int  # offset of the data [bytes]
 
     @property
     def end(self) -> int:
@@ -162,14 +162,14 @@ class Header(NamedTuple):
 
 
 def npy_header(stream: Any) -> Header:
-    """The header that the stream stands at. Raises ValueError for anything else than a header."""
+    """Read the header at the stream's position. Raises ValueError if there is none."""
     try:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(stream)
     except (ArtsimError, OSError):
         raise
-    except Exception as error:  # numpy evaluates the header as Python: syntax, tokens, recursion, anything
+    except Exception as error:  # numpy parses the header as Python and may raise anything
         raise ValueError(f"bad array header: {str(error).splitlines()[0] if str(error) else error!r}") from None
     if any(n < 0 for n in shape):
         raise ValueError(f"bad array header: shape {shape}")
@@ -177,7 +177,7 @@ def npy_header(stream: Any) -> Header:
 
 
 def stored_npy(handle: int, name: str) -> Stored:
-    """The array of a .npy file, read in place. Raises ModelError: no .npy, or cut."""
+    """The array of a .npy file, read in place. Raises ModelError if it is no .npy file or is truncated."""
     try:
         header = npy_header(io.BytesIO(os.pread(handle, _HEADER_BYTES, 0)))
     except (ValueError, OSError) as error:
@@ -201,7 +201,7 @@ def _kind(header: Header) -> str:
 
 @contextmanager
 def unzipping(name: str) -> Iterator[None]:
-    """Whatever zipfile raises on a damaged archive becomes one ModelError."""
+    """Convert whatever zipfile raises on a damaged archive to a ModelError."""
     import zipfile
     import zlib
 
@@ -214,13 +214,13 @@ def unzipping(name: str) -> Iterator[None]:
 
 
 class NpzArchive:
-    """The arrays of a .npz: stored ones are read in place, deflated ones unpacked to disk when they are opened.
+    """The arrays of a .npz file: stored members are read in place, deflated ones are unpacked to disk when opened.
 
-    The checksum of a stored member is not computed: that would read the file twice.
+    The checksums of stored members are not verified, because that would read the file twice.
     """
 
     def __init__(self, handle: int, name: str) -> None:
-        """Raises ModelError: no archive, an array twice."""
+        """Open the archive. Raises ModelError if it is none or holds an array twice."""
         import zipfile
 
         self._handle, self._name = handle, name
@@ -239,12 +239,12 @@ class NpzArchive:
         self._stream.close()
 
     def stored(self, key: str) -> Stored:
-        """An array by its name. Raises ModelError: no array, damaged, or more declared than stored."""
+        """An array by its name. Raises ModelError if it is no array, is damaged or declares more than it stores."""
         header = self._header(key)
         return Stored(header.shape, header.dtype, lambda shape: self._table(key, header, shape))
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """A list of texts, None when the archive has no such array."""
+        """A list of strings; None if the archive has no such array."""
         if key not in self.names:
             return None
         header = self._header(key)
@@ -276,7 +276,7 @@ class NpzArchive:
         return NumberFile(file.fileno(), name, header.start, shape, header.dtype, header.fortran, owner=file)
 
     def _data_offset(self, info: zipfile.ZipInfo) -> int:
-        """Where a stored member's bytes begin: behind its local header, whose name and extra field have any length."""
+        """Offset of a stored member's data, behind its local header, whose name and extra field vary in length."""
         local = os.pread(self._handle, 30, info.header_offset)
         offset = (
             info.header_offset + 30 + int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
@@ -286,7 +286,7 @@ class NpzArchive:
         return offset
 
     def _unpack(self, info: zipfile.ZipInfo, name: str) -> BinaryIO:
-        """A temporary file with the member's bytes, if there is room for them."""
+        """Unpack a member to a temporary file. Raises StorageError if there is not enough space."""
         with spooling(name) as file:
             disk = os.fstatvfs(file.fileno())
             free = disk.f_bavail * disk.f_frsize

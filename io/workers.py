@@ -1,7 +1,7 @@
-"""Shards in worker processes of this machine, started here and spoken to through pipes, which nobody else can reach.
+"""Computes shards in local worker processes, which communicate through pipes that no other process can reach.
 
-A worker is given text (scheduler.py: an order) and gives text back. What a worker that died was working on is given to
-a new one, which writes the same bytes.
+A worker receives an order as text (scheduler.py) and answers with text. If a worker dies, its shard is given to a new
+one, which writes the same bytes.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from artsim.io.shards import Finished, Shard
 from artsim.sim.foundation.errors import StoppedError
 
 Stop = Callable[[], bool]
-Work = Callable[..., str]  # of an order and, in processes started here, Stop
+Work = Callable[..., str]  # takes an order and, in local processes, a Stop
 Read = Callable[[str, Shard], Finished]
 
 _POLL = 0.1  # s
-_DEATHS = 3  # workers that may die of one shard
-_ENDING = 20.0  # s that workers have to put away what they are at
+_DEATHS = 3  # number of workers that may die of one shard
+_ENDING = 20.0  # s in which workers must stop
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def follow(count: int, orders: Mapping[Shard, str], work: Work, read: Read, watch: Watch) -> bool:
-    """Have `count` workers call `work` (a function of a module) with every order; False when it is time to stop.
+    """Have `count` workers call `work` (a module-level function) with every order; False if stopped.
 
-    Raises StoppedError when a shard kills worker after worker, and what `read` raises of an answer.
+    Raises StoppedError if several workers die of the same shard, and whatever `read` raises for an answer.
     """
     todo = list(reversed(list(orders)))
     deaths: dict[Shard, int] = {}
@@ -44,7 +44,7 @@ def follow(count: int, orders: Mapping[Shard, str], work: Work, read: Read, watc
             for pipe, entry in busy.items():
                 if entry.shard is None and todo:
                     entry.shard = todo.pop()
-                    with contextlib.suppress(OSError):  # it died: that is seen below
+                    with contextlib.suppress(OSError):  # a dead worker is detected below
                         pipe.send_bytes(orders[entry.shard].encode())
             for pipe in [pipe for pipe, entry in busy.items() if entry.shard is None]:
                 _end(pipe, busy.pop(pipe))
@@ -71,7 +71,7 @@ def follow(count: int, orders: Mapping[Shard, str], work: Work, read: Read, watc
 
 
 class _Busy:
-    """A worker and what it is at."""
+    """A worker and its current shard."""
 
     def __init__(self, process: BaseProcess) -> None:
         self.process = process
@@ -80,13 +80,13 @@ class _Busy:
 
 @contextlib.contextmanager
 def _workers() -> Iterator[dict[Connection, _Busy]]:
-    """Workers by their pipes; they end with the block."""
+    """Workers by their pipes; they are ended with the block."""
     busy: dict[Connection, _Busy] = {}
     try:
         yield busy
     finally:
         for pipe in busy:
-            pipe.close()  # which a worker takes for a sign to stop
+            pipe.close()  # tells the worker to stop
         for entry in busy.values():
             entry.process.join(_ENDING)
             entry.process.kill()
@@ -94,12 +94,14 @@ def _workers() -> Iterator[dict[Connection, _Busy]]:
 
 
 def _start(work: Work, busy: dict[Connection, _Busy]) -> None:
-    """One more worker. It is deaf to Ctrl-C and SIGTERM, which a terminal or a job system sends to all processes at
-    once: the pipe tells it when to stop. What blocks signals here is inherited by the process.
+    """Start another worker, which ignores Ctrl-C and SIGTERM and is stopped through its pipe.
+
+    A terminal or a job system sends these signals to all processes at once. The process inherits the signal mask set
+    here.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    resource_tracker.ensure_running()  # it unblocks signals in the thread that starts it
+    resource_tracker.ensure_running()  # starting it unblocks signals in this thread
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         process = context.Process(target=_serve, args=(work, theirs), daemon=True)
@@ -111,7 +113,7 @@ def _start(work: Work, busy: dict[Connection, _Busy]) -> None:
 
 
 def _end(pipe: Connection, entry: _Busy) -> None:
-    """A worker that has nothing to do any more, or is dead."""
+    """End a worker that is idle or dead."""
     pipe.close()
     entry.process.join(_ENDING)
     entry.process.kill()
@@ -119,10 +121,10 @@ def _end(pipe: Connection, entry: _Busy) -> None:
 
 
 def _serve(work: Work, pipe: Any) -> None:
-    """A worker: order after order, until the pipe ends."""
+    """The main function of a worker: perform orders until the pipe is closed."""
 
     def stop() -> bool:
-        return bool(pipe.poll())  # orders come one at a time: there is something only at the end
+        return bool(pipe.poll())  # orders come one at a time: while one is performed, only the end can arrive
 
     with contextlib.suppress(EOFError, OSError):
         while True:

@@ -1,4 +1,4 @@
-"""What is drawn of a robot: triangles, one piece for every link, layer and colour."""
+"""The drawable pieces of a robot: triangles, one piece per link, layer and colour; stage.py and video.py draw them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Colour = tuple[float, float, float, float]
 GREY: Colour = (0.72, 0.74, 0.78, 1.0)
 FLOOR: Colour = (0.55, 0.6, 0.65, 1.0)
 COLLISION: Colour = (0.95, 0.55, 0.15, 0.45)
-SEEN_GROUPS = 3  # MJCF's groups from here on are not for looking at
+SEEN_GROUPS = 3  # MJCF's groups from this one on are hidden
 STICK: Colour = (0.5, 0.52, 0.56, 1.0)
-SLENDER = 0.04  # radius of a stick by its length
-REACH = 5.0  # [m] the half size from which on a shape is scenery, not robot
+SLENDER = 0.04  # ratio of a stick's radius to its length
+REACH = 5.0  # [m] half size above which a shape counts as scenery
 
 
 _Key = tuple[str, Layer, Colour, bool, bool]
 
 
 class Piece(NamedTuple):
-    """Triangles of one link in its frame. `flat`: facets are meant; `scenery`: ground and the like."""
+    """Triangles of one link in its frame. `flat`: shaded by facets; `scenery`: ground and similar shapes."""
 
     link: str
     layer: Layer
@@ -42,10 +42,10 @@ class Piece(NamedTuple):
 
 
 def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
-    """The pieces of all links; what cannot be drawn is told in `notes`.
+    """The pieces of all links; `notes` receives what cannot be drawn.
 
-    A robot without anything to look at shows what collides, as does a link whose meshes are gone; a link that has
-    nothing to show is sticks to where its children are.
+    A robot without visual geometry shows its collision geometry, and so does a link whose meshes are missing; a link
+    without any geometry is drawn as sticks to its children.
     """
     found: dict[_Key, list[Triangles]] = {}
     absent: list[str] = []
@@ -73,7 +73,7 @@ def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
 
 
 def _stand_in(found: dict[_Key, list[Triangles]]) -> None:
-    """Show what collides of links that have nothing else to look at."""
+    """Show the collision geometry of links that have no visual geometry."""
     seen = {link for link, layer, *_ in found if layer == "visual"}
     for link, layer, _, flat, scenery in list(found):
         if layer == "collision" and link not in seen:
@@ -82,7 +82,7 @@ def _stand_in(found: dict[_Key, list[Triangles]]) -> None:
 
 
 def _sticks(articulation: Articulation, drawn: Set[str]) -> Iterator[tuple[str, Triangles]]:
-    """From the frame of every link that is not drawn to those of its children."""
+    """Sticks from the frame of every link that is not drawn to the frames of its children."""
     for joint in articulation.joints:
         towards = np.array(joint.pose.position)
         length = float(np.linalg.norm(towards))
@@ -93,7 +93,7 @@ def _sticks(articulation: Articulation, drawn: Set[str]) -> Iterator[tuple[str, 
 
 
 def _layers(articulation: Articulation) -> Iterator[tuple[str, Geom, Layer]]:
-    """Every link's geoms with the layers that show them."""
+    """The geoms of every link, with the layers that show them."""
     geoms = [(link.name, geom) for link in articulation.links for geom in link.geoms]
     by_group = articulation.conventions.shown_by_group
     seen = [geom.role == "visual" or (by_group and geom.group < SEEN_GROUPS) for _, geom in geoms]
@@ -114,7 +114,7 @@ def _colour(geom: Geom, layer: Layer) -> Colour:
 
 
 def _triangles(geom: Geom, known: dict[object, Triangles | None]) -> Triangles | None:
-    """In the link's frame; None for a mesh that is not there. `known`: mesh files that were read before."""
+    """A geom's triangles in the link's frame; None if its mesh is missing. `known`: meshes read before."""
     if geom.kind == "mesh":
         key = geom.mesh and (geom.mesh, geom.scale, geom.mesh_pose, geom.most_hull_vertices)
         mesh = known[key] if key in known else drawn_mesh(geom)

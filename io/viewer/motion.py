@@ -1,4 +1,4 @@
-"""Where the links of a run are, row by row, and what acts on them; nothing is held in memory but what is asked for."""
+"""The motion of a recorded run: link poses and forces of single rows, read from the file as they are requested."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Poses(NamedTuple):
 
 
 class Forces(NamedTuple):
-    """Forces at points, world axes."""
+    """Forces at points, in world axes."""
 
     points: Array  # (n, 3) [m]
     vectors: Array  # (n, 3) [N]
 
 
 class Motion:
-    """A recording as something that moves. Raises UsageError when it holds neither poses nor coordinates."""
+    """Poses and forces of a recording. Raises UsageError if it holds neither poses nor coordinates."""
 
     def __init__(self, recording: Recording, articulation: Articulation) -> None:
         self.recording, self._articulation = recording, articulation
@@ -61,11 +61,11 @@ class Motion:
         return (self.rows - 1) * self.interval
 
     def row_at(self, time: float) -> int:
-        """The last row that is not after `time` [s]; the first or last one beyond the ends."""
+        """The last row at or before `time` [s], clamped to the first and last row."""
         return min(max(int(time / self.interval + 1e-6), 0), self.rows - 1)
 
     def poses(self, row: int) -> Poses:
-        """Of one row: as recorded, or computed from its qpos."""
+        """The poses of one row, as recorded or computed from its qpos."""
         if self._has_poses:
             return Poses(*(self.recording.read(name, row, row + 1)[0] for name in ("link_position", "link_quaternion")))
         found = self.robot.compute(self.recording.read("qpos", row, row + 1)[0], quantities=["link_pose"])
@@ -73,7 +73,7 @@ class Motion:
 
     @property
     def robot(self) -> Robot:
-        """The recording's robot, compiled as it was for the run."""
+        """The robot of the recording, compiled as for the run."""
         if self._robot is None:
             from artsim.sim.runs.plan import compiled_robot
 
@@ -85,7 +85,11 @@ class Motion:
         return self._robot
 
     def forces(self, kind: str, row: int) -> Forces:
-        """`contacts`: on the second of each pair, where they touch; `joint forces`: of parents on links, at frames."""
+        """The forces of one row.
+
+        `contacts`: on the second link of each pair, at the contact points; `joint forces`: of parents on links, at the
+        links' frame origins.
+        """
         if kind == "contacts":
             found = self.recording.read_contacts(row, row + 1)
             second = np.cross(found["normal"], found["tangent"])
@@ -99,6 +103,6 @@ class Motion:
 
     @property
     def weight(self) -> float:
-        """Of the robot on Earth [N], by which arrows are scaled; 1 where it has no mass."""
+        """Weight of the robot on Earth [N], the scale of force arrows; 1 if it has no mass."""
         masses = [link.inertial.mass for link in self._articulation.links if link.inertial]
         return 9.81 * sum(masses) or 1.0

@@ -1,4 +1,4 @@
-"""A run as one HTML file that plays in any browser, offline: viser's client with the scene and its motion inside."""
+"""Exports a run as one HTML file that plays offline in any browser: viser's client with the scene and its motion."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from artsim.io.viewer.server import start_server, stop_server
 from artsim.io.viewer.stage import ARROW, RobotStage, add_grid, look_at
 from artsim.sim.runs.configuration import RunConfig
 
-MOST_FRAMES = 2000  # of what is not thinned further; a frame of 20 moving links takes about 1 kB
+MOST_FRAMES = 2000  # longer runs are thinned; a frame of 20 moving links takes about 1 kB
 
 
 def write_page(export: Export) -> list[str]:
-    """Write the page; returns what the user should know. Raises UsageError: no viser, nothing to show; OSError."""
+    """Write the page and return notes for the user. Raises UsageError: no viser, nothing to show; OSError."""
     notes: list[str] = []
     articulation = export.robot()
     motion = Motion(export.recording, articulation)
@@ -52,7 +52,7 @@ def write_page(export: Export) -> list[str]:
 
 
 def frame_times(motion: Motion, fps: float, notes: list[str]) -> list[float]:
-    """When the frames are [s]: every 1/fps, or at every row where these are further apart; fewer for long runs."""
+    """Times of the frames [s]: every 1/fps, or every row where rows are further apart; thinned for long runs."""
     step = max(1.0 / fps, motion.interval)
     count = int(motion.duration / step + 1e-6) + 1
     if count > MOST_FRAMES:

@@ -1,4 +1,4 @@
-"""Recorded runs in the viewer: a time slider, play, what to show, plots of the joints."""
+"""Plays recorded runs in the viewer: a time slider, playback controls, layers and plots of recorded variables."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from artsim.sim.runs.configuration import RunConfig
 if TYPE_CHECKING:
     import viser
 
-FRAMES = 30  # per second that are sent at most
+FRAMES = 30  # largest number of frames sent per second
 
 
 @dataclass(frozen=True)
 class Playback:
-    """How it begins. `rate`: seconds shown in a second; `step`: rows from one frame to the next, 0: by the rate."""
+    """Initial settings. `rate`: simulated seconds per second; `step`: rows per frame, 0: from the rate."""
 
     rate: float = 1.0
     loop: bool = False
     start: float = 0.0  # [s]
     step: int = 0
-    spacing: float | None = None  # [m] between runs; None: side by side, 0: one over the other
+    spacing: float | None = None  # [m] between runs; None: side by side, 0: overlaid
     playing: bool = True
 
 
 class Player:
-    """Runs on a server's page. Everything is put in place by `advance`, in the thread that calls it."""
+    """Shows runs on a server's page. Only `advance` changes the scene, in the thread that calls it."""
 
     def __init__(
         self, server: viser.ViserServer, runs: Sequence[tuple[str, Motion, Articulation]], how: Playback
@@ -57,7 +57,7 @@ class Player:
     # building
 
     def _build(self, runs: Sequence[tuple[str, Motion, Articulation]]) -> list[RobotStage]:
-        """The robots beside each other, each as it is at the start."""
+        """Build the robots side by side, each in its initial pose."""
         stages: list[RobotStage] = []
         extents: list[Extent] = []
         for number, (name, motion, articulation) in enumerate(runs):
@@ -110,8 +110,8 @@ class Player:
     # playing
 
     def advance(self, seconds: float) -> None:
-        """Let this much time pass [s], and show what there is to be seen then."""
-        if abs(self._slider.value - self._set) > self._longest.interval / 2:  # somebody has moved it
+        """Advance the playback by `seconds` and show the state at the new time."""
+        if abs(self._slider.value - self._set) > self._longest.interval / 2:  # the user has moved it
             self._time = float(self._slider.value)
         elif self._play.value and seconds > 0:
             frame = self._how.step * self._longest.interval
@@ -122,7 +122,7 @@ class Player:
         self._show()
 
     def _show(self) -> None:
-        """Send what has changed."""
+        """Send what has changed to the page."""
         rows = [motion.row_at(self._time) for motion in self._motions]
         visible = {name: bool(box.value) for name, box in self._layers.items()}
         state = (rows, visible, self._scale.value)
@@ -148,7 +148,7 @@ class Player:
                 stage.arrows(kind, found.points, scale * found.vectors)
 
     def run(self, stop: Callable[[], bool]) -> None:
-        """Play until asked to stop."""
+        """Play until `stop` returns True."""
         before = time.perf_counter()
         while not stop():
             time.sleep(1.0 / FRAMES)
@@ -158,11 +158,11 @@ class Player:
 
 
 def plain(text: str) -> str:
-    """Text of a file as markdown that means nothing but itself."""
+    """Escape text of a file for markdown."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()<>#+-.!|&$" else c for c in text if c.isprintable())
 
 
 def label_place(extent: Extent) -> tuple[float, float, float]:
-    """Above a robot."""
+    """Position of a label above the robot."""
     x, y, z = (float(value) for value in extent.centre)
     return x, y, z + 0.6 * extent.size

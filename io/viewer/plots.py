@@ -13,7 +13,7 @@ from artsim.sim.foundation.errors import ModelError
 if TYPE_CHECKING:
     import viser
 
-MOST_POINTS = 1500  # of a line: more than a screen has
+MOST_POINTS = 1500  # of a line: about the width of a screen
 MOST_LINES = 12
 ALL = "(all)"
 NOTHING = "(none)"
@@ -21,7 +21,7 @@ COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e
 
 
 class Plot:
-    """One variable of the runs, of one entry or of all (of the first dozen)."""
+    """A plot of one variable of the runs: one entry or all of them, up to MOST_LINES lines."""
 
     def __init__(self, server: viser.ViserServer, runs: Sequence[tuple[str, Recording]]) -> None:
         self._gui, self._runs = server.gui, runs
@@ -35,7 +35,7 @@ class Plot:
         self._entry.on_update(lambda _: self._draw())
 
     def _choose(self) -> None:
-        """Another variable: other entries to choose from."""
+        """Offer the entries of the newly chosen variable and plot it."""
         self._entry.options = (ALL, *self._entries.get(str(self._variable.value), ()))
         self._entry.value = ALL
         self._draw()
@@ -73,7 +73,7 @@ class Plot:
             )
 
     def _lines(self, name: str, entry: str) -> list[tuple[str, Any, Any]]:
-        """Label, times and values of every line, thinned."""
+        """Label, times and values of every line, thinned to MOST_POINTS."""
         lines = []
         for run, recording in self._runs:
             if name not in recording:
@@ -89,7 +89,7 @@ class Plot:
 
 
 def _thinned(recording: Recording, name: str, thin: int) -> np.ndarray[Any, Any]:
-    """Every so many rows (n, entries), without reading those between."""
+    """Every `thin`-th row, (n, entries), without reading the rows between."""
     recording.check_packing(name, -(-recording.n_valid // thin))
     if thin == 1:
         rows = recording[name]
@@ -99,7 +99,7 @@ def _thinned(recording: Recording, name: str, thin: int) -> np.ndarray[Any, Any]
 
 
 def _plotted(recording: Recording) -> dict[str, tuple[str, ...]]:
-    """The variables that are lines over time, each with its entries' names."""
+    """The variables with at most one dimension besides time, each with the names of its entries."""
     found = {}
     for name in recording.variables:
         dims = recording.variable(name).dims[1:]

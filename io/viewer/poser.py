@@ -1,4 +1,4 @@
-"""A robot in the viewer with a slider for every coordinate that may be chosen: couplings and limits hold."""
+"""Poses a robot in the viewer with a slider per independent coordinate; couplings and limits are respected."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 UNLIMITED = {"prismatic": 1.0, "planar": 2.0, "free": 2.0}  # half range of a slider without limits [m]
-TURN = float(np.pi)  # likewise [rad]
-SAMPLES = 201  # of a slider's range, to see where followers are within their limits
-INSIDE = 1e-9  # a follower may be so far beyond a limit
+TURN = float(np.pi)  # half range of an angle without limits [rad]
+SAMPLES = 201  # samples of a slider's range at which the followers' limits are tested
+INSIDE = 1e-9  # tolerance of a follower's limit
 
 
 class Handle(NamedTuple):
-    """What a slider sets: an entry of the coordinates, or a turn (0 to 2: roll, pitch, yaw) of the quaternion there."""
+    """What a slider sets: a coordinate, or an angle (`turn` 0, 1, 2: roll, pitch, yaw) of the quaternion there."""
 
     label: str
     coordinate: int
@@ -39,7 +39,7 @@ class Handle(NamedTuple):
 
 
 class Poser:
-    """Sliders and the robot that follows them. Everything is put in place by `advance`."""
+    """Sliders and the robot that follows them. Only `advance` changes the scene."""
 
     def __init__(self, server: viser.ViserServer, robot: Robot) -> None:
         self.notes: list[str] = []
@@ -79,7 +79,7 @@ class Poser:
         return sliders
 
     def _add_followers(self) -> dict[int, Any]:
-        """What couplings determine, to be looked at."""
+        """Add read-only numbers for the coordinates that couplings determine."""
         chosen = set(self._independent.tolist())
         coordinates = [k for k in range(self._robot.nq) if k not in chosen]
         gui, shown = self._server.gui, {}
@@ -109,13 +109,13 @@ class Poser:
             gui.add_markdown(f"**Note:** {plain(note)}")
 
     def _take(self, q: Real) -> None:
-        """Go to a pose; `advance` does it, in its own thread."""
+        """Request a pose, which `advance` applies in its own thread."""
         self._wanted = q
 
     # moving
 
     def pose(self) -> Real:
-        """Coordinates (nq,) that the sliders ask for, followers where their leaders want them."""
+        """Coordinates (nq,) set by the sliders, with followers computed from their leaders."""
         q = self._base.copy()
         for handle, slider in zip(self._handles, self._sliders, strict=True):
             if handle.turn < 0:
@@ -126,7 +126,7 @@ class Poser:
         return full
 
     def _turns(self) -> dict[int, list[float]]:
-        """Roll, pitch and yaw of every quaternion, by its first entry."""
+        """Roll, pitch and yaw of every quaternion, by the index of its first entry."""
         found: dict[int, list[float]] = {}
         for handle, slider in zip(self._handles, self._sliders, strict=True):
             if handle.turn >= 0:
@@ -134,7 +134,7 @@ class Poser:
         return found
 
     def advance(self) -> None:
-        """Show what the sliders say."""
+        """Show the pose and the layers that the panel asks for."""
         if self._wanted is not None:
             self._base, self._wanted = self._wanted, None
             for handle, slider in zip(self._handles, self._sliders, strict=True):
@@ -154,19 +154,19 @@ class Poser:
                 number.value = round(float(q[k]), 6)
 
     def run(self, stop: Callable[[], bool]) -> None:
-        """Follow the sliders until asked to stop."""
+        """Follow the sliders until `stop` returns True."""
         while not stop():
             time.sleep(1.0 / FRAMES)
             self.advance()
 
 
 def _within(value: float, handle: Handle) -> float:
-    """What a page sent, within the slider's bounds; its lower one for what is no number."""
+    """A value sent by a page, clamped to the slider's range; the lower bound for NaN."""
     return min(value, handle.upper) if value > handle.lower else handle.lower
 
 
 def viewed(articulation: Articulation) -> Robot:
-    """The robot for looking at: couplings hold exactly, however soft the file has them, unless they contradict."""
+    """The robot with exact couplings, even where the file makes them soft, unless they contradict each other."""
     from artsim.sim.foundation.errors import ModelError
 
     try:
@@ -183,11 +183,11 @@ def turned(turns: list[float]) -> Real:
     return yaw @ pitch @ roll
 
 
-# ------------------------------------------------------------------ what there is to slide
+# ------------------------------------------------------------------ coordinates with sliders
 
 
 def handles(robot: Robot) -> Iterator[Handle]:
-    """One per independent coordinate that is not locked; three turns per quaternion."""
+    """One handle per independent coordinate that is not locked; three angles per quaternion."""
     independent = set(independent_coordinates(robot.model).tolist())
     for joint in robot.articulation.joints:
         if joint.name not in robot.labels.joint_coords:
@@ -218,7 +218,7 @@ def _of_joint(robot: Robot, joint: Joint, coordinates: list[int]) -> Iterator[Ha
 
 
 def allowed(robot: Robot, joint: Joint, coordinate: int) -> tuple[float, float]:
-    """Where a joint may be: within its limits, and within those of what follows it."""
+    """The range of a joint that respects its own limits and those of its followers."""
     half = UNLIMITED.get(joint.kind, TURN)
     reference = float(robot.reference[coordinate])
     lower = joint.lower if joint.lower is not None else min(reference, joint.upper or 0.0) - half
@@ -245,7 +245,8 @@ def allowed(robot: Robot, joint: Joint, coordinate: int) -> tuple[float, float]:
 
 
 def narrowed(fits: Callable[[float], bool], lower: float, upper: float, start: float) -> tuple[float, float]:
-    """The stretch around `start`, or around the first place that fits, in which all fits; all of it where none does."""
+    """The interval around `start`, or around the nearest value that fits, in which all values fit; if none fits, or
+    all do, the whole range."""
     values = np.unique([start, *np.linspace(lower, upper, SAMPLES)])
     good = np.array([fits(float(value)) for value in values])
     if good.all() or not good.any():
@@ -267,7 +268,7 @@ def narrowed(fits: Callable[[float], bool], lower: float, upper: float, start: f
 
 
 def bounds_of(robot: Robot) -> tuple[Real, Real]:
-    """Lower and upper limits (nq,) of all coordinates; infinite without one."""
+    """Lower and upper limits (nq,) of all coordinates; infinite where there are none."""
     lower, upper = np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)
     for joint in robot.articulation.joints:
         where = robot.labels.joint_coords.get(joint.name)
@@ -278,7 +279,7 @@ def bounds_of(robot: Robot) -> tuple[Real, Real]:
 
 
 def start_of(robot: Robot, found: list[Handle]) -> Real:
-    """The pose of the file (nq,), moved to where sliders can be."""
+    """The file's pose (nq,), moved into the ranges of the sliders."""
     q = robot.reference.copy()
     for handle in found:
         if handle.turn < 0:

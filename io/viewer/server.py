@@ -1,8 +1,8 @@
-"""viser's server, kept to this machine: bound to 127.0.0.1, same origin only, no sharing service.
+"""viser's server restricted to this machine: bound to 127.0.0.1, same origin only, no sharing service.
 
-A page of any other site could otherwise open a websocket to it (browsers let them), or reach it under a name of its own
-that it lets point at 127.0.0.1; so both Origin and Host must be the server's own. viser has no option for that, and
-binds to every interface by default.
+Otherwise a page of another site could open a websocket to it, which browsers permit, or reach it through a host name
+that resolves to 127.0.0.1 (DNS rebinding). Origin and Host must therefore both be the server's own. viser has no option
+for this and binds to every interface by default.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _constructing = threading.Lock()
 
 
 def start_server(title: str, port: int = 0) -> viser.ViserServer:
-    """A running server; port 0 takes a free one. Raises UsageError: viser is not installed, the port is taken."""
+    """Start a server; port 0 selects a free one. Raises UsageError: viser is not installed, the port is in use."""
     try:
         import viser
     except ImportError:
@@ -34,9 +34,9 @@ def start_server(title: str, port: int = 0) -> viser.ViserServer:
 
     class LocalServer(viser.ViserServer):
         def request_share_url(self, verbose: bool = True) -> None:
-            """Nothing of this machine is handed to a sharing service, whoever asks for it."""
+            """Ignore every request to hand data to a sharing service."""
 
-    with _constructing, _guarded_handshakes(), contextlib.redirect_stdout(io.StringIO()):  # it prints a banner
+    with _constructing, _guarded_handshakes(), contextlib.redirect_stdout(io.StringIO()):  # viser prints a banner
         server = LocalServer(host=HOST, port=port, label=title, verbose=False)
     if port and server.get_port() != port:
         taken = server.get_port()
@@ -48,19 +48,19 @@ def start_server(title: str, port: int = 0) -> viser.ViserServer:
 
 
 def stop_server(server: viser.ViserServer) -> None:
-    """Stop it, without the line it prints."""
+    """Stop the server without viser's printed line."""
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()
 
 
 def url_of(server: viser.ViserServer) -> str:
-    """Where its page is."""
+    """The URL of the server's page."""
     return f"http://{HOST}:{server.get_port()}"
 
 
 @contextlib.contextmanager
 def _guarded_handshakes() -> Iterator[None]:
-    """Servers that `websockets` starts meanwhile look at who asks before anything else."""
+    """Make servers that `websockets` starts within the block check the origin of each request first."""
     from websockets.asyncio import server as module
 
     serve = module.serve
@@ -84,7 +84,7 @@ def _guarded_handshakes() -> Iterator[None]:
 
 
 def _one_line_logger(name: str) -> logging.Logger:
-    """A logger that tells in one line what a page sent that is no message, or fits none of its controls."""
+    """A logger that reports in one line a malformed message of a page, or one for an unknown control."""
 
     class OneLine(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -98,11 +98,11 @@ def _one_line_logger(name: str) -> logging.Logger:
 
 
 def is_own(headers: Any, port: int) -> bool:
-    """Whether a request is for this server by its own name and, where a browser says so, from its own page."""
+    """Whether a request addresses this server by its own name and, if it names an origin, comes from its own page."""
     hosts = [f"{name}:{port}" for name in (HOST, "localhost")]
     if headers.get_all("Host") not in [[host] for host in hosts]:
         return False
     origins = headers.get_all("Origin")
-    if not origins:  # browsers send one with every websocket
+    if not origins:  # browsers send an Origin with every websocket request
         return "websocket" not in headers.get("Upgrade", "").lower()
     return origins in [[f"http://{host}"] for host in hosts]

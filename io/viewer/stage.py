@@ -1,6 +1,6 @@
-"""Robots on a viser scene: pieces under a frame for every link, poses, frames and arrows put in place.
+"""Robots in a viser scene: pieces under one frame per link; sets poses, draws axes and force arrows.
 
-Nodes are called by numbers, not by links: a name with a slash would make a tree of its own.
+Nodes are named by numbers instead of link names, because a slash in a name would create a subtree.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 LAYERS = ("visual", "collision", "frames", "contacts", "joint forces")
-ARROW = 0.8  # of the robot's size: a force as large as its weight
+ARROW = 0.8  # length of an arrow for a force equal to the robot's weight [robot's size]
 CONTACT_FORCE, JOINT_FORCE = (220, 30, 40), (40, 90, 220)
 
 
 class Extent(NamedTuple):
-    """Where the robot is and how large [m]: scenery does not count."""
+    """Centre and size of the robot [m], without scenery."""
 
     centre: Array  # (3,)
     size: float
 
 
 class RobotStage:
-    """One robot of a scene, `offset` [m] beside where it is."""
+    """One robot of a scene, drawn displaced by `offset` [m]."""
 
     def __init__(
         self, server: viser.ViserServer, name: str, links: Sequence[str], pieces: Sequence[Piece], offset: Array
@@ -98,7 +98,7 @@ class RobotStage:
         )
 
     def extent(self, positions: Array, quaternions: Array) -> Extent:
-        """Of the robot's pieces in these poses, or of its links' origins where nothing is drawn."""
+        """The extent of the robot's pieces in these poses, or of its links' origins if nothing is drawn."""
         from artsim.sim.foundation.spatial import rotation_matrix
 
         clouds = []
@@ -115,7 +115,7 @@ class RobotStage:
         return Extent((lower + upper) / 2 + self._offset, max(float(np.linalg.norm(upper - lower)), 1e-3))
 
     def pose(self, positions: Array, quaternions: Array) -> None:
-        """Put the links in place; what did not move is not sent again, what is not finite stays."""
+        """Set the links' poses; unchanged poses are not sent again, and non-finite ones are ignored."""
         poses = np.concatenate([positions, quaternions], axis=1)
         for (_, link), frame in self._frames.items():
             row = poses[link]
@@ -128,7 +128,7 @@ class RobotStage:
             axes.batched_wxyzs = quaternions.astype(np.float32)
 
     def arrows(self, layer: str, points: Array, vectors: Array) -> None:
-        """Arrows (n, 3) from points (n, 3), both in metres."""
+        """Set the arrows of a layer: vectors (n, 3) from points (n, 3), both in metres."""
         node = self._added.get(f"{layer} arrows")
         if node is not None:
             ends = np.stack([points, points + vectors], axis=1).astype(np.float32)
@@ -143,13 +143,13 @@ class RobotStage:
 
 
 def _corners(points: Array) -> Array:
-    """The corners of the points' box."""
+    """The corners (8, 3) of the points' bounding box."""
     low, high = points.min(axis=0), points.max(axis=0)
     return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
 
 
 def look_at(server: viser.ViserServer, extents: Sequence[Extent]) -> None:
-    """Point the first camera at all of them."""
+    """Point the initial camera at all extents."""
     centre = np.mean([extent.centre for extent in extents], axis=0)
     away = max(float(np.linalg.norm(extent.centre - centre)) + extent.size for extent in extents)
     server.initial_camera.position = tuple(centre + away * np.array([0.8, -0.8, 0.5]))
@@ -157,7 +157,7 @@ def look_at(server: viser.ViserServer, extents: Sequence[Extent]) -> None:
 
 
 def add_grid(server: viser.ViserServer, height: float, size: float, *, solid: bool) -> None:
-    """Lines on the level of the ground, which is there itself where `solid`."""
+    """Add a grid at the height of the ground; `solid` also draws the ground plane."""
     cell = 10.0 ** round(math.log10(max(size, 1e-3) / 3))
     server.scene.add_grid(
         "/grid",

@@ -1,4 +1,4 @@
-"""Primitive shapes as triangles, counter-clockwise seen from outside, in the frame of their geom."""
+"""Tessellates primitive shapes: triangles in the geom's frame, counter-clockwise seen from outside."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Whole = NDArray[np.int32]
 Triangles = tuple[Real, Whole]
 """Points (n, 3) [m] and faces (m, 3)."""
 
-AROUND = 32  # corners of a circle
-INFINITE = 20.0  # half length of a plane without end [m]
+AROUND = 32  # vertices of a circle
+INFINITE = 20.0  # half length of an infinite plane [m]
 
 
 def primitive(kind: str, size: Sequence[float]) -> Triangles:
-    """A geom's triangles; `size` as a description's Geom has it. Edges have corners of their own on either side."""
+    """The triangles of a geom; `size` as in description.Geom. Sharp edges have separate vertices for either side."""
     if kind == "box":
         return box(np.asarray(size, float))
     if kind == "plane":
@@ -31,7 +31,7 @@ def primitive(kind: str, size: Sequence[float]) -> Triangles:
 
 
 def box(half: Real) -> Triangles:
-    """Six faces of four corners each."""
+    """A box of half lengths `half` [m]: six faces of four vertices each."""
     square = np.array([[-1, -1, 1], [1, -1, 1], [1, 1, 1], [-1, 1, 1]], float)
     sides = []
     for axis in range(3):
@@ -42,13 +42,13 @@ def box(half: Real) -> Triangles:
 
 
 def plane(x: float, y: float) -> Triangles:
-    """A rectangle, to be seen from above."""
+    """A rectangle of half lengths x, y [m] that faces +z."""
     points = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]], float)
     return points, np.array([[0, 1, 2], [0, 2, 3]], np.int32)
 
 
 def cylinder(radius: float, half: float) -> Triangles:
-    """A side and two lids."""
+    """A cylinder about z: a side and two caps."""
     low, high = ring(radius, -half), ring(radius, half)
     points = np.concatenate([low, high, low, high, [[0, 0, -half], [0, 0, half]]])
     k = np.arange(AROUND)
@@ -63,7 +63,7 @@ def cylinder(radius: float, half: float) -> Triangles:
 
 
 def capsule(radius: float, half: float) -> Triangles:
-    """Rings from the lower pole to the upper one; a sphere without a half length."""
+    """A capsule about z: rings from the lower to the upper pole; a sphere if `half` is 0."""
     rows = AROUND // 4
     lower = np.linspace(-np.pi / 2, 0, rows + 1)
     upper = np.linspace(0, np.pi / 2, rows + 1)[1 if half == 0 else 0 :]
@@ -73,13 +73,13 @@ def capsule(radius: float, half: float) -> Triangles:
 
 
 def ring(radius: float, height: float) -> Real:
-    """Corners (AROUND, 3) of a circle about z."""
+    """Vertices (AROUND, 3) of a circle about z."""
     angles = np.arange(AROUND) * (2 * np.pi / AROUND)
     return np.stack([radius * np.cos(angles), radius * np.sin(angles), np.full(AROUND, height)], axis=1)
 
 
 def between_rings(gaps: int) -> Whole:
-    """Faces between rings of AROUND corners, one above the other."""
+    """Faces between successive rings of AROUND vertices, from bottom to top."""
     k = np.arange(AROUND)
     after = (k + 1) % AROUND
     gap = np.concatenate([np.stack([k, after, AROUND + after], 1), np.stack([k, AROUND + after, AROUND + k], 1)])
@@ -87,7 +87,7 @@ def between_rings(gaps: int) -> Whole:
 
 
 def height_field(z: Real, size: Sequence[float]) -> Triangles:
-    """The upper side of a height field: heights [m] in rows along y, in them along x."""
+    """The upper side of a height field; heights `z` [m], rows along y, columns along x."""
     rows, columns = z.shape
     x, y = np.meshgrid(np.linspace(-size[0], size[0], columns), np.linspace(-size[1], size[1], rows))
     first = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()

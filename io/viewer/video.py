@@ -1,4 +1,4 @@
-"""A run as a video: drawn by VTK without a window, packed by ffmpeg."""
+"""Exports a run as a video, rendered off-screen by VTK and encoded by ffmpeg."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import rotation_matrix
 from artsim.sim.runs.configuration import RunConfig
 
-SIZE = (1280, 720)  # [pixels] multiples of 16, as video codecs want them
+SIZE = (1280, 720)  # [pixels] multiples of 16, as video codecs require
 _PROBE = """
 import pyvista
 plotter = pyvista.Plotter(off_screen=True, window_size=(32, 32))
@@ -28,7 +28,7 @@ assert plotter.screenshot(return_img=True).std() > 0
 
 
 def write_video(export: Export) -> list[str]:
-    """Write an .mp4 in real time; returns what the user should know.
+    """Write an .mp4 that plays in real time and return notes for the user.
 
     Raises UsageError: no pyvista or imageio-ffmpeg, no OpenGL, nothing to show.
     """
@@ -72,7 +72,7 @@ def write_video(export: Export) -> list[str]:
 
 
 def _check_graphics() -> None:
-    """Draw in another process first: VTK without an OpenGL library does not raise, it crashes. Raises UsageError."""
+    """Render once in another process: without an OpenGL library VTK crashes instead of raising. Raises UsageError."""
     done = subprocess.run([sys.executable, "-P", "-c", _PROBE], capture_output=True, check=False)
     if done.returncode:
         raise UsageError(
@@ -81,11 +81,11 @@ def _check_graphics() -> None:
         )
     from vtkmodules.vtkCommonCore import vtkLogger
 
-    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # it tells of every way to draw that it tries
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # VTK logs every rendering back end that it tries
 
 
 def _add(plotter: Any, pyvista: Any, piece: Piece) -> Any:
-    """The piece as an actor, in its link's frame."""
+    """Add a piece as an actor, in its link's frame."""
     faces = np.column_stack([np.full(len(piece.faces), 3), piece.faces]).astype(np.int64)
     shape = pyvista.PolyData(piece.points, faces.reshape(-1))
     return plotter.add_mesh(
@@ -111,7 +111,7 @@ def _place(actors: Sequence[Any], pieces: Sequence[Piece], motion: Motion, poses
 
 
 def _extent(motion: Motion, pieces: Sequence[Piece], times: Sequence[float]) -> tuple[Array, Array]:
-    """Two corners of a box [m] around all that is no scenery, over the whole run."""
+    """Two corners of a box [m] that encloses all pieces except scenery over the whole run."""
     own = [piece for piece in pieces if not piece.scenery] or list(pieces)
     reach = {piece.link: float(np.abs(piece.points).max(initial=0.0)) for piece in own}
     corners = []

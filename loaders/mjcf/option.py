@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from typing import TypeVar
 
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.loaders.mjcf.softness import read_softness
-from artsim.sim.articulation.description import ContactOverride, FileOptions, Joint
+from artsim.sim.articulation.description import ContactOverride, FileOptions, Joint, Tendon
 from artsim.sim.foundation.dataclass import dataclass
+
+Part = TypeVar("Part", Joint, Tendon)
 
 WORDS = ("enable", "disable")
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
@@ -122,16 +125,16 @@ def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> fr
     return off
 
 
-def switched(joint: Joint, off: frozenset[str]) -> Joint:
-    """A joint without what the flags switch off."""
+def switched(part: Part, off: frozenset[str]) -> Part:
+    """A joint or tendon without what the flags switch off."""
     if "limit" in off or "constraint" in off:
-        joint = replace(joint, lower=None, upper=None)
+        part = replace(part, lower=None, upper=None)
     if "frictionloss" in off or "constraint" in off:
-        joint = replace(joint, friction=0.0)
+        part = replace(part, friction=0.0)
     if "spring" in off:
-        joint = replace(joint, stiffness=0.0, stiffness_polynomial=(0.0, 0.0))
-    if "actuation" in off and joint.actuator_gravity_compensation:
-        joint = replace(joint, actuator_range=(0.0, 0.0))  # no motor is there to carry the weight
+        part = replace(part, stiffness=0.0, stiffness_polynomial=(0.0, 0.0))
     if "damper" in off:
-        joint = replace(joint, damping=0.0, damping_polynomial=(0.0, 0.0))
-    return joint
+        part = replace(part, damping=0.0, damping_polynomial=(0.0, 0.0))
+    if isinstance(part, Joint) and "actuation" in off and part.actuator_gravity_compensation:
+        part = replace(part, actuator_range=(0.0, 0.0))  # no motor is there to carry the weight
+    return part

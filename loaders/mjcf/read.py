@@ -15,11 +15,11 @@ from artsim.loaders.mjcf.equality import read_equalities
 from artsim.loaders.mjcf.ignored import ignored_parts
 from artsim.loaders.mjcf.keyframe import read_keyframes
 from artsim.loaders.mjcf.models import Family, expand, stored_text
-from artsim.loaders.mjcf.option import read_options
+from artsim.loaders.mjcf.option import read_options, switched
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
-from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms, switched
+from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms
 from artsim.sim.articulation.description import Articulation, Conventions, Note, Tendon
 
 CONVENTIONS = Conventions(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from artsim.loaders.elements import Element, children, tag
@@ -77,19 +76,6 @@ def read_spring_length(item: Item) -> tuple[float, float] | None:
     if low > high:
         item.refuse(f"springlength is {low:g} to {high:g}: the first must not be larger")
     return None if low == high == -1.0 else (low, high)
-
-
-def switched(tendon: Tendon, off: frozenset[str]) -> Tendon:
-    """A tendon without what the flags switch off."""
-    if "limit" in off or "constraint" in off:
-        tendon = replace(tendon, lower=None, upper=None)
-    if "frictionloss" in off or "constraint" in off:
-        tendon = replace(tendon, friction=0.0)
-    if "spring" in off:
-        tendon = replace(tendon, stiffness=0.0, stiffness_polynomial=(0.0, 0.0))
-    if "damper" in off:
-        tendon = replace(tendon, damping=0.0, damping_polynomial=(0.0, 0.0))
-    return tendon
 
 
 def read_point(bodies: Bodies, element: Element) -> TendonPoint:

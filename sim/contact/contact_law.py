@@ -47,11 +47,15 @@ def point_velocity(linear: Any, angular: Any, x: Any) -> Any:
 
 
 @inlined
-def in_direction(frame: Any, j: Any, linear: Any, angular: Any) -> Any:
-    """Component of a velocity in direction j of a contact: along normal and tangents, frame's rows, then about them."""
+def in_direction(frame: Any, j: Any, linear: Any, sign: Any, angular: Any) -> Any:
+    """Component of a velocity, `linear` and `sign` times `angular`, in direction j of a contact: along normal and
+    tangents, frame's rows, then about them.
+
+    The sign comes last: LLVM joins two branches that are alike, and contracts their products to other FMAs.
+    """
     if j < 3:
         return dot(frame[j], linear)
-    return dot(frame[j - 3], angular)
+    return sign * dot(frame[j - 3], angular)
 
 
 @inlined

@@ -325,16 +325,15 @@ def _add_column(robot: Any, rows: Any, contact: Any, n: Any, pyramid: Any, k: An
     frame = contact.data.frame[n]
     linear, angular = _motion_of(data, k)
     v = times(sign, point_velocity(linear, angular, x))
-    angular = times(sign, angular)
     a = robot.model.dof_independent[k]
     gain = data.gain[k]
     for row in range(contact.data.rows[n]):
         if pyramid:
             mu = contact.data.friction[n, row // 2]
-            value = in_direction(frame, 0, v, angular)
-            value += (mu if row % 2 == 0 else -mu) * in_direction(frame, row // 2 + 1, v, angular)
+            value = in_direction(frame, 0, v, sign, angular)
+            value += (mu if row % 2 == 0 else -mu) * in_direction(frame, row // 2 + 1, v, sign, angular)
         else:
-            value = contact.data.scale[n, row] * in_direction(frame, row, v, angular)
+            value = contact.data.scale[n, row] * in_direction(frame, row, v, sign, angular)
         rows.entry_dof[entry + row * count] = k
         rows.entry_value[entry + row * count] = value
         if a >= 0:

@@ -252,7 +252,7 @@ def velocity_of(model: Any, data: Any, contact: Any, n: Any) -> Any:
     """Velocity of shape n's origin [m/s]."""
     body = contact.model.body[n]
     arm = minus(contact.data.position[n], origin_of(model, data, body))
-    return plus(crossed(data.angular_velocity[body], arm), data.velocity[body])
+    return plus(crossed(triple(data.angular_velocity[body]), arm), data.velocity[body])
 
 
 # ------------------------------------------------------------------ second order

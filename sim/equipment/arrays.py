@@ -1,7 +1,7 @@
-"""Equipment as arrays: what a robot carries besides its tree, that is sites, tendons, actuators, loops and sensors.
+"""Arrays of a robot's equipment: sites, tendons, actuators, loops, sensors and the passive forces of its file.
 
-Kernels receive the constants as equipment.model and the scratch as equipment.data. Robots without equipment run kernels
-compiled without it (`equipment` is None there). No numba here: a process with warm kernels imports this module.
+Kernels receive the constants as equipment.model and the scratch as equipment.data; a robot without equipment runs
+kernels compiled with `equipment` None. This module must not import numba: processes with warm kernels import it too.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
 NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMICS, PID_DYNAMICS = range(7)
 # gains and biases
 NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
-# what the first parameters of affine gains and biases multiply
+# indices of the parameters of affine gains and biases: what each multiplies
 CONSTANT, PER_LENGTH, PER_VELOCITY = range(3)
-# how an actuator's force enters a semi-implicit step: at its start, or at its end as a part of M̂ or as a row
+# how an actuator's force enters a semi-implicit step: at its start, or at its end through M̂ or a row
 EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: held at its bound until the solution confirms it
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
@@ -95,7 +95,7 @@ RAY_DISTANCE = 0
     ACTUATOR_VELOCITY,
     ACTUATOR_FORCE,
 ) = range(36)
-# what a contact sensor asks of one side of a contact
+# what a contact sensor requires of one side of a contact
 ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE = range(4)
 # which contacts a contact sensor outputs
 AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE = range(4)
@@ -149,201 +149,202 @@ class Equipment(NamedTuple):
     site_rotation: ConstReals3  # (ns, 3, 3)
     site_position: ConstReals2  # (ns, 3) [m]
     # tendons: path elements start[t] ≤ p < start[t + 1]; entries are the dofs that can change a length, in order
-    tendon_path: ConstInts1  # (nt + 1,)
+    tendon_path: ConstInts1  # (nt + 1,) start of each path
     path_kind: ConstInts1  # (np,)
-    path_index: ConstInts1  # (np,) dof, site or wrap geom
-    path_value: ConstReals1  # (np,) a joint's coefficient, a pulley's divisor
-    path_side: ConstInts1  # (np,) side site of a wrap geom, -1: none
-    wrap_body: ConstInts1  # (nw,)
+    path_index: ConstInts1  # (np,) dof, site or wrapping geom
+    path_value: ConstReals1  # (np,) coefficient of a joint, divisor of a pulley
+    path_side: ConstInts1  # (np,) side site of a wrapping geom, -1: none
+    wrap_body: ConstInts1  # (nw,) of the wrapping geoms
     wrap_link: ConstInts1  # (nw,) -1: the world
     wrap_rotation: ConstReals3  # (nw, 3, 3)
-    wrap_position: ConstReals2  # (nw, 3)
-    wrap_radius: ConstReals1  # (nw,)
-    tendon_entry: ConstInts1  # (nt + 1,)
-    tendon_dof: ConstInts1  # (entries,)
-    tendon_lower: ConstReals1  # (nt,) ∓inf where there are none [m or rad]
-    tendon_upper: ConstReals1
-    tendon_stiffness: ConstReals2  # (nt, 3) of x, x², x³
-    tendon_damping: ConstReals2  # (nt, 3) of v, |v| v, v³
-    tendon_spring: ConstReals2  # (nt, 2) the force is zero between; both NaN: the length in the relaxed pose
+    wrap_position: ConstReals2  # (nw, 3) [m]
+    wrap_radius: ConstReals1  # (nw,) [m]
+    tendon_entry: ConstInts1  # (nt + 1,) first entry of each tendon
+    tendon_dof: ConstInts1  # (entries,) dof of each entry
+    tendon_lower: ConstReals1  # (nt,) length limits, ∓inf: none [m or rad]
+    tendon_upper: ConstReals1  # (nt,)
+    tendon_stiffness: ConstReals2  # (nt, 3) coefficients of x, x², x³
+    tendon_damping: ConstReals2  # (nt, 3) coefficients of v, |v| v, v³
+    tendon_spring: ConstReals2  # (nt, 2) dead band of the spring [m or rad]; both NaN: the length in the relaxed pose
     tendon_friction: ConstReals1  # (nt,) [N]
     tendon_armature: ConstReals1  # (nt,) [kg]
-    tendon_force_lower: ConstReals1  # (nt,) bound of the sum of its actuators
-    tendon_force_upper: ConstReals1
+    tendon_force_lower: ConstReals1  # (nt,) bounds of the sum of its actuators' forces [N]
+    tendon_force_upper: ConstReals1  # (nt,)
     # tendon equalities
-    tendon_row_follower: ConstInts1  # (nte,)
-    tendon_row_leader: ConstInts1  # (nte,) -1: none
-    tendon_row_polynomial: ConstReals2  # (nte, 5)
-    tendon_row_reference: ConstReals2  # (nte, 2) K and B of soft ones; K -1: hard
-    tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1 for a plain spring
+    tendon_row_follower: ConstInts1  # (nte,) tendon
+    tendon_row_leader: ConstInts1  # (nte,) tendon, -1: none
+    tendon_row_polynomial: ConstReals2  # (nte, 5) coefficients of the leader's powers 0 … 4
+    tendon_row_reference: ConstReals2  # (nte, 2) K [1/s²] and B [1/s] of soft equalities; K -1: hard
+    tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1: a plain spring
     # loops
-    loop_kind: ConstInts1  # (nloop,)
+    loop_kind: ConstInts1  # (nloop,) CONNECT or WELD
     loop_body: ConstInts2  # (nloop, 2) bodies a and b
     loop_link: ConstInts2  # (nloop, 2) links a and b
-    loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, one after the other
-    loop_position: ConstReals2  # (2 nloop, 3)
-    loop_torque_scale: ConstReals1  # (nloop,)
+    loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, loop by loop
+    loop_position: ConstReals2  # (2 nloop, 3) [m]
+    loop_torque_scale: ConstReals1  # (nloop,) [m] per radian of a weld's rotation
     loop_reference: ConstReals2  # (nloop, 2) MuJoCo's K [1/s²] and B [1/s]; K -1: hard
-    loop_impedance: ConstReals2  # (nloop, 5) solimp
-    loop_centre: ConstReals2  # (2 nloop, 3) the links' centres of mass
-    loop_sliding: ConstReals1  # (2 nloop,) mass of a link that only slides (sliders.py); 0 of others [kg]
-    dof_sliding: ConstReals1  # (nv,) mass of such a link, whose dof it is; 0 of others [kg]
+    loop_impedance: ConstReals2  # (nloop, 5) MuJoCo's solimp
+    loop_centre: ConstReals2  # (2 nloop, 3) the links' centres of mass [m]
+    loop_sliding: ConstReals1  # (2 nloop,) mass of a link that only slides (sliders.py) [kg]; 0 for others
+    dof_sliding: ConstReals1  # (nv,) mass of the sliding link that the dof moves [kg]; 0 for others
     # passive forces
-    compensated_mass: ConstReals1  # (nb,) or empty: mass of each body that gravity compensation carries [kg]
+    compensated_mass: ConstReals1  # (nb,) or empty: mass of each body carried by gravity compensation [kg]
     compensated_moment: ConstReals2  # (nb, 3) first moment of that mass in the body's own frame [kg m]
-    gravity_by_actuator: ConstInts1  # (nv,) 1: gravity compensation counts as an actuator's force
-    damper_dof: ConstInts1  # (nd,) dofs whose damping is a polynomial
-    damper_terms: ConstReals2  # (nd, 2) of |v| v and v³
-    spring_body: ConstInts1  # (nk,) bodies whose joint's spring is a polynomial, or one of a ball or free joint
-    spring_terms: ConstReals2  # (nk, 3) of x, |x| x (single coordinates: x²) and x³
+    gravity_by_actuator: ConstInts1  # (nv,) 1: gravity compensation counts as actuator force
+    damper_dof: ConstInts1  # (nd,) dofs with polynomial damping
+    damper_terms: ConstReals2  # (nd, 2) coefficients of |v| v and v³
+    spring_body: ConstInts1  # (nk,) bodies with a polynomial joint spring, or with a spring of a ball or free joint
+    spring_terms: ConstReals2  # (nk, 3) coefficients of x, |x| x (single coordinates: x²) and x³
     medium: ConstReals1  # (5,) density [kg/m³], viscosity [Pa s], wind [m/s]
-    box_body: ConstInts1  # (nbox,) links in the medium, each as the box of its inertia
+    box_body: ConstInts1  # (nbox,) links in the medium, as their equivalent inertia boxes
     box_rotation: ConstReals3  # (nbox, 3, 3) principal axes at the centre of mass
-    box_position: ConstReals2  # (nbox, 3)
+    box_position: ConstReals2  # (nbox, 3) [m]
     box_size: ConstReals2  # (nbox, 3) [m]
     ellipsoid_body: ConstInts1  # (nel,) geoms in the medium as ellipsoids
     ellipsoid_rotation: ConstReals3  # (nel, 3, 3)
-    ellipsoid_position: ConstReals2  # (nel, 3)
+    ellipsoid_position: ConstReals2  # (nel, 3) [m]
     ellipsoid_axes: ConstReals2  # (nel, 3) semi-axes [m]
     ellipsoid_coefficients: ConstReals2  # (nel, 5) drag: blunt, slender, angular; lift: Kutta, Magnus
     ellipsoid_added: ConstReals2  # (nel, 6) added mass and inertia per density [m³, m⁵]
-    # actuators: na forces of theirs, nu controls, nact activations
+    # actuators: na forces, nu controls, nact activation states
     actuator_active: ConstInts1  # (na,) 0: disabled, exerts no force
-    actuator_frozen: ConstInts1  # (na,) 1: its states stay as they are
-    actuator_linear: ConstInts1  # (na,) EXPLICIT, or how it may enter a step where it is affine
-    actuator_period: ConstReals1  # (na,) of a setpoint on a circle [rad], 0: none
-    actuator_transmission: ConstInts1  # (na,)
+    actuator_frozen: ConstInts1  # (na,) 1: its states are constant
+    actuator_linear: ConstInts1  # (na,) how it may enter a step: EXPLICIT, or IN_MATRIX or BY_ROW where it is affine
+    actuator_period: ConstReals1  # (na,) period of a setpoint on a circle [rad], 0: none
+    actuator_transmission: ConstInts1  # (na,) JOINT … SLIDER_CRANK
     actuator_target: ConstInts1  # (na,) first dof, tendon, site or body
     actuator_reference: ConstInts1  # (na,) reference or slider site, -1: none
-    actuator_axis: ConstInts1  # (na,) of the three forces of a rotation's servo, which follow each other; -1: no such
+    actuator_axis: ConstInts1  # (na,) axis of each of the three forces of a rotation servo; -1: another actuator
     actuator_gear: ConstReals2  # (na, 6)
-    actuator_crank: ConstReals1  # (na,) [m]
-    actuator_entry: ConstInts1  # (na + 1,)
-    actuator_dof: ConstInts1  # (entries,)
-    actuator_dynamics: ConstInts1  # (na,)
-    actuator_gain: ConstInts1  # (na,)
-    actuator_bias: ConstInts1  # (na,)
+    actuator_crank: ConstReals1  # (na,) length of the rod of a slider-crank [m]
+    actuator_entry: ConstInts1  # (na + 1,) first entry of each actuator
+    actuator_dof: ConstInts1  # (entries,) dof of each entry
+    actuator_dynamics: ConstInts1  # (na,) NO_DYNAMICS … PID_DYNAMICS
+    actuator_gain: ConstInts1  # (na,) NO_BIAS … PID
+    actuator_bias: ConstInts1  # (na,) NO_BIAS … PID
     dynamics_parameters: ConstReals2  # (na, 10)
     gain_parameters: ConstReals2  # (na, 10)
     bias_parameters: ConstReals2  # (na, 10)
-    control_first: ConstInts1  # (na,) its first control
-    control_role: ConstInts2  # (na, 4) for position, velocity, feedforward, voltage; or of a rotation; -1: none
+    control_first: ConstInts1  # (na,) first control of the actuator
+    control_role: ConstInts2  # (na, 4) controls for position, velocity, feedforward, voltage, or a quaternion; -1: none
     control_lower: ConstReals1  # (nu,)
-    control_upper: ConstReals1
-    force_lower: ConstReals1  # (na,)
-    force_upper: ConstReals1
-    force_norm: ConstReals1  # (na,) bound of the norm of a rotation's servo [N m], inf: none
+    control_upper: ConstReals1  # (nu,)
+    force_lower: ConstReals1  # (na,) [N or N m]
+    force_upper: ConstReals1  # (na,)
+    force_norm: ConstReals1  # (na,) bound of the norm of a rotation servo's torque [N m], inf: none
     activation_lower: ConstReals1
     activation_upper: ConstReals1
-    activation_first: ConstInts1  # (na,) its first entry in State.activation, -1: none
-    activation_last: ConstInts1  # (na,) its last one, which determines the force; -2: none
-    activation_slot: ConstInts2  # (na, 5) its states by name, of PID servos and DC motors; -1: none
+    activation_first: ConstInts1  # (na,) first entry of the actuator in State.activation, -1: none
+    activation_last: ConstInts1  # (na,) its last entry, which determines the force; -2: none
+    activation_slot: ConstInts2  # (na, 5) entries SLEW … CURRENT of PID servos and DC motors; -1: none
     activation_early: ConstInts1  # (na,)
     actuator_length_range: ConstReals2  # (na, 2)
-    dof_force_lower: ConstReals1  # (nv,) bound of the sum of a joint's actuators
-    dof_force_upper: ConstReals1
+    dof_force_lower: ConstReals1  # (nv,) bounds of the sum of a dof's actuator forces [N or N m]
+    dof_force_upper: ConstReals1  # (nv,)
     # sensors
-    sensor_kind: ConstInts1  # (nsensor,)
+    sensor_kind: ConstInts1  # (nsensor,) ACCELEROMETER … ACTUATOR_FORCE
     sensor_first: ConstInts1  # (nsensor + 1,) first output of each
     sensor_index: ConstInts1  # (nsensor,) first dof, tendon, actuator, or link of its object
     sensor_body: ConstInts2  # (2, nsensor) bodies of object and reference
-    sensor_referred: ConstInts1  # (nsensor,) 1: it has a reference
+    sensor_referred: ConstInts1  # (nsensor,) 1: the sensor has a reference
     sensor_rotation: ConstReals3  # (2 nsensor, 3, 3) frames of the objects, then of the references
-    sensor_position: ConstReals2  # (2 nsensor, 3)
-    sensor_cutoff: ConstReals1  # (nsensor,) bound of the outputs, inf: none
-    sensor_zone: ConstInts1  # (nsensor,) shape of its site's volume, as in collision's Shapes; -1: it has none
-    sensor_size: ConstReals2  # (nsensor, 3) of that shape [m]
+    sensor_position: ConstReals2  # (2 nsensor, 3) [m]
+    sensor_cutoff: ConstReals1  # (nsensor,) bound of the outputs' magnitudes, inf: none
+    sensor_zone: ConstInts1  # (nsensor,) shape of the site's volume, as in collision's Shapes; -1: none
+    sensor_size: ConstReals2  # (nsensor, 3) size of that shape [m]
     sensor_side: ConstInts2  # (2, nsensor) of a contact sensor: ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE
-    sensor_number: ConstInts2  # (2, nsensor) of that geom (Contacts.geom), -1: none that touches; or of the link
+    sensor_number: ConstInts2  # (2, nsensor) index of that geom (Contacts.geom; -1: it cannot touch) or link
     sensor_reduction: ConstInts1  # (nsensor,) AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE
     sensor_slots: ConstInts1  # (nsensor,) number of contacts
-    sensor_data: ConstInts1  # (nsensor,) bits of the names of description.SENSOR_DATA, in order
-    sensor_ray: ConstInts1  # (nsensor,) which ray is a rangefinder's
+    sensor_data: ConstInts1  # (nsensor,) bit mask over description.SENSOR_DATA, in order
+    sensor_ray: ConstInts1  # (nsensor,) the ray of a rangefinder
     ray_sensor: ConstInts1  # (nray,) its rangefinder
     ray_link: ConstInts1  # (nray,) the link that the ray ignores
-    magnetic: ConstReals1  # (3,)
+    magnetic: ConstReals1  # (3,) magnetic field, world axes
 
 
 class EquipmentWork(NamedTuple):
-    """Scratch of the equipment for one configuration and one step."""
+    """Scratch of the equipment for one configuration and one step; sizes as in Equipment."""
 
-    calibrated: Reals1  # (1,) 1: the lengths and inertias in the file's pose are known
-    tendon_length0: Reals1  # (nt,) in the file's pose
-    spring_length: Reals2  # (nt, 2) resolved
+    calibrated: Reals1  # (1,) 1: lengths and inertias in the file's pose have been computed
+    tendon_length0: Reals1  # (nt,) length in the file's pose [m or rad]
+    spring_length: Reals2  # (nt, 2) tendon_spring with NaN resolved [m or rad]
     acceleration0: Reals1  # (na,) |M⁻¹ moment| in the file's pose, for muscles
-    tendon_length: Reals1  # (nt,)
-    tendon_velocity: Reals1  # (nt,)
-    tendon_pull: Reals1  # (nt,) force of its spring and damper, positive: lengthening [N]
+    tendon_length: Reals1  # (nt,) [m or rad]
+    tendon_velocity: Reals1  # (nt,) [m/s or rad/s]
+    tendon_pull: Reals1  # (nt,) force of the spring and damper, positive: lengthening [N]
     tendon_force: Reals1  # (nt,) total force along it over the step, including actuators, limits, friction, inertia
-    tendon_moment: Reals1  # (entries,) dL/dq
-    tendon_share: Reals1  # (nt,) Step.share of springs that are rows
-    tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are rows in this step
-    tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ of an equality's two tendons, added, in the file's pose; springs: now
-    actuator_length: Reals1  # (na,)
-    actuator_velocity: Reals1  # (na,)
-    actuator_moment: Reals1  # (entries,)
-    actuator_force: Reals1  # (na,) over the step
-    actuator_input: Reals1  # (na,) which the gain multiplies
+    tendon_moment: Reals1  # (entries,) dL/dq of tendon_dof
+    tendon_share: Reals1  # (nt,) Step.share of springs by rows
+    tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are constraint rows in this step
+    tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ summed over an equality's tendons, in the file's pose; springs: now
+    actuator_length: Reals1  # (na,) [m or rad]
+    actuator_velocity: Reals1  # (na,) [m/s or rad/s]
+    actuator_moment: Reals1  # (entries,) generalised force per unit force, of actuator_dof
+    actuator_force: Reals1  # (na,) over the step [N or N m]
+    actuator_input: Reals1  # (na,) the input that the gain multiplies
     actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
-    actuator_share: Reals1  # (na,) Step.share of those by rows
+    actuator_share: Reals1  # (na,) Step.share of actuators by rows
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
-    actuator_scale: Reals1  # (na,) factor of a rotation servo's gains that keeps its norm within the bound
-    scaling: Reals2  # (na, 3) secant method: 1 / scale and 1 / norm of the previous solution; number of solutions
-    control: Reals1  # (nu,) within their ranges
-    dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound; 2: assumed to be
-    activation_rate: Reals1  # (nact,)
-    start_activation: Reals1  # (nact,) RK4
-    start_length: Reals1  # (na,) RK4
-    start_velocity: Reals1  # (na,) RK4
-    sum_activation: Reals1  # (nact,) RK4
-    loop_error: Reals2  # (nloop, 6) C of each loop: translation [m], and of a weld rotation times its torque scale
+    actuator_scale: Reals1  # (na,) factor on a rotation servo's gains that keeps the torque's norm within force_norm
+    scaling: Reals2  # (na, 3) secant method for actuator_scale: previous 1 / scale and 1 / norm; number of solutions
+    control: Reals1  # (nu,) clamped to their ranges
+    dof_held: Reals1  # (nv,) 1: the sum of the dof's actuators is at its bound; 2: assumed to be
+    activation_rate: Reals1  # (nact,) per second
+    start_activation: Reals1  # (nact,) at the start of the step
+    start_length: Reals1  # (na,) RK4: at the start of the step
+    start_velocity: Reals1  # (na,) RK4: at the start of the step
+    sum_activation: Reals1  # (nact,) RK4: weighted sum of the stages' rates
+    loop_error: Reals2  # (nloop, 6) C of each loop: translation [m]; for welds also rotation times torque scale [m]
     loop_aim: Reals2  # (nloop, 6) C at the end of the step
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
-    loop_drift: Reals1  # (6,) C̈ of the loop at hand, at zero independent acceleration
-    loop_mobility: Reals2  # (nloop, 2) response of its links to unit force and unit torque, in the file's pose
+    loop_drift: Reals1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
+    loop_mobility: Reals2  # (nloop, 2) response of the links to unit force and unit torque, in the file's pose
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,) values of the sensors
-    felt: Reals1  # (outputs,) values measured in this step, which delayed sensors output later
+    felt: Reals1  # (outputs,) values measured in this step, for delayed sensors to output later
     ray: Reals2  # (nray, 6) origin [m] and unit direction, world axes
-    ray_hit: Reals2  # (nray, 4) distance [m], -1: no hit; the normal there
+    ray_hit: Reals2  # (nray, 4) distance [m], -1: no hit; normal of the surface hit
     ray_caster: Ints1  # (2,) addresses of the compiled ray caster and of its table
-    delayer: Ints1  # (2,) likewise of the kernel for delayed controls (delays.py); zeros: nothing is delayed
-    feeler: Ints1  # (2,) likewise of the kernel that measures for delayed sensors
-    keeper: Ints1  # (2,) likewise of the kernel that keeps samples
-    stage: Reals1  # (1,) time within the step [steps], RK4
+    delayer: Ints1  # (2,) same for the kernel for delayed controls (delays.py); zeros: nothing is delayed
+    feeler: Ints1  # (2,) same for the kernel that measures for delayed sensors
+    keeper: Ints1  # (2,) same for the kernel that stores samples
+    stage: Reals1  # (1,) RK4: time within the step [steps]
     pending: Reals1  # (1,) 1: a changed control has yet to act
-    actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
-    stiffness: Reals1  # (nv,) contribution of the implicit ones to the system
-    damping: Reals1  # (nv,)
-    offset: Reals1  # (nv,) force of the implicit ones at q = 0, v = 0
-    compensation: Reals1  # (nv,) gravity compensation by the joints' motors; part of actuator_total
-    given: Reals1  # (nv,) of the passive forces those of the medium and compensated weights, which may supply energy
-    passive: Reals1  # (nv,) explicit passive forces: gravity compensation, fluid, springs of balls, polynomials
-    tendon: Reals1  # (nv,) explicit forces of tendons' springs and dampers
+    actuator_total: Reals1  # (nv,) sum of the explicit actuator forces per dof
+    stiffness: Reals1  # (nv,) summed stiffness of the actuators that act in M̂
+    damping: Reals1  # (nv,) their summed damping
+    offset: Reals1  # (nv,) their summed force at q = 0, v = 0
+    compensation: Reals1  # (nv,) gravity compensation by the joints' actuators; part of actuator_total
+    given: Reals1  # (nv,) the part of `passive` that may supply energy: the medium and gravity compensation
+    passive: Reals1  # (nv,) explicit passive forces: gravity compensation, medium, ball springs, polynomials
+    tendon: Reals1  # (nv,) explicit forces of the springs and dampers of tendons
 
 
 class EquipmentBundle(NamedTuple):
-    """Equipment of a robot in a step: constants (model) and scratch (data); None for a robot without equipment."""
+    """The equipment of a robot in a step: constants (model) and scratch (data); None replaces it without equipment."""
 
     model: Equipment
     data: EquipmentWork
 
 
 def loop_room(model: Model, equipment: Equipment) -> tuple[int, int]:
-    """Number of constraint rows of a step that loops need, and of their entries."""
+    """Number of constraint rows that loops need in a step, and of their entries."""
     rows = sum(3 if kind == CONNECT else 6 for kind in equipment.loop_kind)
     return rows, rows * len(model.dof_body)
 
 
 def actuator_room(model: Model, equipment: Equipment) -> tuple[int, int]:
-    """Number of constraint rows of a step that actuators need, and of their entries."""
+    """Number of constraint rows that actuators need in a step, and of their entries."""
     rows = int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
     return rows, rows * len(model.dof_body)
 
 
 def tendon_room(model: Model, equipment: Equipment) -> tuple[int, int]:
-    """Largest number of rows of a step that tendons need, and of their entries; an equality can have two tendons."""
+    """Largest number of constraint rows that tendons need in a step, and of their entries; an equality may have two
+    tendons."""
     equalities = len(equipment.tendon_row_follower)
     inert = np.count_nonzero(equipment.tendon_armature > 0)
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
@@ -358,12 +359,12 @@ class EquipmentLabels:
     """Names of the entries of the equipment's arrays."""
 
     tendons: tuple[str, ...] = ()
-    actuators: tuple[str, ...] = ()  # every force
+    actuators: tuple[str, ...] = ()  # one per force
     controls: tuple[str, ...] = ()
     activations: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
-    sensors: tuple[str, ...] = ()  # every output
+    sensors: tuple[str, ...] = ()  # one per output
     sensor_units: tuple[str, ...] = ()
 
 

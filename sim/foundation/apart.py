@@ -8,7 +8,6 @@ import contextlib
 import os
 import signal
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
@@ -76,17 +75,6 @@ def start_child(work: Callable[[], object]) -> int:
         finally:
             os._exit(0)
     return child
-
-
-def first_to_end(children: set[int]) -> int:
-    """Wait until one of these children has ended and return its number. Other children of this process, which
-    somebody else may be waiting for, are left alone.
-    """
-    while True:
-        for child in children:
-            if os.waitpid(child, os.WNOHANG)[0]:
-                return child
-        time.sleep(0.02)
 
 
 def _fork() -> int:

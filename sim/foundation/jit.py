@@ -32,7 +32,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from artsim.sim.foundation.apart import available_cores, can_fork, first_to_end, start_child
+from artsim.sim.foundation.apart import available_cores, can_fork, start_child
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
 from artsim.sim.foundation.ownership import make_own, read_own, whose_else
@@ -175,17 +175,25 @@ def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
 
 
 def _compile_in_children(kernels: list[tuple[Entry, int]]) -> None:
-    """Compile each kernel into the cache in a child of its own, at most as many at a time as there are cores.
+    """Compile the kernels into the cache in one child for each core. A child takes one after the other, since what it
+    has compiled for one serves the next.
 
     A child that fails says nothing: its kernel is compiled again by who needs it, and fails there.
     """
-    running: set[int] = set()
-    for entry, width in kernels:
-        if len(running) >= available_cores():
-            running.remove(first_to_end(running))
-        running.add(start_child(lambda entry=entry, width=width: _compiled_and_kept(entry, width, _name(entry, width))))
-    while running:
-        running.remove(first_to_end(running))
+    reader, writer = os.pipe()
+    os.write(writer, bytes(range(len(kernels))))
+    os.close(writer)
+
+    def take_turns() -> None:
+        while number := os.read(reader, 1):
+            entry, width = kernels[number[0]]
+            with suppress(Exception):
+                _compiled_and_kept(entry, width, _name(entry, width))
+
+    children = [start_child(take_turns) for _ in range(min(len(kernels), available_cores()))]
+    os.close(reader)
+    for child in children:
+        os.waitpid(child, 0)
 
 
 # ------------------------------------------------------------------ object cache

@@ -5,7 +5,7 @@
     recording = artsim.simulate(robot, steps=1000, dt=0.002)
     recording["qpos"], recording.labels.coord, recording.time
 
-Importing this costs nothing: everything is imported when it is first used.
+Importing the package is cheap: submodules are imported on first use.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = ["__version__", "compute", "load", "open", "rollout", "simulate", *_LA
 
 
 def load(path: str | PathLike[str], **options: Any) -> Robot:
-    """Load a robot file; options as artsim.loaders.load_robot.load_robot has them (base, packages, coupling, gravity,
+    """Load a robot file; options are those of artsim.loaders.load_robot.load_robot (base, packages, coupling, gravity,
     …)."""
     from artsim.loaders.load_robot import load_robot
 
@@ -53,11 +53,12 @@ def load(path: str | PathLike[str], **options: Any) -> Robot:
 
 
 def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptions]) -> MemoryRecording | Recording:
-    """Simulate a robot, or the robot of a file.
+    """Simulate a robot.
 
     Args:
-        robot: what `load` returned, or a file.
-        options: all by name. Numbers by joint are mappings ("*": every joint), or sequences in the model's order.
+        robot: a Robot, as returned by `load`, or the path of a robot file.
+        options: keyword arguments. Values per joint are mappings from joint names ("*": every joint), or sequences in
+            the model's order.
 
             Output: output, force, compress, checkpoint, check, record, every.
             Time: steps, dt, integrator, seed.
@@ -72,13 +73,15 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
             restitution, cone, max_contacts.
             Solver: solver, iterations. Sleep: sleep_threshold [m²/s²], sleep_time [s].
 
-            artsim.io.settings.SimulateOptions tells the type, unit and meaning of each.
+            artsim.io.settings.SimulateOptions gives the type, unit and meaning of each.
 
     Returns:
-        The run in memory, by names of variables: recording["qpos"] (rows, nq); with `output` the file, opened.
+        The run in memory, indexed by the names of its variables: recording["qpos"] (rows, nq); with `output`, the
+        opened file.
 
     Raises:
-        UsageError: an unknown option or name, a value out of bounds. ModelError: the model cannot be simulated.
+        UsageError: an unknown option or name, a value out of bounds.
+        ModelError: the model cannot be simulated.
         StoppedError: the run stopped early, unless check=False.
     """
     from artsim.io import runs
@@ -87,15 +90,15 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
 
 
 def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions]) -> MemoryRollout | RolloutRecording:
-    """Simulate many variations of a run.
+    """Simulate many variations of one run.
 
     Args:
-        robot: what `load` returned, or a file.
-        options: samples (how many, needed), start, spread, velocity_spread, randomise, threads, and those of
-            `simulate` but compress and checkpoint; artsim.io.settings.RolloutOptions tells the type of each.
+        robot: a Robot, as returned by `load`, or the path of a robot file.
+        options: samples (their number, required), start, spread, velocity_spread, randomise, threads, and those of
+            `simulate` except compress and checkpoint; artsim.io.settings.RolloutOptions gives the type of each.
 
     Returns:
-        The results in memory, by names: rollout["qpos"] (samples, rows, nq); with `output` the file, opened.
+        The results in memory, indexed by name: rollout["qpos"] (samples, rows, nq); with `output`, the opened file.
 
     Raises:
         UsageError, ModelError, StoppedError: as `simulate`.
@@ -106,14 +109,27 @@ def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions
 
 
 def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
-    """Open an output of `artsim run`, `batch` or `rollout` for reading, through the gate that refuses harmful files."""
+    """Open an output of `artsim run`, `batch` or `rollout` for reading, after checks that refuse malformed files."""
     from artsim.io.batch_reader import open_output
 
     return open_output(path)
 
 
 def compute(robot: Robot | str | PathLike[str], qpos: Any, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Rigid-body quantities of one or many configurations; options as Robot.compute has them."""
+    """Compute rigid-body quantities of one or many configurations.
+
+    Args:
+        robot: a Robot, as returned by `load`, or the path of a robot file.
+        qpos: configurations, (nq,) or (N, nq).
+        options: the remaining arguments of `Robot.compute` (qvel, qacc, tau, wrench, quantities, reduced, at, links,
+            packed, threads), which describes them.
+
+    Returns:
+        The results by name, (N, …), or (…) for a single configuration.
+
+    Raises:
+        UsageError: an unknown quantity or link, a wrong shape.
+    """
     return _robot(robot).compute(qpos, **options)
 
 
