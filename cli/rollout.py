@@ -159,7 +159,8 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "seconds": outcome.seconds,
             "steps_per_second": rate,
             "packed": outcome.packed,
-            "alone": outcome.alone,
+            "alone": sum(outcome.alone.values()),
+            "alone_by_cause": outcome.alone,
             "stopped": outcome.stopped,
             "messages": list(outcome.messages),
             "complete": outcome.complete,
@@ -174,9 +175,9 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
     if not outcome.packed:
         lines.append(f"one sample at a time: packs do not know {reason_against_packs(plan)}")
     elif outcome.alone:
-        share = 100 * outcome.alone / max(1, outcome.steps)
-        why = "at a limit or in contacts that packs leave out"
-        lines.append(f"{share:.3g} % of the steps were {why} and taken one sample at a time")
+        per_cent = {cause: 100 * count / max(1, outcome.steps) for cause, count in outcome.alone.items()}
+        causes = ", ".join(f"{cause} {share:.3g} %" for cause, share in per_cent.items())
+        lines.append(f"{sum(per_cent.values()):.3g} % of the steps were taken one sample at a time: {causes}")
     lines += outcome.messages
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")

@@ -11,7 +11,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -107,7 +108,7 @@ class Outcome:
     steps: int  # of all samples, without those after a sample's end
     seconds: float
     packed: bool  # simulated in packs of 8
-    alone: int  # steps that samples took outside of packs
+    alone: Mapping[str, int]  # steps that samples took outside of packs, by cause
     stopped: int  # number of samples that stopped early
     messages: tuple[str, ...]  # about the first of these
     complete: bool = True
@@ -297,7 +298,7 @@ class _Stream:
             steps=self._steps,
             seconds=self._seconds,
             packed=not reason_against_packs(self.plan),
-            alone=sum(roller.alone for roller in self._rollers),
+            alone=_totals(roller.alone for roller in self._rollers),
             stopped=self._stopped,
             messages=tuple(text for _, text in self._messages),
             complete=complete,
@@ -358,6 +359,14 @@ class _Stream:
             "n_valid": valid,
             "status": _status(results.reason[:count]),
         }
+
+
+def _totals(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The sums of counts by name, largest first."""
+    total = Counter[str]()
+    for each in counts:
+        total.update(each)
+    return dict(total.most_common())
 
 
 def _status(reason: Array) -> Array:

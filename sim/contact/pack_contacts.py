@@ -38,6 +38,7 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
 
+LISTED_SIDES, KNOWN_ROWS = range(2)  # of PackSolver.known
 MOST_PAIRS = 256  # of shapes, each with memory for all its slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
 
@@ -51,7 +52,11 @@ class PackSolver(NamedTuple):
     limited: ConstInts2  # (nl, 2) sides of limits: dof, side
     pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
     pressing: Lanes1  # (nl,) its impulse in the last step
-    limit_row: Ints1  # (nl,) its row; -1: no lane has it
+    listed: Ints1  # (nl,) the sides that have a row in this step, in the order of these rows, which come last
+    known: Ints1  # (2,) how many sides are listed, and how many rows the step's previous solution has
+    done: Lanes1  # (1,) 1: the step's previous solution stands
+    warm: Lanes1  # (1,) 1: that solution has impulses
+    kept: Lanes1  # (nu,) its velocities
     bound: Lanes1  # (1,) 1: the lane has rows
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
@@ -208,8 +213,9 @@ def make_pack_rows(
         "entry": (2,),
         **dict.fromkeys(("rubbing", "held"), (len(rubbing),)),
         "limited": (len(limited), 2),
-        **dict.fromkeys(("pressed", "pressing", "limit_row"), (len(limited),)),
-        **dict.fromkeys(("free", "change"), (nu,)),
+        **dict.fromkeys(("pressed", "pressing", "listed"), (len(limited),)),
+        "known": (2,),
+        **dict.fromkeys(("free", "change", "kept"), (nu,)),
         "impulse": (n,),
     }
     solver: PackSolver = allocate(PackSolver, of_solver, width)

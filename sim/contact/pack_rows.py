@@ -22,6 +22,7 @@ from artsim.sim.contact.contact_rows import (
     throws,
 )
 from artsim.sim.contact.detection import set_drift
+from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED_SIDES
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
@@ -40,14 +41,16 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any
         dof = solver.pack.rubbing[n]
         add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])
         rows.impulse[n] = solver.pack.held[n]
-    for side in range(solver.pack.pressed.shape[0]):
-        solver.pack.limit_row[side] = -1
-        if highest(solver.pack.pressed[side]) > 0.0:
-            _limit_row(robot, inputs, rows, solver, side)
     if contact is not None:
         for slot in range(contact.data.active.shape[0]):
             if contact.data.active[slot] == 1:
                 _contact_rows(robot, inputs, rows, contact, slot)
+    for n in range(solver.pack.known[LISTED_SIDES]):
+        _limit_row(robot, inputs, rows, solver, solver.pack.listed[n])
+    zero = like(0.0, robot.data)
+    for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
+        rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
+    solver.pack.known[KNOWN_ROWS] = rows.number[ALL_ROWS]
 
 
 @njit
@@ -58,19 +61,18 @@ def _limit_row(robot: Any, inputs: Any, rows: Any, solver: Any, side: Any) -> No
     n = limit_row(robot, inputs, rows, solver.pack.limited[side, 0], solver.pack.limited[side, 1])
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
     rows.impulse[n] = where_greater(pressed, zero, solver.pack.pressing[side], zero)
-    solver.pack.limit_row[side] = n
 
 
 @njit
-def note_pressing(solver: Any, beyond: Any) -> None:
+def note_pressing(rows: Any, solver: Any, beyond: Any) -> None:
     """Store the impulses of limits for the next step; 0 in lanes whose rows these are not."""
     zero = zero_like(beyond)
-    for side in range(solver.pack.pressed.shape[0]):
-        n = solver.pack.limit_row[side]
-        pressing = solver.pack.impulse[n] if n >= 0 else zero
-        pressing = where_greater(solver.pack.bound[0], zero, pressing, zero)
-        solver.pack.pressing[side] = where_greater(beyond, zero, zero, pressing)
-        solver.pack.limit_row[side] = -1
+    for side in range(solver.pack.pressing.shape[0]):
+        solver.pack.pressing[side] = zero
+    first = rows.number[ALL_ROWS] - solver.pack.known[LISTED_SIDES]
+    for n in range(solver.pack.known[LISTED_SIDES]):
+        pressing = where_greater(solver.pack.bound[0], zero, solver.pack.impulse[first + n], zero)
+        solver.pack.pressing[solver.pack.listed[n]] = where_greater(beyond, zero, zero, pressing)
 
 
 @njit

@@ -511,7 +511,6 @@ class PackRoller:
         lanes.impulse[:] = 0.0
         self._pack.held[:] = 0.0
         self._pack.pressing[:] = 0.0
-        self._pack.limit_row[:] = -1
         if self._slots is not None:
             self._slots.memory[:] = 0.0
         while (done := int(lanes.counters[STEP])) < steps:

@@ -7,7 +7,6 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.blocks import factorise_blocks
 from artsim.sim.solvers.coulomb import (
     EASIER,
@@ -41,14 +40,14 @@ from artsim.sim.solvers.tolerance import (
 
 @njit
 def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
-    """Solve Coulomb's law of island k from the warm-start λ in lanes where `chosen` is 1; return 1 in lanes where that
-    succeeded, whose results are then in pack.change and pack.impulse. effort: as in `coulomb`.
+    """Solve Coulomb's law of island k from x = 0 and the warm-start λ in lanes where `chosen` is 1; return 1 in lanes
+    where that succeeded, whose results are then in pack.change and pack.impulse. effort: as in `coulomb`.
+    work.gradient holds -f - Jᵀλ.
     """
     work = solver.newton
     most, first, near = effort
     zero = zero_like(chosen)
     one = zero + 1.0
-    restart(model, data, rows, step, solver, k)
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(data, rows, step, work, k, tolerance)
     balance(model, data, rows, work, k)

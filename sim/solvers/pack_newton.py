@@ -16,7 +16,7 @@ from artsim.sim.foundation.scalars import least
 from artsim.sim.run_data.scratch import ISLANDS
 from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
-from artsim.sim.solvers.impulses import hold, keep, project
+from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
 from artsim.sim.solvers.pack_coulomb import slide
 from artsim.sim.solvers.shift import slides
@@ -64,13 +64,16 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     if cones:
         sliding = (one - ended) * slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
         if highest(sliding) > 0.0:
+            set_gradient(rows, step.free, work, k)
             ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
-            restart(model, data, rows, step, solver, k)
+            if highest(one - ended) > 0.0:
+                restart(model, data, rows, step, solver, k)
     if highest(one - ended) > 0.0:
         ended = ended + _convex(model, data, rows, step, solver, k, one - ended)
     if cones:
         for effort in _EFFORTS:
             if highest(one - ended) > 0.0:
+                restart(model, data, rows, step, solver, k)
                 ended = ended + slide(model, data, rows, step, solver, k, one - ended, effort)
     return ended
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
+from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED_SIDES
 from artsim.sim.contact.pack_detection import find_in_lanes, find_outrun
 from artsim.sim.contact.pack_rows import may_gain_energy
 from artsim.sim.equipment.actuation import find_places, is_beyond_drive
@@ -86,8 +87,13 @@ def start_in_lanes(robot: Any, run: Any, solver: Any) -> None:
     lanes.data.settled[0] = zero
     lanes.data.nearest[0] = zero + UNTRIED
     if solver.pack is not None:
+        solver.pack.done[0] = zero
+        solver.pack.known[LISTED_SIDES] = 0
+        solver.pack.known[KNOWN_ROWS] = 0
         for side in range(solver.pack.pressed.shape[0]):
             solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
+            if highest(solver.pack.pressed[side]) > 0.0:
+                _list(solver, side)
 
 
 @njit
@@ -115,7 +121,23 @@ def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solv
     run_entry(solver.pack.entry)
     for k in range(step.next.shape[0]):
         step.next[k] = where_greater(solver.pack.bound[0], zero, step.next[k], solver.pack.free[k])
+    _keep_what_stands(step, solver)
+
+
+@inlined
+def _keep_what_stands(step: Any, solver: Any) -> None:
+    """Restore the velocities of lanes that are not solved again."""
+    zero = zero_like(solver.pack.done[0])
+    for k in range(step.next.shape[0]):
+        step.next[k] = where_greater(solver.pack.done[0], zero, solver.pack.kept[k], step.next[k])
         step.velocity[k] = step.next[k]
+
+
+@inlined
+def _list(solver: Any, side: Any) -> None:
+    """Give a side of the limits a row."""
+    solver.pack.listed[solver.pack.known[LISTED_SIDES]] = side
+    solver.pack.known[LISTED_SIDES] += 1
 
 
 @inlined
@@ -137,11 +159,13 @@ def changes_in_lanes(robot: Any, run: Any, equipment: Any, contact: Any, solver:
     lanes = run.lanes
     zero = like(0.0, robot.data)
     one = zero + 1.0
-    chosen = where_greater(lanes.data.beyond[0], zero, zero, one)
+    chosen = one
     if solver.pack is not None:
-        chosen = where_greater(solver.pack.bound[0] - solver.pack.solved[0], zero, zero, chosen)
+        leave(lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
+        chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
         if contact is not None:
             chosen = where_greater(contact.data.away[0], zero, zero, chosen)
+    chosen = where_greater(lanes.data.beyond[0], zero, zero, chosen)
     changed = hold_forces(robot, run, equipment, chosen)
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, solver, chosen))
@@ -152,6 +176,11 @@ def changes_in_lanes(robot: Any, run: Any, equipment: Any, contact: Any, solver:
     if highest(again) <= 0.0:
         return False
     gather(equipment)
+    if solver.pack is not None:
+        solver.pack.done[0] = one - again
+        solver.pack.warm[0] = solver.pack.bound[0]
+        for k in range(run.step.next.shape[0]):
+            solver.pack.kept[k] = run.step.next[k]
     return True
 
 
@@ -211,6 +240,8 @@ def _press(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     for n in range(solver.pack.pressed.shape[0]):
         beyond = beyond_limit(robot, run, solver.pack.limited[n, 0], solver.pack.limited[n, 1])
         new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
+        if highest(new) > 0.0 and highest(solver.pack.pressed[n]) <= 0.0:
+            _list(solver, n)
         solver.pack.pressed[n] = solver.pack.pressed[n] + new
         changed = largest(changed, new)
     return changed
@@ -220,8 +251,6 @@ def _press(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
 def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """Set lanes.beyond to more than 0 in lanes that a single robot would solve again for other reasons (retries.py)."""
     lanes = run.lanes
-    if solver.pack is not None:
-        leave(lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
     if contact is not None:
         leave(lanes, may_gain_energy(robot, run, rows, solver, contact), ENERGY)
         leave(lanes, contact.data.away[0], NO_SLOT)
@@ -245,7 +274,7 @@ def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
         if not lanes.data.alive[lane]:
             lane_set(solver.pack.bound, 0, lane, 1.0)
             lane_set(solver.pack.skip, 0, lane, 1.0)
-        elif lane_get(solver.pack.bound, 0, lane) == 0.0:
+        elif lane_get(solver.pack.bound, 0, lane) == 0.0 or lane_get(solver.pack.done, 0, lane) > 0.0:
             lane_set(solver.pack.skip, 0, lane, 1.0)
 
 
