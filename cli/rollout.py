@@ -159,7 +159,7 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "seconds": outcome.seconds,
             "steps_per_second": rate,
             "packed": outcome.packed,
-            "alone": sum(outcome.alone.values()),
+            "alone": outcome.steps_alone,
             "alone_by_cause": outcome.alone,
             "stopped": outcome.stopped,
             "messages": list(outcome.messages),

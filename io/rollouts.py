@@ -115,6 +115,11 @@ class Outcome:
     output: Path | None = None
     bytes: int = 0
 
+    @property
+    def steps_alone(self) -> int:
+        """The number of steps that samples took outside of packs."""
+        return sum(self.alone.values())
+
 
 # ------------------------------------------------------------------ what is drawn
 

@@ -71,8 +71,9 @@ def note_pressing(rows: Any, solver: Any, beyond: Any) -> None:
         solver.pack.pressing[side] = zero
     first = rows.number[ALL_ROWS] - solver.pack.known[LISTED_SIDES]
     for n in range(solver.pack.known[LISTED_SIDES]):
-        pressing = where_greater(solver.pack.bound[0], zero, solver.pack.impulse[first + n], zero)
-        solver.pack.pressing[solver.pack.listed[n]] = where_greater(beyond, zero, zero, pressing)
+        side = solver.pack.listed[n]
+        pressing = where_greater(solver.pack.pressed[side], zero, solver.pack.impulse[first + n], zero)
+        solver.pack.pressing[side] = where_greater(beyond, zero, zero, pressing)
 
 
 @njit

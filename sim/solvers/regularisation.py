@@ -115,7 +115,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
 def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any) -> None:
     """Zero warm-start impulses of contacts that are large enough to inject energy when slightly rotated."""
     if natural_impulse(data, rows, step, work, k, tolerance) < ABSURD:
-        most = _THROWING * demanded_impulse(data, step, work, k, tolerance)
+        most = _THROWING * demanded_impulse(rows, data, step, work, k, tolerance)
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
             for row in range(n, n + max(rows.cone[n], 1)):

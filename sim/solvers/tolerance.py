@@ -11,7 +11,7 @@ from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, zero_like
+from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 
 TOLERANCE = 1e-14  # relative to the largest velocity: rounding of velocities
@@ -90,23 +90,26 @@ def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, toleranc
     Friction can hold a body by arbitrarily large forces (a ball between floor and wall): impulses that nothing calls
     for are no solution. Rows other than contacts, of a stiff drive or a limit, may press as hard as they like.
     """
-    before = zero_like(work.change[0])
+    zero = zero_like(work.change[0])
+    before, others = zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.kind[n] != CONTACT_ROW:
-            return before + ABSURD
+            others = where_greater(rows.upper[n], rows.lower[n], zero + ABSURD, others)
         for row in range(n, n + max(rows.cone[n], 1)):
             before = largest(absolute(work.first[row]), before)
-    return largest(demanded_impulse(data, step, work, k, tolerance), 2.0 * before)
+    return others + largest(demanded_impulse(rows, data, step, work, k, tolerance), 2.0 * before)
 
 
 @njit
-def demanded_impulse(data: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
+def demanded_impulse(rows: Any, data: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
     """The same [N s or N m s] from loads and motion alone."""
     heaviest = zero_like(work.change[0])
     momentum = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        heaviest = largest(work.rho[work.listed[q]], heaviest)
+        n = work.listed[q]
+        if rows.kind[n] == CONTACT_ROW:
+            heaviest = largest(work.rho[n], heaviest)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):

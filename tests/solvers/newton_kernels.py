@@ -199,9 +199,16 @@ def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
     rows, fill = rows_of(*cases, start=start)
     fill()
     work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)), width)
-    shapes = {**dict.fromkeys(PackSolver._fields, (1,)), "entry": (2,), "change": (nu,), "impulse": (n,)}
+    shapes = {
+        **dict.fromkeys(PackSolver._fields, (1,)),
+        **dict.fromkeys(("entry", "known"), (2,)),
+        "limited": (0, 2),
+        "change": (nu,),
+        "impulse": (n,),
+    }
     pack: PackSolver = allocate(PackSolver, shapes, width)
     pack.rubbing.setflags(write=False)
+    pack.limited.setflags(write=False)
     for at, c in zip(_lanes(width), cases, strict=True):
         step.free[at] = c.force
         step.next[at] = c.velocity
