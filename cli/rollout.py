@@ -50,6 +50,21 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     return bounds
 
 
+def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, Any]:
+    """Read X, COORD=X and COORD=LOW:HIGH words, separated by commas; later ones override earlier ones."""
+    offsets = {}
+    for word in (part.strip() for text in words for part in text.split(",") if part.strip()):
+        name, equals, text = word.rpartition("=")
+        try:
+            numbers = [float(number) for number in text.split(":")]
+        except ValueError:
+            numbers = []
+        if not all(map(math.isfinite, numbers)) or not 1 <= len(numbers) <= (2 if equals else 1):
+            raise click.BadParameter(f"{word!r} is not X, COORD=X or COORD=LOW:HIGH")
+        offsets[name.strip()] = numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+    return offsets
+
+
 @click.command(
     short_help="Simulate many variations of a run.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
@@ -65,7 +80,14 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     show_default=True,
     help="Where samples start: at the given state, or drawn within the joint limits as `artsim batch` draws.",
 )
-@click.option("--spread", type=float, default=0.0, help="Largest random offset of the initial coordinates [rad, m].")
+@click.option(
+    "--spread",
+    multiple=True,
+    callback=_offsets,
+    metavar="X|COORD=X|COORD=LOW:HIGH,…",
+    help="Largest random offset of the joints' initial coordinates [rad, m]; of a coordinate or pattern, also of a "
+    "base's (root.z=0:0.2), its largest offset or the offset's ends.",
+)
 @click.option(
     "--velocity-spread", type=float, default=0.0, help="Largest random offset of the initial velocities [rad/s, m/s]."
 )
@@ -95,7 +117,7 @@ def rollout(
     models: tuple[str, ...],
     samples: int,
     start: str,
-    spread: float,
+    spread: dict[str, float | tuple[float, float]],
     velocity_spread: float,
     randomise: dict[str, tuple[float, float]],
     threads: int | None,

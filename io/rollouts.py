@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -41,6 +42,7 @@ from artsim.io.runs import (
 )
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.io.settings import RolloutSettings
+from artsim.sim.articulation.model import Model
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, UsageError, nearest
@@ -63,6 +65,7 @@ from artsim.sim.runs.sampled_runs import (
 )
 
 GIVEN = "given"
+JOINTS = ""  # in RolloutConfig.spread: all joints of one dof that do not carry a base
 STARTS = (GIVEN, *DISTRIBUTIONS)
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
 _STREAMS = ("spread", "velocity_spread", *VARIED)  # random streams of the seed, whose order must not change
@@ -77,18 +80,32 @@ class RolloutConfig:
 
     samples: int
     start: str = GIVEN
-    spread: float = 0.0  # [rad, m]
+    # [rad, m] of joints of one dof, or offsets by coordinate or pattern: their largest size, or their ends; JOINTS: the
+    # former
+    spread: float | Mapping[str, float | Sequence[float]] = 0.0
     velocity_spread: float = 0.0  # [rad/s, m/s]
     randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # range of factors by name in VARIED
+
+    def offsets(self) -> dict[str, tuple[float, float]]:
+        """The ends of initial offsets by coordinate or pattern. Raises UsageError for invalid ones."""
+        given = self.spread if isinstance(self.spread, Mapping) else {JOINTS: self.spread}
+        ends = {}
+        for name, reach in given.items():
+            low, high = (-reach, reach) if isinstance(reach, int | float) else (float(end) for end in reach)
+            if not -math.inf < low <= high < math.inf:
+                of = f" of {name!r}" if name else ""
+                raise UsageError(f"spread{of} is {reach}, want a finite number from 0, or LOW:HIGH")
+            ends[name] = (low, high)
+        return ends
 
     def __post_init__(self) -> None:
         if not 1 <= self.samples <= MAX_STEPS:
             raise UsageError(f"samples is {self.samples}, want 1 to {MAX_STEPS}")
         if self.start not in STARTS:
             raise UsageError(f"start {self.start!r} is not known{nearest(self.start, STARTS)}")
-        for name in ("spread", "velocity_spread"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise UsageError(f"{name} is {getattr(self, name)}, want a finite number from 0")
+        if not 0.0 <= self.velocity_spread < math.inf:
+            raise UsageError(f"velocity_spread is {self.velocity_spread}, want a finite number from 0")
+        self.offsets()
         if self.spread and self.start != GIVEN:
             raise UsageError(f"spread is about the given start, and start is {self.start!r}")
         for name, bounds in self.randomise.items():
@@ -139,8 +156,9 @@ class Draws:
         if "friction" in config.randomise and plan.touching is None:
             raise UsageError("randomise: friction is that of contacts, nothing may touch; joints have joint_friction")
         sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 1}
-        reach = {"spread": _spread(plan, config.spread), "velocity_spread": _velocity_spread(plan, config)}
-        ends = {name: (-values, values) for name, values in reach.items() if values.any()}
+        fast = _velocity_spread(plan, config)
+        reach = {"spread": _spread(plan, config.offsets()), "velocity_spread": (-fast, fast)}
+        ends = {name: (low, high) for name, (low, high) in reach.items() if low.any() or high.any()}
         for name, (low, high) in config.randomise.items():
             ends[name] = np.full(sizes[VARIED[name]], low), np.full(sizes[VARIED[name]], high)
         self.factors = {name: VARIED[name] for name in VARIED if name in ends}
@@ -170,14 +188,32 @@ def _seed(seed: int) -> int:
     return seed
 
 
-def _spread(plan: Plan, reach: float) -> Array:
-    """Largest offset of each coordinate (nq,); 0 for rotations of ball and free joints and for followers."""
-    model, values = plan.robot.model, np.zeros(plan.robot.nq)
+def _spread(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
+    """The ends of the offsets of each coordinate (nq,). Rotations of ball and free joints and followers have none, the
+    places of bases only where they are named.
+
+    Raises UsageError for a name that no coordinate with an offset has.
+    """
+    model, coords = plan.robot.model, plan.robot.coords
     followers = {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
-    for dof, coord in enumerate(model.dof_coord):
-        if coord >= 0 and dof not in followers:
-            values[coord] = reach
-    return values
+    movable = {int(coord): dof for dof, coord in enumerate(model.dof_coord) if coord >= 0 and dof not in followers}
+    low, high = np.zeros(plan.robot.nq), np.zeros(plan.robot.nq)
+    for name, ends in offsets.items():
+        if name == JOINTS:
+            found = [coord for coord, dof in movable.items() if not _is_of_base(model, dof)]
+        else:
+            found = [coord for coord in movable if fnmatchcase(coords[coord], name)]
+            if not found:
+                known = [coords[coord] for coord in movable]
+                raise UsageError(f"spread: {name!r} is no coordinate that can be spread{nearest(name, known)}")
+        low[found], high[found] = ends
+    return low, high
+
+
+def _is_of_base(model: Model, dof: int) -> bool:
+    """Whether a dof belongs to a joint of several dofs between a body and the world."""
+    body = int(model.dof_body[dof])
+    return bool(model.body_parent[body] == 0 and model.body_dof[body + 1] - model.body_dof[body] > 1)
 
 
 def _velocity_spread(plan: Plan, config: RolloutConfig) -> Array:

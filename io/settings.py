@@ -82,7 +82,7 @@ class RolloutSettings(RunSettings, total=False):
     """The settings of a rollout, which simulates many variations of a run."""
 
     start: str  # "given", or a distribution from which initial states are drawn
-    spread: float  # largest random offset of the initial coordinates [rad, m]
+    spread: float | Mapping[str, float | Pair]  # largest random offsets of initial coordinates [rad, m], or their ends
     velocity_spread: float  # largest random offset of the initial velocities [rad/s, m/s]
     randomise: Mapping[str, tuple[float, float]]  # ranges of random factors, by the property that they multiply
 

@@ -96,6 +96,59 @@ def test_drives_turn_balls_and_free_joints_in_packs() -> None:
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
 
 
+def test_spread_moves_joints_and_of_a_base_what_is_named(tmp_path: Path) -> None:
+    robot = artsim.load(ROBOTS / "quadruped.urdf", base="floating")
+    base = [n for n, name in enumerate(robot.coords) if name.startswith("root.")]
+    knees = [n for n, name in enumerate(robot.coords) if name.endswith("knee")]
+    joints = [n for n in range(robot.nq) if n not in base]
+    assert len(base) == 7
+    assert len(knees) == 4
+    options: dict[str, Any] = {"samples": 12, "steps": 1, "gravity": (0.0, 0.0, 0.0)}
+    start = rolled(robot, **options)["qpos"][:, 0]
+    moved = rolled(robot, spread=0.1, **options)["qpos"][:, 0] - start
+    assert not moved[:, base].any()
+    assert (np.ptp(moved[:, joints], axis=0) > 0.05).all()
+    named = rolled(robot, spread={"root.z": (0.1, 0.3), "*knee": 0.2}, **options)["qpos"][:, 0] - start
+    changed = [robot.coords.index("root.z"), *knees]
+    assert not np.delete(named, changed, axis=1).any()
+    assert ((named[:, changed[0]] >= 0.1) & (named[:, changed[0]] <= 0.3)).all()
+    assert (np.ptp(named[:, knees], axis=0) > 0.1).all()
+    path = tmp_path / "spread.h5"
+    words = (
+        "--base",
+        "floating",
+        "--samples",
+        12,
+        "--steps",
+        1,
+        "--gravity",
+        "0,0,0",
+        "--spread",
+        "root.z=0.1:0.3,*knee=.2",
+    )
+    assert command(ROBOTS / "quadruped.urdf", *words, "-o", path).exit_code == 0
+    np.testing.assert_array_equal(artsim.open(path)["qpos"][:, 0] - start, named)
+    assert CliRunner().invoke(cli, ["replay", "--verify", str(path)]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("rot.z=0.1", "did you mean 'root.z'?"),
+        ("root.qw=0.1", "'root.qw' is no coordinate that can be spread"),
+        ("-0.1", "want a finite number from 0"),
+        ("root.z=0.3:0.1", "spread of 'root.z' is (0.3, 0.1)"),
+        ("0.1:0.2", "is not X, COORD=X or COORD=LOW:HIGH"),
+        ("root.z=inf", "is not X, COORD=X or COORD=LOW:HIGH"),
+    ],
+)
+def test_spreads_that_are_refused(words: str, told: str) -> None:
+    done = command(ROBOTS / "quadruped.urdf", "--base", "floating", "--samples", 2, "--steps", 1, f"--spread={words}")
+    assert done.exit_code == 2
+    assert told in done.output
+    assert "Traceback" not in done.output
+
+
 def test_inputs_over_time_reach_every_sample() -> None:
     robot = artsim.load(ARM)
     rng = np.random.default_rng(5)
