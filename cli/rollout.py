@@ -184,6 +184,8 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "alone": outcome.steps_alone,
             "alone_by_cause": outcome.alone,
             "stopped": outcome.stopped,
+            "inside": outcome.inside,
+            "deepest": outcome.deepest[1],
             "messages": list(outcome.messages),
             "complete": outcome.complete,
             "output": None if outcome.output is None else str(outcome.output),
@@ -200,6 +202,12 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
         per_cent = {cause: 100 * count / max(1, outcome.steps) for cause, count in outcome.alone.items()}
         causes = ", ".join(f"{cause} {share:.3g} %" for cause, share in per_cent.items())
         lines.append(f"{sum(per_cent.values()):.3g} % of the steps were taken one sample at a time: {causes}")
+    if outcome.inside:
+        sample, depth = outcome.deepest
+        lines.append(
+            f"{outcome.inside} samples start inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; this "
+            "penetration is removed over 0.1 s, which moves the links"
+        )
     lines += outcome.messages
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")

@@ -42,6 +42,7 @@ from artsim.io.runs import (
 )
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.io.settings import RolloutSettings
+from artsim.io.starts import DEEP
 from artsim.sim.articulation.model import Model
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.dataclass import dataclass
@@ -127,6 +128,8 @@ class Outcome:
     packed: bool  # simulated in packs of 8
     alone: Mapping[str, int]  # steps that samples took outside of packs, by cause
     stopped: int  # number of samples that stopped early
+    inside: int  # number of samples that start with something more than 1 mm inside something
+    deepest: tuple[int, float]  # the sample that is deepest inside at its start, and the depth [m]
     messages: tuple[str, ...]  # about the first of these
     complete: bool = True
     output: Path | None = None
@@ -301,7 +304,8 @@ class _Stream:
         self._starts = iter(range(0, config.samples, self._block))
         self._lock, self._ended = threading.Lock(), False
         self._rollers = [make_roller(plan, controls[0], Results.of(plan, self._block)) for _ in range(self._threads)]
-        self._done = self._steps = self._stopped = 0
+        self._done = self._steps = self._stopped = self._inside = 0
+        self._deepest = (0, 0.0)
         self._messages: list[tuple[int, str]] = []
         self._seconds = 0.0
 
@@ -341,6 +345,8 @@ class _Stream:
             packed=not reason_against_packs(self.plan),
             alone=_totals(roller.alone for roller in self._rollers),
             stopped=self._stopped,
+            inside=self._inside,
+            deepest=self._deepest,
             messages=tuple(text for _, text in self._messages),
             complete=complete,
         )
@@ -370,7 +376,11 @@ class _Stream:
         plan, count = self.plan, len(variations)
         block = self._arrays(results, variations)
         stopped = results.stopped[:count]
+        depth = results.start_depth[:count]
         with self._lock:
+            self._inside += int(np.count_nonzero(depth > DEEP))
+            worst = int(depth.argmax())
+            self._deepest = max(self._deepest, (start + worst, float(depth[worst])), key=lambda one: (one[1], -one[0]))
             self._steps += int(np.where(stopped < 0, plan.config.steps, stopped).sum())
             for k in np.flatnonzero(stopped >= 0):
                 self._stopped += 1
@@ -397,6 +407,7 @@ class _Stream:
             "final_qpos": results.final_qpos[:count],
             "final_qvel": results.final_qvel[:count],
             **{f"{n}_factor": x if VARIED[n] else x[:, 0] for n, x in variations.factors.items()},
+            **({} if self.plan.touching is None else {"start_depth": results.start_depth[:count]}),
             "n_valid": valid,
             "status": _status(results.reason[:count]),
         }
@@ -465,6 +476,8 @@ def _content(
     sizes = {"link": len(robot.links), "dof": robot.nv}
     for name, dim in draws.factors.items():
         columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8") if dim else Column((), (), "f8")
+    if plan.touching is not None:
+        columns["start_depth"] = Column((), (), "f8")
     columns |= {"n_valid": Column((), (), "i8"), "status": Column((), (), "i1")}
     told: dict[str, str | int | float] = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every}
     told["seed"] = plan.config.seed

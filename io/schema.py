@@ -633,6 +633,9 @@ TABLE: dict[str, Variable] = {
     "rollout/friction_factor": Variable(("sample",), "1", "factor of the friction of contacts"),
     "rollout/drive_stiffness_factor": Variable(("sample", "dof"), "1", "factor of the drive's stiffness"),
     "rollout/drive_damping_factor": Variable(("sample", "dof"), "1", "factor of the drive's damping"),
+    "rollout/start_depth": Variable(
+        ("sample",), "m", "depth of the deepest contact at the start; 0: nothing is inside anything", "f8"
+    ),
     "rollout/n_valid": Variable(("sample",), "1", "rows before the sample ended", "i8"),
     "rollout/status": Variable(("sample",), "1", "1 complete, 2 stopped at a non-finite state, 3 stopped", "i1"),
     "rollout/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),

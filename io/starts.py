@@ -18,7 +18,7 @@ from artsim.sim.runs.simulate import Simulation
 
 Array = npt.NDArray[Any]
 
-_DEEP = 1e-3  # m of initial penetration above which the user is warned
+DEEP = 1e-3  # m of initial penetration above which the user is warned
 _TURNS = 4 * math.pi  # rad of a hinge that are hardly intended
 _FEET = re.compile(
     r"(?:^|[_\W])(?:foot|feet|toe|toes|sole|hoof|paw)(?:$|[_\W\d])|(?<=[a-z])(?:Foot|Toe|Sole)", re.ASCII
@@ -41,7 +41,7 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
     for block in probe.blocks():
         for pair, depth in _depths(probe.plan, named_contacts(probe.plan, block.contacts)):
             depths[pair] = max(depth, depths.get(pair, 0.0))
-    deep = sorted(((depth, pair) for pair, depth in depths.items() if depth > _DEEP), reverse=True)
+    deep = sorted(((depth, pair) for pair, depth in depths.items() if depth > DEEP), reverse=True)
     if not deep:
         return []
     told = ", ".join(f"{a} in {b} ({1e3 * depth:.3g} mm)" for depth, (a, b) in deep[:_SHOWN])

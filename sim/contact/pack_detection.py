@@ -103,6 +103,9 @@ def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) 
     note_found(contact.data.before[lane], contact.found)
     name_contacts(contact.data.memory[1 - contact.data.half[0], lane], contact.found)
     contact.data.found[lane] = contact.found.data.number[CONTACTS]
+    contact.data.deepest[lane] = 0.0
+    for n in range(contact.found.data.number[CONTACTS]):
+        contact.data.deepest[lane] = max(-contact.found.data.distance[n], contact.data.deepest[lane])
     if contact.found.data.number[CONTACTS] > 0:
         lane_set(contact.data.touching, 0, lane, 1.0)
     for n in range(contact.found.data.number[CONTACTS]):

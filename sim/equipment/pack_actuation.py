@@ -1,7 +1,7 @@
-"""Actuators of packs: their sums by dof, and the bounds that forces reach in each lane.
+"""Actuators and drives of packs: sums by dof, and the bounds that forces reach in each lane.
 
-An implicit force that leaves its bounds is held there, as actuators.py does for one robot; a step begins with the
-forces held that were in the last one.
+An implicit force that leaves its bounds is held there, as actuators.py does for one robot's actuators; a step begins
+with the forces held that were in the last one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.actuation import coordinate, felt_at
+from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at
 from artsim.sim.equipment.affine import SLACK, bounded, force_over_step
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
@@ -112,6 +112,38 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
     return changed
 
 
+@njit
+def set_drives(run: Any) -> None:
+    """Set the gains of drives, and the forces applied: the inputs' and those of drives held at their largest force."""
+    inputs, step, held = run.inputs, run.step, run.lanes.data.drive_held
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = inputs.torque[0, k]
+        step.stiffness[k] = inputs.drive_stiffness[k]
+        step.damping[k] = inputs.drive_damping[k]
+        if inputs.drive_limit[k] < math.inf:
+            step.applied[k] = step.applied[k] + _at_bound(
+                held[k], -inputs.drive_limit[k], inputs.drive_limit[k], zero_like(held[k])
+            )
+            step.stiffness[k] = _at_bound(held[k], 0.0, 0.0, step.stiffness[k])
+            step.damping[k] = _at_bound(held[k], 0.0, 0.0, step.damping[k])
+
+
+@njit
+def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any) -> Any:
+    """Hold drives that exceed their largest force over the step that ends at step.velocity, and release those that no
+    longer would; 1 in lanes where that changes any. Only lanes where `chosen` is 1 change.
+    """
+    inputs, step = run.inputs, run.step
+    changed = zero_like(chosen)
+    for k in range(step.velocity.shape[0]):
+        limit = inputs.drive_limit[k]
+        if rows.implicit[k] and limit < math.inf:
+            force = inputs.drive_stiffness[k] * (inputs.target[0, k] - driven_at(robot.state, run, k))
+            force = force + inputs.drive_damping[k] * (inputs.target_velocity[0, k] - step.velocity[k])
+            changed = largest(changed, _hold(run.lanes.data.drive_held, k, force, (-limit, limit), chosen))
+    return changed
+
+
 @inlined
 def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
     """Set held[n] to the bound that the unbounded force exceeds; 1 in lanes where that is a change."""
@@ -129,8 +161,17 @@ def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
 
 
 @njit
+def release_drives(lanes: Any) -> None:
+    """Release all drives in lanes that took their step alone."""
+    beyond = lanes.data.beyond[0]
+    zero = zero_like(beyond)
+    for k in range(lanes.data.drive_held.shape[0]):
+        lanes.data.drive_held[k] = where_greater(beyond, zero, zero, lanes.data.drive_held[k])
+
+
+@njit
 def release_forces(equipment: Any, beyond: Any) -> None:
-    """Release all forces in lanes where `beyond` is more than 0, which took their step alone."""
+    """Release all actuators in lanes where `beyond` is more than 0."""
     zero = zero_like(beyond)
     for k in range(equipment.data.dof_held.shape[0]):
         equipment.data.dof_held[k] = where_greater(beyond, zero, zero, equipment.data.dof_held[k])

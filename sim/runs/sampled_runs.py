@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -136,12 +137,14 @@ class Variations:
 class Results:
     """Arrays for n samples: recorded rows, final states, and how far each sample got.
 
-    `reason`: why the sample stopped early, else RUNNING; `stopped`: at which step, else -1; `stopped_dof`: the dof.
+    `start_depth`: of the deepest contact at the start [m], 0 where nothing is inside anything. `reason`: why the sample
+    stopped early, else RUNNING; `stopped`: at which step, else -1; `stopped_dof`: the dof.
     """
 
     rows: dict[str, Array]  # of ROLLOUT_RECORDED: (n, rows, ·); without rows where not recorded
     final_qpos: Array
     final_qvel: Array
+    start_depth: Array
     reason: Array
     stopped: Array
     stopped_dof: Array
@@ -154,7 +157,7 @@ class Results:
         sizes = {"qpos": robot.nq, "qvel": robot.nv}
         rows = {name: np.zeros((n, count if name in config.record else 0, size)) for name, size in sizes.items()}
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
-        return cls(rows, *finals, np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
+        return cls(rows, *finals, np.zeros(n), np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
 
 
 def reason_against_packs(plan: Plan) -> str:
@@ -363,7 +366,9 @@ class SingleRoller:
     def _run_one(self, k: int, own: Variations, stop: Stop) -> bool:
         results, count = self.results, 0
         simulation = simulation_of(self._plan_of(own), own.controls[0] if own.controls else self._controls)
-        for block in simulation.blocks():
+        for block in chain(simulation.blocks(1), simulation.blocks()):
+            if count == 0:
+                results.start_depth[k] = simulation.deepest
             rows = len(next(iter(block.rows.values()), ()))
             for name, values in block.rows.items():
                 results.rows[name][k, count : count + rows] = values
@@ -509,15 +514,18 @@ class PackRoller:
         lanes.alive[:] = np.arange(self._width) < len(part)
         lanes.stopped[:], lanes.stopped_dof[:] = -1, -1
         lanes.impulse[:] = 0.0
+        lanes.drive_held[:] = 0.0
         self._pack.held[:] = 0.0
         self._pack.pressing[:] = 0.0
         if self._slots is not None:
             self._slots.memory[:] = 0.0
         while (done := int(lanes.counters[STEP])) < steps:
-            samples.plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL)
+            samples.plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL) if done else 1
             self._call()
             if lanes.counters[CROWD]:
                 self._make_room()
+            elif done == 0 and self._slots is not None:
+                self.results.start_depth[first : first + self._width] = self._slots.deepest
             if stop():
                 return False
         return True
@@ -579,7 +587,7 @@ class PackRoller:
             "alone": (len(CAUSES),),
             "single": (2,),
             "qpos": (robot.nq,),
-            "qvel": (robot.nv,),
+            **dict.fromkeys(("qvel", "drive_held"), (robot.nv,)),
             **dict.fromkeys(("impulse", "found"), (len(self._single.impulse),)),
         }
         lanes: PackWork = allocate(PackWork, shapes, self._width)

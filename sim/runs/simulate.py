@@ -20,7 +20,7 @@ from artsim.sim.foundation.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import Array, allocate
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.geometry.contacts import ContactBundle, connect_detection, first_room, make_contact_work
+from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, connect_detection, first_room, make_contact_work
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.run_records import (
@@ -254,6 +254,14 @@ class Simulation(Account):
             if self._failure is not None:  # raised after the rows before it
                 raise self._failure
         self._look_at_state()
+
+    @property
+    def deepest(self) -> float:
+        """Depth of the deepest contact at the start of the last step [m]; 0 where nothing is inside anything."""
+        if self._contact is None:
+            return 0.0
+        found = self._contact.data.distance[: self._contact.data.number[CONTACTS]]
+        return max(0.0, -float(found.min(initial=0.0)))
 
     @property
     def spoiled(self) -> bool:

@@ -8,7 +8,6 @@ else, or are not solved by the packs' solver: pack_step.py takes the steps of th
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.articulation.kinematics import accelerations, like
@@ -16,8 +15,8 @@ from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED_SIDES
 from artsim.sim.contact.pack_detection import find_in_lanes, find_outrun
 from artsim.sim.contact.pack_rows import may_gain_energy
-from artsim.sim.equipment.actuation import find_places, is_beyond_drive
-from artsim.sim.equipment.pack_actuation import gather, hold_forces
+from artsim.sim.equipment.actuation import find_places
+from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
@@ -38,7 +37,6 @@ from artsim.sim.stepping.midpoint import (
 from artsim.sim.stepping.packs import (
     BOUNDS,
     CROWD,
-    DRIVE,
     ENERGY,
     NO_SLOT,
     OUTRUN,
@@ -52,11 +50,7 @@ _MOST_ROUNDS = 8  # in which bounds are found that hold
 @njit
 def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
     """Forces at the state, and the targets of drives."""
-    inputs, step = run.inputs, run.step
-    for k in range(step.applied.shape[0]):
-        step.applied[k] = inputs.torque[0, k]
-        step.stiffness[k] = inputs.drive_stiffness[k]
-        step.damping[k] = inputs.drive_damping[k]
+    set_drives(run)
     find_places(robot.model, robot.state.qpos, run, 0)
     gather(equipment)
 
@@ -150,7 +144,7 @@ def leave(lanes: Any, value: Any, cause: Any) -> None:
 
 
 @njit
-def changes_in_lanes(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
     """Whether the step must be solved again, since in some lanes the velocities found call for other rows of limits,
     other forces held at their bounds, or the bias at another step.middle. These are then set.
 
@@ -166,7 +160,7 @@ def changes_in_lanes(robot: Any, run: Any, equipment: Any, contact: Any, solver:
         if contact is not None:
             chosen = where_greater(contact.data.away[0], zero, zero, chosen)
     chosen = where_greater(lanes.data.beyond[0], zero, zero, chosen)
-    changed = hold_forces(robot, run, equipment, chosen)
+    changed = largest(hold_drives(robot, run, rows, chosen), hold_forces(robot, run, equipment, chosen))
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, solver, chosen))
     lanes.data.rounds[0] = lanes.data.rounds[0] + changed
@@ -175,6 +169,7 @@ def changes_in_lanes(robot: Any, run: Any, equipment: Any, contact: Any, solver:
     again = largest(changed - given_up, _misplaces_bias(robot, run, solver, chosen - changed))
     if highest(again) <= 0.0:
         return False
+    set_drives(run)
     gather(equipment)
     if solver.pack is not None:
         solver.pack.done[0] = one - again
@@ -256,7 +251,6 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
         leave(lanes, contact.data.away[0], NO_SLOT)
         find_outrun(robot.model, robot.data, run, contact, lanes.data.alive, lanes.data.beyond)
         leave(lanes, contact.data.outrun[0], OUTRUN)
-    leave(lanes, _beyond_drives(robot, run, rows), DRIVE)
 
 
 @njit
@@ -276,13 +270,3 @@ def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
             lane_set(solver.pack.skip, 0, lane, 1.0)
         elif lane_get(solver.pack.bound, 0, lane) == 0.0 or lane_get(solver.pack.done, 0, lane) > 0.0:
             lane_set(solver.pack.skip, 0, lane, 1.0)
-
-
-@inlined
-def _beyond_drives(robot: Any, run: Any, rows: Any) -> Any:
-    """More than 0 where a drive exceeds its largest force."""
-    beyond = like(-1.0, robot.data)
-    for k in range(run.step.velocity.shape[0]):
-        if rows.implicit[k] and run.inputs.drive_limit[k] < math.inf:
-            beyond = largest(beyond, is_beyond_drive(robot.state, run, 0, k))
-    return beyond

@@ -14,7 +14,7 @@ from artsim.sim.articulation.kinematics import like
 from artsim.sim.contact.pack_detection import place_world
 from artsim.sim.contact.pack_rows import note_impulses, note_pressing, take_impulses
 from artsim.sim.equipment.actuation import control_row, weigh_springs
-from artsim.sim.equipment.pack_actuation import gather, release_forces, set_constants
+from artsim.sim.equipment.pack_actuation import gather, release_drives, release_forces, set_constants
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
@@ -132,6 +132,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
             solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
         note_pressing(rows, solver, lanes.data.beyond[0])
     release_forces(equipment, lanes.data.beyond[0])
+    release_drives(lanes)
     if contact is not None:
         take_impulses(solver, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.beyond)

@@ -27,14 +27,13 @@ from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, HAS_IMPULSES, CROWD = range(4)  # of PackWork.counters
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, DRIVE, TAUT = range(7)
+UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, TAUT = range(6)
 CAUSES = (
     "rows unsolved",
     "impacts that gain energy",
     "contacts of moving bodies, or that yield",
     "contacts outrun",
-    "limits and actuators that do not settle",
-    "drives at their limit",
+    "limits, drives and actuators that do not settle",
     "taut bodies",
 )
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
@@ -130,7 +129,8 @@ class PackWork(NamedTuple):
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) why: an index of CAUSES
-    rounds: Lanes1  # (1,) how often bounds of limits and actuators changed in this step
+    drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
+    rounds: Lanes1  # (1,) how often bounds of limits, drives and actuators changed in this step
     evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
     settled: Lanes1  # (1,) 1: the bias needs no further evaluation
     nearest: Lanes1  # (1,) as in Step

@@ -144,7 +144,7 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     those that require it for other reasons take the step alone.
     """
     if run.lanes is not None:
-        if changes_in_lanes(robot, run, equipment, contact, solver):
+        if changes_in_lanes(robot, run, rows, equipment, contact, solver):
             return FROM_BIAS
         look_beyond(robot, run, rows, contact, solver)
         return SOLVED

@@ -71,14 +71,20 @@ def test_a_sample_is_the_run_that_starts_where_it_does() -> None:
 
 
 def test_samples_at_limits_and_with_clamped_drives_are_single_runs() -> None:
-    """Those with drives at their limits take their steps alone, in the midst of a pack."""
+    """Limits press and drives are held at their largest forces in some lanes of a pack, and not in others."""
     robot = artsim.load(ARM)
     settings: dict[str, Any] = {"steps": 400, "dt": 0.005, "stiffness": 30.0, "damping": 1.0, "target": np.full(7, 0.1)}
+    settings["drive_limit"] = 4.0
     made = rolled(robot, samples=9, spread=2.0, velocity_spread=3.0, **settings)
-    assert 0 < made.outcome.steps_alone < made.outcome.steps
+    assert made.outcome.steps_alone < 0.01 * made.outcome.steps, made.outcome.alone
+    at_limit = held = 0
     for k in (0, 4, 8):
-        one = single(robot, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0], **settings)
+        record = ("qpos", "tau_limit", "tau_drive")
+        one = artsim.simulate(robot, record=record, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0], **settings)
+        at_limit += np.count_nonzero(one["tau_limit"])
+        held += np.count_nonzero(np.isclose(np.abs(one["tau_drive"]), 4.0, rtol=1e-9))
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
+    assert min(at_limit, held) > 20
 
 
 def test_drives_turn_balls_and_free_joints_in_packs() -> None:
@@ -129,6 +135,25 @@ def test_spread_moves_joints_and_of_a_base_what_is_named(tmp_path: Path) -> None
     assert command(ROBOTS / "quadruped.urdf", *words, "-o", path).exit_code == 0
     np.testing.assert_array_equal(artsim.open(path)["qpos"][:, 0] - start, named)
     assert CliRunner().invoke(cli, ["replay", "--verify", str(path)]).exit_code == 0
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_samples_that_start_inside_something_are_told(packed: bool, tmp_path: Path) -> None:
+    """A ball of radius 0.1 whose centre is drawn between 0.02 and 0.18 above the floor."""
+    text = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><body name="ball" pos="0 0 .1">
+<freejoint name="root"/><geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>"""
+    path = _written("ball.xml", text)
+    words = ("--samples", 40, "--steps", 3, "--spread", "root.z=0.08", *([] if packed else ["--continuous"]))
+    done = command(path, *words, "-o", tmp_path / "balls.h5")
+    assert done.exit_code == 0
+    made = artsim.open(tmp_path / "balls.h5")
+    depth = np.maximum(0.1 - made["qpos"][:, 0, 2], 0.0)
+    np.testing.assert_allclose(made["start_depth"], depth, rtol=0, atol=1e-15)
+    worst, inside, most = int(depth.argmax()), int(np.count_nonzero(depth > 1e-3)), 1e3 * depth.max()
+    assert f"{inside} samples start inside something, deepest sample {worst} by {most:.3g} mm" in done.output
+    told = json.loads(command(path, *words, "--json").stdout)
+    assert told["packed"] == packed
+    assert (told["inside"], told["deepest"]) == (inside, depth.max())
 
 
 @pytest.mark.parametrize(
