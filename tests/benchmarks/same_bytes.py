@@ -244,7 +244,8 @@ def rollout(source: str, loading: Options, settings: Options, varied_inputs: flo
         given["controls"] = _sample_inputs(source, robot, given, varied_inputs)
     made = artsim.rollout(robot, **given)
     outcome = made.outcome  # type: ignore[union-attr]
-    counts = np.array([outcome.samples, outcome.steps, outcome.packed, outcome.alone, outcome.stopped])
+    alone = getattr(outcome, "steps_alone", outcome.alone)  # a number in older trees
+    counts = np.array([outcome.samples, outcome.steps, outcome.packed, alone, outcome.stopped])
     return {"counts": counts, **{name: np.asarray(made[name]) for name in made.variables}}
 
 

@@ -703,7 +703,7 @@ def test_xarray_opens_every_group_without_a_warning(model: Path, tmp_path: Path)
 def test_quiet_is_quiet_where_kernels_are_compiled(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(entry: object, width: int) -> None:
+    def told(kernels: object) -> None:
         print("artsim: compiling", file=sys.stderr)
 
     monkeypatch.setattr("artsim.cli.run.warm", told)
