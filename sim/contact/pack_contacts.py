@@ -38,7 +38,7 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
 
-LISTED_SIDES, KNOWN_ROWS = range(2)  # of PackSolver.known
+LISTED, KNOWN_ROWS = range(2)  # of PackSolver.known
 MOST_PAIRS = 256  # of shapes, each with memory for all its slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
 
@@ -52,8 +52,11 @@ class PackSolver(NamedTuple):
     limited: ConstInts2  # (nl, 2) sides of limits: dof, side
     pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
     pressing: Lanes1  # (nl,) its impulse in the last step
-    listed: Ints1  # (nl,) the sides that have a row in this step, in the order of these rows, which come last
-    known: Ints1  # (2,) how many sides are listed, and how many rows the step's previous solution has
+    limit_row: Ints1  # (nl,) its row
+    # (nl + k,) what has rows in this step after those of joint friction, in the order of these: sides of limits, and
+    # nl + slot; what is added while the step is solved again comes last, so that rows keep their places
+    listed: Ints1
+    known: Ints1  # (2,) how many are listed, and how many rows the step's previous solution has
     done: Lanes1  # (1,) 1: the step's previous solution stands
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
@@ -81,7 +84,8 @@ class PackContacts(NamedTuple):
     deepest: Reals1  # (lanes,) depth of the deepest [m]; 0: none is inside
     touching: Lanes1  # (1,) 1: there are contacts, touching or speculative
     away: Lanes1  # (1,) 1: one of them has no slot
-    outrun: Lanes1  # (1,) 1: the step leaves a shape's margin, and there are others
+    outrun: Lanes1  # (1,) 1: the step leaves a shape's margin, and more contacts are there than there is room for
+    other: Lanes1  # (1,) 1: the step leaves a shape's margin, and other contacts are there, now in the slots
     factor: Lanes1  # (1,) factor on friction
     # per shape
     common: Lanes1  # (3,)
@@ -90,6 +94,7 @@ class PackContacts(NamedTuple):
     margin: Lanes1  # (n,)
     # per slot, the same in all lanes
     active: Ints1  # (k,) 1: some lane is in contact
+    listed: Ints1  # (k,) 1: the slot is listed in PackSolver
     shape: Ints2  # (k, 2)
     row: Ints1  # (k,)
     rows: Ints1  # (k,)
@@ -168,7 +173,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         **dict.fromkeys(PackContacts._fields, (k,)),
         **dict.fromkeys(("first", "room"), (n, n)),
         "detector": (2,),
-        **dict.fromkeys(("half", "touching", "away", "outrun", "factor"), (1,)),
+        **dict.fromkeys(("half", "touching", "away", "outrun", "other", "factor"), (1,)),
         "memory": (2, width, contacts, CONTACT_MEMORY),
         "slot": (width, contacts),
         "before": (width, contacts, CONTACT_BEFORE),
@@ -214,7 +219,8 @@ def make_pack_rows(
         "entry": (2,),
         **dict.fromkeys(("rubbing", "held"), (len(rubbing),)),
         "limited": (len(limited), 2),
-        **dict.fromkeys(("pressed", "pressing", "listed"), (len(limited),)),
+        **dict.fromkeys(("pressed", "pressing", "limit_row"), (len(limited),)),
+        "listed": (len(limited) + (0 if slots is None else slots.number),),
         "known": (2,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),
         "impulse": (n,),

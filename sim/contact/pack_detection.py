@@ -192,20 +192,59 @@ def _describe(contact: Any, n: Any, slot: Any) -> None:
 
 
 @njit
-def find_outrun(model: Any, data: Any, run: Any, contact: Any, alive: Any, beyond: Any) -> None:
-    """contact.data.outrun: 1 in lanes, of those still solved, whose step leaves the shapes' margins and finds other
-    contacts with larger ones.
+def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
+    """Detect again the contacts of chosen lanes whose step leaves the shapes' margins, with larger ones; 1 in lanes
+    where that finds others, which are entered in slots. contact.data.outrun: 1 in those that exceed their room.
     """
+    model, state, data = robot.model, robot.state, robot.data
     velocities(model, run.step.velocity, data)
-    contact.data.outrun[0] = like(0.0, data)
+    zero = like(0.0, data)
+    contact.data.outrun[0] = zero
+    contact.data.other[0] = zero
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             way = run.inputs.time_step[0] * speed_bound(model, data, contact, n)
             contact.data.outrun[0] = largest(contact.data.outrun[0], widen(contact, n, way))
-    if highest(contact.data.outrun[0]) > 0.0:
-        for lane in range(lane_count(contact.data.outrun)):
-            if alive[lane] and lane_get(contact.data.outrun, 0, lane) > 0.0 and lane_get(beyond, 0, lane) <= 0.0:
-                _detect(contact, lane)
-                all_there = contact.found.data.number[FOUND_CONTACTS] == contact.found.data.number[CONTACTS]
-                if all_there and are_as_before(contact.data.before[lane], contact.found, contact.data.found[lane]):
-                    lane_set(contact.data.outrun, 0, lane, 0.0)
+    contact.data.outrun[0] = contact.data.outrun[0] * chosen
+    if highest(contact.data.outrun[0]) <= 0.0:
+        return contact.data.other[0]
+    velocities(model, state.qvel, data)
+    for lane in range(lane_count(contact.data.outrun)):
+        if run.lanes.data.alive[lane] and lane_get(contact.data.outrun, 0, lane) > 0.0:
+            _detect(contact, lane)
+            if contact.found.data.number[FOUND_CONTACTS] == contact.found.data.number[CONTACTS]:
+                lane_set(contact.data.outrun, 0, lane, 0.0)
+                if not are_as_before(contact.data.before[lane], contact.found, contact.data.found[lane]):
+                    lane_set(contact.data.other, 0, lane, 1.0)
+                    _forget_contacts(data, contact, lane)
+                    _take_contacts(model, data, run.inputs, contact, lane)
+    return contact.data.other[0]
+
+
+@njit
+def _forget_contacts(data: Any, contact: Any, lane: Any) -> None:
+    """Remove a lane's contacts from the slots."""
+    lane_set(contact.data.touching, 0, lane, 0.0)
+    for b in range(data.struck.shape[0]):
+        lane_set(data.struck, b, lane, 0.0)
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1:
+            _clear_lane(contact, slot, lane)
+
+
+@inlined
+def _clear_lane(contact: Any, slot: Any, lane: Any) -> None:
+    """Empty a slot in one lane, as `_clear` does in all."""
+    lane_set(contact.data.present, slot, lane, 0.0)
+    lane_set(contact.data.gap, slot, lane, 0.0)
+    lane_set(contact.data.distance, slot, lane, 0.0)
+    lane_set(contact.data.hardness, slot, lane, 0.0)
+    lane_set(contact.data.tilt, slot, lane, 0.0)
+    for j in range(3):
+        lane_set(contact.data.lag, 3 * slot + j, lane, 0.0)
+    for j in range(6):
+        lane_set(contact.data.arm, 6 * slot + j, lane, 0.0)
+    for j in range(9):
+        lane_set(contact.data.frame, 9 * slot + j, lane, 0.0)
+    for j in range(DIRECTIONS):
+        lane_set(contact.data.start, DIRECTIONS * slot + j, lane, 0.0)

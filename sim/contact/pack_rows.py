@@ -22,7 +22,7 @@ from artsim.sim.contact.contact_rows import (
     throws,
 )
 from artsim.sim.contact.detection import set_drift
-from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED_SIDES
+from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
@@ -41,12 +41,13 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any
         dof = solver.pack.rubbing[n]
         add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])
         rows.impulse[n] = solver.pack.held[n]
-    if contact is not None:
-        for slot in range(contact.data.active.shape[0]):
-            if contact.data.active[slot] == 1:
-                _contact_rows(robot, inputs, rows, contact, slot)
-    for n in range(solver.pack.known[LISTED_SIDES]):
-        _limit_row(robot, inputs, rows, solver, solver.pack.listed[n])
+    sides = solver.pack.pressed.shape[0]
+    for n in range(solver.pack.known[LISTED]):
+        listed = solver.pack.listed[n]
+        if listed < sides:
+            _limit_row(robot, inputs, rows, solver, listed)
+        elif contact is not None:
+            _contact_rows(robot, inputs, rows, contact, listed - sides)
     zero = like(0.0, robot.data)
     for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
@@ -61,19 +62,37 @@ def _limit_row(robot: Any, inputs: Any, rows: Any, solver: Any, side: Any) -> No
     n = limit_row(robot, inputs, rows, solver.pack.limited[side, 0], solver.pack.limited[side, 1])
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
     rows.impulse[n] = where_greater(pressed, zero, solver.pack.pressing[side], zero)
+    solver.pack.limit_row[side] = n
 
 
 @njit
-def note_pressing(rows: Any, solver: Any, beyond: Any) -> None:
+def note_pressing(solver: Any, beyond: Any) -> None:
     """Store the impulses of limits for the next step; 0 in lanes whose rows these are not."""
     zero = zero_like(beyond)
     for side in range(solver.pack.pressing.shape[0]):
-        solver.pack.pressing[side] = zero
-    first = rows.number[ALL_ROWS] - solver.pack.known[LISTED_SIDES]
-    for n in range(solver.pack.known[LISTED_SIDES]):
-        side = solver.pack.listed[n]
-        pressing = where_greater(solver.pack.pressed[side], zero, solver.pack.impulse[first + n], zero)
+        pressing = zero
+        if highest(solver.pack.pressed[side]) > 0.0:
+            pressing = where_greater(
+                solver.pack.pressed[side], zero, solver.pack.impulse[solver.pack.limit_row[side]], zero
+            )
         solver.pack.pressing[side] = where_greater(beyond, zero, zero, pressing)
+
+
+@njit
+def list_side(solver: Any, side: Any) -> None:
+    """Give a side of the limits a row."""
+    solver.pack.listed[solver.pack.known[LISTED]] = side
+    solver.pack.known[LISTED] += 1
+
+
+@njit
+def list_slots(solver: Any, contact: Any) -> None:
+    """Give all slots at which some lane is in contact their rows."""
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1 and contact.data.listed[slot] == 0:
+            contact.data.listed[slot] = 1
+            solver.pack.listed[solver.pack.known[LISTED]] = solver.pack.pressed.shape[0] + slot
+            solver.pack.known[LISTED] += 1
 
 
 @njit

@@ -582,7 +582,9 @@ class PackRoller:
         robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
-            **dict.fromkeys(("beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest"), (1,)),
+            **dict.fromkeys(
+                ("beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
+            ),
             "counters": (4,),
             "alone": (len(CAUSES),),
             "single": (2,),

@@ -12,9 +12,9 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
-from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED_SIDES
-from artsim.sim.contact.pack_detection import find_in_lanes, find_outrun
-from artsim.sim.contact.pack_rows import may_gain_energy
+from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED
+from artsim.sim.contact.pack_detection import find_in_lanes, search_again
+from artsim.sim.contact.pack_rows import list_side, list_slots, may_gain_energy
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
@@ -45,6 +45,7 @@ from artsim.sim.stepping.packs import (
 )
 
 _MOST_ROUNDS = 8  # in which bounds are found that hold
+_MOST_SEARCHES = 3  # for contacts, besides the first
 
 
 @njit
@@ -65,29 +66,41 @@ def look_for_contacts_in_lanes(robot: Any, run: Any, contact: Any) -> bool:
 
 
 @njit
-def start_in_lanes(robot: Any, run: Any, solver: Any) -> None:
-    """Set what the evaluation starts from: the velocities before the step, with spin foreseen, and the limits that
-    pressed in the last step.
+def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
+    """Set what the step starts from: the velocities before it, the contacts found, and the limits that pressed in the
+    last step.
     """
+    lanes, zero = run.lanes, like(0.0, robot.data)
+    lanes.data.beyond[0] = like(-1.0, robot.data)
+    lanes.data.searches[0] = zero
+    _start_evaluations(robot, run)
+    if solver.pack is not None:
+        solver.pack.done[0] = zero
+        solver.pack.known[LISTED] = 0
+        solver.pack.known[KNOWN_ROWS] = 0
+        if contact is not None:
+            for slot in range(contact.data.listed.shape[0]):
+                contact.data.listed[slot] = 0
+            list_slots(solver, contact)
+        for side in range(solver.pack.pressed.shape[0]):
+            solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
+            if highest(solver.pack.pressed[side]) > 0.0:
+                list_side(solver, side)
+
+
+@inlined
+def _start_evaluations(robot: Any, run: Any) -> None:
+    """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
     state, data = robot.state, robot.data
     step = run.step
     for k in range(step.middle.shape[0]):
         step.middle[k] = state.qvel[k]
     foresee_spin(robot.model, state.qvel, data, run.inputs.time_step[0], step.middle)
     lanes, zero = run.lanes, like(0.0, data)
-    lanes.data.beyond[0] = like(-1.0, data)
     lanes.data.rounds[0] = zero
     lanes.data.evaluations[0] = zero
     lanes.data.settled[0] = zero
     lanes.data.nearest[0] = zero + UNTRIED
-    if solver.pack is not None:
-        solver.pack.done[0] = zero
-        solver.pack.known[LISTED_SIDES] = 0
-        solver.pack.known[KNOWN_ROWS] = 0
-        for side in range(solver.pack.pressed.shape[0]):
-            solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
-            if highest(solver.pack.pressed[side]) > 0.0:
-                _list(solver, side)
 
 
 @njit
@@ -128,13 +141,6 @@ def _keep_what_stands(step: Any, solver: Any) -> None:
 
 
 @inlined
-def _list(solver: Any, side: Any) -> None:
-    """Give a side of the limits a row."""
-    solver.pack.listed[solver.pack.known[LISTED_SIDES]] = side
-    solver.pack.known[LISTED_SIDES] += 1
-
-
-@inlined
 def leave(lanes: Any, value: Any, cause: Any) -> None:
     """Have lanes where the value is more than 0 take this step alone, for the first such cause."""
     zero = zero_like(value)
@@ -167,13 +173,17 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
     given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
     leave(lanes, given_up, BOUNDS)
     again = largest(changed - given_up, _misplaces_bias(robot, run, solver, chosen - changed))
+    if highest(again) > 0.0:
+        set_drives(run)
+        gather(equipment)
+        if solver.pack is not None:
+            solver.pack.warm[0] = solver.pack.bound[0]
+    elif contact is not None:
+        again = _outruns_contacts(robot, run, contact, solver)
     if highest(again) <= 0.0:
         return False
-    set_drives(run)
-    gather(equipment)
     if solver.pack is not None:
         solver.pack.done[0] = one - again
-        solver.pack.warm[0] = solver.pack.bound[0]
         for k in range(run.step.next.shape[0]):
             solver.pack.kept[k] = run.step.next[k]
     return True
@@ -227,6 +237,28 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
     return where_greater(turning, zero, chosen, zero), taut
 
 
+@njit
+def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
+    """1 in lanes whose shapes leave their speculative margins and meet other contacts, with which the step begins anew.
+
+    All other lanes are solved by now.
+    """
+    lanes = run.lanes
+    zero = like(0.0, robot.data)
+    chosen = where_greater(lanes.data.beyond[0], zero, zero, zero + 1.0)
+    chosen = where_greater(contact.data.away[0], zero, zero, chosen)
+    late = where_greater(lanes.data.searches[0], zero + (_MOST_SEARCHES - 0.5), chosen, zero)
+    other = search_again(robot, run, contact, chosen)
+    leave(lanes, largest(contact.data.outrun[0], late * other), OUTRUN)
+    other = other * (zero + 1.0 - late)
+    lanes.data.searches[0] = lanes.data.searches[0] + other
+    if highest(other) > 0.0:
+        list_slots(solver, contact)
+        solver.pack.warm[0] = zero
+        _start_evaluations(robot, run)
+    return other
+
+
 @inlined
 def _press(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     """Give lanes where `chosen` is 1 the rows of limits that the velocities found violate; 1 in lanes that get any."""
@@ -236,7 +268,7 @@ def _press(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
         beyond = beyond_limit(robot, run, solver.pack.limited[n, 0], solver.pack.limited[n, 1])
         new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
         if highest(new) > 0.0 and highest(solver.pack.pressed[n]) <= 0.0:
-            _list(solver, n)
+            list_side(solver, n)
         solver.pack.pressed[n] = solver.pack.pressed[n] + new
         changed = largest(changed, new)
     return changed
@@ -249,8 +281,6 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
     if contact is not None:
         leave(lanes, may_gain_energy(robot, run, rows, solver, contact), ENERGY)
         leave(lanes, contact.data.away[0], NO_SLOT)
-        find_outrun(robot.model, robot.data, run, contact, lanes.data.alive, lanes.data.beyond)
-        leave(lanes, contact.data.outrun[0], OUTRUN)
 
 
 @njit

@@ -130,7 +130,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
         for n in range(solver.pack.rubbing.shape[0]):
             zero = like(0.0, data)
             solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
-        note_pressing(rows, solver, lanes.data.beyond[0])
+        note_pressing(solver, lanes.data.beyond[0])
     release_forces(equipment, lanes.data.beyond[0])
     release_drives(lanes)
     if contact is not None:

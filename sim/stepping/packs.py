@@ -130,6 +130,7 @@ class PackWork(NamedTuple):
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) why: an index of CAUSES
     drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
+    searches: Lanes1  # (1,) for other contacts in this step
     rounds: Lanes1  # (1,) how often bounds of limits, drives and actuators changed in this step
     evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
     settled: Lanes1  # (1,) 1: the bias needs no further evaluation

@@ -88,7 +88,7 @@ _ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restit
 def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
     if run.lanes is not None:
-        start_in_lanes(robot, run, solver)
+        start_in_lanes(robot, run, contact, solver)
         return
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
