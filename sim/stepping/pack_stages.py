@@ -110,12 +110,14 @@ def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, 
         free_step(robot, run, rows, equipment)
         return True
     _choose_bound(robot, run.lanes, solver, contact)
-    if highest(1.0 - solver.pack.bound[0]) > 0.0:
+    if highest((1.0 - solver.pack.bound[0]) * (1.0 - solver.pack.done[0])) > 0.0:
         free_step(robot, run, rows, equipment)
         for k in range(solver.pack.free.shape[0]):
             solver.pack.free[k] = run.step.next[k]
-    held: bool = highest(solver.pack.bound[0]) <= 0.0
-    return held
+    if highest(solver.pack.bound[0]) > 0.0:
+        return False
+    _keep_what_stands(run.step, solver)
+    return True
 
 
 @njit
