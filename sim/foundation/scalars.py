@@ -25,3 +25,10 @@ def inverse_or_zero(x: Any) -> Any:
     """1 / x of a T that is not negative; 0 for 0."""
     zero = zero_like(x)
     return where_greater(x, zero, 1.0 / where_greater(x, zero, x, zero + 1.0), zero)
+
+
+@inlined
+def divisor(x: Any) -> Any:
+    """A T that is not negative, to divide by; 1 for 0, where the dividend is 0 too."""
+    zero = zero_like(x)
+    return where_greater(x, zero, x, zero + 1.0)

@@ -19,7 +19,7 @@ from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, sqrt, where_greater, zero_like
-from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
+from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest, least
 from artsim.sim.solvers.blocks import add_product, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import add_transposed, pull_lines, rows_times, set_lines, weigh_lines
@@ -150,7 +150,7 @@ def _stiffness(rows: Any, work: Any, n: Any) -> Any:
     """The four numbers of the cone's ρ B / (1 - B + κ B) [impulse per velocity]."""
     c3 = work.weight3[n]
     kappa = work.rate[n] * inverse_or_zero(work.inverse[n])
-    across = work.rate[n] * c3 * inverse_or_zero(1.0 - c3 + kappa * c3)  # 0 for a row that moves nothing
+    across = work.rate[n] * c3 / divisor(1.0 - c3 + kappa * c3)  # 0 for a row that moves nothing
     inverse = inverse_or_zero(_lengthwise(rows, work, n))
     return work.weight[n] * inverse, work.weight1[n] * inverse, (work.weight2[n] + c3) * inverse - across, across
 
@@ -180,7 +180,7 @@ def _set_still_change(rows: Any, work: Any, k: Any) -> None:
             lengthwise = inverse_or_zero(work.rate[n] * _lengthwise(rows, work, n))
             gain = (1.0 - kappa) * lengthwise
             c3 = work.weight3[n]
-            across = inverse_or_zero(1.0 - c3 + kappa * c3)
+            across = 1.0 / divisor(1.0 - c3 + kappa * c3)
             along = zero_like(kappa)
             for row in range(n + 1, n + rows.cone[n]):
                 along = along + work.unit[row] * work.miss[row]

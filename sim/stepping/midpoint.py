@@ -27,7 +27,7 @@ from artsim.sim.articulation.kinematics import axis_of, like
 from artsim.sim.articulation.model import BALL, FREE
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
-from artsim.sim.foundation.scalars import inverse_or_zero, largest
+from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turn
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
@@ -278,7 +278,7 @@ def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: An
     pull = F0 * r0 + F1 * r1 + F2 * r2
     zero = zero_like(pull)
     pull = where_greater(pull, zero, pull, zero)
-    part = pull * inverse_or_zero(r0 * r0 + r1 * r1 + r2 * r2)
+    part = pull / divisor(r0 * r0 + r1 * r1 + r2 * r2)
     data.stiffening[i, 0] += pull - part * r0 * r0
     data.stiffening[i, 1] -= part * r0 * r1
     data.stiffening[i, 2] -= part * r0 * r2
@@ -291,10 +291,10 @@ def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: An
 def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
     """Add the stiffness of body i's own weight less inertial force, which acts at its centre of mass."""
     mass = model.body_mass[i]
-    per_mass = inverse_or_zero(mass)
-    c0 = data.moment[i, 0] * per_mass
-    c1 = data.moment[i, 1] * per_mass
-    c2 = data.moment[i, 2] * per_mass
+    weight = divisor(mass)
+    c0 = data.moment[i, 0] / weight
+    c1 = data.moment[i, 1] / weight
+    c2 = data.moment[i, 2] / weight
     o = data.angular_velocity[i]
     al = data.angular_acceleration[i]
     b = data.acceleration[i]
@@ -344,7 +344,7 @@ def _weigh(model: Any, data: Any, h: Any) -> Any:
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             if model.dof_linear[k] == 0:
                 own = own + model.armature[k]
-        square = stiff * inverse_or_zero(own)
+        square = stiff / divisor(own)
         worst = largest(worst, square)
         share = one / largest(one, _NODES * square)
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
