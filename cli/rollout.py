@@ -85,8 +85,9 @@ def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     multiple=True,
     callback=_offsets,
     metavar="X|COORD=X|COORD=LOW:HIGH,…",
-    help="Largest random offset of the joints' initial coordinates [rad, m]; of a coordinate or pattern, also of a "
-    "base's (root.z=0:0.2), its largest offset or the offset's ends.",
+    help="Random offsets of initial coordinates [rad, m]. X moves every joint by at most X and leaves bases where they "
+    "are; COORD=X moves the coordinates of that name or pattern, also of bases, by at most X, COORD=LOW:HIGH by LOW to "
+    "HIGH.",
 )
 @click.option(
     "--velocity-spread", type=float, default=0.0, help="Largest random offset of the initial velocities [rad/s, m/s]."

@@ -81,8 +81,8 @@ class RolloutConfig:
 
     samples: int
     start: str = GIVEN
-    # [rad, m] of joints of one dof, or offsets by coordinate or pattern: their largest size, or their ends; JOINTS: the
-    # former
+    # largest offset of the joints' coordinates [rad, m]; or by coordinate or pattern (JOINTS: all joints) the largest
+    # offset or the ends of its range
     spread: float | Mapping[str, float | Sequence[float]] = 0.0
     velocity_spread: float = 0.0  # [rad/s, m/s]
     randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # range of factors by name in VARIED

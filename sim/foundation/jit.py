@@ -167,10 +167,11 @@ def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
     if disabled():
         return
     kernels = list(kernels)
-    missing = [kernel for kernel in kernels if _key(*kernel) not in _loaded and _kept(_name(*kernel)) is None]
+    with _one_at_a_time:
+        missing = [kernel for kernel in kernels if not _load_kept(*kernel)]
     if len(missing) > 1 and can_fork() and available_cores() > 1 and cache_folder():
         _compile_in_children(missing)
-    for entry, width in kernels:
+    for entry, width in missing:
         _load_or_compile(entry, width)
 
 
@@ -367,11 +368,17 @@ def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
 
 
 def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
+    if not _load_kept(entry, width):
+        _loaded[_key(entry, width)] = _link(*_compiled_and_kept(entry, width, _name(entry, width)))
+    return _loaded[_key(entry, width)][0]
+
+
+def _load_kept(entry: Entry, width: int) -> bool:
+    """Load a kernel from the cache; False if it is not there. The caller holds the lock."""
     key = _key(entry, width)
-    if key not in _loaded:
-        name = _name(entry, width)
-        _loaded[key] = _link(*(_kept(name) or _compiled_and_kept(entry, width, name)))
-    return _loaded[key][0]
+    if key not in _loaded and (kept := _kept(_name(entry, width))) is not None:
+        _loaded[key] = _link(*kept)
+    return key in _loaded
 
 
 def _key(entry: Entry, width: int) -> tuple[str, int]:
