@@ -10,6 +10,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import where_greater, zero_like
 
 
 @inlined
@@ -44,14 +45,15 @@ def expand(model: Any, q: Any, v: Any, data: Any) -> None:
 
 
 @njit
-def secant_drift(robot: Any, h: Any, step: Any) -> bool:
-    """data.drift from the secants of the last step and of the step that leads to step.next (nu,); False where no
-    coupling is nonlinear.
+def secant_drift(robot: Any, h: Any, step: Any, chosen: Any) -> bool:
+    """data.drift from the secants of the last step and of the step that leads to step.next (nu,), in lanes where
+    `chosen` is 1; False where no coupling is nonlinear.
 
     A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu is that less G u̇; its
     step.middle is the mean velocity over both steps, (g(y + h u⁺) - g(y - h u)) / 2 h.
     """
     model, state, data = robot.model, robot.state, robot.data
+    zero = zero_like(chosen)
     bent = False
     for c in range(model.coupling_follower.shape[0]):
         l = model.coupling_leader[c]
@@ -81,8 +83,9 @@ def secant_drift(robot: Any, h: Any, step: Any) -> bool:
         a = model.dof_independent[k]
         if a >= 0:
             change = data.gain[k] * (step.next[a] - state.qvel[model.independent_dof[a]])
-            step.middle[k] = (after - before) / (2.0 * h)
-            data.drift[k] = ((after - state.qpos[n]) - (state.qpos[n] - before)) / (h * h) - change / h
+            drift = ((after - state.qpos[n]) - (state.qpos[n] - before)) / (h * h) - change / h
+            step.middle[k] = where_greater(chosen, zero, (after - before) / (2.0 * h), step.middle[k])
+            data.drift[k] = where_greater(chosen, zero, drift, data.drift[k])
     return True
 
 
@@ -95,6 +98,14 @@ def expand_velocity(model: Any, u: Any, data: Any, v: Any) -> None:
             v[k] = data.gain[k] * u[a]
         else:
             v[k] = data.gain[k] - data.gain[k]
+
+
+@njit
+def end_velocities(model: Any, data: Any, step: Any, h: Any) -> None:
+    """step.velocity (nv,) = G u + h Ġ u of the velocities step.next (nu,) that a solver found."""
+    expand_velocity(model, step.next, data, step.velocity)
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] += h * data.drift[k]
 
 
 @njit

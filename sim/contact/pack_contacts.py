@@ -227,7 +227,8 @@ def make_pack_rows(
     }
     solver: PackSolver = allocate(PackSolver, of_solver, width)
     rows: Rows = allocate(Rows, shapes, width)
-    rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)  # no couplings: every dof is independent
+    if len(model.coupling_follower) == 0:
+        rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)
     return rows, work, solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited)
 
 

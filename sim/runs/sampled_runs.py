@@ -176,7 +176,7 @@ def reason_against_packs(plan: Plan) -> str:
         "sleeping": inputs["sleep"][0] > 0,
         "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
-        "couplings": len(model.coupling_follower) + len(model.row_follower) > 0,
+        "couplings that give way": len(model.row_follower) > 0,
         "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
         "limits of a ball's angle": bool(np.any((model.dof_coord < 0) & np.isfinite(model.upper))),
         "acceleration drives": bool(np.any(inputs["drive_acceleration"])),
@@ -189,8 +189,10 @@ def reason_against_packs(plan: Plan) -> str:
 
 
 def _has_rows(plan: Plan) -> bool:
-    """Whether the steps of packs have constraint rows."""
+    """Whether the steps of packs have constraint rows, or couplings, for which their solver reduces M̂."""
     model = plan.robot.model
+    if len(model.coupling_follower) > 0:
+        return True
     return plan.touching is not None or bool(np.any(model.friction > 0)) or len(limited_sides(model)) > 0
 
 
@@ -585,7 +587,7 @@ class PackRoller:
             **dict.fromkeys(
                 ("beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),
-            "counters": (4,),
+            "counters": (5,),
             "alone": (len(CAUSES),),
             "single": (2,),
             "qpos": (robot.nq,),

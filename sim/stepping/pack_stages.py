@@ -1,7 +1,7 @@
 """Stages of step.solve_step that differ for a pack, which takes them for all lanes at once.
 
-All lanes take the step without rows, or the step with the rows of joint friction, of limits and of contacts with static
-shapes. Lanes whose limits or actuators leave their bounds get further rows and held forces, and the step is solved
+All lanes take the step without rows, or the step with couplings and the rows of joint friction, of limits and of
+contacts with static shapes. Lanes whose limits or actuators leave their bounds get further rows and held forces, and the step is solved
 again; the others then find what they found before, to the last bit. lanes.beyond marks the lanes that touch something
 else, or are not solved by the packs' solver: pack_step.py takes the steps of those lanes one by one.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.articulation.coupling import end_velocities, secant_drift
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED
@@ -35,6 +36,7 @@ from artsim.sim.stepping.midpoint import (
     turning_and_tautness,
 )
 from artsim.sim.stepping.packs import (
+    BENT,
     BOUNDS,
     CROWD,
     ENERGY,
@@ -73,7 +75,7 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.beyond[0] = like(-1.0, robot.data)
     lanes.data.searches[0] = zero
-    _start_evaluations(robot, run)
+    _start_evaluations(robot, run, zero + 1.0)
     if solver.pack is not None:
         solver.pack.done[0] = zero
         solver.pack.known[LISTED] = 0
@@ -89,14 +91,19 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
 
 
 @inlined
-def _start_evaluations(robot: Any, run: Any) -> None:
-    """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
-    state, data = robot.state, robot.data
-    step = run.step
+def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
+    """Set what evaluations with these contacts start from in lanes where `chosen` is 1, the others having ended: the
+    velocities before the step, with spin foreseen and the drift of couplings.
+    """
+    model, state, data = robot.model, robot.state, robot.data
+    step, h = run.step, run.inputs.time_step[0]
+    lanes, zero = run.lanes, like(0.0, data)
     for k in range(step.middle.shape[0]):
         step.middle[k] = state.qvel[k]
-    foresee_spin(robot.model, state.qvel, data, run.inputs.time_step[0], step.middle)
-    lanes, zero = run.lanes, like(0.0, data)
+    for a in range(step.next.shape[0]):
+        step.next[a] = where_greater(chosen, zero, state.qvel[model.independent_dof[a]], step.next[a])
+    foresee_spin(model, state.qvel, data, h, step.middle)
+    lanes.data.counters[BENT] = 1 if secant_drift(robot, h, step, chosen) else 0
     lanes.data.rounds[0] = zero
     lanes.data.evaluations[0] = zero
     lanes.data.settled[0] = zero
@@ -105,7 +112,7 @@ def _start_evaluations(robot: Any, run: Any) -> None:
 
 @njit
 def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
-    """Whether no lane has rows; otherwise the velocities of the step without rows are in solver.pack.free."""
+    """Whether no lane has rows or couplings; otherwise the velocities of the step without rows are in solver.pack.free."""
     if solver.pack is None:
         free_step(robot, run, rows, equipment)
         return True
@@ -116,7 +123,7 @@ def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, 
             solver.pack.free[k] = run.step.next[k]
     if highest(solver.pack.bound[0]) > 0.0:
         return False
-    _keep_what_stands(run.step, solver)
+    _keep_what_stands(robot, run, solver)
     return True
 
 
@@ -130,16 +137,17 @@ def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solv
     run_entry(solver.pack.entry)
     for k in range(step.next.shape[0]):
         step.next[k] = where_greater(solver.pack.bound[0], zero, step.next[k], solver.pack.free[k])
-    _keep_what_stands(step, solver)
+    _keep_what_stands(robot, run, solver)
 
 
 @inlined
-def _keep_what_stands(step: Any, solver: Any) -> None:
-    """Restore the velocities of lanes that are not solved again."""
+def _keep_what_stands(robot: Any, run: Any, solver: Any) -> None:
+    """Restore the velocities of lanes that are not solved again, and set step.velocity of all."""
+    step = run.step
     zero = zero_like(solver.pack.done[0])
     for k in range(step.next.shape[0]):
         step.next[k] = where_greater(solver.pack.done[0], zero, solver.pack.kept[k], step.next[k])
-        step.velocity[k] = step.next[k]
+    end_velocities(robot.model, robot.data, step, run.inputs.time_step[0])
 
 
 @inlined
@@ -204,7 +212,7 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     if highest(first) > 0.0:
         fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
         leave(lanes, taut, TAUT)
-        turning = turning + where_greater(taut, zero, zero, fast)
+        turning = turning + where_greater(taut, zero, zero, first if lanes.data.counters[BENT] == 1 else fast)
     lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen
     change, most = misled(robot, step)
     late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
@@ -215,6 +223,7 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
         go_back(step, away)
     if highest(on) > 0.0:
         go_midway(robot, step, on)
+    secant_drift(robot, run.inputs.time_step[0], step, largest(away, on))
     lanes.data.nearest[0] = where_greater(on, zero, change, lanes.data.nearest[0])
     lanes.data.settled[0] = largest(lanes.data.settled[0], chosen - on)
     return largest(away, on)
@@ -257,7 +266,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
     if highest(other) > 0.0:
         list_slots(solver, contact)
         solver.pack.warm[0] = zero
-        _start_evaluations(robot, run)
+        _start_evaluations(robot, run, other)
     return other
 
 
@@ -289,7 +298,8 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
 def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
     """Set pack.bound, the lanes with rows, and pack.skip, those the solver ignores. Both include dead lanes."""
     one = like(1.0, robot.data)
-    solver.pack.bound[0] = one if solver.pack.rubbing.shape[0] > 0 else zero_like(one)
+    always = solver.pack.rubbing.shape[0] + robot.model.coupling_follower.shape[0] > 0
+    solver.pack.bound[0] = one if always else zero_like(one)
     solver.pack.skip[0] = zero_like(one)
     if contact is not None:
         solver.pack.bound[0] = largest(solver.pack.bound[0], contact.data.touching[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.contact.pack_detection import place_world
@@ -43,6 +44,7 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
     """
     state, data = robot.state, robot.data
     block, lanes = run.block, run.lanes
+    expand(robot.model, state.qpos, state.qvel, data)
     if contact is not None:
         place_world(robot.model, data, contact)
     for _ in range(block.plan[STEPS_TO_TAKE]):
@@ -143,6 +145,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
     if alone or lanes.data.counters[HAS_IMPULSES] == 1:
         _take_over(robot, lanes)
         lanes.data.counters[HAS_IMPULSES] = 1 if alone else 0
+    expand(model, state.qpos, state.qvel, data)
 
 
 @njit

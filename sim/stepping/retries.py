@@ -109,7 +109,7 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
                 step.counters[EVALUATION] = AGAIN
     for n in range(EVALUATIONS, step.retries.shape[0]):
         step.retries[n] = 0
-    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, h, step) else 0
+    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, h, step, 1.0) else 0
 
 
 @njit
@@ -256,7 +256,7 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
         go_midway(robot, step, 1.0)
     step.nearest[0] = change
     step.retries[EVALUATIONS] += 1
-    secant_drift(robot, run.inputs.time_step[0], step)
+    secant_drift(robot, run.inputs.time_step[0], step, 1.0)
     return True
 
 

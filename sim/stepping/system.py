@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.articulation.coupling import expand_velocity, reduce_matrix, reduce_vector
+from artsim.sim.articulation.coupling import end_velocities, reduce_matrix, reduce_vector
 from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix, solve
 from artsim.sim.articulation.kinematics import motion_columns
 from artsim.sim.articulation.model import D_MIN
@@ -97,10 +97,7 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
 @njit
 def found(model: Any, data: Any, run: Any) -> None:
     """step.velocity (nv,) from the solver's step.next."""
-    step = run.step
-    expand_velocity(model, step.next, data, step.velocity)
-    for k in range(step.velocity.shape[0]):
-        step.velocity[k] += run.inputs.time_step[0] * data.drift[k]
+    end_velocities(model, data, run.step, run.inputs.time_step[0])
 
 
 @inlined
