@@ -70,7 +70,7 @@ class RowKind(NamedTuple):
     first_link: bool = False  # its turn comes with the first link that it moves, not with the last
     spring: int = NO_SPRING
     limits: bool = False  # a step in which it pushes counts as one that its dof spent at a limit
-    lasting: bool = True  # every step has the same rows of this kind, with the same numbers
+    lasting: bool = True  # every step has the same rows of this kind, in the same places
 
 
 # ------------------------------------------------------------------ room

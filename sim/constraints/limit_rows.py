@@ -3,6 +3,10 @@
 A position limit bounds the end of the step: q + h v⁺ ≥ lower. A dof already beyond its limit is brought back over 0.1
 s, no faster than a velocity limit allows, since removing the whole error at once would be a kick.
 
+Most limits are far away in most steps. A side gets a row where it pressed in the last step or is violated already, and
+where the velocities found would violate it: the step is then solved again (retries.py). The sweeping solvers, which take
+what they find, have all rows in every step.
+
 A ball's limit is one on its angle, and its row acts along the axis of its rotation. The increase of the angle by spin
 across that axis within the step, ¼ h² cot(angle / 2) |ω|², is subtracted from the remaining range.
 """
@@ -20,6 +24,8 @@ from artsim.sim.foundation.lanes import real, zero_like
 from artsim.sim.foundation.quaternions import rotation_vector
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
+from artsim.sim.run_data.registry import SWEEPING
+from artsim.sim.run_data.run_records import PLACES
 
 _SQUEEZE = 5.0  # [rad/s] largest rate at which a ball's angle makes room for spin across its axis
 
@@ -28,23 +34,31 @@ LOWER, UPPER, BACKWARD, FORWARD = range(4)  # the sides of a dof's limits: of po
 
 
 @njit
-def position_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
-    """Append the rows of dof k's position limits."""
+def limit_rows(robot: Any, run: Any, rows: Any, k: Any) -> None:
+    """Append the rows of dof k's limits of position and velocity that this step calls for."""
     model = robot.model
     if is_cone(model, k):
-        _cone_row(robot, inputs, rows, k)
-        return
-    for side in (LOWER, UPPER):
+        _cone_row(robot, run.inputs, rows, k)
+    for side in (LOWER, UPPER, BACKWARD, FORWARD):
         if is_limited(model, k, side):
-            limit_row(robot, inputs, rows, k, side)
+            if _calls_for_row(robot, run, rows, k, side):
+                run.step.pressed[k, side] = 1
+                limit_row(robot, run.inputs, rows, k, side)
+            else:
+                rows.number[PLACES] += 1
 
 
-@njit
-def velocity_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
-    """Append the rows of dof k's velocity limit."""
-    for side in (BACKWARD, FORWARD):
-        if is_limited(robot.model, k, side):
-            limit_row(robot, inputs, rows, k, side)
+@inlined
+def _calls_for_row(robot: Any, run: Any, rows: Any, k: Any, side: Any) -> bool:
+    """Whether a side of dof k's limits has a row in this step."""
+    if run.step.pressed[k, side] == 1 or SWEEPING[run.inputs.solver[0]]:
+        return True
+    if side == LOWER and coordinate(robot.model, robot.state.qpos, k) < robot.model.lower[k]:
+        return True
+    if side == UPPER and coordinate(robot.model, robot.state.qpos, k) > robot.model.upper[k]:
+        return True
+    pressed: bool = robot.state.impulse[rows.number[PLACES]] > 0.0
+    return pressed
 
 
 @inlined
@@ -119,27 +133,31 @@ def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any
 
 
 @njit
-def limits_hold(robot: Any, run: Any) -> bool:
-    """Whether the velocities step.velocity respect all limits."""
+def presses(robot: Any, run: Any) -> bool:
+    """Whether the velocities step.velocity would violate a side of a limit that has no row, and now gets one."""
+    step = run.step
+    found = False
+    for k in range(step.velocity.shape[0]):
+        for side in (LOWER, UPPER, BACKWARD, FORWARD):
+            if step.pressed[k, side] == 0 and beyond_limit(robot, run, k, side) > 0.0:
+                step.pressed[k, side] = 1
+                found = True
+    return found
+
+
+@njit
+def opens_cones(robot: Any, run: Any) -> bool:
+    """Whether the velocities step.velocity would take the angle of any ball beyond its limit."""
     step = run.step
     for k in range(step.velocity.shape[0]):
-        if beyond_limits(robot, run, k) > 0.0 or (
-            is_cone(robot.model, k) and _opens_cone(robot, step, k, run.inputs.time_step[0])
-        ):
-            return False
-    return True
-
-
-@inlined
-def beyond_limits(robot: Any, run: Any, k: Any) -> Any:
-    """A T, more than 0 where step.velocity would violate dof k's limits, except that of a ball's angle."""
-    position = largest(beyond_limit(robot, run, k, LOWER), beyond_limit(robot, run, k, UPPER))
-    return largest(position, largest(beyond_limit(robot, run, k, BACKWARD), beyond_limit(robot, run, k, FORWARD)))
+        if is_cone(robot.model, k) and _opens_cone(robot, step, k, run.inputs.time_step[0]):
+            return True
+    return False
 
 
 @inlined
 def beyond_limit(robot: Any, run: Any, k: Any, side: Any) -> Any:
-    """The same for one side."""
+    """A T, more than 0 where step.velocity would violate a side of dof k's limits, except that of a ball's angle."""
     model = robot.model
     v = run.step.velocity[k]
     if side >= BACKWARD:

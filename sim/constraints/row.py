@@ -9,7 +9,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, real, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 
 TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
 UNSOLVED = 1e-9  # [rad/s or m/s] constraint residual above which rows contradict each other
@@ -27,6 +27,8 @@ def add_row(rows: Any, kind: Any, k: Any) -> Any:
     rows.number[ALL_ROWS] = n + 1
     rows.kind[n] = kind
     rows.dof[n] = k
+    rows.place[n] = rows.number[PLACES]
+    rows.number[PLACES] += 1
     if n == 0:
         rows.start[0] = 0
     rows.start[n + 1] = rows.start[n]

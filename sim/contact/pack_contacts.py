@@ -208,12 +208,13 @@ def make_pack_rows(
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,)),
-        "number": (2,),
+        "number": (3,),
         "start": (n + 1,),
         "implicit": (nv,),
         "report": (2,),
     }
-    work = allocate(NewtonWork, newton_shapes(model.independent_parent, n, nv, 0), width)
+    of_work = newton_shapes(model.independent_parent, n, nv, entries)
+    work = allocate(NewtonWork, {**of_work, "inverse_mass_jacobian": (0,)}, width)
     of_solver: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),

@@ -27,7 +27,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
-from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 
 _IN_DOUBT = 1e-12  # [m/s or m] a bounce missed by less is left to the single robot's step
 
@@ -37,6 +37,7 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model = robot.model
     rows.number[ALL_ROWS] = 0
+    rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
         dof = solver.pack.rubbing[n]
         add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artsim.sim.foundation.records import ConstInts1, ConstReals1, Ints1, Lanes1, Reals1, Reals2, Reals3
+from artsim.sim.foundation.records import ConstInts1, ConstReals1, Ints1, Ints2, Lanes1, Reals1, Reals2, Reals3
 from artsim.sim.run_data.phases import Clock
 
 # Inputs.controller
@@ -16,8 +16,8 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 POSITION_GAIN, VELOCITY_GAIN = range(2)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
-# entries of Rows.number: all rows, and those present in every step, which precede the contacts'
-ALL_ROWS, LASTING_ROWS = range(2)
+# entries of Rows.number: all rows, those that precede the contacts', and places for the latter
+ALL_ROWS, LASTING_ROWS, PLACES = range(3)
 # entries of Rows.report
 ITERATIONS, RESIDUAL = range(2)
 # entries of Step.counters; CONTROL_ROW is the current row of the controls, ROWS_RECORDED the block's
@@ -79,13 +79,15 @@ class Rows(NamedTuple):
 
     Row n has the entries start[n] ≤ e < start[n + 1] in full coordinates, which carry its force to the dofs, and
     start[n] ≤ e < stop[n] in independent ones, which the solvers see. Every step has the same rows in the same order,
-    except those of contacts, which come last.
+    except those of contacts, which come last, and of limits that nothing presses, which are left out.
 
     A cone is a run of rows, the normal first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
     """
 
-    number: Ints1  # (2,) number of rows; of those that are not contacts', which come last
+    # (3,) number of rows; of those that are not contacts', which come last; and of places
+    number: Ints1
     kind: Ints1  # (rows,)
+    place: Ints1  # (rows,) the row's number if no limit were left out: its impulse in State.impulse
     dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
     start: Ints1  # (rows + 1,) first entry of each row
     stop: Ints1  # (rows,) end of its entries in independent coordinates
@@ -118,6 +120,7 @@ class Step(NamedTuple):
     retries: Ints1  # (7,) SEARCHES, …
     nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
+    pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     loop_gap: Reals1  # (2,) largest opening of loops at the start of a step or the end of a block [m], [rad]
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]

@@ -25,7 +25,7 @@ from artsim.sim.run_data.run_records import Rows
 
 BLOCK = 16  # most rows that block_gs solves together
 # entries of NewtonWork.sizes
-BLOCKS, ISLANDS, NEWTON_STEPS = range(3)
+BLOCKS, ISLANDS, NEWTON_STEPS, KNOWN_ROWS = range(4)
 # entries of PropagationWork.counts and DirectWork.counts
 WIDE_ROWS, LIFTED_PIVOTS = range(2)
 # columns of DirectWork.share
@@ -38,7 +38,7 @@ class NewtonWork(NamedTuple):
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
     again: Ints1  # (1,) 1: solve again with another bias
-    sizes: Ints1  # (3,) blocks, islands, Newton steps of the island
+    sizes: Ints1  # (4,) blocks, islands, Newton steps of the island, rows for which these were found
     block: Ints1  # (nu,) of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
     island: Ints1  # (nu,) of a block
@@ -55,6 +55,10 @@ class NewtonWork(NamedTuple):
     run_count: Ints1  # (nu,) runs of entries left of a block
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
+    known_cone: Ints1  # (rows,) Rows.cone of the rows for which all this was found
+    known_start: Ints1  # (rows,) start, stop and column of their entries
+    known_stop: Ints1  # (rows,)
+    known_column: Ints1  # (entries,)
     span: Ints1  # (entries,) of a unit: where the run of columns ends
     matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
     transpose: Lanes2  # (nu, nu) coulomb.py: of its H; nsgs.py: M̂'s factor by dof
@@ -239,12 +243,12 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
-        "sizes": (3,),
+        "sizes": (4,),
         "span": (2 * nv + 1,),
         "factors": (nu + 8,),
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
-        "inverse_mass_jacobian": (entries,),
+        **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
     }
 
 

@@ -16,24 +16,55 @@ from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import ALL_ROWS
-from artsim.sim.run_data.scratch import BLOCKS, ISLANDS
+from artsim.sim.run_data.scratch import BLOCKS, ISLANDS, KNOWN_ROWS
 
 
 @njit
 def find_structure(model: Any, rows: Any, work: Any) -> None:
     """Find islands, order and fill for the present rows: work.member, order, place, run_start and so on.
 
-    Blocks are found once, since they belong to the model. O(blocks² · fill) at most; O(blocks + entries) without
-    contacts.
+    Blocks are found once, since they belong to the model, and the rest again where columns of rows have changed: those
+    of a robot that stands or slides are the same for many steps. O(blocks² · fill) at most; O(blocks + entries) without
+    contacts; O(entries) where nothing has changed.
     """
     if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
+    elif _is_known(rows, work):
+        return
+    _note_columns(rows, work)
     _find_islands(model.independent_parent, rows, work)
     _list_units(rows, work)
     _tie(model.independent_parent, rows, work)
     end = work.place.shape[0]
     for k in range(work.sizes[ISLANDS]):
         end = _order(work, work.island_start[k], work.island_start[k + 1], end)
+
+
+@njit
+def _is_known(rows: Any, work: Any) -> bool:
+    """Whether the rows have the columns for which the structure was found."""
+    if work.sizes[KNOWN_ROWS] != rows.number[ALL_ROWS]:
+        return False
+    for n in range(rows.number[ALL_ROWS]):
+        if work.known_cone[n] != rows.cone[n] or work.known_stop[n] - work.known_start[n] != rows.stop[n] - rows.start[n]:
+            return False
+        shift = rows.start[n] - work.known_start[n]
+        for e in range(work.known_start[n], work.known_stop[n]):
+            if work.known_column[e] != rows.column[e + shift]:
+                return False
+    return True
+
+
+@njit
+def _note_columns(rows: Any, work: Any) -> None:
+    """Store the rows' columns and cones for `_is_known`."""
+    work.sizes[KNOWN_ROWS] = rows.number[ALL_ROWS]
+    for n in range(rows.number[ALL_ROWS]):
+        work.known_cone[n] = rows.cone[n]
+        work.known_start[n] = rows.start[n]
+        work.known_stop[n] = rows.stop[n]
+        for e in range(rows.start[n], rows.stop[n]):
+            work.known_column[e] = rows.column[e]
 
 
 @njit

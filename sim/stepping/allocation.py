@@ -19,7 +19,7 @@ def make_rows(of: RowOrigins) -> Rows:
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (entries,)),
-        "number": (2,),
+        "number": (3,),
         "start": (n + 1,),
         "implicit": (nv,),
         "report": (2,),
@@ -44,6 +44,7 @@ def make_step(model: Model) -> Step:
         "watch": (5,),
         "worst_residual": (1,),
         "yielded": (6,),
+        "pressed": (nv, 4),
         "free": (nu,),
         "next": (nu,),
     }

@@ -23,13 +23,13 @@ from artsim.sim.constraints.kinds import (
     TAU_PASSIVE,
     TAU_TENDON,
 )
-from artsim.sim.constraints.limit_rows import position_rows, velocity_rows
+from artsim.sim.constraints.limit_rows import limit_rows
 from artsim.sim.constraints.link_velocity_rows import link_rows
 from artsim.sim.constraints.loop_rows import has_loops, loop_rows
 from artsim.sim.constraints.tendon_rows import tendon_rows, tendon_spring_rows, tendons_need_rows
 from artsim.sim.contact.contact_rows import contact_rows
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES
 
 
 @njit
@@ -51,7 +51,8 @@ def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
 def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
     """Build all rows of this step, rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
-    The number of contact rows changes; all other rows are the same at every step, in the same order.
+    The numbers of contact rows and of limits that press change; all other rows are the same at every step, in the same
+    order.
 
     A coupling's row comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and
     the drive may be on the leader as well as on the follower.
@@ -59,6 +60,7 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     model, state, data = robot.model, robot.state, robot.data
     inputs = run.inputs
     rows.number[ALL_ROWS] = 0
+    rows.number[PLACES] = 0
     soft = 0
     for k in range(model.dof_body.shape[0]):
         while soft < model.row_follower.shape[0] and _first_dof(model, soft) == k:
@@ -66,8 +68,7 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
             soft += 1
         friction_row(robot, inputs, rows, k)
         drive_row(robot, run, rows, k)
-        position_rows(robot, inputs, rows, k)
-        velocity_rows(robot, inputs, rows, k)
+        limit_rows(robot, run, rows, k)
     if equipment is not None:
         actuator_rows(model, data, inputs, rows, equipment)
         tendon_rows(model, state.qvel, data, inputs, rows, equipment)
@@ -77,7 +78,7 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if equipment is not None:
         tendon_spring_rows(model, data, inputs, rows, equipment)  # present in some steps only
     for n in range(rows.number[ALL_ROWS]):
-        rows.impulse[n] = state.impulse[n]
+        rows.impulse[n] = state.impulse[rows.place[n]]
     rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
     if contact is not None:  # last: their number changes, and the other rows keep their places
         contact_rows(robot, run, rows, equipment, contact)

@@ -158,7 +158,10 @@ def _hand_on(state: Any, rows: Any, contact: Any) -> None:
     """
     agreed = rows.report[RESIDUAL] <= UNSOLVED
     for n in range(state.impulse.shape[0]):
-        state.impulse[n] = rows.impulse[n] if agreed and n < rows.number[LASTING_ROWS] else 0.0
+        state.impulse[n] = 0.0
+    if agreed:
+        for n in range(rows.number[LASTING_ROWS]):
+            state.impulse[rows.place[n]] = rows.impulse[n]
     if contact is not None:
         remember(state, rows, contact, agreed)
 

@@ -2,6 +2,7 @@
 
 | the velocities found show that | what changes | solved again | at most |
 |---|---|---|---|
+| a limit would be violated that has no row (constraints/limit_rows.py) | it gets one | from the rows | 4 nv |
 | an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 2 (nv +
 actuators) |
 | hard loops and tendon equalities miss (stepping/aims.py) | their biases | on the spot | 12 |
@@ -22,7 +23,7 @@ from typing import Any
 
 from artsim.sim.articulation.coupling import secant_drift
 from artsim.sim.articulation.kinematics import accelerations, velocities
-from artsim.sim.constraints.limit_rows import limits_hold
+from artsim.sim.constraints.limit_rows import opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
 from artsim.sim.constraints.loop_rows import clear_loop_forces, has_hard_loops, note_loop_forces
@@ -109,6 +110,9 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
                 step.counters[EVALUATION] = AGAIN
     for n in range(EVALUATIONS, step.retries.shape[0]):
         step.retries[n] = 0
+    for k in range(step.pressed.shape[0]):
+        for side in range(step.pressed.shape[1]):
+            step.pressed[k, side] = 0
     step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, h, step, 1.0) else 0
 
 
@@ -149,9 +153,11 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         look_beyond(robot, run, rows, contact, solver)
         return SOLVED
     if run.step.retries[WITHOUT_ROWS] == 0:
-        if _leaves_bounds(robot, run, equipment):
+        if presses(robot, run) or _leaves_bounds(robot, run, equipment):
             return FROM_ROWS
         _solve_on(robot, run, rows, equipment, contact, solver)
+        if presses(robot, run):
+            return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
     if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment, contact):
@@ -312,7 +318,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
 def _holds(robot: Any, run: Any, equipment: Any) -> bool:
     """Whether the velocities found satisfy all limits of joints, drives and tendons."""
     step = run.step
-    if not limits_hold(robot, run):
+    if presses(robot, run) or opens_cones(robot, run):
         return False
     for k in range(step.velocity.shape[0]):
         driven = step.stiffness[k] + step.damping[k] > 0.0
