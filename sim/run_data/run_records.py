@@ -35,8 +35,8 @@ ITERATIONS, RESIDUAL = range(2)
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last three are 1 or 0
-SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY = range(7)
+# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last four are 1 or 0
+SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE = range(8)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.watch (energy_watch.py)
@@ -107,6 +107,7 @@ class Rows(NamedTuple):
     regularised: Ints1
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
+    found: Reals1  # (rows,) by place: λ of the step's previous solution
     miss: Reals1  # (rows,) by how much a loop or tendon equality misses its target [m or rad]
     unaimed: Reals1  # (rows,) bias before aims
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
@@ -117,7 +118,7 @@ class Step(NamedTuple):
     """What a step finds, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (8,) STEP_NUMBER, …
-    retries: Ints1  # (7,) SEARCHES, …
+    retries: Ints1  # (8,) SEARCHES, …
     nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step

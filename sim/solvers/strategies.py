@@ -4,7 +4,7 @@
 |---------------------|-------------------------------------------|----------------------------------|
 | `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps                  |
 | `_convex`           | always                                    | 100 Newton steps; with contacts  |
-|                     |                                           | 30, a crowd 1                    |
+|                     |                                           | 30, first of a robot 8, a crowd 1|
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
 | crowd               | more than 300 contacts of free bodies     | 4 times 150 steps of conjugate   |
 |                     |                                           | gradients; the last one for it   |
@@ -67,6 +67,7 @@ _FEW = 60  # units: with more, some attempts would take too long
 _STEPS_OF_ROWS = 40  # without contacts
 _STEPS_OF_ONE = 100  # with one contact, whose shift is bracketed
 _STEPS_OF_CONTACTS = 30
+_STEPS_OF_ROBOT = 8  # of several contacts before `_coulomb`, which has more steps in hand there; then once more
 _STEPS_OF_CROWD = 1
 
 # `_coulomb`: efforts of its attempts, one after the other
@@ -137,10 +138,15 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
         if solved:
             return left, True
         restart(model, robot.data, rows, step, solver, k)
-    left, solved = _convex(robot, rows, step, solver, k, cones, most)
+    brief = cones > 1 and is_articulated(model, work, k)
+    left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
     if solved:
         return left, True
-    return _coulomb(robot, rows, step, solver, k, attempts)
+    left, solved = _coulomb(robot, rows, step, solver, k, attempts)
+    if solved or not brief:
+        return left, solved
+    restart(model, robot.data, rows, step, solver, k)
+    return _convex(robot, rows, step, solver, k, cones, most)
 
 
 @njit

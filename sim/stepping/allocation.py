@@ -34,7 +34,7 @@ def make_step(model: Model) -> Step:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
         "counters": (8,),
-        "retries": (7,),
+        "retries": (8,),
         "nearest": (1,),
         "coupling_error": (1,),
         "tendon_error": (1,),

@@ -85,6 +85,22 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 
 @njit
+def keep_impulses(rows: Any) -> None:
+    """Store the impulses of all rows in rows.found, by place."""
+    for place in range(rows.number[PLACES]):
+        rows.found[place] = 0.0
+    for n in range(rows.number[ALL_ROWS]):
+        rows.found[rows.place[n]] = rows.impulse[n]
+
+
+@njit
+def recall_impulses(rows: Any) -> None:
+    """Set the impulses of rows built anew to those in rows.found."""
+    for n in range(rows.number[ALL_ROWS]):
+        rows.impulse[n] = rows.found[rows.place[n]]
+
+
+@njit
 def _first_dof(model: Any, c: Any) -> Any:
     leader = model.row_leader[c]
     return min(model.row_follower[c], leader) if leader >= 0 else model.row_follower[c]

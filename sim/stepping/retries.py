@@ -126,12 +126,12 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]
         rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
-    rows.number[ALL_ROWS] = 0
-    rows.number[LASTING_ROWS] = 0
     rows.report[ITERATIONS] = 0.0
-    rows.report[RESIDUAL] = 0.0
     step.retries[WITHOUT_ROWS] = 0
     if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
+        rows.number[ALL_ROWS] = 0
+        rows.number[LASTING_ROWS] = 0
+        rows.report[RESIDUAL] = 0.0
         free_step(robot, run, rows, equipment)
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):

@@ -11,6 +11,7 @@ from artsim.sim.articulation.kinematics import motion_columns
 from artsim.sim.articulation.model import D_MIN
 from artsim.sim.constraints.coupling_rows import coupling_slope
 from artsim.sim.constraints.link_velocity_rows import loosen
+from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobilities
 from artsim.sim.contact.detection import find_drifts
 from artsim.sim.contact.pack_rows import build_in_lanes
@@ -18,12 +19,12 @@ from artsim.sim.equipment.actuation import coordinate, implicit_system
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
-from artsim.sim.run_data.run_records import EVALUATION, STIFFENED
+from artsim.sim.run_data.run_records import EVALUATION, RESIDUAL, SOLVED_ONCE, STIFFENED
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.solve import solve_rows
-from artsim.sim.stepping.assembly import build_rows
+from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impulses
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
@@ -75,9 +76,13 @@ def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solv
 
 @njit
 def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """Build J, bias, cfm and bounds of all constraint rows, and the warm-start impulses."""
+    """Build J, bias, cfm and bounds of all constraint rows, and the warm-start impulses: those of the last step, or of
+    the previous solution where this step is solved again with the same contacts.
+    """
     if run.lanes is None:
         build_rows(robot, run, rows, equipment, contact, rules)
+        if run.step.retries[SOLVED_ONCE] == 1:
+            recall_impulses(rows)
     elif solver.pack is not None:
         build_in_lanes(robot, run.inputs, rows, solver, contact)
 
@@ -90,6 +95,9 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
         return
     mark(run.clock, ROWS)
     solve_rows(robot, run, rows, solver)
+    if solver.sweeps is None and rows.report[RESIDUAL] <= UNSOLVED:
+        keep_impulses(rows)
+        run.step.retries[SOLVED_ONCE] = 1
     found(robot.model, robot.data, run)
     mark(run.clock, SOLVER)
 
