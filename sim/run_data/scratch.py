@@ -23,9 +23,10 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.run_data.run_records import Rows
 
+MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
 BLOCK = 16  # most rows that block_gs solves together
 # entries of NewtonWork.sizes
-BLOCKS, ISLANDS, NEWTON_STEPS, KNOWN_ROWS = range(4)
+BLOCKS, ISLANDS, NEWTON_STEPS, KNOWN_ROWS, FEW_UNITS = range(5)
 # entries of PropagationWork.counts and DirectWork.counts
 WIDE_ROWS, LIFTED_PIVOTS = range(2)
 # columns of DirectWork.share
@@ -38,13 +39,14 @@ class NewtonWork(NamedTuple):
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
     again: Ints1  # (1,) 1: solve again with another bias
-    sizes: Ints1  # (4,) blocks, islands, Newton steps of the island, rows for which these were found
+    sizes: Ints1  # (5,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first
     block: Ints1  # (nu,) of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
     island: Ints1  # (nu,) of a block
     island_start: Ints1  # (nu + 1,) where an island's blocks begin
     member: Ints1  # (nu,) the blocks, island by island
     order: Ints1  # (nu,) the same in elimination order
+    marked: Ints1  # (rows,) pack_coulomb.py: 1 where a unit is one of some lanes
     unit_start: Ints1  # (nu + 1,) where an island's units begin
     listed: Ints1  # (rows,) first rows of the units, island by island
     factorised: Ints1  # (nu,) 1: the matrix of an island is factorised, with weight_used
@@ -52,6 +54,7 @@ class NewtonWork(NamedTuple):
     list: Ints1  # (nu,) blocks of a row; nsgs.py: where a root's tree ends
     tie: Ints2  # (blocks, blocks) 1: tied
     place: Ints1  # (nu,) of a dof in the matrix
+    block_at: Ints1  # (nu,) which block begins at a place
     run_count: Ints1  # (nu,) runs of entries left of a block
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
@@ -63,9 +66,19 @@ class NewtonWork(NamedTuple):
     matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
     transpose: Lanes2  # (nu, nu) coulomb.py: of its H; nsgs.py: M̂'s factor by dof
     pivot: Lanes1  # (nu,) 1 / D of the factor
-    factors: Lanes1  # (nu + 8,)
+    factors: Lanes1  # (nu or MOST_FEW, + 8,)
     right: Lanes2  # (1, nu) a right-hand side, by place
     lines: Lanes2  # (8, entries) D J of a unit
+    half: Lanes2  # (MOST_FEW, nu) delassus.py: J L⁻¹ D^(-½), by place
+    delassus: Lanes2  # (MOST_FEW, MOST_FEW) W = J M̂⁻¹ Jᵀ
+    few: Lanes2  # (MOST_FEW, MOST_FEW + 1) the system of a Newton step, its right-hand side
+    few_pivot: Lanes1  # (MOST_FEW,)
+    few_change: Lanes1  # (MOST_FEW,) dλ
+    few_first: Ints1  # (MOST_FEW,) first rows of the units that take part
+    few_row: Ints1  # (MOST_FEW,) of a row of W
+    few_stop: Ints1  # (MOST_FEW,) where a unit's rows end
+    few_idle: Ints1  # (MOST_FEW,) 1: a unit takes no part in a step
+    reach: Ints2  # (MOST_FEW, nu) 1: a unit moves a block, or what it is tied to
     change: Lanes1  # (nu,) x, of the velocities
     product: Lanes1  # (nu,) M̂ x
     gradient: Lanes1  # (nu,)
@@ -239,13 +252,18 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "entry": (2,),
         "again": (1,),
         **dict.fromkeys(("block", "island", "member", "order", "factorised", "degree", "list", "place"), (nu,)),
+        "block_at": (nu,),
         **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
+        **dict.fromkeys(("half", "reach"), (MOST_FEW, nu)),
+        "delassus": (MOST_FEW, MOST_FEW),
+        "few": (MOST_FEW, MOST_FEW + 1),
+        **dict.fromkeys(("few_pivot", "few_change", "few_first", "few_row", "few_stop", "few_idle"), (MOST_FEW,)),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
-        "sizes": (4,),
+        "sizes": (5,),
         "span": (2 * nv + 1,),
-        "factors": (nu + 8,),
+        "factors": (max(nu, MOST_FEW) + 8,),
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),

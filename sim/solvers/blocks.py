@@ -16,15 +16,21 @@ from artsim.sim.solvers.impulses import direction_of_columns
 
 
 @inlined
-def _start(work: Any, b: Any) -> Any:
+def start_of(work: Any, b: Any) -> Any:
     """The place where block b begins."""
     return work.place[work.block_start[b]]
 
 
 @inlined
-def _stop(work: Any, b: Any) -> Any:
+def stop_of(work: Any, b: Any) -> Any:
     """The place where block b ends."""
     return work.place[work.block_start[b]] + work.block_start[b + 1] - work.block_start[b]
+
+
+@inlined
+def island_places(work: Any, k: Any) -> Any:
+    """The first place of island k, and the one after its last."""
+    return start_of(work, work.order[work.island_start[k + 1] - 1]), stop_of(work, work.order[work.island_start[k]])
 
 
 @njit
@@ -33,8 +39,8 @@ def set_inertia(model: Any, data: Any, work: Any, k: Any, H: Any) -> None:
     parent = model.independent_parent
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
-        start = _start(work, b)
-        for i in range(start, _stop(work, b)):
+        start = start_of(work, b)
+        for i in range(start, stop_of(work, b)):
             zero = zero_like(data.factor[0, 0])
             for c in range(start, i + 1):
                 H[i, c] = zero
@@ -106,8 +112,8 @@ def factorise_blocks(work: Any, k: Any, H: Any, G: Any, both: Any) -> None:
     """
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.order[p]
-        start = _start(work, b)
-        stop = _stop(work, b)
+        start = start_of(work, b)
+        stop = stop_of(work, b)
         for i in range(stop - 1, start - 1, -1):
             _reduce_row(work, b, H, G, both, i, (i + 1, stop), start)
             work.pivot[i] = 1.0 / H[i, i]
@@ -161,8 +167,8 @@ def solve_blocks(work: Any, k: Any, H: Any, G: Any) -> None:
             x[0, work.place[a]] = work.direction[a]
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.order[p]
-        start = _start(work, b)
-        stop = _stop(work, b)
+        start = start_of(work, b)
+        stop = stop_of(work, b)
         for i in range(stop - 1, start - 1, -1):
             work.factors[i] = x[0, i] * work.pivot[i]
             subtract_rows(x, 0, start, G, i, i + 1, start, i - start, work.factors)
@@ -171,8 +177,8 @@ def solve_blocks(work: Any, k: Any, H: Any, G: Any) -> None:
             subtract_rows(x, 0, c, G, start, stop, c, work.run_stop[b, run] - c, work.factors)
     for p in range(work.island_start[k + 1] - 1, work.island_start[k] - 1, -1):
         b = work.order[p]
-        start = _start(work, b)
-        for i in range(start, _stop(work, b)):
+        start = start_of(work, b)
+        for i in range(start, stop_of(work, b)):
             value = x[0, i]
             for run in range(work.run_count[b]):
                 c = work.run_start[b, run]

@@ -22,6 +22,7 @@ from artsim.sim.foundation.scalars import inverse_or_zero, largest
 from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
+from artsim.sim.solvers.delassus import find_few, list_few, set_change, set_delassus
 from artsim.sim.solvers.impulses import rows_times, set_gradient
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -58,6 +59,9 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     most, first, near = effort
     left = UNTRIED
     balance(model, data, rows, work, k)
+    few = list_few(rows, work, k)
+    if few:
+        set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
     size = begin_round(rows, work, k, first, 1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
@@ -65,6 +69,8 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     while steps < most:
         good = ENOUGH * max(rounding(rows, work, k), tolerance)
         if is_met(size, last, good, tolerance) > 0.0:
+            if few:
+                set_change(rows, step.free, work, k)
             refresh(rows, step.next, work, k, 1.0)
             size = residual(rows, work, k, 0.0)
         if is_met(size, last, good, tolerance) > 0.0:
@@ -83,9 +89,12 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
         if near and steps == GLANCE and size > start:
             break
         steps, since = steps + 1, since + 1
-        assemble(model, data, rows, work, k)
-        factorise_blocks(work, k, work.matrix, work.transpose, True)
-        find_direction(model, data, rows, step.free, work, k)
+        if few:
+            find_few(rows, work, k)
+        else:
+            assemble(model, data, rows, work, k)
+            factorise_blocks(work, k, work.matrix, work.transpose, True)
+            find_direction(model, data, rows, step.free, work, k)
         last, size = size, take_step(rows, work, k, bar, size, near)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
@@ -93,6 +102,8 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
             left = CONTRADICTION
             break
     work.sizes[NEWTON_STEPS] += steps
+    if few:
+        set_change(rows, step.free, work, k)
     return _better_of_both(robot, rows, step.free, work, k, tolerance, left, size)
 
 

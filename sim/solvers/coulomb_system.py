@@ -146,7 +146,7 @@ def _set_cone_miss(rows: Any, work: Any, n: Any, z: Any, q: Any, past: Any, per_
 
 
 @njit
-def _stiffness(rows: Any, work: Any, n: Any) -> Any:
+def stiffness(rows: Any, work: Any, n: Any) -> Any:
     """The four numbers of the cone's ρ B / (1 - B + κ B) [impulse per velocity]."""
     c3 = work.weight3[n]
     kappa = work.rate[n] * inverse_or_zero(work.inverse[n])
@@ -169,7 +169,7 @@ def _on_edge(work: Any, n: Any) -> Any:
 
 
 @njit
-def _set_still_change(rows: Any, work: Any, k: Any) -> None:
+def set_still_change(rows: Any, work: Any, k: Any) -> None:
     """work.linear = -miss / (1 - B + κ B): the change of λ at fixed x."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -224,15 +224,9 @@ def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 @njit
 def _add_cone(rows: Any, work: Any, n: Any) -> None:
-    """Add the cone's part to both matrices; work.pull = μ v̂ of its shift where it slides, else 0."""
-    d0, d1, d2, d3 = _stiffness(rows, work, n)
-    slip = zero_like(d0)
-    for row in range(n + 1, n + rows.cone[n]):
-        work.pull[row] = _yielding(rows, work, row, rows.impulse[row], 0.0)
-        slip = slip + work.pull[row] * work.pull[row]
-    slip = _on_edge(work, n) * rows.slope[n] * inverse_or_zero(sqrt(slip))
-    for row in range(n + 1, n + rows.cone[n]):
-        work.pull[row] = slip * work.pull[row]
+    """Add the cone's part to both matrices."""
+    d0, d1, d2, d3 = stiffness(rows, work, n)
+    set_pull(rows, work, n)
     set_lines(rows, work, n, True)
     weigh_lines(rows, work, n, d0, d1, d2, d3)
     add_product(rows, work, n, work.matrix)
@@ -243,10 +237,22 @@ def _add_cone(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
+def set_pull(rows: Any, work: Any, n: Any) -> None:
+    """work.pull = μ v̂ of the cone's shift where it slides, else 0."""
+    slip = zero_like(work.weight[n])
+    for row in range(n + 1, n + rows.cone[n]):
+        work.pull[row] = _yielding(rows, work, row, rows.impulse[row], 0.0)
+        slip = slip + work.pull[row] * work.pull[row]
+    slip = _on_edge(work, n) * rows.slope[n] * inverse_or_zero(sqrt(slip))
+    for row in range(n + 1, n + rows.cone[n]):
+        work.pull[row] = slip * work.pull[row]
+
+
+@njit
 def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) -> None:
     """work.direction (nu,) = dx, work.along (rows,) = J dx, work.linear (rows,) = dλ, by the factorised
     matrix. O(fill)."""
-    _set_still_change(rows, work, k)
+    set_still_change(rows, work, k)
     times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -268,7 +274,7 @@ def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: A
 @njit
 def _add_cone_change(rows: Any, work: Any, n: Any) -> None:
     """Add to work.linear the change of the cone's impulses by dx."""
-    d0, d1, d2, d3 = _stiffness(rows, work, n)
+    d0, d1, d2, d3 = stiffness(rows, work, n)
     normal = work.along[n]
     along = zero_like(normal)
     for row in range(n + 1, n + rows.cone[n]):

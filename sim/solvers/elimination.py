@@ -251,6 +251,7 @@ def _order(work: Any, first: Any, last: Any, end: Any) -> Any:
         end -= _size(work, b)
         for a in range(_size(work, b)):
             work.place[work.block_start[b] + a] = end + a
+        work.block_at[end] = b
         _eliminate(work, b, first, last)
     for p in range(first, last):
         _find_runs(work, work.order[p])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, where_greater, zero_like
+from artsim.sim.foundation.lanes import highest, lane_count, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
+from artsim.sim.run_data.scratch import FEW_UNITS, MOST_FEW
+from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.blocks import factorise_blocks
 from artsim.sim.solvers.coulomb import (
     EASIER,
@@ -25,6 +27,7 @@ from artsim.sim.solvers.coulomb import (
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
+from artsim.sim.solvers.delassus import find_few, list_unit, set_change, set_delassus
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -43,7 +46,81 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
     """Solve Coulomb's law of island k from x = 0 and the warm-start λ in lanes where `chosen` is 1; return 1 in lanes
     where that succeeded, whose results are then in pack.change and pack.impulse. effort: as in `coulomb`.
     work.gradient holds -f - Jᵀλ.
+
+    Steps are taken in impulses in lanes of few rows. Which lanes take them together changes nothing in any of them.
     """
+    few = chosen * has_few(rows, solver.newton, k)
+    solved = zero_like(chosen)
+    left = few
+    while highest(left) > 0.0:
+        _list_lanes(rows, solver, k, left)
+        now = solver.pack.together[0]
+        solved = solved + _slide(model, data, rows, step, solver, k, now, effort, True)
+        left = left - now
+        if highest(chosen - few + left) > 0.0:
+            restart(model, data, rows, step, solver, k)
+    if highest(chosen - few) > 0.0:
+        solved = solved + _slide(model, data, rows, step, solver, k, chosen - few, effort, False)
+    return solved
+
+
+@njit
+def has_few(rows: Any, work: Any, k: Any) -> Any:
+    """1 in lanes with contacts of which no more rows than MOST_FEW act, and of contacts no more than there are dofs."""
+    zero = zero_like(work.change[0])
+    count, of_contacts, dofs = zero, zero, 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        size = where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+        count = count + size
+        if rows.cone[n] > 1:
+            of_contacts = of_contacts + size
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        dofs += work.block_start[b + 1] - work.block_start[b]
+    touching = where_greater(of_contacts, zero, zero + 1.0, zero)
+    within = where_greater(of_contacts, zero + dofs, zero, touching)
+    return where_greater(count, zero + MOST_FEW, zero, within)
+
+
+@inlined
+def _acts(rows: Any, work: Any, n: Any) -> Any:
+    """More than 0 where the unit of row n may have an impulse."""
+    zero = zero_like(work.rho[n])
+    return where_greater(rows.upper[n], rows.lower[n], work.rho[n], zero)
+
+
+@njit
+def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> None:
+    """Set pack.together to 1 in as many of the lanes where `left` is 1 as have few rows together, and list these."""
+    work = solver.newton
+    solver.pack.together[0] = zero_like(left)
+    work.sizes[FEW_UNITS] = 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        work.marked[work.listed[q]] = 0
+    count = 0
+    for lane in range(lane_count(solver.pack.together)):
+        if lane_of(left, lane) > 0.0:
+            more = 0
+            for q in range(work.unit_start[k], work.unit_start[k + 1]):
+                n = work.listed[q]
+                if work.marked[n] == 0 and lane_of(_acts(rows, work, n), lane) > 0.0:
+                    more += max(rows.cone[n], 1)
+            if count + more <= MOST_FEW:
+                count += more
+                lane_set(solver.pack.together, 0, lane, 1.0)
+                for q in range(work.unit_start[k], work.unit_start[k + 1]):
+                    n = work.listed[q]
+                    if lane_of(_acts(rows, work, n), lane) > 0.0:
+                        work.marked[n] = 1
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        if work.marked[work.listed[q]] == 1:
+            list_unit(work, work.listed[q])
+
+
+@njit
+def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any, few: Any) -> Any:
+    """The same in lanes that take steps in impulses together, or not."""
     work = solver.newton
     most, first, near = effort
     zero = zero_like(chosen)
@@ -51,6 +128,8 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(data, rows, step, work, k, tolerance)
     balance(model, data, rows, work, k)
+    if few:
+        set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
     size = begin_round(rows, work, k, zero + first, one)
     begin, bar, past, since = size, size, one, zero
@@ -60,6 +139,8 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
         met = running * is_met(size, last, good, tolerance)
         if highest(met) > 0.0:
+            if few:
+                set_change(rows, step.free, work, k)
             refresh(rows, step.next, work, k, met)
             size = where_greater(met, zero, residual(rows, work, k, zero), size)
             met = met * is_met(size, last, good, tolerance)
@@ -88,9 +169,12 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
             running = where_greater(size, begin, zero, running)
         if turn == most or highest(running) <= 0.0:
             break
-        assemble(model, data, rows, work, k)
-        factorise_blocks(work, k, work.matrix, work.transpose, True)
-        find_direction(model, data, rows, step.free, work, k)
+        if few:
+            find_few(rows, work, k)
+        else:
+            assemble(model, data, rows, work, k)
+            factorise_blocks(work, k, work.matrix, work.transpose, True)
+            find_direction(model, data, rows, step.free, work, k)
         last = size
         size = take_step(rows, work, k, bar, size, near)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)

@@ -12,13 +12,13 @@ from typing import Any
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
-from artsim.sim.foundation.scalars import least
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import ISLANDS
 from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
-from artsim.sim.solvers.pack_coulomb import slide
+from artsim.sim.solvers.pack_coulomb import has_few, slide
 from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
@@ -62,7 +62,8 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
             solver.pack.change[a] = zero
     cones = count_cones(rows, work, k) > 0
     if cones:
-        sliding = (one - ended) * slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
+        sliding = slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
+        sliding = (one - ended) * largest(sliding, has_few(rows, work, k))
         if highest(sliding) > 0.0:
             set_gradient(rows, step.free, work, k)
             ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))

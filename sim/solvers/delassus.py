@@ -1,0 +1,226 @@
+"""Newton steps of coulomb.py for a few rows, in their impulses alone.
+
+Once M̂ x = f + Jᵀλ holds, a Newton step of coulomb_system.py keeps it, so that the rows' velocities change by W dλ with
+the Delassus matrix W = J M̂⁻¹ Jᵀ, and dλ = -D S W dλ + the change of λ at fixed x, with D S of `_stiffness` and the
+shift. W is computed once, from J L⁻¹ with M̂ = Lᵀ D L; a step then costs O(rows³) instead of a factorisation of
+M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_FEW rows the latter is cheaper.
+
+Every function serves both widths. The units that take part are listed in work.few_first, the rows of these numbered
+from 0. Packs list the rows of some lanes (pack_coulomb.py): other lanes' rows are zeros there, which change nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, sqrt, zero_like
+from artsim.sim.foundation.strips import subtract_rows
+from artsim.sim.run_data.scratch import FEW_UNITS, MOST_FEW
+from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
+from artsim.sim.solvers.coulomb_system import set_pull, set_still_change, stiffness
+from artsim.sim.solvers.impulses import add_transposed
+
+
+@njit
+def list_few(rows: Any, work: Any, k: Any) -> bool:
+    """List all units of island k; False where they have too many rows for that."""
+    count = 0
+    work.sizes[FEW_UNITS] = 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        count += max(rows.cone[n], 1)
+        if count > MOST_FEW:
+            return False
+        list_unit(work, n)
+    return True
+
+
+@inlined
+def list_unit(work: Any, n: Any) -> None:
+    """List the unit of row n."""
+    work.few_first[work.sizes[FEW_UNITS]] = n
+    work.sizes[FEW_UNITS] += 1
+
+
+# ------------------------------------------------------------------ W
+
+
+@njit
+def set_delassus(rows: Any, work: Any, k: Any) -> None:
+    """work.delassus (rows, rows) = J M̂⁻¹ Jᵀ of the units listed, of island k, for M̂ factorised in work.matrix [velocity
+    per impulse]."""
+    first, last = island_places(work, k)
+    for i in range(first, last):
+        work.right[0, i] = sqrt(work.pivot[i])
+    m = 0
+    for unit in range(work.sizes[FEW_UNITS]):
+        n = work.few_first[unit]
+        _set_half(rows, work, k, n, unit, m)
+        _set_products(work, k, unit, m, max(rows.cone[n], 1))
+        for row in range(max(rows.cone[n], 1)):
+            work.few_row[m + row] = n + row
+        m += max(rows.cone[n], 1)
+        work.few_stop[unit] = m
+
+
+@njit
+def _set_half(rows: Any, work: Any, k: Any, n: Any, unit: Any, m: Any) -> None:
+    """work.half[m:] = J L⁻¹ D^(-½) of the unit of row n, by place; work.reach[unit, b]: 1 where it may move block b."""
+    count = max(rows.cone[n], 1)
+    first, last = island_places(work, k)
+    zero = zero_like(work.pivot[first])
+    for row in range(m, m + count):
+        for i in range(first, last):
+            work.half[row, i] = zero
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        work.reach[unit, work.member[p]] = 0
+    for e in range(rows.stop[n] - rows.start[n]):
+        a = rows.column[rows.start[n] + e]
+        work.reach[unit, work.block[a]] = 1
+        i = work.place[a]
+        for row in range(count):
+            work.half[m + row, i] = work.half[m + row, i] + rows.value[rows.start[n + row] + e]
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.order[p]
+        if work.reach[unit, b] == 1:
+            for row in range(m, m + count):
+                _eliminate(work, b, row)
+            for run in range(work.run_count[b]):
+                c = work.run_start[b, run]
+                while c < work.run_stop[b, run]:
+                    above = work.block_at[c]
+                    work.reach[unit, above] = 1
+                    c += work.block_start[above + 1] - work.block_start[above]
+            for row in range(m, m + count):
+                for i in range(start_of(work, b), stop_of(work, b)):
+                    work.half[row, i] = work.half[row, i] * work.right[0, i]
+
+
+@inlined
+def _eliminate(work: Any, b: Any, row: Any) -> None:
+    """Subtract block b's rows of the factor from a line of work.half."""
+    start, stop = start_of(work, b), stop_of(work, b)
+    for i in range(stop - 1, start - 1, -1):
+        work.factors[i] = work.half[row, i] * work.pivot[i]
+        subtract_rows(work.half, row, start, work.matrix, i, i + 1, start, i - start, work.factors)
+    for run in range(work.run_count[b]):
+        c = work.run_start[b, run]
+        subtract_rows(work.half, row, c, work.matrix, start, stop, c, work.run_stop[b, run] - c, work.factors)
+
+
+@njit
+def _set_products(work: Any, k: Any, unit: Any, m: Any, count: Any) -> None:
+    """Set the rows m to m + count of work.delassus up to the diagonal, and the columns that mirror them."""
+    j = 0
+    other = 0
+    while other <= unit:
+        stop = work.few_stop[other] if other < unit else m + count
+        for row in range(m, m + count):
+            for column in range(j, stop):
+                value = zero_like(work.half[row, 0])
+                for p in range(work.island_start[k], work.island_start[k + 1]):
+                    b = work.member[p]
+                    if work.reach[unit, b] == 1 and work.reach[other, b] == 1:
+                        for i in range(start_of(work, b), stop_of(work, b)):
+                            value = value + work.half[row, i] * work.half[column, i]
+                work.delassus[row, column] = value
+                work.delassus[column, row] = value
+        j = stop
+        other += 1
+
+
+# ------------------------------------------------------------------ the step
+
+
+@njit
+def find_few(rows: Any, work: Any, k: Any) -> None:
+    """work.linear (rows,) = dλ and work.along (rows,) = W dλ of the units listed, of island k. O(rows³)."""
+    set_still_change(rows, work, k)
+    units = work.sizes[FEW_UNITS]
+    m = work.few_stop[units - 1] if units > 0 else 0
+    _set_system(rows, work, m)
+    _reduce(work, units, m)
+    x = work.few_change
+    for i in range(m - 1, -1, -1):
+        value = work.few[i, m]
+        for c in range(i + 1, m):
+            value = value - work.few[i, c] * x[c]
+        x[i] = value * work.few_pivot[i]
+    for i in range(m):
+        value = zero_like(x[i])
+        for c in range(m):
+            value = value + work.delassus[i, c] * x[c]
+        work.along[work.few_row[i]] = value
+        work.linear[work.few_row[i]] = x[i]
+
+
+@njit
+def _set_system(rows: Any, work: Any, m: Any) -> None:
+    """work.few (rows, rows + 1) = 1 + D S W, and the change of λ at fixed x in the last column."""
+    i = 0
+    for unit in range(work.sizes[FEW_UNITS]):
+        n = work.few_first[unit]
+        zero = zero_like(work.weight[n])
+        work.few_idle[unit] = 0 if highest(work.weight[n]) > 0.0 else 1
+        if rows.cone[n] > 1:
+            d0, d1, d2, d3 = stiffness(rows, work, n)
+            set_pull(rows, work, n)
+            for c in range(m):
+                normal = work.delassus[i, c]
+                along = zero
+                for row in range(1, rows.cone[n]):
+                    normal = normal + work.pull[n + row] * work.delassus[i + row, c]
+                    along = along + work.unit[n + row] * work.delassus[i + row, c]
+                work.few[i, c] = d0 * normal + d1 * along
+                common = d1 * normal + d2 * along
+                for row in range(1, rows.cone[n]):
+                    work.few[i + row, c] = work.unit[n + row] * common + d3 * work.delassus[i + row, c]
+        else:
+            weight = work.weight[n] * work.inverse[n]
+            for c in range(m):
+                work.few[i, c] = weight * work.delassus[i, c]
+        for row in range(max(rows.cone[n], 1)):
+            work.few[i + row, i + row] = work.few[i + row, i + row] + 1.0
+            work.few[i + row, m] = work.linear[n + row]
+        i += max(rows.cone[n], 1)
+
+
+@njit
+def _reduce(work: Any, units: Any, m: Any) -> None:
+    """Eliminate below the diagonal, unit by unit; 1 / pivots are in work.few_pivot. Where a unit is idle in all lanes,
+    its rows hold the diagonal and the last column alone."""
+    A, x = work.few, work.factors
+    first = 0
+    for unit in range(units):
+        stop = work.few_stop[unit]
+        for i in range(first, stop):
+            begin = 0
+            for other in range(unit + 1):
+                end = work.few_stop[other] if other < unit else i
+                for r in range(begin, end):
+                    x[r] = A[i, r] * work.few_pivot[r]
+                    if work.few_idle[other] == 0:
+                        for c in range(r + 1, end):
+                            A[i, c] = A[i, c] - x[r] * A[r, c]
+                c = m if work.few_idle[other] == 1 else end
+                subtract_rows(A, i, c, A, begin, end, c, m + 1 - c, x)
+                begin = end
+            work.few_pivot[i] = 1.0 / A[i, i]
+        first = stop
+
+
+@njit
+def set_change(rows: Any, force: Any, work: Any, k: Any) -> None:
+    """work.change (nu,) = x of island k with M̂ x = f + Jᵀλ, for M̂ factorised in work.matrix."""
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.direction[a] = force[a]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        add_transposed(rows, work.listed[q], 1.0, rows.impulse, work.direction)
+    solve_blocks(work, k, work.matrix, work.matrix)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.change[a] = work.direction[a]
