@@ -38,7 +38,7 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
 
-LISTED, KNOWN_ROWS = range(2)  # of PackSolver.known
+LISTED, KNOWN_ROWS, SAME_ROWS = range(3)  # of PackSolver.known
 MOST_PAIRS = 256  # of shapes, each with memory for all its slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
 
@@ -56,7 +56,9 @@ class PackSolver(NamedTuple):
     # (nl + k,) what has rows in this step after those of joint friction, in the order of these: sides of limits, and
     # nl + slot; what is added while the step is solved again comes last, so that rows keep their places
     listed: Ints1
-    known: Ints1  # (2,) how many are listed, and how many rows the step's previous solution has
+    # (3,) how many are listed; how many rows the step's previous solution has; 1: these rows and M̂ are that solution's,
+    # but for biases
+    known: Ints1
     done: Lanes1  # (1,) 1: the step's previous solution stands
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
@@ -223,7 +225,7 @@ def make_pack_rows(
         "limited": (len(limited), 2),
         **dict.fromkeys(("pressed", "pressing", "limit_row"), (len(limited),)),
         "listed": (len(limited) + (0 if slots is None else slots.number),),
-        "known": (2,),
+        "known": (3,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),
         "impulse": (n,),
     }

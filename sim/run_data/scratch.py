@@ -26,7 +26,7 @@ from artsim.sim.run_data.run_records import Rows
 MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
 BLOCK = 16  # most rows that block_gs solves together
 # entries of NewtonWork.sizes
-BLOCKS, ISLANDS, NEWTON_STEPS, KNOWN_ROWS, FEW_UNITS = range(5)
+BLOCKS, ISLANDS, NEWTON_STEPS, KNOWN_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND = range(7)
 # entries of PropagationWork.counts and DirectWork.counts
 WIDE_ROWS, LIFTED_PIVOTS = range(2)
 # columns of DirectWork.share
@@ -39,7 +39,9 @@ class NewtonWork(NamedTuple):
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
     again: Ints1  # (1,) 1: solve again with another bias
-    sizes: Ints1  # (5,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first
+    # (7,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first and in few_kept,
+    # 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the units in few_kept
+    sizes: Ints1
     block: Ints1  # (nu,) of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
     island: Ints1  # (nu,) of a block
@@ -75,6 +77,7 @@ class NewtonWork(NamedTuple):
     few_pivot: Lanes1  # (MOST_FEW,)
     few_change: Lanes1  # (MOST_FEW,) dλ
     few_first: Ints1  # (MOST_FEW,) first rows of the units that take part
+    few_kept: Ints1  # (MOST_FEW,) those of which W is kept
     few_row: Ints1  # (MOST_FEW,) of a row of W
     few_stop: Ints1  # (MOST_FEW,) where a unit's rows end
     few_idle: Ints1  # (MOST_FEW,) 1: a unit takes no part in a step
@@ -259,9 +262,9 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("half", "reach"), (MOST_FEW, nu)),
         "delassus": (MOST_FEW, MOST_FEW),
         "few": (MOST_FEW, MOST_FEW + 1),
-        **dict.fromkeys(("few_pivot", "few_change", "few_first", "few_row", "few_stop", "few_idle"), (MOST_FEW,)),
+        **dict.fromkeys(("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (MOST_FEW,)),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
-        "sizes": (5,),
+        "sizes": (7,),
         "span": (2 * nv + 1,),
         "factors": (max(nu, MOST_FEW) + 8,),
         "right": (1, nu),

@@ -587,7 +587,7 @@ class PackRoller:
             **dict.fromkeys(
                 ("beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),
-            "counters": (5,),
+            "counters": (6,),
             "alone": (len(CAUSES),),
             "single": (2,),
             "qpos": (robot.nq,),

@@ -180,6 +180,12 @@ def balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
     """Move x of island k to where M̂ x = f + Jᵀλ, with the rows' velocities; work.gradient becomes 0."""
     set_inertia(model, data, work, k, work.matrix)
     factorise_blocks(work, k, work.matrix, work.matrix, False)
+    balance_by_factor(rows, work, k)
+
+
+@njit
+def balance_by_factor(rows: Any, work: Any, k: Any) -> None:
+    """The same where M̂ is factorised in work.matrix."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):

@@ -20,6 +20,7 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, sqrt, where_greater, zero_like
 from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest, least
+from artsim.sim.run_data.scratch import KEPT_ISLAND
 from artsim.sim.solvers.blocks import add_product, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import add_transposed, pull_lines, rows_times, set_lines, weigh_lines
@@ -198,6 +199,7 @@ def set_still_change(rows: Any, work: Any, k: Any) -> None:
 def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
     """work.matrix (nu, nu) = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, work.transpose its transpose; lower
     triangles [kg m² or kg]. O(entries²) for each row."""
+    work.sizes[KEPT_ISLAND] = 0
     set_inertia(model, data, work, k, work.matrix)
     set_inertia(model, data, work, k, work.transpose)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):

@@ -16,7 +16,7 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, sqrt, zero_like
 from artsim.sim.foundation.strips import subtract_rows
-from artsim.sim.run_data.scratch import FEW_UNITS, MOST_FEW
+from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
 from artsim.sim.solvers.coulomb_system import set_pull, set_still_change, stiffness
 from artsim.sim.solvers.impulses import add_transposed
@@ -43,6 +43,17 @@ def list_unit(work: Any, n: Any) -> None:
     work.sizes[FEW_UNITS] += 1
 
 
+@njit
+def is_kept(work: Any, k: Any) -> bool:
+    """Whether W of the units listed, of island k, and the factor of M̂ are those of a solution before."""
+    if work.sizes[KEPT_ISLAND] != k + 1 or work.sizes[KEPT_UNITS] != work.sizes[FEW_UNITS]:
+        return False
+    for unit in range(work.sizes[FEW_UNITS]):
+        if work.few_kept[unit] != work.few_first[unit]:
+            return False
+    return True
+
+
 # ------------------------------------------------------------------ W
 
 
@@ -62,6 +73,9 @@ def set_delassus(rows: Any, work: Any, k: Any) -> None:
             work.few_row[m + row] = n + row
         m += max(rows.cone[n], 1)
         work.few_stop[unit] = m
+        work.few_kept[unit] = n
+    work.sizes[KEPT_UNITS] = work.sizes[FEW_UNITS]
+    work.sizes[KEPT_ISLAND] = k + 1
 
 
 @njit
@@ -84,8 +98,11 @@ def _set_half(rows: Any, work: Any, k: Any, n: Any, unit: Any, m: Any) -> None:
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.order[p]
         if work.reach[unit, b] == 1:
-            for row in range(m, m + count):
-                _eliminate(work, b, row)
+            if count == 3:
+                _eliminate_three(work, b, m)
+            else:
+                for row in range(m, m + count):
+                    _eliminate(work, b, row)
             for run in range(work.run_count[b]):
                 c = work.run_start[b, run]
                 while c < work.run_stop[b, run]:
@@ -109,6 +126,29 @@ def _eliminate(work: Any, b: Any, row: Any) -> None:
         subtract_rows(work.half, row, c, work.matrix, start, stop, c, work.run_stop[b, run] - c, work.factors)
 
 
+@inlined
+def _eliminate_three(work: Any, b: Any, m: Any) -> None:
+    """The same for the three lines of a contact from line m, which take each entry of the factor together."""
+    start, stop = start_of(work, b), stop_of(work, b)
+    for i in range(stop - 1, start - 1, -1):
+        pivot = work.pivot[i]
+        x0, x1, x2 = work.half[m, i] * pivot, work.half[m + 1, i] * pivot, work.half[m + 2, i] * pivot
+        for c in range(start, i):
+            entry = work.matrix[i, c]
+            work.half[m, c] = work.half[m, c] - x0 * entry
+            work.half[m + 1, c] = work.half[m + 1, c] - x1 * entry
+            work.half[m + 2, c] = work.half[m + 2, c] - x2 * entry
+    for run in range(work.run_count[b]):
+        for c in range(work.run_start[b, run], work.run_stop[b, run]):
+            h0, h1, h2 = work.half[m, c], work.half[m + 1, c], work.half[m + 2, c]
+            for i in range(start, stop):
+                entry = work.matrix[i, c] * work.pivot[i]
+                h0 = h0 - work.half[m, i] * entry
+                h1 = h1 - work.half[m + 1, i] * entry
+                h2 = h2 - work.half[m + 2, i] * entry
+            work.half[m, c], work.half[m + 1, c], work.half[m + 2, c] = h0, h1, h2
+
+
 @njit
 def _set_products(work: Any, k: Any, unit: Any, m: Any, count: Any) -> None:
     """Set the rows m to m + count of work.delassus up to the diagonal, and the columns that mirror them."""
@@ -116,7 +156,10 @@ def _set_products(work: Any, k: Any, unit: Any, m: Any, count: Any) -> None:
     other = 0
     while other <= unit:
         stop = work.few_stop[other] if other < unit else m + count
-        for row in range(m, m + count):
+        three = count == 3 and stop - j == 3
+        if three:
+            _multiply_three(work, k, unit, other, m, j)
+        for row in range(m, m if three else m + count):
             for column in range(j, stop):
                 value = zero_like(work.half[row, 0])
                 for p in range(work.island_start[k], work.island_start[k + 1]):
@@ -128,6 +171,30 @@ def _set_products(work: Any, k: Any, unit: Any, m: Any, count: Any) -> None:
                 work.delassus[column, row] = value
         j = stop
         other += 1
+
+
+@inlined
+def _multiply_three(work: Any, k: Any, unit: Any, other: Any, m: Any, j: Any) -> None:
+    """The same for two contacts, whose lines begin with m and j: nine entries at once."""
+    H = work.half
+    zero = zero_like(H[0, 0])
+    w00, w01, w02, w10, w11, w12, w20, w21, w22 = zero, zero, zero, zero, zero, zero, zero, zero, zero
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        if work.reach[unit, b] == 1 and work.reach[other, b] == 1:
+            for i in range(start_of(work, b), stop_of(work, b)):
+                a0, a1, a2 = H[m, i], H[m + 1, i], H[m + 2, i]
+                c0, c1, c2 = H[j, i], H[j + 1, i], H[j + 2, i]
+                w00, w01, w02 = w00 + a0 * c0, w01 + a0 * c1, w02 + a0 * c2
+                w10, w11, w12 = w10 + a1 * c0, w11 + a1 * c1, w12 + a1 * c2
+                w20, w21, w22 = w20 + a2 * c0, w21 + a2 * c1, w22 + a2 * c2
+    W = work.delassus
+    W[m, j], W[m, j + 1], W[m, j + 2] = w00, w01, w02
+    W[m + 1, j], W[m + 1, j + 1], W[m + 1, j + 2] = w10, w11, w12
+    W[m + 2, j], W[m + 2, j + 1], W[m + 2, j + 2] = w20, w21, w22
+    W[j, m], W[j + 1, m], W[j + 2, m] = w00, w01, w02
+    W[j, m + 1], W[j + 1, m + 1], W[j + 2, m + 1] = w10, w11, w12
+    W[j, m + 2], W[j + 1, m + 2], W[j + 2, m + 2] = w20, w21, w22
 
 
 # ------------------------------------------------------------------ the step

@@ -20,7 +20,7 @@ from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest
-from artsim.sim.run_data.scratch import NEWTON_STEPS
+from artsim.sim.run_data.scratch import KEPT_ISLAND, NEWTON_STEPS
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
@@ -186,6 +186,7 @@ def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
         note_rows(model, rows, work, solver.graph)
         factorise_graph(model, data, solver.graph)
     else:
+        work.sizes[KEPT_ISLAND] = 0
         set_inertia(model, data, work, k, work.matrix)
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]

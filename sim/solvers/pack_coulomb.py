@@ -19,6 +19,7 @@ from artsim.sim.solvers.coulomb import (
     OVERFLOWING,
     ROUND_STEPS,
     balance,
+    balance_by_factor,
     begin_round,
     is_met,
     recentre,
@@ -27,7 +28,7 @@ from artsim.sim.solvers.coulomb import (
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
-from artsim.sim.solvers.delassus import find_few, list_unit, set_change, set_delassus
+from artsim.sim.solvers.delassus import find_few, is_kept, list_unit, set_change, set_delassus
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -49,18 +50,23 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
 
     Steps are taken in impulses in lanes of few rows. Which lanes take them together changes nothing in any of them.
     """
-    few = chosen * has_few(rows, solver.newton, k)
+    left = has_few(rows, solver.newton, k)
+    others = where_greater(left, zero_like(chosen), zero_like(chosen), chosen)
     solved = zero_like(chosen)
-    left = few
-    while highest(left) > 0.0:
+    tried = False
+    while highest(left * chosen) > 0.0:
         _list_lanes(rows, solver, k, left)
-        now = solver.pack.together[0]
-        solved = solved + _slide(model, data, rows, step, solver, k, now, effort, True)
-        left = left - now
-        if highest(chosen - few + left) > 0.0:
+        left = left - solver.pack.together[0]
+        now = chosen * solver.pack.together[0]
+        if highest(now) > 0.0:
+            if tried:
+                restart(model, data, rows, step, solver, k)
+            tried = True
+            solved = solved + _slide(model, data, rows, step, solver, k, now, effort, True)
+    if highest(others) > 0.0:
+        if tried:
             restart(model, data, rows, step, solver, k)
-    if highest(chosen - few) > 0.0:
-        solved = solved + _slide(model, data, rows, step, solver, k, chosen - few, effort, False)
+        solved = solved + _slide(model, data, rows, step, solver, k, others, effort, False)
     return solved
 
 
@@ -127,9 +133,12 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
     one = zero + 1.0
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(data, rows, step, work, k, tolerance)
-    balance(model, data, rows, work, k)
-    if few:
-        set_delassus(rows, work, k)
+    if few and is_kept(work, k):
+        balance_by_factor(rows, work, k)
+    else:
+        balance(model, data, rows, work, k)
+        if few:
+            set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
     size = begin_round(rows, work, k, zero + first, one)
     begin, bar, past, since = size, size, one, zero

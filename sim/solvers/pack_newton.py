@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.contact.pack_contacts import SAME_ROWS
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.scratch import ISLANDS
+from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND
 from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
@@ -37,6 +38,8 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     work = solver.newton
     u = step.next
     find_structure(model, rows, work)
+    if solver.pack.known[SAME_ROWS] == 0:
+        work.sizes[KEPT_ISLAND] = 0
     solver.pack.solved[0] = like(1.0, data)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0

@@ -13,7 +13,7 @@ from typing import Any
 from artsim.sim.articulation.coupling import end_velocities, secant_drift
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
-from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED
+from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
 from artsim.sim.contact.pack_rows import list_side, list_slots, may_gain_energy
 from artsim.sim.equipment.actuation import find_places
@@ -44,6 +44,7 @@ from artsim.sim.stepping.packs import (
     OUTRUN,
     TAUT,
     UNSOLVED,
+    WEIGHED,
 )
 
 _MOST_ROUNDS = 8  # in which bounds are found that hold
@@ -75,11 +76,13 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.beyond[0] = like(-1.0, robot.data)
     lanes.data.searches[0] = zero
+    lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)
     if solver.pack is not None:
         solver.pack.done[0] = zero
         solver.pack.known[LISTED] = 0
         solver.pack.known[KNOWN_ROWS] = 0
+        solver.pack.known[SAME_ROWS] = 0
         if contact is not None:
             for slot in range(contact.data.listed.shape[0]):
                 contact.data.listed[slot] = 0
@@ -188,6 +191,7 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         gather(equipment)
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
+            solver.pack.known[SAME_ROWS] = 0 if highest(changed) > 0.0 else 1
     elif contact is not None:
         again = _outruns_contacts(robot, run, contact, solver)
     if highest(again) <= 0.0:
@@ -266,6 +270,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
     if highest(other) > 0.0:
         list_slots(solver, contact)
         solver.pack.warm[0] = zero
+        solver.pack.known[SAME_ROWS] = 0
         _start_evaluations(robot, run, other)
     return other
 

@@ -28,6 +28,7 @@ from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impul
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
+from artsim.sim.stepping.packs import WEIGHED
 
 
 @njit
@@ -37,8 +38,10 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     inputs, step = run.inputs, run.step
     if run.lanes is not None:
         coupled_bias(model, step.middle, data)
-        composites(model, data)
-        mass_matrix(model, data)
+        if run.lanes.data.counters[WEIGHED] == 0:
+            composites(model, data)
+            mass_matrix(model, data)
+            run.lanes.data.counters[WEIGHED] = 1
         return
     h = inputs.time_step[0]
     for k in range(step.velocity.shape[0]):
