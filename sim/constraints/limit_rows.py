@@ -133,13 +133,15 @@ def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any
 
 
 @njit
-def presses(robot: Any, run: Any) -> bool:
-    """Whether the velocities step.velocity would violate a side of a limit that has no row, and now gets one."""
+def presses(robot: Any, run: Any, without_rows: Any) -> bool:
+    """Whether the velocities step.velocity would violate a side of a limit that has no row, and now gets one;
+    `without_rows`: they come from a step in which no side has any.
+    """
     step = run.step
     found = False
     for k in range(step.velocity.shape[0]):
         for side in (LOWER, UPPER, BACKWARD, FORWARD):
-            if step.pressed[k, side] == 0 and beyond_limit(robot, run, k, side) > 0.0:
+            if (without_rows or step.pressed[k, side] == 0) and beyond_limit(robot, run, k, side) > 0.0:
                 step.pressed[k, side] = 1
                 found = True
     return found

@@ -262,7 +262,9 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("half", "reach"), (MOST_FEW, nu)),
         "delassus": (MOST_FEW, MOST_FEW),
         "few": (MOST_FEW, MOST_FEW + 1),
-        **dict.fromkeys(("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (MOST_FEW,)),
+        **dict.fromkeys(
+            ("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (MOST_FEW,)
+        ),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
         "sizes": (7,),
         "span": (2 * nv + 1,),

@@ -46,7 +46,10 @@ def _is_known(rows: Any, work: Any) -> bool:
     if work.sizes[KNOWN_ROWS] != rows.number[ALL_ROWS]:
         return False
     for n in range(rows.number[ALL_ROWS]):
-        if work.known_cone[n] != rows.cone[n] or work.known_stop[n] - work.known_start[n] != rows.stop[n] - rows.start[n]:
+        if (
+            work.known_cone[n] != rows.cone[n]
+            or work.known_stop[n] - work.known_start[n] != rows.stop[n] - rows.start[n]
+        ):
             return False
         shift = rows.start[n] - work.known_start[n]
         for e in range(work.known_start[n], work.known_stop[n]):

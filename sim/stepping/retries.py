@@ -153,10 +153,10 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         look_beyond(robot, run, rows, contact, solver)
         return SOLVED
     if run.step.retries[WITHOUT_ROWS] == 0:
-        if presses(robot, run) or _leaves_bounds(robot, run, equipment):
+        if presses(robot, run, False) or _leaves_bounds(robot, run, equipment):
             return FROM_ROWS
         _solve_on(robot, run, rows, equipment, contact, solver)
-        if presses(robot, run):
+        if presses(robot, run, False):
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
@@ -318,7 +318,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
 def _holds(robot: Any, run: Any, equipment: Any) -> bool:
     """Whether the velocities found satisfy all limits of joints, drives and tendons."""
     step = run.step
-    if presses(robot, run) or opens_cones(robot, run):
+    if presses(robot, run, True) or opens_cones(robot, run):
         return False
     for k in range(step.velocity.shape[0]):
         driven = step.stiffness[k] + step.damping[k] > 0.0
