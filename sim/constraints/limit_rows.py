@@ -4,8 +4,8 @@ A position limit bounds the end of the step: q + h v⁺ ≥ lower. A dof already
 s, no faster than a velocity limit allows, since removing the whole error at once would be a kick.
 
 Most limits are far away in most steps. A side gets a row where it pressed in the last step or is violated already, and
-where the velocities found would violate it: the step is then solved again (retries.py). The sweeping solvers, which take
-what they find, have all rows in every step.
+where the velocities found would violate it: the step is then solved again (retries.py). The sweeping solvers, which
+take what they find, have all rows in every step.
 
 A ball's limit is one on its angle, and its row acts along the axis of its rotation. The increase of the angle by spin
 across that axis within the step, ¼ h² cot(angle / 2) |ω|², is subtracted from the remaining range.

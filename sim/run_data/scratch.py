@@ -39,8 +39,8 @@ class NewtonWork(NamedTuple):
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
     again: Ints1  # (1,) 1: solve again with another bias
-    # (7,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first and in few_kept,
-    # 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the units in few_kept
+    # (7,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first and in
+    # few_kept, 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the units in few_kept
     sizes: Ints1
     block: Ints1  # (nu,) of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof

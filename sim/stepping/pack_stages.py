@@ -1,9 +1,10 @@
 """Stages of step.solve_step that differ for a pack, which takes them for all lanes at once.
 
 All lanes take the step without rows, or the step with couplings and the rows of joint friction, of limits and of
-contacts with static shapes. Lanes whose limits or actuators leave their bounds get further rows and held forces, and the step is solved
-again; the others then find what they found before, to the last bit. lanes.beyond marks the lanes that touch something
-else, or are not solved by the packs' solver: pack_step.py takes the steps of those lanes one by one.
+contacts with static shapes. Lanes whose limits or actuators leave their bounds get further rows and held forces, and
+the step is solved again; the others then find what they found before, to the last bit. lanes.beyond marks the lanes
+that touch something else, or are not solved by the packs' solver: pack_step.py takes the steps of those lanes one by
+one.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
 
 @njit
 def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
-    """Whether no lane has rows or couplings; otherwise the velocities of the step without rows are in solver.pack.free."""
+    """Whether no lane has rows or couplings; otherwise the velocities of the step without rows are in
+    solver.pack.free."""
     if solver.pack is None:
         free_step(robot, run, rows, equipment)
         return True
