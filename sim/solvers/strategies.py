@@ -140,7 +140,7 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
         restart(model, robot.data, rows, step, solver, k)
     brief = cones > 1 and is_articulated(model, work, k)
     left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
-    if solved:
+    if solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):  # `_coulomb` does better than good
         return left, True
     left, solved = _coulomb(robot, rows, step, solver, k, attempts)
     if solved or not brief:

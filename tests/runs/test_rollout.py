@@ -286,6 +286,35 @@ def test_arms_that_turn_fast_stay_in_their_pack() -> None:
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-10)
 
 
+CURVED = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="5 5 .1" friction="0.7"/>
+<body name="base" pos="0 0 0.25"><freejoint name="root"/><geom type="box" size=".1 .1 .05" mass="2"/>
+<body name="l" pos="0 .15 0"><joint name="jl" axis="0 1 0" frictionloss="0.05" range="-60 60"/>
+<geom type="capsule" fromto="0 0 0 .2 0 -.1" size=".03" mass=".4"/></body>
+<body name="r" pos="0 -.15 0"><joint name="jr" axis="0 1 0" range="-50 90"/>
+<geom type="capsule" fromto="0 0 0 .2 0 -.1" size=".03" mass=".4"/>
+<body name="tip" pos=".2 0 -.1"><joint name="jt" type="slide" axis="1 0 0"/>
+<inertial pos="0 0 0" mass="0.1" diaginertia="1e-4 1e-4 1e-4"/></body></body></body></worldbody>
+<equality><joint joint1="jr" joint2="jl" polycoef="0.1 -1 0.4 0 0.1"/>
+<joint joint1="jt" joint2="jr" polycoef="0 0.1 0.05"/>
+</equality><actuator><position joint="jl" kp="6" kv="0.1" forcerange="-1.5 1.5"/></actuator></mujoco>"""
+"""A robot that falls onto the ground, whose three joints are one: chained couplings that curve."""
+
+
+def test_exact_couplings_are_packed() -> None:
+    """Followers keep to their leaders to rounding in every lane, and every lane is the single run."""
+    robot = artsim.load(_written("curved.xml", CURVED))
+    made = rolled(robot, samples=9, steps=120, spread={"jl": 0.4}, velocity_spread=1.5, seed=2)
+    assert made.outcome.packed
+    assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
+    leader, follower, tip = (made["qpos"][..., robot.coords.index(name)] for name in ("jl", "jr", "jt"))
+    np.testing.assert_allclose(follower, 0.1 - leader + 0.4 * leader**2 + 0.1 * leader**4, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(tip, 0.1 * follower + 0.05 * follower**2, rtol=0, atol=1e-14)
+    assert np.ptp(leader, axis=1).min() > 0.02
+    for k in (0, 4, 8):
+        one = single(robot, steps=120, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
 def test_actuators_with_states_are_not() -> None:
     for old, new, told in (
         ("<motor ", '<motor dyntype="filter" dynprm="0.1" ', "actuators"),
@@ -297,7 +326,7 @@ def test_actuators_with_states_are_not() -> None:
 
 
 def test_what_packs_do_not_know_is_simulated_one_by_one() -> None:
-    robot = artsim.load(ROBOTS / "parallel_gripper.urdf")
+    robot = artsim.load(ROBOTS / "parallel_gripper.urdf", coupling="compliant", coupling_frequency=20.0)
     made = rolled(robot, samples=3, steps=40, spread=0.01, randomise={"mass": (0.5, 2.0)})
     assert not made.outcome.packed
     assert np.isfinite(made["qpos"]).all()
@@ -674,7 +703,7 @@ def test_refused_from_python() -> None:
 
 
 def test_who_is_packed() -> None:
-    """The plain arm is, contact is; couplings are not, nor is joint friction that goes by the load."""
+    """The plain arm is, contact is, exact couplings are; couplings that give way are not."""
 
     def reason(name: str, **settings: Any) -> str:
         articulation = load_text((ROBOTS / name).read_text(), name=name, meshes=False)
@@ -682,7 +711,8 @@ def test_who_is_packed() -> None:
 
     assert reason("arm7.urdf", stiffness={"*": 10.0}) == ""
     assert reason("arm7.urdf", controller="gravity-compensation") == "a controller"
-    assert reason("parallel_gripper.urdf") == "couplings"
+    assert reason("parallel_gripper.urdf") == ""
+    assert reason("parallel_gripper.urdf", coupling="compliant", coupling_frequency=20.0) == "couplings that give way"
     assert reason("finger.urdf", ground=True) == ""
     assert reason("finger.urdf", ground=True, solver="propagation") == "solver propagation"
 
