@@ -22,6 +22,7 @@ from artsim.sim.foundation.errors import ModelError
 Element = etree._Element
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
 UNBOUNDED = ("effort", "velocity", "value")  # float's largest stands for none; of a mass (`value`) a warning is enough
+NAMED = frozenset(("link", "joint", "transmission", "material", "model", "world", "frame"))  # told by name
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -102,7 +103,7 @@ def describe(element: Element) -> str:
     node: Element | None = element
     while node is not None and node.getparent() is not None:
         name = node.get("name")
-        if name is not None and tag(node) in ("link", "joint", "transmission", "material"):
+        if name is not None and tag(node) in NAMED:
             parts.append(f"{tag(node)} {name!r}")
             break
         if tag(node) != "geometry" or not parts:  # it says nothing about the shape in it

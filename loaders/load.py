@@ -148,7 +148,7 @@ def load_text(
     )
     articulation = read_document(document, reading, assets, max_xml_mb)
     if not articulation.conventions.base_chosen and base == "floating":
-        refuse_base(name)
+        refuse_base(name, articulation)
     text = articulation.text or document.text
     return dataclasses.replace(articulation, text=text, base=base, max_faces=max_faces)
 
@@ -192,7 +192,7 @@ def load_scene(
             **options,
         )
         if (entry.base or (default_base if alone else None)) == "floating" and not robot.conventions.base_chosen:
-            refuse_base(robot.path)
+            refuse_base(robot.path, robot)
         robot = dataclasses.replace(robot, base=base_of(robot, entry.base or default_base, alone=alone))
         srdf = decode(read_file(Path(entry.srdf), max_mb), entry.srdf) if entry.srdf else ""
         models.append(scene_model(SceneModel(entry.name, robot, entry.place, srdf, entry.srdf), max_mb))
@@ -227,9 +227,10 @@ def is_scene(text: bytes | str) -> bool:
     return text.startswith(MARK) if isinstance(text, str) else text.startswith(MARK.encode())
 
 
-def refuse_base(name: str) -> NoReturn:
-    """Raise the line about --base floating and MJCF."""
-    raise ModelError(f"{Source(name)}: MJCF says itself what is free: give a body a <freejoint>, not --base floating")
+def refuse_base(name: str, robot: Articulation) -> NoReturn:
+    """Raise the line about --base floating and formats that say themselves what is free."""
+    how = {"mjcf": "give a body a <freejoint>, not --base floating"}.get(robot.format, robot.conventions.how_to_free)
+    raise ModelError(f"{Source(name)}: {robot.format.upper()} says itself what is free: {how}")
 
 
 def read_document(document: Document, reading: Reading, assets: Assets, max_xml_mb: float) -> Articulation:
@@ -245,7 +246,13 @@ def read_document(document: Document, reading: Reading, assets: Assets, max_xml_
                 document.root, "--density is for a URDF's links; the geoms of MJCF have densities of their own"
             )
         return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb)
-    return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
+    if name == "sdf":
+        from artsim.loaders.sdf.read import read_sdf
+
+        if reading.density is not None:
+            reading.note(document.root, "--density is for a URDF's links; a link of SDF without <inertial> weighs 1 kg")
+        return read_sdf(document.root, reading, assets, max_mb=max_xml_mb)
+    return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot>, <mujoco> or <sdf>")
 
 
 def expand(

@@ -91,7 +91,8 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     links, joints = urdf_gazebo.apply(reading, root, links, joints)
     links = urdf_mujoco.corrected_inertials(reading, extension, links)
     ordered_links, ordered_joints = order_tree(links, joints)
-    ordered_links = judge_inertias(reading, root, ordered_links, ordered_joints)
+    elements = {element.get("name", ""): element for element in children(root, "link")}
+    ordered_links = judge_inertias(reading, elements, ordered_links, ordered_joints)
     text = ""
     if reading.density is not None:
         from artsim.loaders.density import with_density  # numpy

@@ -256,10 +256,12 @@ class Coupling:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames."""
+    """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames, `hinge` two points and the
+    z axes of their frames.
+    """
 
     name: str
-    kind: Literal["connect", "weld"]
+    kind: Literal["connect", "weld", "hinge"]
     link_a: str
     link_b: str
     frame_a: Pose = Pose()
@@ -602,7 +604,7 @@ class Part:
     """One of the models of a scene: its name and its number of links."""
 
     name: str
-    format: Literal["urdf", "mjcf", "scene"]
+    format: Literal["urdf", "mjcf", "sdf", "scene"]
     links: int
     self_collide: bool = False  # as the articulation's
     conventions: Conventions = Conventions()
@@ -613,7 +615,7 @@ class Articulation:
     """A robot, or a scene of several: links depth first, the joints that make them a forest, and all forces on them."""
 
     name: str
-    format: Literal["urdf", "mjcf", "scene"]
+    format: Literal["urdf", "mjcf", "sdf", "scene"]
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
     couplings: tuple[Coupling, ...] = ()
