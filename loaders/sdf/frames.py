@@ -170,8 +170,9 @@ def check_name(reading: SdfReading, element: Element, name: str, scope: Scope) -
         reading.refuse(element, f"{describe(element)}: the name {name!r} is reserved")
     if name in scope.names:
         first = scope.names[name]
-        told = f"{describe(element)}: {first.kind} {name!r} at line {reading.at(first.element).line} has the same name"
-        reading.refuse(element, told)
+        line = reading.at(first.element).line
+        told = "is already defined" if first.kind == tag(element) else f"has the name of a {first.kind}"
+        reading.refuse(element, f"{describe(element)} {told} at line {line}")
 
 
 def read_named(reading: SdfReading, element: Element, scope: Scope, name: str) -> Named:

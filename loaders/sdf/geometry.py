@@ -234,10 +234,14 @@ def read_bits(reading: SdfReading, element: Element | None) -> int:
             reading.note(element, f"{describe(element)}: <{gain}> is ignored: contacts are rigid", once=f"<{gain}>")
     if flag_of(reading, element, "collide_without_contact"):
         reading.leave_out(element, f"{describe(element)}: <collide_without_contact> is not supported", "it")
-    value = number_of(reading, element, "collide_bitmask", float(BITS), least=0.0)
-    if value != int(value) or value > 2**32 - 1:
-        reading.refuse(element, f"{describe(element)}: collide_bitmask {value:g}, want a whole number of 32 bits")
-    return int(value)
+    text = text_of(reading, element, "collide_bitmask", str(BITS))
+    try:
+        bits = int(text, 16 if text.lower().startswith("0x") else 10) if len(text) < 20 else -1
+    except ValueError:
+        bits = -1
+    if not 0 <= bits < 2**32:
+        reading.refuse(element, f"{describe(element)}: collide_bitmask {text[:40]!r}, want a whole number of 32 bits")
+    return bits
 
 
 def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, float, float] | None:

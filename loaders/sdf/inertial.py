@@ -15,7 +15,7 @@ DENSITY = 1000.0  # [kg/m³], SDFormat's default
 def read_inertial(
     reading: SdfReading, link: Element, name: str, geoms: Sequence[Geom], *, static: bool
 ) -> Inertial | None:
-    """<inertial> of a <link> called `name` in the whole: mass [kg], the centre of mass frame, the inertia in that frame [kg m²].
+    """<inertial> of a <link> called `name` in the whole: mass [kg], centre of mass frame, inertia in that [kg m²].
 
     What is left out is SDFormat's default: 1 kg, 1 kg m² about each axis. A static model needs no inertia.
     """

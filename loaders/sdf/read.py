@@ -184,7 +184,8 @@ def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, co
     refuse_extensions(reading, element)
     decay = child(reading, element, "velocity_decay")
     if any(number_of(reading, decay, part, 0.0) for part in ("linear", "angular")):
-        reading.leave_out(element, f"{describe(element)}: <velocity_decay> is not supported (--link-damping)", "it")
+        told = f"{describe(element)}: <velocity_decay> is ignored; --link-damping damps links"
+        reading.note(element, told, guess=True, once="velocity_decay")
     if flag_of(reading, element, "kinematic"):
         reading.leave_out(element, f"{describe(element)}: <kinematic> is not supported", "it")
     geoms = read_geoms(reading, element, scope, name)
