@@ -12,7 +12,7 @@ import re
 
 from lxml import etree
 
-from artsim.loaders import urdf_gazebo, urdf_mujoco
+from artsim.loaders import urdf_gazebo, urdf_loops, urdf_mujoco
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
 from artsim.loaders.elements import (
     Element,
@@ -24,6 +24,7 @@ from artsim.loaders.elements import (
     describe,
     named,
     parse_numbers,
+    quaternion_from_z,
     read_number,
     read_pose,
     read_vector,
@@ -59,7 +60,9 @@ JOINT_KINDS: dict[str, JointKind] = {
 }
 SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate: what can mimic and be mimicked
 IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
-ROBOT_CHILDREN = frozenset(("link", "joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor"))
+ROBOT_CHILDREN = frozenset(
+    ("link", "joint", "loop_joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor")
+)
 # what holds nothing that moves, and macros that by their names stand for such things
 UNMOVED = frozenset(("visual", "sensor", "plugin", "transmission", "ros2_control", "gazebo"))
 UNMOVED_MACROS = re.compile(
@@ -87,6 +90,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     refuse_duplicates(reading, root, "joint")
     note_unknown(reading, root, ROBOT_CHILDREN)
     couplings = read_mimics(reading, root, joints)
+    loops = urdf_loops.read_loop_joints(reading, root, links)
     actuators, joints = read_transmissions(reading, root, joints)
     links, joints = urdf_gazebo.apply(reading, root, links, joints)
     links = urdf_mujoco.corrected_inertials(reading, extension, links)
@@ -106,6 +110,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
         links=ordered_links,
         joints=ordered_joints,
         couplings=tuple(couplings),
+        loops=tuple(loops),
         actuators=tuple(actuators),
         options=extension.options,
         notes=tuple(reading.notes),
@@ -402,17 +407,6 @@ SHAPES = {
     "mesh": read_mesh,
 }
 SHAPE_NAMES = tuple(f"<{name}>" for name in SHAPES if ":" not in name)
-
-
-def quaternion_from_z(normal: tuple[float, ...]) -> tuple[float, float, float, float]:
-    """The shortest rotation (w, x, y, z) that turns the z axis to a unit vector."""
-    x, y, z = normal
-    across = x * x + y * y
-    if z < 0 and across == 0:
-        return (0.0, 1.0, 0.0, 0.0)
-    w = 1.0 + z if z >= 0 else across / (1.0 - z)  # the same without cancellation near -z
-    norm = math.hypot(w, x, y)
-    return (w / norm, -y / norm, x / norm, 0.0)
 
 
 def multiply(

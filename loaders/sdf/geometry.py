@@ -7,12 +7,21 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
-from artsim.loaders.elements import Element, child, children, convert, describe, named, tag
-from artsim.loaders.mjcf.orientation import compose, inverse
+from artsim.loaders.elements import (
+    Element,
+    child,
+    children,
+    convert,
+    describe,
+    direction,
+    named,
+    quaternion_from_z,
+    tag,
+)
+from artsim.loaders.mjcf.orientation import compose, inverse, multiply
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import Scope
-from artsim.loaders.sdf.reading import SdfReading, direction, flag_of, number_of, read_pose, sift, text_of, vector_of
-from artsim.loaders.urdf import multiply, quaternion_from_z
+from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, sift, text_of, vector_of
 from artsim.sim.articulation.description import Geom, GeomRole, Material, Pose, Surface
 
 ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")

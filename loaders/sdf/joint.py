@@ -10,14 +10,13 @@ import math
 from dataclasses import replace
 from typing import Literal
 
-from artsim.loaders.elements import Element, child, content_number, describe, read_number, required, tag
+from artsim.loaders.elements import Element, child, content_number, describe, direction, read_number, required, tag
 from artsim.loaders.mjcf.orientation import compose, inverse, multiply, rotate
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import WORLD, Scope
 from artsim.loaders.sdf.reading import (
     SdfReading,
     bound_of,
-    direction,
     flag_of,
     number_of,
     sift,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from artsim.loaders.assets import Assets
-from artsim.loaders.elements import Element, Reading, child, children, describe, named, tag
+from artsim.loaders.elements import Element, Reading, child, children, describe, named, quaternion_from_z, tag
 from artsim.loaders.impossible import judge_inertias
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
@@ -18,7 +18,7 @@ from artsim.loaders.sdf.include import Files, expand, stored_text
 from artsim.loaders.sdf.inertial import note_bare, read_inertial
 from artsim.loaders.sdf.joint import Hinge, as_joints, read_couplings, read_joint
 from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, sift, vector_of
-from artsim.loaders.urdf import quaternion_from_z, refuse_mimic_cycles
+from artsim.loaders.urdf import refuse_mimic_cycles
 from artsim.sim.articulation.description import (
     Articulation,
     Conventions,

@@ -9,6 +9,7 @@ from typing import cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import (
+    ROUNDED,
     Element,
     Reading,
     child,
@@ -22,7 +23,6 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 
 Origin = tuple[str, Assets]  # how messages call a file, and what names in it are relative to
-UNIT = 1e-3  # how far from 1 the length of a direction or of a quaternion may be without a word
 INFINITE = ("inf", "+inf", "infinity", "+infinity")
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -129,17 +129,6 @@ def attribute_flag(reading: SdfReading, element: Element, name: str) -> bool:
     return FLAGS[text]
 
 
-def direction(reading: SdfReading, element: Element, vector: Vector3) -> Vector3:
-    """The unit vector along `vector`, which the element holds; refused where it has no length."""
-    length = math.hypot(*vector)
-    if length < 1e-12:
-        reading.refuse(element, f"{describe(element)} is zero, want a direction")
-    if abs(length - 1.0) > UNIT:
-        reading.note(element, f"{describe(element)} has length {length:.6g}: normalised")
-    x, y, z = vector
-    return (x / length, y / length, z / length)
-
-
 def read_pose(reading: SdfReading, element: Element | None) -> Pose:
     """<pose>: x y z [m] and roll pitch yaw (or a quaternion); identity without it or where it is empty."""
     text = "" if element is None else (element.text or "").strip()
@@ -165,6 +154,6 @@ def unit_quaternion(reading: SdfReading, element: Element, q: Quaternion) -> Qua
     length = math.hypot(*q)
     if length < 1e-12:
         reading.refuse(element, f"{describe(element)}: the quaternion is zero, want a rotation")
-    if abs(length - 1.0) > UNIT:
+    if abs(length - 1.0) > ROUNDED:
         reading.note(element, f"{describe(element)}: the quaternion has length {length:.6g}: normalised")
     return (q[0] / length, q[1] / length, q[2] / length, q[3] / length)

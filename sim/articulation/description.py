@@ -255,9 +255,21 @@ class Coupling:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopSpring:
+    """What a loop yields by, of its translation and of its rotation: natural frequency [Hz] and damping ratio (with the
+    mean of the mobilities of its rows in the file's pose), or stiffness [N/m, N m/rad] and damping [N s/m, N m s/rad].
+    """
+
+    frequency: float | None = None
+    damping_ratio: float = 1.0
+    stiffness: tuple[float, float] = (0.0, 0.0)
+    damping: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames, `hinge` two points and the
-    z axes of their frames.
+    z axes of their frames. `spring` makes it one, whatever its softness.
     """
 
     name: str
@@ -270,6 +282,7 @@ class Loop:
     active: bool = True
     softness: Softness = Softness()
     source: Source = Source()
+    spring: LoopSpring | None = None
 
 
 @dataclass(frozen=True, slots=True)
