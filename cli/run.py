@@ -153,7 +153,7 @@ def run(
     if "base" in stored.values:
         scene.bases.setdefault("", base)
     if not models and not scene.is_plain:
-        raise UsageError("--place, --srdf and --base NAME=… are about models that are given, not stored ones")
+        raise UsageError("--place, --srdf, --loops and --base NAME=… are about models that are given, not stored ones")
     articulation = load_models(models, scene) if models else _load_stored(stored, scene.load)
     more = scene.recorded(articulation)
     plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **more))

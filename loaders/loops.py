@@ -229,9 +229,8 @@ def read_entries(text: bytes | str, file: str, poses: Poses) -> list[Entry]:
     lines = [content.count("\n", 0, found.start()) + 1 for found in HEADER.finditer(content)]
     if len(lines) != len(loops):
         lines = [0] * len(loops)
-    return [
-        read_entry(item, Source(file, line), n, poses) for n, (item, line) in enumerate(zip(loops, lines, strict=True))
-    ]
+    sources = [Source(file, line) for line in lines]
+    return [read_entry(*pair, n, poses) for n, pair in enumerate(zip(loops, sources, strict=True))]
 
 
 def read_entry(values: Mapping[str, Any], source: Source, number: int, poses: Poses) -> Entry:
