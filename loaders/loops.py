@@ -316,14 +316,21 @@ def add_distance(entry: Entry, articulation: Articulation, made: Made) -> None:
 def add_length(entry: Entry, tendon: Tendon, length: float, now: float, made: Made) -> None:
     """The tendon with a spring, or with an equality of its length; `now` is its length in the file's pose."""
     if entry.has("k"):
-        spring = {"stiffness": entry.number("k"), "damping": entry.number("d", 0.0, least=0.0)}
-        made.tendons.append(replace(tendon, **spring, spring_length=(length, length)))
+        damping = entry.number("d", 0.0, least=0.0)
+        sprung = replace(tendon, stiffness=entry.number("k"), damping=damping, spring_length=(length, length))
+        made.tendons.append(sprung)
         return
     made.tendons.append(tendon)
-    soft = {"frequency": entry.number("frequency") if entry.has("frequency") else None}
-    ratio = entry.number("damping_ratio", 1.0, least=0.0)
     made.equalities.append(
-        TendonCoupling(entry.name, tendon.name, None, (length - now,), **soft, damping_ratio=ratio, source=entry.source)
+        TendonCoupling(
+            entry.name,
+            tendon.name,
+            None,
+            (length - now,),
+            frequency=entry.number("frequency") if entry.has("frequency") else None,
+            damping_ratio=entry.number("damping_ratio", 1.0, least=0.0),
+            source=entry.source,
+        )
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal
 
-from artsim.loaders.elements import Element, child, children, describe, named, tag
+from artsim.loaders.elements import Element, child, describe, named, tag
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf.reading import SdfReading, flag_of, read_pose, text_of
 from artsim.sim.articulation.description import Pose
@@ -50,6 +50,7 @@ class Scope:
     own: str  # the name of its frame: __model__, or world
     prefix: str = ""
     fixed: bool = False
+    in_world: bool = False  # it is, or is nested in, a model of a world
     names: dict[str, Named] = field(default_factory=dict)
     inner: dict[str, Scope] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=dict)  # found so far, in the scope's own frame
@@ -140,18 +141,20 @@ class Scope:
         if given:
             self.split(given, self.element)
             return given
-        first = next((name for kind in ("link", "model") for name in self.of_kind(kind)), None)  # type: ignore[arg-type]
+        first = next((name for kind in ("link", "model") for name in self.of_kind(kind)), None)
         if first is None:
             self.reading.refuse(self.element, f"{describe(self.element)} has no links")
         return first
 
 
-def read_scope(reading: SdfReading, element: Element, prefix: str = "", *, fixed: bool = False) -> Scope:
+def read_scope(
+    reading: SdfReading, element: Element, prefix: str = "", *, fixed: bool = False, in_world: bool = False
+) -> Scope:
     """<model> or <world>: all that is named in it. Raises ModelError."""
     if prefix.count(BETWEEN) > MOST_NESTED:
         reading.refuse(element, f"{describe(element)}: models nest deeper than {MOST_NESTED}")
     own = WORLD if tag(element) == "world" else MODEL
-    scope = Scope(reading, element, own, prefix, fixed or flag_of(reading, element, "static"))
+    scope = Scope(reading, element, own, prefix, fixed or flag_of(reading, element, "static"), in_world)
     for item in element:
         kind = tag(item)
         if kind not in KINDS or (own == WORLD and kind == "link"):
@@ -159,8 +162,10 @@ def read_scope(reading: SdfReading, element: Element, prefix: str = "", *, fixed
         name = named(reading, item)
         check_name(reading, item, name, scope)
         if kind == "model":
-            scope.inner[name] = read_scope(reading, item, prefix + name + BETWEEN, fixed=scope.fixed)
-        scope.names[name] = read_named(reading, item, scope, name)  # type: ignore[arg-type]
+            scope.inner[name] = read_scope(
+                reading, item, prefix + name + BETWEEN, fixed=scope.fixed, in_world=in_world or own == WORLD
+            )
+        scope.names[name] = read_named(reading, item, scope, name)
     return scope
 
 
@@ -215,8 +220,3 @@ def scopes_in(scope: Scope) -> list[tuple[Scope, Pose]]:
         ]
         open_ += reversed(nested)
     return found
-
-
-def models_of(element: Element) -> list[Element]:
-    """The models that stand in a world, a model or the root."""
-    return list(children(element, "model"))

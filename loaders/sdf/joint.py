@@ -99,7 +99,7 @@ def read_kind(reading: SdfReading, element: Element) -> SdfKind:
     kind = required(reading, element, "type")
     if kind not in KINDS:
         reading.refuse(element, f"{describe(element)} has unknown type {kind[:40]!r}{nearest(kind[:40], KINDS)}")
-    return kind  # type: ignore[return-value]
+    return kind
 
 
 def read_end(reading: SdfReading, element: Element, scope: Scope, role: str) -> str:

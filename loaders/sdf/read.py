@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +13,7 @@ from artsim.loaders.elements import Element, Reading, child, children, describe,
 from artsim.loaders.impossible import judge_inertias
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
-from artsim.loaders.sdf.frames import WORLD, Scope, own_pose, read_scope, scopes_in
+from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, own_pose, read_scope, scopes_in
 from artsim.loaders.sdf.geometry import read_geoms
 from artsim.loaders.sdf.graph import Trees, depth_first, grow
 from artsim.loaders.sdf.include import Files, expand, stored_text
@@ -83,6 +85,8 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
         name=named(reading, scope.element),
         format="sdf",
         conventions=CONVENTIONS,
+        self_collide=len(models_of(parts)) > 1,
+        no_contact=apart(parts),
         links=links,
         joints=tuple(joints),
         couplings=tuple(couplings),
@@ -137,16 +141,17 @@ def read_world(reading: SdfReading, element: Element) -> FileOptions:
 
 def refuse_same_names(reading: SdfReading, parts: dict[str, Part], hinges: dict[str, Hinge]) -> None:
     """No two links, and no two joints, have one name in the whole: `a::b` may be one name, or b of a nested a."""
-    for kind, count in (("link", len(parts)), ("joint", len(hinges))):
+    counts: tuple[tuple[Kind, int], ...] = (("link", len(parts)), ("joint", len(hinges)))
+    for kind, count in counts:
         found = elements_in(parts, hinges, kind)
         if len(found) > count:
             reading.refuse(found[-1], f"{describe(found[-1])}: a nested model has a {kind} of the same name")
 
 
-def elements_in(parts: dict[str, Part], hinges: dict[str, Hinge], kind: str) -> list[Element]:
+def elements_in(parts: dict[str, Part], hinges: dict[str, Hinge], kind: Kind) -> list[Element]:
     """The elements of a kind in all scopes."""
-    scopes = {id(item.scope): item.scope for item in (*parts.values(), *hinges.values())}
-    return [item.element for scope in scopes.values() for item in scope.of_kind(kind).values()]  # type: ignore[arg-type]
+    scopes = {id(scope): scope for scope in (*(p.scope for p in parts.values()), *(h.scope for h in hinges.values()))}
+    return [item.element for scope in scopes.values() for item in scope.of_kind(kind).values()]
 
 
 # --- links -----------------------------------------------------------------------------------------------------------
@@ -196,6 +201,31 @@ def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, co
         self_collide=flag_of(reading, element, "self_collide", collide),
         gravity_compensation=0.0 if flag_of(reading, element, "gravity", True) else 1.0,
         source=reading.at(element),
+    )
+
+
+def models_of(parts: Mapping[str, Part]) -> dict[str, list[Link]]:
+    """The links by the model of the world in which they are; a <model> alone is one."""
+    found: dict[str, list[Link]] = {}
+    for part in parts.values():
+        found.setdefault(part.scope.prefix.partition(BETWEEN)[0] if part.scope.in_world else "", []).append(part.link)
+    return found
+
+
+def apart(parts: Mapping[str, Part]) -> tuple[tuple[str, str], ...]:
+    """The pairs of links that do not touch where there are several models, which touch each other: those of one model,
+    unless one of the two collides with its own.
+    """
+    models = models_of(parts)
+    return (
+        ()
+        if len(models) < 2
+        else tuple(
+            (one.name, other.name)
+            for links in models.values()
+            for one, other in combinations(links, 2)
+            if not (one.self_collide or other.self_collide)
+        )
     )
 
 
