@@ -88,8 +88,9 @@ def tag(element: Element) -> str:
 
 def children(element: Element, name: str) -> Iterator[Element]:
     """The element's children of that tag, in file order."""
-    local = name.rpartition(":")[2]  # libxml2 finds it in any namespace, faster than `tag` tells it
-    return (child for child in element.iterchildren("{*}" + local) if tag(child) == name)
+    # libxml2 finds a name in any namespace, faster than `tag` tells it; the prefix may belong to none
+    local = "*" if ":" in name else "{*}" + name
+    return (child for child in element.iterchildren(local) if tag(child) == name)
 
 
 def child(reading: Reading, element: Element, name: str) -> Element | None:

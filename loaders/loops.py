@@ -151,7 +151,7 @@ class Poses:
     def __init__(self, articulation: Articulation) -> None:
         self.articulation = articulation
         self.links = {link.name: n for n, link in enumerate(articulation.links)}
-        self.found: dict[str, Pose] | None = None
+        self.found: dict[str, tuple[int, Pose]] | None = None
 
     def known(self) -> list[str]:
         """The names of links, and of the world."""
@@ -159,11 +159,18 @@ class Poses:
 
     def of(self, link: str) -> Pose:
         """The link's pose in the world."""
+        return self._all().get(link, (0, Pose()))[1]
+
+    def body(self, link: str) -> int:
+        """The number of the body that the link is part of; 0: the world."""
+        return self._all().get(link, (0, Pose()))[0]
+
+    def _all(self) -> dict[str, tuple[int, Pose]]:
         if self.found is None:
             self.found = self._find()
-        return self.found.get(link, Pose())
+        return self.found
 
-    def _find(self) -> dict[str, Pose]:
+    def _find(self) -> dict[str, tuple[int, Pose]]:
         from artsim.sim.articulation.model import compile_model
         from artsim.sim.articulation.poses import body_poses
         from artsim.sim.foundation.spatial import quaternion
@@ -171,12 +178,12 @@ class Poses:
         compiled = compile_model(self.articulation, coupling="rows")
         model = compiled.model
         rotation, origin = body_poses(model, compiled.reference)
-        found: dict[str, Pose] = {}
+        found: dict[str, tuple[int, Pose]] = {}
         for name, n in self.links.items():
             body = int(model.link_body[n])
             x, y, z = (origin[body] + rotation[body] @ model.link_position[n]).tolist()
             w, i, j, k = (float(part) for part in quaternion(rotation[body] @ model.link_rotation[n]))
-            found[name] = Pose((x, y, z), (w, i, j, k))
+            found[name] = body, Pose((x, y, z), (w, i, j, k))
         return found
 
 
@@ -379,6 +386,8 @@ def links_of(entry: Entry) -> tuple[str, str]:
     a, b = (entry.named(key, known, "link") for key in ("link_a", "link_b"))
     if a == b:
         entry.refuse(f"joins link {a!r} to itself")
+    if entry.poses.body(a) == entry.poses.body(b):
+        entry.refuse(f"links {a!r} and {b!r} do not move against each other")
     return a, b
 
 

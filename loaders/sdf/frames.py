@@ -187,6 +187,8 @@ def read_named(reading: SdfReading, element: Element, scope: Scope, name: str) -
     pose, relative_to = read_pose(reading, item), "" if item is None else item.get("relative_to", "")
     if kind == "joint":
         attached = text_of(reading, element, "child")
+        if attached == WORLD:
+            reading.refuse(element, f"<child> of {describe(element)} is the world, which can only be a parent")
         return Named(kind, element, pose, relative_to or attached, attached)
     if kind == "frame":
         attached = element.get("attached_to", "") or scope.own
@@ -196,6 +198,16 @@ def read_named(reading: SdfReading, element: Element, scope: Scope, name: str) -
         if placement:
             pose = compose(pose, inverse(inner.pose_of(placement, element)))
     return Named(kind, element, pose, relative_to or scope.own)
+
+
+def check_frames(scope: Scope) -> None:
+    """Refuse a scope with frames that are nowhere, whether or not anything stands in them. Raises ModelError."""
+    if scope.element.get("canonical_link"):
+        scope.canonical()
+    for name, item in scope.names.items():
+        scope.pose_of(name, item.element)
+        if item.kind == "frame" and item.element.get("attached_to"):
+            scope.link_of(name, item.element)
 
 
 def own_pose(reading: SdfReading, element: Element, scope: Scope) -> Pose:

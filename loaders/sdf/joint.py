@@ -108,8 +108,6 @@ def read_end(reading: SdfReading, element: Element, scope: Scope, role: str) -> 
     item = child(reading, element, role)
     assert item is not None
     if name == WORLD:
-        if role == "child":
-            reading.refuse(item, f"{describe(item)} is the world, which can only be a parent")
         return WORLD
     if name in scope.names and scope.names[name].element is element:
         reading.refuse(item, f"{describe(item)} is the joint itself")

@@ -13,7 +13,7 @@ from artsim.loaders.elements import Element, Reading, child, children, describe,
 from artsim.loaders.impossible import judge_inertias
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
-from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, own_pose, read_scope, scopes_in
+from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
 from artsim.loaders.sdf.geometry import read_geoms
 from artsim.loaders.sdf.graph import Trees, depth_first, grow
 from artsim.loaders.sdf.include import Files, expand, stored_text
@@ -163,6 +163,7 @@ def read_links(reading: SdfReading, scope: Scope, pose: Pose) -> list[Part]:
         sift(reading, scope.element, supported.MODEL, supported.MODEL_SILENT)
     for frame in scope.of_kind("frame").values():
         sift(reading, frame.element, supported.FRAME, {})
+    check_frames(scope)
     refuse_extensions(reading, scope.element)
     collide = flag_of(reading, scope.element, "self_collide")
     return [
@@ -254,11 +255,15 @@ def put_together(
             if turned and hinge.kind == "ball":
                 told = f"joint {hinge.name!r}: its coordinates turn the parent in the child, which is nearer the root"
                 reading.note(hinge.element, told)
+    still = {WORLD}
+    for name in trees.order:
+        if all(joint.kind == "fixed" and joint.parent in still for joint in above[name]):
+            still.add(name)
     left: list[Hinge] = []
     for hinge in trees.left:
-        if {hinge.parent, hinge.child} <= held | {WORLD}:
-            told = f"{describe(hinge.element)} is of a static model and does not move"
-            reading.note(hinge.element, told, once="static")
+        if {hinge.parent, hinge.child} <= still:
+            told = f"{describe(hinge.element)} is between links that stand still and has no effect"
+            reading.note(hinge.element, told, once="still")
         else:
             left.append(hinge)
     order = depth_first(trees.order, {name: joints[0].parent for name, joints in above.items()})
