@@ -58,7 +58,7 @@ def batch(
     load_options: LoadOptions,
     **options: Any,
 ) -> None:
-    """Compute quantities of MODEL (URDF or MJCF, or - for standard input) for every configuration of --input.
+    """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) for every configuration of --input.
 
     The bytes of the result depend on neither --threads nor --chunk, and memory does not grow with the number of rows.
     The summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.

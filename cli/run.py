@@ -121,7 +121,7 @@ def run(
     scene: SceneOptions,
     **options: Any,
 ) -> None:
-    """Simulate MODEL (URDF or MJCF, or - for standard input), or several in one scene.
+    """Simulate MODEL (URDF, MJCF or SDF, or - for standard input), or several in one scene.
 
     A MODEL may also be a robot shipped with artsim (arm7) or one of robot_descriptions that is in its cache
     (panda_description). With --xacro, NAME:=VALUE sets an argument of its macros.

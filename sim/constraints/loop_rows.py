@@ -365,6 +365,8 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
             link = equipment.model.loop_link[n, end]
+            if link < 0:
+                continue
             p = equipment.model.loop_position[2 * n + end]
             a0, a1, a2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
             _, o = link_frame(model, data, link)

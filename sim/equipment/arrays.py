@@ -181,7 +181,7 @@ class Equipment(NamedTuple):
     # loops
     loop_kind: ConstInts1  # (nloop,) CONNECT, WELD or HINGE
     loop_body: ConstInts2  # (nloop, 2) bodies a and b
-    loop_link: ConstInts2  # (nloop, 2) links a and b
+    loop_link: ConstInts2  # (nloop, 2) links a and b; -1: the world, where it is no link
     loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, loop by loop
     loop_position: ConstReals2  # (2 nloop, 3) [m]
     loop_torque_scale: ConstReals1  # (nloop,) [m] per radian of a weld's rotation

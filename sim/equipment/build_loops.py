@@ -24,7 +24,7 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
     """The arrays of the active loops."""
     loops = [loop for loop in articulation.loops if loop.active]
     ends = [places.frame(*end) for loop in loops for end in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b))]
-    links = [places.links[name] for loop in loops for name in (loop.link_a, loop.link_b)]
+    links = [places.links.get(name, -1) for loop in loops for name in (loop.link_a, loop.link_b)]
     sliding = sliding_masses_of(articulation)
     return {
         "loop_kind": np.array([_KINDS[loop.kind] for loop in loops], np.int64),
