@@ -27,8 +27,9 @@ class Trees:
 def grow(links: Sequence[str], hinges: Sequence[Hinge], held: frozenset[str]) -> Trees:
     """Trees from the world, children in the order of the file; `held` are links that stand still with the world.
 
-    A link that no joint leads to is the root of another tree, unless the joint that leads from it reaches a link that
-    hangs already: then it hangs there, and the joint is turned round. Gearboxes hold nothing.
+    Of several joints that lead to a link the first in the file holds it, where its parent can be reached otherwise. A
+    link that no joint leads to is the root of another tree, unless a joint that leads from it reaches a link that hangs
+    already: then it hangs there, and the joint is turned round. Gearboxes hold nothing.
     """
     outgoing: dict[str, list[Hinge]] = {}
     incoming: dict[str, list[Hinge]] = {}
@@ -39,17 +40,20 @@ def grow(links: Sequence[str], hinges: Sequence[Hinge], held: frozenset[str]) ->
     trees = Trees([], {}, [])
     used: set[str] = set()
     reached = {WORLD}
+    first = {name: leading[0].name for name, leading in incoming.items()}
+    second: deque[Hinge] = deque()  # from a link that is reached to one that another joint should hold
     backward: deque[Hinge] = deque()  # that lead from elsewhere to a link that is reached
 
     def visit(starts: Sequence[str]) -> None:
         reached.update(starts)
         stack: list[tuple[str, Hinge | None, bool]] = [(name, None, False) for name in reversed(starts)]
-        while stack or backward:
+        while stack or second or backward:
             if stack:
                 name, hinge, turned = stack.pop()
             else:
-                hinge, turned = backward.popleft(), True
-                name = hinge.parent
+                turned = not second
+                hinge = (second or backward).popleft()
+                name = hinge.parent if turned else hinge.child
             if hinge is not None:
                 if name in reached:
                     continue
@@ -59,7 +63,11 @@ def grow(links: Sequence[str], hinges: Sequence[Hinge], held: frozenset[str]) ->
                 trees.order.append(name)
                 trees.above[name] = (hinge, turned)
             backward.extend(incoming.get(name, ()))
-            stack.extend((item.child, item, False) for item in reversed(outgoing.get(name, ())))
+            for item in reversed(outgoing.get(name, ())):
+                if item.name == first[item.child]:
+                    stack.append((item.child, item, False))
+                else:
+                    second.append(item)
 
     visit([WORLD, *(name for name in links if name in held)])
     led_to = {hinge.child for hinge in usable if not hinge.must_close}

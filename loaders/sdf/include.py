@@ -299,6 +299,6 @@ def shown(assets: Assets, path: Path) -> str:
     return str(path) if relative.startswith("../../") else os.path.normpath(assets.folder / relative)
 
 
-def stored_text(root: Element, files: Files) -> str:
-    """The model as one text with what it included; '' where nothing was."""
-    return etree.tostring(root, encoding="unicode") if files.count else ""
+def stored_text(reading: SdfReading, root: Element, files: Files) -> str:
+    """The model as one text, with what it included and masses that were found; '' where it is as it was written."""
+    return etree.tostring(root, encoding="unicode") if files.count or reading.written else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lxml import etree
+
 from artsim.loaders.elements import Element, child, children, describe
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.reading import SdfReading, attribute_flag, number_of, read_pose, sift
@@ -68,7 +70,7 @@ def read_automatic(reading: SdfReading, link: Element, element: Element, geoms: 
         for item in children(link, "collision")
     }
     solids = [
-        solid_of_geom(reading, geom, densities[geom.name.rpartition("::")[2]])
+        solid_of_geom(reading, geom, densities[geom.name.rpartition("::")[2]], 'auto="true"')
         for geom in geoms
         if geom.role == "collision"
     ]
@@ -80,4 +82,19 @@ def read_automatic(reading: SdfReading, link: Element, element: Element, geoms: 
     mass = whole.mass if given is None else number_of(reading, element, "mass", 1.0, least=0.0)
     x, y, z = whole.centre.tolist()
     xx, xy, xz, yy, yz, zz = (six((whole.inertia + whole.inertia.T) / 2) * (mass / whole.mass)).tolist()
-    return Inertial(mass, Pose((x, y, z)), (xx, xy, xz, yy, yz, zz), reading.at(element))
+    made = Inertial(mass, Pose((x, y, z)), (xx, xy, xz, yy, yz, zz), reading.at(element))
+    write(element, made)
+    reading.written = True
+    return made
+
+
+def write(element: Element, inertial: Inertial) -> None:
+    """Put the numbers into the element, which needs no meshes then."""
+    for old in list(element):
+        element.remove(old)
+    element.attrib.pop("auto")
+    etree.SubElement(element, "mass").text = repr(inertial.mass)
+    etree.SubElement(element, "pose").text = " ".join(map(repr, (*inertial.pose.position, 0.0, 0.0, 0.0)))
+    tensor = etree.SubElement(element, "inertia")
+    for name, value in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertial.inertia, strict=True):
+        etree.SubElement(tensor, name).text = repr(value)

@@ -94,7 +94,7 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
         options=options,
         notes=tuple(reading.notes),
         ignored=tuple(Ignored(what, why) for what, why in reading.silent.items()),
-        text=stored_text(root, files),
+        text=stored_text(reading, root, files),
         path=reading.file,
     )
 

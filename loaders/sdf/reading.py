@@ -33,6 +33,7 @@ class SdfReading(Reading):
 
     origins: dict[Element, Origin] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)  # what is in the file and moves nothing, and why
+    written: bool = False  # whether masses were written into the tree, which outputs are to hold
     bare: dict[Element, str] = field(default_factory=dict)  # links without <inertial>, by their whole names
 
     def origin(self, element: Element) -> Origin | None:

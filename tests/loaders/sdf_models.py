@@ -73,6 +73,28 @@ WORLD = f"""<sdf version="1.9"><world name="shop">
   <joint name="bolted" type="fixed"><parent>floor::slab</parent><child>cell</child></joint>
 </world></sdf>"""
 
+SHAPES = f"""<sdf version="1.6"><world name="w"><gravity>0 0 -9.8</gravity>
+  <physics type="ode"><max_step_size>0.002</max_step_size></physics><light name="sun" type="directional"/>
+  <model name="m"><self_collide>true</self_collide><plugin name="p" filename="libp.so"/>
+    <link name="a"><gravity>false</gravity><velocity_decay><linear>0.1</linear></velocity_decay>
+      <inertial auto="true"><density>500</density></inertial>
+      <collision name="c"><pose frame="">0 0 0.1 0 0 0</pose><geometry><box><size>0.1 0.2 0.3</size></box></geometry>
+        <surface><friction><ode><mu>0.4</mu><mu2>0.5</mu2></ode><torsional><patch_radius>0.1</patch_radius></torsional>
+        </friction><bounce><restitution_coefficient>0.2</restitution_coefficient></bounce>
+        <contact><collide_bitmask>0x0F</collide_bitmask><ode><kp>1e6</kp></ode></contact></surface></collision>
+      <collision name="d"><geometry><mesh><uri>model://m/d.stl</uri><scale>1 1 1</scale></mesh></geometry></collision>
+      <visual name="v"><geometry><plane><normal>0 0 1</normal><size>2 2</size></plane></geometry>
+        <material><diffuse>1 0 0 1</diffuse></material></visual><sensor name="s" type="imu"/></link>
+    <link name="b"><kinematic>0</kinematic>{inertial(1.0)}</link>
+    <link name="c">{inertial(1.0)}</link>
+    <joint name="j" type="revolute2"><parent>a</parent><child>b</child><axis><xyz>1 0 0</xyz>
+      <use_parent_model_frame>true</use_parent_model_frame><dynamics><spring_stiffness>3</spring_stiffness></dynamics>
+      </axis><axis2><xyz>0 1 0</xyz></axis2></joint>
+    <joint name="k" type="revolute"><parent>a</parent><child>c</child><axis><xyz>0 0 1</xyz><limit><lower>-1</lower>
+      </limit><mimic joint="j" axis="axis2"><multiplier>2</multiplier></mimic></axis></joint>
+    <joint name="l" type="ball"><parent>b</parent><child>c</child></joint>
+  </model></world></sdf>"""
+
 MODELS = {"frames": FRAMES, "kinds": KINDS, "world": WORLD}
 ANGLES = {
     "frames": {"shoulder": 0.4, "elbow": -0.7, "reach": 0.13},

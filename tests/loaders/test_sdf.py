@@ -329,6 +329,9 @@ def test_automatic_inertials_are_those_of_the_shapes() -> None:
     assert [found.inertia[k] for k in (0, 3, 5)] == pytest.approx(
         [moments[0] + own + apart, moments[1] + own + apart, moments[2] + own]
     )
+    again = load_text(robot.text, name="stored").links[0].inertial
+    assert again is not None
+    assert (again.mass, again.pose, again.inertia) == (found.mass, found.pose, found.inertia), "outputs need no meshes"
     with pytest.raises(ModelError, match="none has a volume"):
         read('<link name="a"><inertial auto="true"/></link>')
 
