@@ -101,7 +101,8 @@ class Bodies:
     """Which links are fixed to each other, and what inertia they have together."""
 
     def __init__(self, links: Sequence[Link], joints: Sequence[Joint]) -> None:
-        self.above = {joint.child: joint for joint in joints if joint.kind == "fixed"}
+        names = {link.name for link in links}  # which the world need not be
+        self.above = {joint.child: joint for joint in joints if joint.kind == "fixed" and joint.parent in names}
         self.first: dict[str, str] = {}  # of each link the topmost of its body
         self.members: dict[str, list[Link]] = {}  # by that link, parents first
         self.moments: dict[str, Moments] = {}

@@ -66,6 +66,8 @@ def read_joint(reading: SdfReading, name: str, scope: Scope, pose: Pose) -> Hing
     """<joint> `name` of a scope that is at `pose` in the world."""
     element = scope.names[name].element
     sift(reading, element, supported.JOINT, supported.JOINT_SILENT)
+    if child(reading, element, "physics") is not None:
+        reading.silent.setdefault("<physics> of joints", supported.TUNING)
     kind = read_kind(reading, element)
     ends = [read_end(reading, element, scope, role) for role in ("parent", "child")]
     whole = scope.prefix + name
@@ -183,6 +185,8 @@ def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Jo
     if lower is not None and lower == upper:
         reading.note(element, f"{describe(element)}: lower = upper = {lower:g}, the joint is locked")
     effort, velocity = (bound_of(reading, element, name) for name in ("effort", "velocity"))
+    if effort == 0:
+        reading.note(element, f"{describe(element)}: effort 0: drives and controllers exert nothing on the joint")
     return replace(
         joint,
         lower=lower,
