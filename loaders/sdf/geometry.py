@@ -267,7 +267,7 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
             sliding = number_of(reading, item, first, 1.0, least=0.0)
             if number_of(reading, item, second, sliding, least=0.0) != sliding:
                 told = f"{describe(item)}: {first} and {second} differ; {first} = {sliding:g} counts in all directions"
-                reading.note(item, told)
+                reading.note(item, told, once=f"<{first}> and <{second}>")
     turning = child(reading, element, "torsional")
     torsional = 0.0
     if turning is not None and flag_of(reading, turning, "use_patch_radius", True):

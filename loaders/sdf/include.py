@@ -7,6 +7,7 @@ lead, and which places may be read, is assets.py's.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import field, replace
@@ -29,6 +30,7 @@ OLDEST = (1, 4)
 READ = "1.4 to 1.12"
 OWN_AXES = (1, 5)  # from which on axes are in the joint's frame, unless use_parent_model_frame says otherwise
 EXPRESSED = (1, 7)  # from which on expressed_in and relative_to say in which frame
+NET = re.compile(r"https?://", re.IGNORECASE)
 MERGED = ("link", "model", "joint", "frame")  # what of a merged model comes over
 MERGED_INTO_WORLD = ("model", "joint", "frame")
 
@@ -236,6 +238,9 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
     uri = text_of(reading, element, "uri")
     if assets.folder is None and not (assets.packages or assets.mesh_root):
         reading.refuse(element, f"<include>: {uri[:80]!r}: the model is not in a file")
+    if NET.match(uri):
+        told = "includes are files on this machine; fetch the model and name it model://NAME (--package NAME=DIR)"
+        reading.refuse(element, f"<include>: {uri[:80]!r}: {uri.partition(':')[0]}:// is not read: {told}")
     tried: dict[Path, None] = {}
     refused: AssetRefusedError | None = None
     try:

@@ -586,7 +586,7 @@ def test_gazebos_folders_are_looked_in(models: Path, tmp_path: Path, monkeypatch
         ("/etc", "outside the allowed roots"),
         ("../../../etc/hosts", "outside the allowed roots"),
         ("model://gripper/../../secret.sdf", "outside the allowed roots"),
-        ("https://fuel.gazebosim.org/1.0/x/models/y", "https:// is not read"),
+        ("https://fuel.gazebosim.org/1.0/x/models/y", "https:// is not read: includes are files on this machine"),
         ("model://griper", "not found"),
         ("link", "outside the allowed roots"),
         ("loop", "includes itself"),
@@ -764,6 +764,17 @@ def test_files_that_are_refused(text: str, message: str) -> None:
     with pytest.raises(ModelError) as caught:
         load_text(text, name="r.sdf")
     assert message in str(caught.value)
+
+
+def test_comments_with_two_hyphens_are_passed_over() -> None:
+    """As Gazebo's reader has it, which many of its worlds need; lines are those of the file."""
+    robot = read("<!-- gz sim -- run -->\n<!-- a --\n<link/> -->\n" + link("a"))
+    assert [note.message for note in robot.notes] == ["a comment holds '--', which XML does not allow; passed over"]
+    assert (robot.links[0].source.line, robot.text.count("--")) == (4, 6)
+    with pytest.raises(ModelError, match="DOCTYPE"):
+        load_text("<!-- -- --><!DOCTYPE r [<!ENTITY a 'b'>]><sdf/>", name="r.sdf")
+    with pytest.raises(ModelError, match="not well-formed"):
+        read("<!-- -- <link name='a'>")
 
 
 def test_deep_models_and_long_chains() -> None:
