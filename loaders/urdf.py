@@ -63,6 +63,17 @@ IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
 ROBOT_CHILDREN = frozenset(
     ("link", "joint", "loop_joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor")
 )
+# what Drake ties bodies by, beside joints
+DRAKE_TIES = frozenset(
+    f"drake:{name}"
+    for name in (
+        "ball_constraint",
+        "distance_constraint",
+        "linear_bushing_rpy",
+        "linear_spring_damper",
+        "tendon_constraint",
+    )
+)
 # what holds nothing that moves, and macros that by their names stand for such things
 UNMOVED = frozenset(("visual", "sensor", "plugin", "transmission", "ros2_control", "gazebo"))
 UNMOVED_MACROS = re.compile(
@@ -88,7 +99,10 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     joints = [read_joint(reading, element) for element in children(root, "joint")]
     refuse_duplicates(reading, root, "link")
     refuse_duplicates(reading, root, "joint")
-    note_unknown(reading, root, ROBOT_CHILDREN)
+    for element in root:
+        if tag(element) in DRAKE_TIES:
+            reading.leave_out(element, f"{describe(element)} is not supported; a file of --loops may say it", "it")
+    note_unknown(reading, root, ROBOT_CHILDREN | DRAKE_TIES)
     couplings = read_mimics(reading, root, joints)
     loops = urdf_loops.read_loop_joints(reading, root, links)
     actuators, joints = read_transmissions(reading, root, joints)

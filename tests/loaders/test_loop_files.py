@@ -263,6 +263,7 @@ def test_what_is_refused(text: str, message: str) -> None:
             "<axis> of loop_joint 'l' is zero",
         ),
         ('<loop_joint name="l" type="fixed"><limit/></loop_joint>', "want <link1>, <link2>, <axis>"),
+        ("<drake:ball_constraint/>", "<drake:ball_constraint> is not supported; a file of --loops may say it"),
     ],
 )
 def test_loop_joints_that_are_refused(element: str, message: str) -> None:
