@@ -148,6 +148,8 @@ def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple
             raise UsageError(f"{flag}: {unknown(name, names)}")
         if not value:
             raise UsageError(f"{flag}: {word!r} names nothing")
+        if any(name == known for known, _ in pairs):
+            raise UsageError(f"{flag}: {f'model {name!r}' if name else 'the model'} has two")
         pairs.append((name, value))
     return pairs
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import artsim
 from artsim.cli.replay import load_stored
 from artsim.io.runs import run as run_into
 from artsim.io.runs import verify
@@ -18,6 +19,7 @@ from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run
+from tests.cli.test_cli_run import good, refused
 from tests.equipment.equipment_kernels import Bench
 from tests.simulation import simulate
 
@@ -287,6 +289,23 @@ def test_a_body_at_a_distance_is_a_pendulum() -> None:
 # --- outputs ---------------------------------------------------------------------------------------------------------
 
 
+def test_command_line(tmp_path: Any) -> None:
+    """A run with --loops, replayed without the files; the recorded wrenches by the loops' names."""
+    model, loops, output = tmp_path / "bars.urdf", tmp_path / "loops.toml", tmp_path / "run.h5"
+    model.write_text(FOUR_BAR.format(""))
+    loops.write_text(loop("hinge", name="shut", link_a="rod", link_b="rocker", point_a=[0.4, 0, 0], axis_a=[0, 1, 0]))
+    for command in ("check", "view --help", "rollout --help"):
+        assert "loop" in good(*command.split(), *((model, "--loops", loops) if command == "check" else ())).stdout
+    good("run", model, "--loops", loops, "--steps", "20", "--record", "+loop_wrench", "-o", output)
+    loops.unlink()
+    assert "every byte equal" in good("replay", "--verify", output).stdout
+    with artsim.open(output) as recording:
+        assert recording.labels.loop == ("shut",)
+    assert "loops.toml: no such file" in refused(66, "check", model, "--loops", loops)
+    loops.write_text("[[loop]]")
+    assert "--loops: the model has two" in refused(2, "check", model, "--loops", loops, "--loops", loops)
+
+
 def test_a_run_with_loops_of_a_file_is_made_again(tmp_path: Any) -> None:
     from artsim.loaders.load import SceneEntry, load_scene
 
@@ -303,7 +322,5 @@ def test_a_run_with_loops_of_a_file_is_made_again(tmp_path: Any) -> None:
     (tmp_path / "loops.toml").unlink()
     (tmp_path / "bars.urdf").unlink()
     assert verify(output, load_stored) is None
-    import artsim
-
-    recording = artsim.open(output)
-    assert recording["loop_wrench"].shape == (40, 1, 6)
+    with artsim.open(output) as recording:
+        assert recording["loop_wrench"].shape == (40, 1, 6)
