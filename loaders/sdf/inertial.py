@@ -8,7 +8,7 @@ from lxml import etree
 
 from artsim.loaders.elements import Element, child, children, describe
 from artsim.loaders.sdf import supported
-from artsim.loaders.sdf.reading import SdfReading, attribute_flag, number_of, read_pose, sift
+from artsim.loaders.sdf.reading import SdfReading, attribute_flag, listed, number_of, read_pose, sift
 from artsim.sim.articulation.description import Geom, Inertial, Pose
 
 DENSITY = 1000.0  # [kg/m³], SDFormat's default
@@ -43,8 +43,7 @@ def note_bare(reading: SdfReading) -> None:
     """One warning for all links without <inertial>."""
     if reading.bare:
         names = list(reading.bare.values())
-        shown = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
-        told = f"link {shown} has" if len(names) == 1 else f"{len(names)} links ({shown}) have"
+        told = f"link {listed(names)} has" if len(names) == 1 else f"{len(names)} links ({listed(names)}) have"
         weighs = "1 kg and 1 kg m² about each axis, SDFormat's default"
         reading.note(next(iter(reading.bare)), f"{told} no <inertial>: {weighs}", guess=True)
 

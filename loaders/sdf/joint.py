@@ -18,6 +18,7 @@ from artsim.loaders.sdf.reading import (
     SdfReading,
     bound_of,
     flag_of,
+    listed,
     number_of,
     sift,
     text_of,
@@ -186,7 +187,7 @@ def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Jo
         reading.note(element, f"{describe(element)}: lower = upper = {lower:g}, the joint is locked")
     effort, velocity = (bound_of(reading, element, name) for name in ("effort", "velocity"))
     if effort == 0:
-        reading.note(element, f"{describe(element)}: effort 0: drives and controllers exert nothing on the joint")
+        reading.idle[element] = joint.name
     return replace(
         joint,
         lower=lower,
@@ -194,6 +195,15 @@ def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Jo
         effort=None if effort is None or effort < 0 else effort,
         velocity=None if velocity is None or velocity < 0 else positive(reading, element, velocity),
     )
+
+
+def note_idle(reading: SdfReading) -> None:
+    """One warning for all joints that nothing may drive."""
+    if reading.idle:
+        names = list(reading.idle.values())
+        which = f"joint {listed(names)} has" if len(names) == 1 else f"{len(names)} joints ({listed(names)}) have"
+        told = f"{which} effort 0: drives and controllers exert nothing there"
+        reading.note(next(iter(reading.idle)), told)
 
 
 def positive(reading: SdfReading, element: Element, velocity: float) -> float | None:

@@ -18,7 +18,7 @@ from artsim.loaders.sdf.geometry import read_geoms
 from artsim.loaders.sdf.graph import Trees, depth_first, grow
 from artsim.loaders.sdf.include import Files, expand, stored_text
 from artsim.loaders.sdf.inertial import note_bare, read_inertial
-from artsim.loaders.sdf.joint import Hinge, as_joints, read_couplings, read_joint
+from artsim.loaders.sdf.joint import Hinge, as_joints, note_idle, read_couplings, read_joint
 from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, sift, vector_of
 from artsim.loaders.urdf import refuse_mimic_cycles
 from artsim.sim.articulation.description import (
@@ -80,6 +80,7 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
     couplings = read_couplings(reading, hinges, moving)
     refuse_mimic_cycles(reading, couplings)
     note_bare(reading)
+    note_idle(reading)
     reading.note_missing_meshes()
     return Articulation(
         name=named(reading, scope.element),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import cast
 
@@ -35,6 +35,7 @@ class SdfReading(Reading):
     silent: dict[str, str] = field(default_factory=dict)  # what is in the file and moves nothing, and why
     written: bool = False  # whether masses were written into the tree, which outputs are to hold
     bare: dict[Element, str] = field(default_factory=dict)  # links without <inertial>, by their whole names
+    idle: dict[Element, str] = field(default_factory=dict)  # joints with effort 0, likewise
 
     def origin(self, element: Element) -> Origin | None:
         """The included file that the element came from; None for the model's own."""
@@ -67,6 +68,11 @@ def sift(reading: SdfReading, element: Element, read: frozenset[str], silent: Ma
         else:
             told = f"{describe(item)} is not part of SDFormat{nearest(name[:80], (*read, *silent))}"
             reading.note(item, f"{told}; ignored", guess=True, once=f"<{tag(element)}><{name}>")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, at most eight of them."""
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
 
 
 def text_of(reading: SdfReading, element: Element, name: str, default: str | None = None) -> str:
