@@ -145,6 +145,28 @@ def test_a_four_bar_on_a_hinge_is_one_on_a_connect() -> None:
     assert np.ptp(connect["qpos"][:, 0]) > 0.3
 
 
+INERTIAL = '<inertial pos=".15 0 0" mass="2" fullinertia=".02 .03 .025 .001 .002 -.001"/>'
+SAME_BARS = f"""<mujoco><compiler angle="radian"/><worldbody>
+  <body name="crank"><joint name="j1" axis="0 1 0"/>{INERTIAL}
+    <body name="rod" pos=".2 0 0" euler="0 -.9 0"><joint name="j2" axis="0 1 0"/>{INERTIAL}</body></body>
+  <body name="rocker" pos=".5 0 0" euler="0 -1.7 0"><joint name="j3" axis="0 1 0"/>{INERTIAL}</body>
+  </worldbody><equality>{{}}</equality></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["connect", "weld"])
+def test_a_urdf_with_loops_runs_as_the_same_mjcf(kind: str) -> None:
+    """Bars that swing (connect), or of which two hold each other (weld), with the forces of the loop."""
+    first, anchor = ("rod", 'anchor=".4 0 0"') if kind == "connect" else ("crank", "")
+    mjcf = load_text(SAME_BARS.format(f'<{kind} body1="{first}" body2="rocker" {anchor}/>'), name="bars.xml")
+    point = {"point_a": [0.4, 0, 0]} if kind == "connect" else {}
+    text = loop(kind, link_a=first, link_b="rocker", **point)
+    urdf = with_loops(load_text(FOUR_BAR.format(""), name="bars.urdf"), text, file="l.toml")
+    ours, theirs = (simulate(robot, steps=400, dt=0.001, record=("qpos", "qvel", "tau_loop")) for robot in (urdf, mjcf))
+    for name, scale in (("qpos", 1.0), ("qvel", 10.0), ("tau_loop", np.abs(theirs["tau_loop"]).max())):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=1e-9 * scale)
+    assert np.abs(theirs["tau_loop"]).max() > 0.5
+
+
 def test_a_loop_joint_of_a_urdf_is_a_loop_of_a_file() -> None:
     """The frames are those that the file of loops finds, to a digit of rounding."""
     point = (
