@@ -137,7 +137,7 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
 
 def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
     """Read [NAME=]VALUE words as pairs; with one model the name may be left out."""
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or (flag in ("--srdf", "--loops") and is_file(word)):

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from lxml import etree
 
-from artsim.loaders.assets import AssetMissingError, AssetRefusedError, Assets, listed
+from artsim.loaders.assets import MAX_URI, AssetMissingError, AssetRefusedError, Assets, listed
 from artsim.loaders.elements import Element, child, children, describe, tag
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf.frames import MODEL, MOST_NESTED, WORLD, read_scope
 from artsim.loaders.sdf.reading import SdfReading, attribute_flag, flag_of, read_pose, text_of
-from artsim.loaders.xml import MAX_ELEMENTS, parse
+from artsim.loaders.xml import MAX_ELEMENTS, check_size, parse
 from artsim.sim.articulation.description import Pose
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.dataclass import dataclass
@@ -28,6 +28,7 @@ from artsim.sim.foundation.dataclass import dataclass
 NEWEST = (1, 12)
 OLDEST = (1, 4)
 READ = "1.4 to 1.12"
+MAX_CONFIG_MB = 1.0
 OWN_AXES = (1, 5)  # from which on axes are in the joint's frame, unless use_parent_model_frame says otherwise
 EXPRESSED = (1, 7)  # from which on expressed_in and relative_to say in which frame
 NET = re.compile(r"https?://", re.IGNORECASE)
@@ -241,6 +242,8 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
     if NET.match(uri):
         told = "includes are files on this machine; fetch the model and name it model://NAME (--package NAME=DIR)"
         reading.refuse(element, f"<include>: {uri[:80]!r}: {uri.partition(':')[0]}:// is not read: {told}")
+    if len(uri) > MAX_URI:
+        reading.refuse(element, f"<include>: the name has {len(uri)} characters; at most {MAX_URI} are read")
     tried: dict[Path, None] = {}
     refused: AssetRefusedError | None = None
     try:
@@ -266,16 +269,25 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
 
 def model_file(reading: SdfReading, assets: Assets, candidate: Path, root: Path | None) -> Path:
     """The file itself, or that of a model's folder: the newest that its model.config names, else model.sdf."""
-    if not candidate.is_dir():
-        return assets.permit(candidate, root, any_format=True)
     try:
-        config = assets.permit(candidate / "model.config", root, any_format=True)
-        name = named_by(parse(config.read_bytes(), file=str(candidate / "model.config"), max_mb=1.0).root)
+        if not candidate.is_dir():
+            return assets.permit(candidate, root, any_format=True)
+        name = named_in(assets, candidate / "model.config", root)
     except FileNotFoundError:
-        name = "model.sdf"
+        raise
     except OSError as error:
-        raise AssetRefusedError(f"{str(candidate)!r}: {error.strerror}") from None
+        raise AssetRefusedError(f"{str(candidate)[:200]!r}: {error.strerror}") from None
     return assets.permit(candidate / name, root, any_format=True)
+
+
+def named_in(assets: Assets, config: Path, root: Path | None) -> str:
+    """The file that a model's folder holds, by its model.config where there is one."""
+    try:
+        path = assets.permit(config, root, any_format=True)
+    except FileNotFoundError:
+        return "model.sdf"
+    check_size(path.stat().st_size, file=str(config), max_mb=MAX_CONFIG_MB)
+    return named_by(parse(path.read_bytes(), file=str(config), max_mb=MAX_CONFIG_MB).root)
 
 
 def named_by(config: Element) -> str:

@@ -589,6 +589,9 @@ def test_gazebos_folders_are_looked_in(models: Path, tmp_path: Path, monkeypatch
         ("https://fuel.gazebosim.org/1.0/x/models/y", "https:// is not read: includes are files on this machine"),
         ("model://griper", "not found"),
         ("link", "outside the allowed roots"),
+        ("x" * 300, "File name too long"),
+        ("x/" * 3000, "6000 characters"),
+        ("huge", "above the cap of 1 MB"),
         ("loop", "includes itself"),
         ("two", "holds 2 models, want one"),
         ("urdf", "root of the included 'model.sdf' is <robot>, want <sdf>"),
@@ -599,6 +602,8 @@ def test_includes_that_are_refused(uri: str, message: str, models: Path, tmp_pat
     arm = models / "arm"
     (tmp_path / "secret.sdf").write_text(GRIPPER)
     (arm / "link").symlink_to("/etc")
+    (arm / "huge").mkdir()
+    (arm / "huge" / "model.config").write_text(" " * 1_100_000)
     for name, text in {
         "loop": '<sdf version="1.9"><model name="loop"><include><uri>../loop</uri></include></model></sdf>',
         "two": GRIPPER.replace("</sdf>", '<model name="b"/></sdf>'),
