@@ -328,6 +328,14 @@ def test_command_line(tmp_path: Any) -> None:
     assert "--loops: the model has two" in refused(2, "check", model, "--loops", loops, "--loops", loops)
 
 
+def test_a_batch_says_that_loops_are_left_open(tmp_path: Any) -> None:
+    model, output = tmp_path / "bars.urdf", tmp_path / "batch.h5"
+    ends = '<link1 link="rod" xyz="0.4 0 0"/><link2 link="rocker" xyz="0.3 0 0"/>'
+    model.write_text(FOUR_BAR.format(f'<loop_joint name="shut" type="spherical">{ends}</loop_joint>'))
+    done = good("batch", model, "--samples", "3", "--compute", "mass_matrix", "-o", output)
+    assert "loop 'shut' is left open: quantities are those of the tree" in done.stderr
+
+
 def test_a_run_with_loops_of_a_file_is_made_again(tmp_path: Any) -> None:
     from artsim.loaders.load import SceneEntry, load_scene
 
