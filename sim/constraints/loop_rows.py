@@ -293,7 +293,8 @@ def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -
             for k in range(y.shape[0]):
                 own += J[axis, k] * y[k] / number
         if equipment.model.loop_sprung[n] == BY_FREQUENCY:
-            equipment.data.loop_mobility[n, part] = own
+            if own > _TRACE * equipment.data.loop_mobility[n, part]:  # else no row of this part can move
+                equipment.data.loop_mobility[n, part] = own
         elif equipment.data.loop_mobility[n, part] < _TRACE * own:
             equipment.data.loop_mobility[n, part] = share * own
 

@@ -248,6 +248,18 @@ def test_a_stretched_spring_is_no_energy_from_nowhere() -> None:
     assert fastest == pytest.approx(0.5 * np.sqrt(2000 / 2), rel=0.02)
 
 
+def test_a_spring_where_nothing_can_turn() -> None:
+    """A hinge's tilt in a plane, which no joint allows: its rows mean nothing, its energy is none."""
+    text = loop("hinge", link_a="rod", link_b="rocker", point_a=[0.4, 0, 0], axis_a=[0, 1, 0], frequency=25.0)
+    robot = with_loops(load_text(FOUR_BAR.format(""), name="bars"), text, file="l")
+    run = simulate(robot, steps=400, dt=0.001, record=("qpos", "loop_wrench", "energy"))
+    connect = loop("connect", link_a="rod", link_b="rocker", point_a=[0.4, 0, 0], frequency=25.0)
+    other = simulate(with_loops(load_text(FOUR_BAR.format(""), name="bars"), connect, file="l"), steps=400, dt=0.001)
+    np.testing.assert_allclose(run["qpos"], other["qpos"], rtol=0, atol=1e-9)
+    assert np.isfinite(run["loop_wrench"]).all()
+    assert run.simulation.energy_excess is None
+
+
 def test_a_spring_has_no_integrator_but_the_default() -> None:
     robot = free(loop("connect", k=1.0))
     with pytest.raises(UsageError, match="integrator 'rk4' has no springs of loops, as loop 'loop_0' is"):
