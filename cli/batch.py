@@ -19,6 +19,7 @@ from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.jit import warm
@@ -58,7 +59,7 @@ def batch(
     load_options: LoadOptions,
     **options: Any,
 ) -> None:
-    """Compute quantities of MODEL (URDF or MJCF, or - for standard input) for every configuration of --input.
+    """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) for every configuration of --input.
 
     The bytes of the result depend on neither --threads nor --chunk, and memory does not grow with the number of rows.
     The summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.
@@ -70,7 +71,7 @@ def batch(
     threads = threads or (1 if sharding.scheduler else available_cores())
     with load_job(config) as job:
         if not quiet:
-            warn(notes)
+            warn([*notes, *loops_left_open(job.robot.articulation)])
             warn_of_model(job.robot.articulation.notes, [model, *arguments], reading_words(load_options))
         warm([(COMPUTE, job.evaluation.width)])  # Ctrl-C still ends the process here, before there is an output
         with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
@@ -86,6 +87,15 @@ def batch(
                 provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             )
     _finish(outcome, config, caught, as_json=as_json, quiet=quiet)
+
+
+def loops_left_open(articulation: Articulation) -> list[str]:
+    """A warning about loops, of which the quantities of a tree know nothing."""
+    names = [loop.name for loop in articulation.loops if loop.active]
+    if not names:
+        return []
+    which = f"loop {names[0]!r} is" if len(names) == 1 else f"{len(names)} loops ({names[0]!r}, …) are"
+    return [f"{which} left open: quantities are those of the tree"]
 
 
 def load_job(config: BatchConfig) -> Job:

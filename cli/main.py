@@ -128,7 +128,7 @@ def drop_output(stream: TextIO) -> None:
 @click.version_option(__version__, prog_name="artsim")
 @click.option("--debug", is_flag=True, envvar="ARTSIM_DEBUG", help="Print the traceback of an error.")
 def cli(debug: bool) -> None:
-    """Simulate articulated robots: URDF or MJCF in, labelled HDF5 out."""
+    """Simulate articulated robots: URDF, MJCF or SDF in, labelled HDF5 out."""
 
 
 def _open_standard_streams() -> None:

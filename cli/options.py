@@ -199,8 +199,8 @@ LOAD_OPTIONS = (
         "--ignore-unsupported",
         is_flag=True,
         envvar="ARTSIM_IGNORE_UNSUPPORTED",
-        help="Leave out, with a warning, elements of an MJCF file that artsim does not support, and reversed limits "
-        "and mimics of missing joints in a URDF.",
+        help="Leave out, with a warning, elements of an MJCF or SDF file that artsim does not support, and reversed "
+        "limits and mimics of missing joints in a URDF.",
     ),
     click.option(
         "--xacro",

@@ -129,7 +129,7 @@ def rollout(
     scene: SceneOptions,
     **options: Any,
 ) -> None:
-    """Simulate N variations of a run of MODEL (URDF or MJCF, or - for standard input), 8 at a time where that can be.
+    """Simulate N variations of a run of MODEL (URDF, MJCF or SDF, or - for standard input), 8 at a time.
 
     Several models form one scene, as in `artsim run`. A sample depends on --seed and its number alone, and the bytes of
     the result do not depend on --threads. --control takes one file for all samples, or arrays of shape (samples, rows,

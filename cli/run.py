@@ -121,7 +121,7 @@ def run(
     scene: SceneOptions,
     **options: Any,
 ) -> None:
-    """Simulate MODEL (URDF or MJCF, or - for standard input), or several in one scene.
+    """Simulate MODEL (URDF, MJCF or SDF, or - for standard input), or several in one scene.
 
     A MODEL may also be a robot shipped with artsim (arm7) or one of robot_descriptions that is in its cache
     (panda_description). With --xacro, NAME:=VALUE sets an argument of its macros.
@@ -153,7 +153,7 @@ def run(
     if "base" in stored.values:
         scene.bases.setdefault("", base)
     if not models and not scene.is_plain:
-        raise UsageError("--place, --srdf and --base NAME=… are about models that are given, not stored ones")
+        raise UsageError("--place, --srdf, --loops and --base NAME=… are about models that are given, not stored ones")
     articulation = load_models(models, scene) if models else _load_stored(stored, scene.load)
     more = scene.recorded(articulation)
     plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **more))

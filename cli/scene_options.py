@@ -30,6 +30,13 @@ SCENE_OPTIONS = (
         metavar="[NAME=]FILE",
         help="SRDF file of a model: pairs in its disable_collisions do not collide, all other links of the robot do.",
     ),
+    click.option(
+        "--loops",
+        multiple=True,
+        metavar="[NAME=]FILE",
+        help="TOML file of loops that close a model's tree, [[loop]] tables: connect, weld, hinge, distance and gear, "
+        "rigid or with frequency and damping_ratio, or k and d.",
+    ),
 )
 
 
@@ -43,17 +50,18 @@ OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "densit
 
 
 class SceneOptions(NamedTuple):
-    """How models are read, their bases by name (fixed or floating), their places and their SRDFs."""
+    """How models are read, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
 
     load: LoadOptions
     bases: dict[str, Base]
     place: tuple[str, ...]
     srdf: tuple[str, ...]
+    loops: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether no option asks for a placed, renamed or filtered model."""
-        return not (self.place or self.srdf or self.bases.keys() - {""})
+        return not (self.place or self.srdf or self.loops or self.bases.keys() - {""})
 
     def recorded(self, articulation: Articulation) -> dict[str, Any]:
         """The entries of a run's configuration that say how its model was read."""
@@ -70,9 +78,10 @@ def scene_options(command: Callable[..., R]) -> Callable[..., R]:
         bases: dict[str, Base],
         place: tuple[str, ...],
         srdf: tuple[str, ...],
+        loops: tuple[str, ...],
         **kwargs: Any,
     ) -> R:
-        return command(*args, scene=SceneOptions(load_options, bases, place, srdf), **kwargs)
+        return command(*args, scene=SceneOptions(load_options, bases, place, srdf, loops), **kwargs)
 
     decorated: Callable[..., R] = model_options(wrapped)
     for option in reversed(SCENE_OPTIONS):
@@ -92,10 +101,10 @@ def without_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def input_files(words: Sequence[str], scene: SceneOptions) -> list[str]:
-    """The files from which models and SRDFs are read."""
+    """The files from which models, SRDFs and loops are read."""
     words, _ = without_arguments(words)
-    srdf = [word if is_file(word) else word.partition("=")[2] for word in scene.srdf]
-    return [file for _, file in scene_names(words, is_file)] + srdf
+    beside = [word if is_file(word) else word.partition("=")[2] for word in (*scene.srdf, *scene.loops)]
+    return [file for _, file in scene_names(words, is_file)] + beside
 
 
 def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
@@ -114,22 +123,24 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
     bases = scene.bases
     places = {name: read_place(text) for name, text in by_name("--place", scene.place, names)}
     files = dict(by_name("--srdf", scene.srdf, names))
+    loops = dict(by_name("--loops", scene.loops, names))
     wanted = {name: bases[name] for name in bases if name}
     for name in wanted:
         if name not in names:
             raise UsageError(f"--base: {unknown(name, names)}")
     entries = [
-        SceneEntry(name, file, wanted.get(name), places.get(name, Pose()), files.get(name, "")) for name, file in models
+        SceneEntry(name, file, wanted.get(name), places.get(name, Pose()), files.get(name, ""), loops.get(name, ""))
+        for name, file in models
     ]
     return load_scene(entries, default_base=bases.get(""), **{k: v for k, v in scene.load.items() if k != "base"})  # type: ignore[arg-type]
 
 
 def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
     """Read [NAME=]VALUE words as pairs; with one model the name may be left out."""
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for word in words:
         name, equals, value = word.partition("=")
-        if not equals or (flag == "--srdf" and is_file(word)):
+        if not equals or (flag in ("--srdf", "--loops") and is_file(word)):
             if len(names) > 1:
                 raise UsageError(f"{flag}: {word!r} is of which model? Give NAME=…; there are {', '.join(names)}")
             name, value = names[0], word
@@ -137,6 +148,8 @@ def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple
             raise UsageError(f"{flag}: {unknown(name, names)}")
         if not value:
             raise UsageError(f"{flag}: {word!r} names nothing")
+        if any(name == known for known, _ in pairs):
+            raise UsageError(f"{flag}: {f'model {name!r}' if name else 'the model'} has two")
         pairs.append((name, value))
     return pairs
 

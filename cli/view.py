@@ -15,7 +15,7 @@ from artsim.cli.viewer import served, show, viewer_options
 @viewer_options
 @scene_options
 def view(models: tuple[str, ...], port: int, browser: bool, scene: SceneOptions) -> None:
-    """Show MODEL (URDF or MJCF, or - for standard input), or several in one scene, in a browser.
+    """Show MODEL (URDF, MJCF or SDF, or - for standard input), or several in one scene, in a browser.
 
     Sliders move the independent joints within their own limits and those of their followers. The page is served to this
     machine only, until Ctrl-C.

@@ -238,7 +238,7 @@ def _loads(recording: Recording, start: int) -> tuple[Array, Array]:
 
 def _not_there(recordings: Sequence[Recording], entries: Sequence[str]) -> str:
     """The text `: no entry 'jiont_1'; did you mean …`."""
-    dims = ("coord", "dof", "link", "actuator", "tendon", "sensor")
+    dims = ("coord", "dof", "link", "actuator", "tendon", "loop", "sensor")
     known = [name for recording in recordings for dim in dims for name in recording.names_of(dim)]
     missing = [entry for entry in entries if entry not in known]
     return f": no entry {missing[0]!r}{nearest(missing[0], known)}" if missing else ""

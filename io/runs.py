@@ -267,6 +267,7 @@ def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labe
         actuator=names.actuators,
         actuator_state=names.activations,
         tendon=names.tendons,
+        loop=names.loops,
         sensor=names.sensors,
         sensor_units=names.sensor_units,
     ).with_controls(names.controls)

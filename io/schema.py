@@ -42,6 +42,7 @@ class Labels(NamedTuple):
     actuator: tuple[str, ...] = ()
     actuator_state: tuple[str, ...] = ()
     tendon: tuple[str, ...] = ()
+    loop: tuple[str, ...] = ()
     sensor: tuple[str, ...] = ()
     sensor_units: tuple[str, ...] = ()
     geom: tuple[str, ...] = ()
@@ -134,6 +135,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "actuator": Dimension("actuator"),
     "actuator_state": Dimension("actuator state"),
     "tendon": Dimension("tendon"),
+    "loop": Dimension("loop joint"),
     "sensor": Dimension("output of a sensor"),
     "xyz": Dimension("axis", FIXED_LABELS["xyz"]),
     "quat": Dimension("quaternion entry", FIXED_LABELS["quat"]),
@@ -164,7 +166,7 @@ NUMBERED = {
 PIECE_DIMENSIONS = ("piece_use", "piece", "vertex", "face", "corner", "convex_face", "height_point")
 """Dimensions of the pieces as which meshes and height fields collide."""
 
-EQUIPMENT = ("actuator", "actuator_state", "tendon", "sensor")
+EQUIPMENT = ("actuator", "actuator_state", "tendon", "loop", "sensor")
 """Dimensions that are absent for robots without such parts."""
 
 LABELS_OF_ENTRIES = {
@@ -296,6 +298,14 @@ TABLE: dict[str, Variable] = {
         on_request=True,
         comment="of springs, dampers, actuators, limits, friction and inertia along the tendon, acting over the step; "
         "positive: lengthening",
+    ),
+    "trajectory/loop_wrench": Variable(
+        ("time", "loop", "wrench"),
+        "{wrench_units}",
+        "wrench of loop joint",
+        on_request=True,
+        comment="on the first link of the loop, at its point there, world axes, acting over the step; the second link "
+        "receives the opposite",
     ),
     "trajectory/sensors": Variable(
         ("time", "sensor"),

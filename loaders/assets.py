@@ -21,6 +21,7 @@ from artsim.sim.foundation.dataclass import dataclass
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
 MAX_URI = 4096  # characters, as many as Linux allows
 MAX_WALK = 8  # how many folders above the model are looked at for package.xml
+GAZEBO_PATHS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")  # of models
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
 
 
@@ -107,10 +108,12 @@ class Assets:
         if root is not None:
             yield root / inner, root
         if self.mesh_root is not None:
-            yield self.mesh_root / inner, self.mesh_root
+            if inner:
+                yield self.mesh_root / inner, self.mesh_root
             yield self.mesh_root / package / inner, self.mesh_root
         for above in self.folders_up():
-            yield above / inner, None
+            if inner:
+                yield above / inner, None
             yield above / package / inner, None
         yield from ((path, None) for path in self.mujoco_candidates(inner))
         if root is None:
@@ -185,7 +188,7 @@ class Assets:
         return Path(os.path.realpath(root)) if root else None
 
     def package_places(self, name: str) -> Iterator[Path]:
-        """Where a package may be: as given, above the model, in ROS 1's and ROS 2's paths."""
+        """Where a package may be: as given, above the model, in ROS 2's, Gazebo's and ROS 1's paths."""
         if name in self.packages:
             yield self.packages[name]
             return
@@ -193,6 +196,8 @@ class Assets:
             yield from places_above(Path(os.path.abspath(self.folder)), name)  # noqa: PTH100 (links are kept on purpose)
         for prefix in search_path("AMENT_PREFIX_PATH"):
             yield prefix / "share" / name
+        for variable in GAZEBO_PATHS:
+            yield from (root / name for root in search_path(variable))
         for root in search_path("ROS_PACKAGE_PATH"):
             if root.name == name:
                 yield root

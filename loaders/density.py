@@ -78,12 +78,12 @@ def together(parts: Sequence[Solid]) -> Solid:
     return Solid(mass, centre, inertia)
 
 
-def solid_of_geom(reading: Reading, geom: Geom, density: float) -> Solid | None:
-    """One shape, in the link's axes; None for a plane and for a mesh that is not at hand."""
+def solid_of_geom(reading: Reading, geom: Geom, density: float, asked: str = "--density") -> Solid | None:
+    """One shape, in the link's axes; None for a plane and for an absent mesh. `asked` is what asks for it."""
     if geom.kind in ("plane", "heightfield"):
         return None
     if geom.kind == "mesh":
-        own = solid_of_mesh(reading, geom, density)
+        own = solid_of_mesh(reading, geom, density, asked)
     else:
         mass, moments = geom_inertia(geom.kind, geom.size, density=density)
         own = Solid(mass, np.zeros(3), np.diag(moments))
@@ -93,16 +93,16 @@ def solid_of_geom(reading: Reading, geom: Geom, density: float) -> Solid | None:
     return Solid(own.mass, np.array(geom.pose.position) + turn @ own.centre, turn @ own.inertia @ turn.T)
 
 
-def solid_of_mesh(reading: Reading, geom: Geom, density: float) -> Solid | None:
+def solid_of_mesh(reading: Reading, geom: Geom, density: float, asked: str) -> Solid | None:
     """What a closed mesh encloses, or the convex hull of one that is open, in the geom's frame."""
     if geom.mesh is None:
-        what = f"mesh {geom.mesh_uri!r} is not at hand: it adds no mass (--density)"
+        what = f"mesh {geom.mesh_uri!r} is not at hand: it adds no mass ({asked})"
         reading.note(geom.source, what, once=f"density {geom.mesh_uri}")
         return None
     try:
         mesh = read_mesh(geom.mesh, max_faces=MAX_FACES if reading.max_faces is None else reading.max_faces)
     except MeshError as error:
-        reading.refuse(geom.source, f"mesh {geom.mesh_uri!r}, which mass comes from (--density): {error}")
+        reading.refuse(geom.source, f"mesh {geom.mesh_uri!r}, which mass comes from ({asked}): {error}")
     points, faces = mesh.vertices * np.array(geom.scale), mesh.faces
     try:
         volume, centre, inertia = enclosed(points, faces)
@@ -110,9 +110,9 @@ def solid_of_mesh(reading: Reading, geom: Geom, density: float) -> Solid | None:
         try:
             volume, centre, inertia = mass_properties(points, convex_hull(points), "exact")
         except ValueError as error:
-            reading.note(geom.source, f"mesh {geom.mesh_uri!r} adds no mass (--density): {error}")
+            reading.note(geom.source, f"mesh {geom.mesh_uri!r} adds no mass ({asked}): {error}")
             return None
-        what = f"mesh {geom.mesh_uri!r} encloses no volume: the mass is that of its convex hull (--density)"
+        what = f"mesh {geom.mesh_uri!r} encloses no volume: the mass is that of its convex hull ({asked})"
         reading.note(geom.source, what, once=f"density {geom.mesh_uri}")
     return Solid(density * volume, centre, density * inertia)
 

@@ -22,6 +22,10 @@ from artsim.sim.foundation.errors import ModelError
 Element = etree._Element
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
 UNBOUNDED = ("effort", "velocity", "value")  # float's largest stands for none; of a mass (`value`) a warning is enough
+ROUNDED = 1e-3  # how far from 1 the length of a direction may be without a word
+NAMED = frozenset(
+    ("link", "joint", "transmission", "material", "model", "world", "frame", "loop_joint")
+)  # told by name
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -84,8 +88,9 @@ def tag(element: Element) -> str:
 
 def children(element: Element, name: str) -> Iterator[Element]:
     """The element's children of that tag, in file order."""
-    local = name.rpartition(":")[2]  # libxml2 finds it in any namespace, faster than `tag` tells it
-    return (child for child in element.iterchildren("{*}" + local) if tag(child) == name)
+    # libxml2 finds a name in any namespace, faster than `tag` tells it; the prefix may belong to none
+    local = "*" if ":" in name else "{*}" + name
+    return (child for child in element.iterchildren(local) if tag(child) == name)
 
 
 def child(reading: Reading, element: Element, name: str) -> Element | None:
@@ -102,7 +107,7 @@ def describe(element: Element) -> str:
     node: Element | None = element
     while node is not None and node.getparent() is not None:
         name = node.get("name")
-        if name is not None and tag(node) in ("link", "joint", "transmission", "material"):
+        if name is not None and tag(node) in NAMED:
             parts.append(f"{tag(node)} {name!r}")
             break
         if tag(node) != "geometry" or not parts:  # it says nothing about the shape in it
@@ -208,6 +213,17 @@ def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> Quaternion:
     )
 
 
+def quaternion_from_z(normal: tuple[float, ...]) -> tuple[float, float, float, float]:
+    """The shortest rotation (w, x, y, z) that turns the z axis to a unit vector."""
+    x, y, z = normal
+    across = x * x + y * y
+    if z < 0 and across == 0:
+        return (0.0, 1.0, 0.0, 0.0)
+    w = 1.0 + z if z >= 0 else across / (1.0 - z)  # the same without cancellation near -z
+    norm = math.hypot(w, x, y)
+    return (w / norm, -y / norm, x / norm, 0.0)
+
+
 def read_pose(reading: Reading, element: Element | None) -> Pose:
     """An <origin>: xyz [m] and rpy [rad] (or quat_xyzw, URDF 1.2); identity where it is missing."""
     if element is None:
@@ -227,3 +243,14 @@ def read_quaternion(reading: Reading, element: Element) -> Quaternion:
     if not 1e-9 < norm < 1e9:
         reading.refuse(element, f"{describe(element)}: quat_xyzw has length {norm:g}")
     return (w / norm, x / norm, y / norm, z / norm)
+
+
+def direction(reading: Reading, element: Element, vector: Vector3) -> Vector3:
+    """The unit vector along `vector`, which the element holds; refused where it has no length."""
+    length = math.hypot(*vector)
+    if length < 1e-12:
+        reading.refuse(element, f"{describe(element)} is zero, want a direction")
+    if abs(length - 1.0) > ROUNDED:
+        reading.note(element, f"{describe(element)} has length {length:.6g}: normalised")
+    x, y, z = vector
+    return (x / length, y / length, z / length)

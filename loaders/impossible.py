@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from artsim.loaders.elements import Element, Reading, child, children, describe
+from artsim.loaders.elements import Element, Reading, child, describe
 from artsim.loaders.inertia import breaks_triangle, is_negative, nearest_possible, principal_moments
 from artsim.sim.articulation.description import Inertial, Joint, Link
 
@@ -15,10 +15,11 @@ Moments = tuple[float, float, float]
 
 
 def judge_inertias(
-    reading: Reading, root: Element, links: tuple[Link, ...], joints: Sequence[Joint]
+    reading: Reading, elements: Mapping[str, Element], links: tuple[Link, ...], joints: Sequence[Joint]
 ) -> tuple[Link, ...]:
     """Links as they are used, with a word on every inertia that no body can have; ordered links and joints of a tree.
 
+    `elements` are the links' elements by the links' names.
     Links that fixed joints hold together move as one: a negative moment is refused where the inertia of them all has
     one, and else is a warning. Raises ModelError.
     """
@@ -27,7 +28,7 @@ def judge_inertias(
     odd = {name for name, three in moments.items() if is_negative(three, rounding) or breaks_triangle(three, rounding)}
     if not odd:
         return links
-    places = {element.get("name", ""): inertia_of(reading, element) for element in children(root, "link")}
+    places = {name: inertia_of(reading, elements[name]) for name in odd}
     if reading.balance_inertia:
         return tuple(with_nearest(reading, places[link.name], link) if link.name in odd else link for link in links)
     bodies = Bodies(links, joints)
@@ -100,7 +101,8 @@ class Bodies:
     """Which links are fixed to each other, and what inertia they have together."""
 
     def __init__(self, links: Sequence[Link], joints: Sequence[Joint]) -> None:
-        self.above = {joint.child: joint for joint in joints if joint.kind == "fixed"}
+        names = {link.name for link in links}  # which the world need not be
+        self.above = {joint.child: joint for joint in joints if joint.kind == "fixed" and joint.parent in names}
         self.first: dict[str, str] = {}  # of each link the topmost of its body
         self.members: dict[str, list[Link]] = {}  # by that link, parents first
         self.moments: dict[str, Moments] = {}

@@ -12,6 +12,7 @@ from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
+from artsim.loaders.loops import MAX_MB, with_loops
 from artsim.loaders.names import Found, find_model
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
@@ -148,20 +149,23 @@ def load_text(
     )
     articulation = read_document(document, reading, assets, max_xml_mb)
     if not articulation.conventions.base_chosen and base == "floating":
-        refuse_base(name)
+        refuse_base(name, articulation)
     text = articulation.text or document.text
     return dataclasses.replace(articulation, text=text, base=base, max_faces=max_faces)
 
 
 @dataclass(frozen=True, slots=True)
 class SceneEntry:
-    """A model that a scene is to have: its name (none: alone), file, base (None: by the file) and place; an SRDF."""
+    """A model that a scene is to have: its name (none: alone), file, base (None: by the file) and place; the files of
+    an SRDF and of loops.
+    """
 
     name: str
     file: str
     base: Literal["fixed", "floating"] | None = None
     place: Pose = dataclasses.field(default_factory=Pose)
     srdf: str = ""
+    loops: str = ""
 
 
 def load_scene(
@@ -177,7 +181,7 @@ def load_scene(
     """Read several models and make them one; see scene.merge. Options hold for each, as in load_articulation.
 
     The base of a URDF is its entry's, else `default_base`, else free for one link with mass beside others, else fixed.
-    Raises as load_articulation does; ModelError also for an SRDF that does not fit.
+    Raises as load_articulation does; ModelError also for an SRDF or a file of loops that does not fit.
     """
     max_mb = options.get("max_xml_mb", 64.0)
     alone = len(entries) == 1
@@ -192,10 +196,14 @@ def load_scene(
             **options,
         )
         if (entry.base or (default_base if alone else None)) == "floating" and not robot.conventions.base_chosen:
-            refuse_base(robot.path)
+            refuse_base(robot.path, robot)
         robot = dataclasses.replace(robot, base=base_of(robot, entry.base or default_base, alone=alone))
-        srdf = decode(read_file(Path(entry.srdf), max_mb), entry.srdf) if entry.srdf else ""
-        models.append(scene_model(SceneModel(entry.name, robot, entry.place, srdf, entry.srdf), max_mb))
+        srdf, loops = (
+            decode(read_file(Path(file), most), file) if file else ""
+            for file, most in ((entry.srdf, max_mb), (entry.loops, MAX_MB))
+        )
+        made = SceneModel(entry.name, robot, entry.place, srdf, entry.srdf, loops, entry.loops)
+        models.append(scene_model(made, max_mb))
     return dataclasses.replace(merge(models), max_faces=options.get("max_faces"))
 
 
@@ -209,16 +217,19 @@ def load_stored_scene(
         if is_scene(stored.text):
             raise ModelError(f"{name}: a scene within a scene")
         robot = dataclasses.replace(read(stored, called), path=stored.file)
-        made = SceneModel(stored.name, robot, stored.place, stored.srdf, stored.srdf_file)
+        beside = (stored.srdf, stored.srdf_file, stored.loops, stored.loops_file)
+        made = SceneModel(stored.name, robot, stored.place, *beside)
         models.append(scene_model(made, max_xml_mb))
     return merge(models)
 
 
 def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
-    """The model with what its SRDF says."""
-    if not model.srdf:
-        return model
-    robot = with_srdf(model.articulation, model.srdf, file=model.srdf_file, max_mb=max_mb)
+    """The model with what its SRDF and its file of loops say."""
+    robot = model.articulation
+    if model.srdf:
+        robot = with_srdf(robot, model.srdf, file=model.srdf_file, max_mb=max_mb)
+    if model.loops_file:
+        robot = with_loops(robot, model.loops, file=model.loops_file)
     return dataclasses.replace(model, articulation=robot)
 
 
@@ -227,9 +238,10 @@ def is_scene(text: bytes | str) -> bool:
     return text.startswith(MARK) if isinstance(text, str) else text.startswith(MARK.encode())
 
 
-def refuse_base(name: str) -> NoReturn:
-    """Raise the line about --base floating and MJCF."""
-    raise ModelError(f"{Source(name)}: MJCF says itself what is free: give a body a <freejoint>, not --base floating")
+def refuse_base(name: str, robot: Articulation) -> NoReturn:
+    """Raise the line about --base floating and formats that say themselves what is free."""
+    how = {"mjcf": "give a body a <freejoint>, not --base floating"}.get(robot.format, robot.conventions.how_to_free)
+    raise ModelError(f"{Source(name)}: {robot.format.upper()} says itself what is free: {how}")
 
 
 def read_document(document: Document, reading: Reading, assets: Assets, max_xml_mb: float) -> Articulation:
@@ -245,7 +257,13 @@ def read_document(document: Document, reading: Reading, assets: Assets, max_xml_
                 document.root, "--density is for a URDF's links; the geoms of MJCF have densities of their own"
             )
         return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb)
-    return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
+    if name == "sdf":
+        from artsim.loaders.sdf.read import read_sdf
+
+        if reading.density is not None:
+            reading.note(document.root, "--density is for a URDF's links; a link of SDF without <inertial> weighs 1 kg")
+        return read_sdf(document.root, reading, assets, max_mb=max_xml_mb)
+    return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot>, <mujoco> or <sdf>")
 
 
 def expand(

@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal, Unpack
 
-from artsim.loaders.load import ReadOptions, load_articulation
+from artsim.loaders.load import ReadOptions, SceneEntry, load_articulation, load_scene
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import compiled_robot
@@ -31,11 +31,13 @@ def load_robot(
     gravity: Sequence[float] | None = None,
     keyframe: str = "",
     mesh_root: str | PathLike[str] | None = None,
+    loops: str | PathLike[str] | None = None,
     balance_inertia: bool = False,
     ignore_unsupported: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Robot:
-    """Load a robot file (URDF or MJCF), or a robot by name: a bundled one, or a cached one of robot_descriptions.
+    """Load a robot file (URDF, MJCF or SDFormat), or a robot by name: a bundled one, or a cached one of
+    robot_descriptions.
 
     Args:
         path: the file; "-" reads standard input.
@@ -49,6 +51,7 @@ def load_robot(
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
         keyframe: of the file, where runs of this robot start.
         mesh_root: a further folder that meshes may come from.
+        loops: a TOML file of loops that close the model's tree (see artsim/loaders/loops.py).
         balance_inertia: replace inertias that no body can have by the nearest that one can.
         ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not, and reversed limits
             and mimics of nothing in a URDF.
@@ -73,15 +76,28 @@ def load_robot(
         "gravity": None if gravity is None else tuple(float(x) for x in gravity),
     }
     config = RunConfig.from_mapping(settings)
-    articulation = load_articulation(
-        path if isinstance(path, str) else Path(path),
-        base=base,
-        packages={name: Path(folder) for name, folder in (packages or {}).items()},
-        mesh_root=None if mesh_root is None else fspath(mesh_root),
-        balance_inertia=balance_inertia,
-        ignore_unsupported=ignore_unsupported,
-        **options,
-    )
+    where = {name: Path(folder) for name, folder in (packages or {}).items()}
+    root = None if mesh_root is None else fspath(mesh_root)
+    if loops is None:
+        articulation = load_articulation(
+            path if isinstance(path, str) else Path(path),
+            base=base,
+            packages=where,
+            mesh_root=root,
+            balance_inertia=balance_inertia,
+            ignore_unsupported=ignore_unsupported,
+            **options,
+        )
+    else:  # with its loops the model is a scene of one, whose text holds both
+        articulation = load_scene(
+            [SceneEntry("", fspath(path), loops=fspath(loops))],
+            default_base=base,
+            packages=where,
+            mesh_root=root,
+            balance_inertia=balance_inertia,
+            ignore_unsupported=ignore_unsupported,
+            **options,
+        )
     for note in articulation.notes:
         warnings.warn(ModelWarning(str(note)), stacklevel=3)  # at the line that calls artsim.load
     find_keyframe(articulation, keyframe)

@@ -1,7 +1,8 @@
 """Several models as one: placed in the world, names under `<name>/`, joined at the level of the description.
 
 `SceneModel` is one of them as read; `merge` makes the Articulation, whose text holds all of theirs and is read again
-by `parse_scene`. A model alone that is placed or has an SRDF is a scene of one without a name: its names stay.
+by `parse_scene`. A model alone that is placed, has an SRDF or a file of loops is a scene of one without a name:
+its names stay.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class SceneModel:
     place: Pose = field(default_factory=Pose)
     srdf: str = ""  # text; its pairs are in the articulation already
     srdf_file: str = ""
+    loops: str = ""  # text of a file of loops, likewise
+    loops_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class StoredModel:
     place: Pose
     srdf: str
     srdf_file: str
+    loops: str = ""
+    loops_file: str = ""
 
 
 # ------------------------------------------------------------------ names
@@ -127,7 +132,28 @@ def placed(articulation: Articulation, place: Pose) -> Articulation:
     keyframes = articulation.keyframes
     if keyframes and place != Pose():
         keyframes = tuple(_key_at(articulation, key, place) for key in keyframes)
+    if world and place != Pose():
+        articulation = _on_moved_world(articulation, place)
     return replace(articulation, joints=(*roots, *articulation.joints), keyframes=keyframes)
+
+
+def _on_moved_world(articulation: Articulation, place: Pose) -> Articulation:
+    """The model with what it ties to the world itself (SDF's roots, ends of loops, sites) at `place` there."""
+
+    def moved(link: str, pose: Pose) -> Pose:
+        return compose(place, pose) if link == "world" else pose
+
+    seen: set[str] = set()
+    joints = []
+    for joint in articulation.joints:  # of several joints of a link the first stands in the parent
+        joints.append(joint if joint.child in seen else replace(joint, pose=moved(joint.parent, joint.pose)))
+        seen.add(joint.child)
+    loops = [
+        replace(loop, frame_a=moved(loop.link_a, loop.frame_a), frame_b=moved(loop.link_b, loop.frame_b))
+        for loop in articulation.loops
+    ]
+    sites = [replace(site, pose=moved(site.link, site.pose)) for site in articulation.sites]
+    return replace(articulation, joints=tuple(joints), loops=tuple(loops), sites=tuple(sites))
 
 
 def _key_at(articulation: Articulation, key: Keyframe, place: Pose) -> Keyframe:
@@ -334,6 +360,7 @@ def _scene_text(models: Sequence[SceneModel]) -> str:
             "text": model.articulation.text,
             "srdf": model.srdf,
             "srdf_file": model.srdf_file,
+            **({"loops": model.loops, "loops_file": model.loops_file} if model.loops else {}),
         }
         for model in models
     ]
@@ -355,6 +382,7 @@ def parse_scene(text: str, name: str) -> list[StoredModel]:
 
 def _stored(entry: dict[str, Any]) -> StoredModel:
     texts = [entry[key] for key in ("name", "file", "text", "srdf", "srdf_file")]
+    texts += [entry.get(key, "") for key in ("loops", "loops_file")]
     numbers = [float(x) for x in entry["place"]]
     length = math.hypot(*numbers[3:])
     if not all(isinstance(text, str) for text in texts) or entry["base"] not in ("fixed", "floating"):
@@ -362,5 +390,5 @@ def _stored(entry: dict[str, Any]) -> StoredModel:
     if len(numbers) != 7 or not all(map(math.isfinite, numbers)) or abs(length - 1.0) > 1e-9:
         raise ValueError("place")
     x, y, z, w, i, j, k = numbers
-    name, file, text, srdf, srdf_file = texts
-    return StoredModel(name, file, text, entry["base"], Pose((x, y, z), (w, i, j, k)), srdf, srdf_file)
+    name, file, text, *beside = texts
+    return StoredModel(name, file, text, entry["base"], Pose((x, y, z), (w, i, j, k)), *beside)

@@ -56,7 +56,7 @@ def parent_joints(joints: Sequence[Joint]) -> dict[str, Joint]:
         if first is not joint:
             raise ModelError(
                 f"{joint.source}: link {joint.child!r} has two parent joints, {first.name!r} (line "
-                f"{first.source.line}) and {joint.name!r}: a closed loop, which URDF cannot say; use an MJCF equality"
+                f"{first.source.line}) and {joint.name!r}: a closed loop; say it as <loop_joint> or in a --loops file"
             )
     return joint_to
 

@@ -12,7 +12,7 @@ import re
 
 from lxml import etree
 
-from artsim.loaders import urdf_gazebo, urdf_mujoco
+from artsim.loaders import urdf_gazebo, urdf_loops, urdf_mujoco
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
 from artsim.loaders.elements import (
     Element,
@@ -24,6 +24,7 @@ from artsim.loaders.elements import (
     describe,
     named,
     parse_numbers,
+    quaternion_from_z,
     read_number,
     read_pose,
     read_vector,
@@ -59,7 +60,20 @@ JOINT_KINDS: dict[str, JointKind] = {
 }
 SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate: what can mimic and be mimicked
 IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
-ROBOT_CHILDREN = frozenset(("link", "joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor"))
+ROBOT_CHILDREN = frozenset(
+    ("link", "joint", "loop_joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor")
+)
+# what Drake ties bodies by, beside joints
+DRAKE_TIES = frozenset(
+    f"drake:{name}"
+    for name in (
+        "ball_constraint",
+        "distance_constraint",
+        "linear_bushing_rpy",
+        "linear_spring_damper",
+        "tendon_constraint",
+    )
+)
 # what holds nothing that moves, and macros that by their names stand for such things
 UNMOVED = frozenset(("visual", "sensor", "plugin", "transmission", "ros2_control", "gazebo"))
 UNMOVED_MACROS = re.compile(
@@ -85,13 +99,18 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     joints = [read_joint(reading, element) for element in children(root, "joint")]
     refuse_duplicates(reading, root, "link")
     refuse_duplicates(reading, root, "joint")
-    note_unknown(reading, root, ROBOT_CHILDREN)
+    for element in root:
+        if tag(element) in DRAKE_TIES:
+            reading.leave_out(element, f"{describe(element)} is not supported; a file of --loops may say it", "it")
+    note_unknown(reading, root, ROBOT_CHILDREN | DRAKE_TIES)
     couplings = read_mimics(reading, root, joints)
+    loops = urdf_loops.read_loop_joints(reading, root, links)
     actuators, joints = read_transmissions(reading, root, joints)
     links, joints = urdf_gazebo.apply(reading, root, links, joints)
     links = urdf_mujoco.corrected_inertials(reading, extension, links)
     ordered_links, ordered_joints = order_tree(links, joints)
-    ordered_links = judge_inertias(reading, root, ordered_links, ordered_joints)
+    elements = {element.get("name", ""): element for element in children(root, "link")}
+    ordered_links = judge_inertias(reading, elements, ordered_links, ordered_joints)
     text = ""
     if reading.density is not None:
         from artsim.loaders.density import with_density  # numpy
@@ -105,6 +124,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
         links=ordered_links,
         joints=ordered_joints,
         couplings=tuple(couplings),
+        loops=tuple(loops),
         actuators=tuple(actuators),
         options=extension.options,
         notes=tuple(reading.notes),
@@ -401,17 +421,6 @@ SHAPES = {
     "mesh": read_mesh,
 }
 SHAPE_NAMES = tuple(f"<{name}>" for name in SHAPES if ":" not in name)
-
-
-def quaternion_from_z(normal: tuple[float, ...]) -> tuple[float, float, float, float]:
-    """The shortest rotation (w, x, y, z) that turns the z axis to a unit vector."""
-    x, y, z = normal
-    across = x * x + y * y
-    if z < 0 and across == 0:
-        return (0.0, 1.0, 0.0, 0.0)
-    w = 1.0 + z if z >= 0 else across / (1.0 - z)  # the same without cancellation near -z
-    norm = math.hypot(w, x, y)
-    return (w / norm, -y / norm, x / norm, 0.0)
 
 
 def multiply(

@@ -30,7 +30,7 @@ IGNORED = {
     "initialJointPosition": "give a start state to run",
     "gravity": "gravity acts on every link",
     "turnGravityOff": "gravity acts on every link",
-    "joint": "a joint outside the tree closes a loop, which needs MJCF",
+    "joint": "a joint outside the tree closes a loop: say it as <loop_joint> or in a file of --loops",
     "plugin": "Gazebo's plugins are not run",
 }
 
@@ -131,4 +131,5 @@ def note_ignored(reading: Reading, item: Element) -> None:
     if name == "plugin" and not any(word in item.get("filename", "") for word in ("mimic", "roboticsgroup", "spring")):
         return  # control and sensor code; only plugins that add forces or constraints are missed
     reason = IGNORED.get(name, "not known")
-    reading.note(item, f"<gazebo><{name}> is ignored: {reason}", once=f"<gazebo><{name}>")
+    told = f"<gazebo><{name}> is ignored: {reason}"
+    reading.note(item, told, guess=name == "joint", once=f"<gazebo><{name}>")

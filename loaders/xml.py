@@ -119,19 +119,27 @@ def settle_declaration(text: str, file: str) -> tuple[str, str, list[Note]]:
     return text, well_formed, [Note(Source(file, 1), "XML version '0.0' does not exist; read as 1.0")]
 
 
-def build_tree(encoded: bytes, file: str) -> tuple[etree._Element, list[Note]]:
-    """The tree. An undeclared namespace prefix alone is forgiven (the tag keeps its prefix); any other error is not."""
+def build_tree(encoded: bytes, file: str, notes: tuple[Note, ...] = ()) -> tuple[etree._Element, list[Note]]:
+    """The tree. Two hyphens in a comment and undeclared namespace prefixes (tags keep them) are forgiven; no more."""
     parser = make_parser(recover=False)
     try:
-        return etree.fromstring(encoded, parser), []
+        return etree.fromstring(encoded, parser), list(notes)
     except etree.XMLSyntaxError as error:
+        if not notes and any(entry.type_name == "ERR_HYPHEN_IN_COMMENT" for entry in parser.error_log):
+            told = Note(Source(file, error.lineno or 1), "a comment holds '--', which XML does not allow; passed over")
+            return build_tree(without_comments(encoded), file, (told,))
         if not only_namespace_errors(parser):
             refuse_syntax(error, file)
     parser = make_parser(recover=True)
     root = etree.fromstring(encoded, parser)
     if root is None or not only_namespace_errors(parser):
         refuse(file, 1, "not well-formed XML")
-    return root, [Note(Source(file, entry.line), clean(entry.message)) for entry in parser.error_log]
+    return root, [*notes, *(Note(Source(file, entry.line), clean(entry.message)) for entry in parser.error_log)]
+
+
+def without_comments(encoded: bytes) -> bytes:
+    """The text with spaces for its comments, which end at the first `-->`; its lines stay."""
+    return re.sub(rb"<!--.*?-->", lambda comment: re.sub(rb"[^\n]", b" ", comment[0]), encoded, flags=re.DOTALL)
 
 
 def make_parser(*, recover: bool) -> etree.XMLParser:

@@ -337,6 +337,24 @@ def npz_without_npy(folder: Path) -> Sequence[object]:
     return ["run", ARM, "--control", folder / "c.npz", "--steps", 1]
 
 
+SDF = '<sdf version="1.9"><model name="m"><link name="a"/>{}</model></sdf>'
+
+
+def sdf(uri: str) -> Make:
+    """An SDF model that includes what this names."""
+    return model(SDF.format(f"<include><uri>{uri}</uri></include>"), name="model.sdf")
+
+
+def beside_loops(text: str) -> Make:
+    """The arm with a file of loops."""
+    return lambda folder: ["check", ARM, "--loops", written(folder, "l.toml", text)]
+
+
+def waiting_loops(folder: Path) -> Sequence[object]:
+    os.mkfifo(folder / "l.toml")
+    return ["check", ARM, "--loops", folder / "l.toml"]
+
+
 # --- the rows --------------------------------------------------------------------------------------------------------
 
 PINS = '<flexcomp name="f" type="grid" count="4 4 1" spacing=".1 .1 .1" dim="1"><pin range="0 1e9"/></flexcomp>'
@@ -413,6 +431,22 @@ CASES: list[Case] = [
     Case("67_mesh_stl_nan", read_mesh(stl(1, [[float("nan")] * 3] * 3), "a.stl"), 65, ("not finite",)),
     Case("68_mesh_dae_laughs", read_mesh("<!DOCTYPE r [<!ENTITY a 'ha'>]>\n<COLLADA>&a;</COLLADA>", "a.dae"), 65,
          ("DOCTYPE",)),
+    Case("sdf_include_outside", sdf("../../../../../../etc/passwd"), 65, ("outside the allowed roots",)),
+    Case("sdf_include_link", beside(SDF.format("<include><uri>link.sdf</uri></include>"), name="model.sdf"), 65,
+         ("not found",)),
+    Case("sdf_include_net", sdf("http://127.0.0.1:1/model.sdf"), 65, ("http:// is not read",)),
+    Case("sdf_include_itself", sdf("model.sdf"), 65, ("includes itself",)),
+    Case("sdf_include_fifo", placed(SDF.format("<include><uri>p.sdf</uri></include>"),
+                                    lambda f: os.mkfifo(f / "p.sdf"), name="model.sdf"), 65, ("not a regular file",)),
+    Case("sdf_include_doctype", beside(SDF.format("<include><uri>b.sdf</uri></include>"),
+                                       ("b.sdf", "<!DOCTYPE r [<!ENTITY a 'x'>]><sdf/>"), name="model.sdf"), 65,
+         ("DOCTYPE",)),
+    Case("sdf_deep", model('<sdf version="1.9">' + '<model name="m">' * 900 + "</model>" * 900 + "</sdf>"), 65,
+         ("nest deeper",)),
+    Case("loops_deep", beside_loops("a = " + "[" * 100_000), 65, ("not TOML",)),
+    Case("loops_fifo", waiting_loops, 65, ("not a regular file",)),
+    Case("loops_of_nothing", beside_loops('[[loop]]\nkind = "weld"\nlink_a = "x"\nlink_b = "world"'), 65,
+         ("link_a is 'x', which is no link",)),
     Case("69_mesh_zae_bomb", placed(urdf("a.zae"), zipped("a.zae"), "--meshes"), 65, ("'.zae'",)),
     Case("70_mesh_3mf_bomb", placed(urdf("a.3mf"), zipped("a.3mf"), "--meshes"), 65, ("'.3mf'",)),
     Case("71_mesh_obj_badidx", read_mesh("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 99\n", "a.obj"), 65, ("vertex 99",)),

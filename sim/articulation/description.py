@@ -255,11 +255,25 @@ class Coupling:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopSpring:
+    """What a loop yields by, of its translation and of its rotation: natural frequency [Hz] and damping ratio (with the
+    mean of the mobilities of its rows in the file's pose), or stiffness [N/m, N m/rad] and damping [N s/m, N m s/rad].
+    """
+
+    frequency: float | None = None
+    damping_ratio: float = 1.0
+    stiffness: tuple[float, float] = (0.0, 0.0)
+    damping: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
-    """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames."""
+    """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames, `hinge` two points and the
+    z axes of their frames. `spring` makes it one, whatever its softness.
+    """
 
     name: str
-    kind: Literal["connect", "weld"]
+    kind: Literal["connect", "weld", "hinge"]
     link_a: str
     link_b: str
     frame_a: Pose = Pose()
@@ -268,6 +282,7 @@ class Loop:
     active: bool = True
     softness: Softness = Softness()
     source: Source = Source()
+    spring: LoopSpring | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -602,7 +617,7 @@ class Part:
     """One of the models of a scene: its name and its number of links."""
 
     name: str
-    format: Literal["urdf", "mjcf", "scene"]
+    format: Literal["urdf", "mjcf", "sdf", "scene"]
     links: int
     self_collide: bool = False  # as the articulation's
     conventions: Conventions = Conventions()
@@ -613,7 +628,7 @@ class Articulation:
     """A robot, or a scene of several: links depth first, the joints that make them a forest, and all forces on them."""
 
     name: str
-    format: Literal["urdf", "mjcf", "scene"]
+    format: Literal["urdf", "mjcf", "sdf", "scene"]
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
     couplings: tuple[Coupling, ...] = ()

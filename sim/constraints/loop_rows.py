@@ -1,13 +1,16 @@
-"""Builds the rows of loop joints: two points that coincide (connect), two frames that coincide (weld).
+"""Builds the rows of loop joints: two points that coincide (connect), two frames that coincide (weld), two points and
+the z axes of their frames (hinge).
 
 C = p_a - p_b in world axes, and for a weld also the vector part of conj(q_b) q_a times its torque scale: MuJoCo's
 efc_pos and efc_J, except for the common sign of a weld's last three rows (here the quaternion with w ≥ 0 is taken).
+A hinge has the first two of these: x² + y² = sin² of half the angle between the z axes, whatever the turn about them.
 
 A planar loop, and many a closed linkage, has more rows than it removes degrees of freedom, and the redundant rows
 contradict the others slightly: by rounding in the file, and by curvature within a step (a Bennett linkage held rigidly
 off its path locks). No loop is therefore quite hard: each of its rows yields by _YIELD of its links' mobility, which
 leaves it open by _YIELD h² times their acceleration and keeps impulses bounded. A loop whose solref the file sets
-yields as in MuJoCo (Computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C. (In RK4: 100 _YIELD h².)
+yields as in MuJoCo (Computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C. (In RK4: 100 _YIELD h².) A
+loop that is a spring is implicit: r λ = -h (K C⁺ + B Ċ⁺), r = 1 by stiffness, by frequency the mean of J M⁻¹ Jᵀ.
 
 Of the ways to correct the error, only this one keeps both gap and energy where a four-bar linkage swings for 10 s in
 steps of 4 ms (tests/benchmarks/loop_correction.py): 3e-4 mm and 0.09 m g L, or 0.016 mm when aimed once. Baumgarte's
@@ -22,10 +25,10 @@ from typing import Any
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import add_jacobian, link_frame, origin_of
 from artsim.sim.articulation.model import D_MAX, LINEAR
-from artsim.sim.constraints.impedance import impedance, slowest, softened
+from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
 from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
-from artsim.sim.equipment.arrays import REFERENCE_B, REFERENCE_K, WELD
+from artsim.sim.equipment.arrays import BY_FREQUENCY, CONNECT, HINGE, REFERENCE_B, REFERENCE_K, RIGID
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.vec3 import cross, turn
@@ -51,10 +54,10 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
         loop_geometry(model, data, equipment, n, step.columns)
         d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
         K = equipment.model.loop_reference[n, REFERENCE_K]
-        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+        for part in range(_parts(equipment, n)):
             size = _size(equipment, n, part)
             step.loop_gap[part] = max(step.loop_gap[part], size)
-            for axis in range(3 * part, 3 * part + 3):
+            for axis in range(3 * part, _end_of(equipment, n, part)):
                 row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
                 C = equipment.data.loop_error[n, axis]
                 drift = equipment.data.loop_drift[axis]
@@ -65,11 +68,55 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
                 rows.bias[row] = rate * C + 0.5 * h * drift
                 equipment.data.loop_aim[n, axis] = C - h * rate * C
                 rows.cfm[row] = _YIELD * mobility
-                if K >= 0.0:
+                if equipment.model.loop_sprung[n] != RIGID:
+                    _make_spring(equipment, n, part, h, C, drift, rows, row)
+                elif K >= 0.0:
                     speed = _rate(v, step.columns, axis)
                     rows.bias[row], rows.cfm[row] = softened(
                         h, K, equipment.model.loop_reference[n, REFERENCE_B], d, mobility, C, speed, drift
                     )
+
+
+@inlined
+def _parts(equipment: Any, n: Any) -> Any:
+    """1 where loop n holds points alone, 2 where it holds rotations too."""
+    return 1 if equipment.model.loop_kind[n] == CONNECT else 2
+
+
+@inlined
+def _end_of(equipment: Any, n: Any, part: Any) -> Any:
+    """One more than the last line of C that belongs to a part of loop n."""
+    return 3 if part == 0 else (5 if equipment.model.loop_kind[n] == HINGE else 6)
+
+
+@inlined
+def _make_spring(equipment: Any, n: Any, part: Any, h: Any, C: Any, drift: Any, rows: Any, row: Any) -> None:
+    """Make the row a spring: C⁺ = C + h J v⁺ + ½ h² C̈, Ċ⁺ = J v⁺ + h C̈."""
+    spring = equipment.model.loop_spring[n, part]
+    r = _resistance(equipment, n, part)
+    rows.rate[row], _, rows.cfm[row] = sprung(h, spring[REFERENCE_K], spring[REFERENCE_B], r, C, drift)
+    rows.bias[row] = rows.rate[row] * C + h * (1.0 - 0.5 * h * rows.rate[row]) * drift
+
+
+@inlined
+def _resistance(equipment: Any, n: Any, part: Any) -> Any:
+    """What K and B of a spring are divided by."""
+    return equipment.data.loop_mobility[n, part] if equipment.model.loop_sprung[n] == BY_FREQUENCY else 1.0
+
+
+@njit
+def loop_spring_energy(model: Any, data: Any, equipment: Any) -> Any:
+    """Energy of the loops that are springs [J]; data holds the kinematics, loop_mobility is known."""
+    energy = 0.0
+    for n in range(equipment.model.loop_kind.shape[0]):
+        if equipment.model.loop_sprung[n] == RIGID:
+            continue
+        loop_error(model, data, equipment, n)
+        for part in range(_parts(equipment, n)):
+            stiffness = equipment.model.loop_spring[n, part, REFERENCE_K] / _resistance(equipment, n, part)
+            for axis in range(3 * part, _end_of(equipment, n, part)):
+                energy += 0.5 * stiffness * equipment.data.loop_error[n, axis] ** 2
+    return energy
 
 
 @inlined
@@ -148,7 +195,7 @@ def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
     """
     for n in range(equipment.model.loop_kind.shape[0]):
         loop_error(model, data, equipment, n)
-        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+        for part in range(_parts(equipment, n)):
             step.loop_gap[part] = max(step.loop_gap[part], _size(equipment, n, part))
 
 
@@ -167,10 +214,10 @@ def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: An
         B = equipment.model.loop_reference[n, REFERENCE_B]
         K = d * equipment.model.loop_reference[n, REFERENCE_K]
         most = slowest(h, B, equipment.model.loop_impedance[n, D_MAX])
-        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+        for part in range(_parts(equipment, n)):
             # alone, a² C would close the loop at ½ a |C|
             share = min(1.0, 2.0 * _SPEED / max(a * _size(equipment, n, part), 1e-300))
-            for axis in range(3 * part, 3 * part + 3):
+            for axis in range(3 * part, _end_of(equipment, n, part)):
                 row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
                 C = equipment.data.loop_error[n, axis]
                 rate = _rate(v, step.columns, axis)
@@ -228,22 +275,27 @@ def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 @njit
 def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
-    """The mobility of loop n's own rows, where the centres of mass do not move and their mobility gives no softness.
+    """The mobility of loop n's own rows, where the centres of mass do not move and their mobility gives no softness,
+    and where it is that of a spring.
 
     MuJoCo has next to no softness there; soft loops keep a trace of it, so that contradictory rows have a solution.
     """
     y = equipment.data.row
     share = 1.0 if equipment.model.loop_reference[n, REFERENCE_K] < 0.0 else _TRACE
     loop_geometry(model, data, equipment, n, J)
-    for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+    for part in range(_parts(equipment, n)):
         own = 0.0
-        for axis in range(3 * part, 3 * part + 3):
+        number = 1.0 * (_end_of(equipment, n, part) - 3 * part)
+        for axis in range(3 * part, _end_of(equipment, n, part)):
             for k in range(y.shape[0]):
                 y[k] = J[axis, k]
             solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
             for k in range(y.shape[0]):
-                own += J[axis, k] * y[k] / 3.0
-        if equipment.data.loop_mobility[n, part] < _TRACE * own:
+                own += J[axis, k] * y[k] / number
+        if equipment.model.loop_sprung[n] == BY_FREQUENCY:
+            if own > _TRACE * equipment.data.loop_mobility[n, part]:  # else no row of this part can move
+                equipment.data.loop_mobility[n, part] = own
+        elif equipment.data.loop_mobility[n, part] < _TRACE * own:
             equipment.data.loop_mobility[n, part] = share * own
 
 
@@ -290,6 +342,20 @@ def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
 
 
 @njit
+def note_loop_wrenches(data: Any, equipment: Any, row: Any, out: Any) -> None:
+    """Set out[row] (nloop, 6): force and torque of each loop on its first link, at its point there, world axes."""
+    for n in range(min(out.shape[0], 1) * equipment.model.loop_kind.shape[0]):
+        F = equipment.data.loop_force[n]
+        t0, t1, t2 = _weld_torque(data, equipment, n, F[3], F[4], F[5])
+        out[row, n, 0] = F[0]
+        out[row, n, 1] = F[1]
+        out[row, n, 2] = F[2]
+        out[row, n, 3] = t0
+        out[row, n, 4] = t1
+        out[row, n, 5] = t2
+
+
+@njit
 def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
     """Subtract the loops' effect on their two links from step.link_force and step.link_torque (about the links'
     origins).
@@ -300,6 +366,8 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
             link = equipment.model.loop_link[n, end]
+            if link < 0:
+                continue
             p = equipment.model.loop_position[2 * n + end]
             a0, a1, a2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
             _, o = link_frame(model, data, link)
@@ -314,7 +382,7 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
 @inlined
 def _weld_torque(data: Any, equipment: Any, n: Any, x0: Any, x1: Any, x2: Any) -> Any:
     """Torque on body a, world axes, by multipliers x of the rotation rows: the transpose of _half_product."""
-    if equipment.model.loop_kind[n] != WELD:
+    if equipment.model.loop_kind[n] == CONNECT:
         return 0.0, 0.0, 0.0
     A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
     B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
@@ -358,7 +426,7 @@ def loop_geometry(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None
     _add_point(data, equipment, b, b0, b1, b2, -1.0)
     add_jacobian(model, data, a, data.arm[a, 0] + a0, data.arm[a, 1] + a1, data.arm[a, 2] + a2, 1.0, J)
     add_jacobian(model, data, b, data.arm[b, 0] + b0, data.arm[b, 1] + b1, data.arm[b, 2] + b2, -1.0, J)
-    if equipment.model.loop_kind[n] == WELD:
+    if equipment.model.loop_kind[n] != CONNECT:
         _turn_to_quaternion(data, equipment, n, a, b, J)
 
 
@@ -375,14 +443,14 @@ def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
         equipment.data.loop_error[n, 0] += sign * (p0 + r0)
         equipment.data.loop_error[n, 1] += sign * (p1 + r1)
         equipment.data.loop_error[n, 2] += sign * (p2 + r2)
-    if equipment.model.loop_kind[n] == WELD:
+    if equipment.model.loop_kind[n] != CONNECT:
         A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
         B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
         _, q1, q2, q3 = quaternion_of(_relative(A, B))
         scale = equipment.model.loop_torque_scale[n]
         equipment.data.loop_error[n, 3] = scale * q1
         equipment.data.loop_error[n, 4] = scale * q2
-        equipment.data.loop_error[n, 5] = scale * q3
+        equipment.data.loop_error[n, 5] = 0.0 if equipment.model.loop_kind[n] == HINGE else scale * q3
 
 
 @njit

@@ -39,7 +39,9 @@ EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: held at its bound un
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
-CONNECT, WELD = range(2)
+CONNECT, WELD, HINGE = range(3)
+# entries of loop_sprung: hard or soft as in MuJoCo, a spring by its stiffness, by its natural frequency
+RIGID, BY_STIFFNESS, BY_FREQUENCY = range(3)
 # columns of references, of softness -B Ċ - K d C
 REFERENCE_K, REFERENCE_B = range(2)
 # columns of ranges of lengths
@@ -177,13 +179,15 @@ class Equipment(NamedTuple):
     tendon_row_reference: ConstReals2  # (nte, 2) K [1/s²] and B [1/s] of soft equalities; K -1: hard
     tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1: a plain spring
     # loops
-    loop_kind: ConstInts1  # (nloop,) CONNECT or WELD
+    loop_kind: ConstInts1  # (nloop,) CONNECT, WELD or HINGE
     loop_body: ConstInts2  # (nloop, 2) bodies a and b
-    loop_link: ConstInts2  # (nloop, 2) links a and b
+    loop_link: ConstInts2  # (nloop, 2) links a and b; -1: the world, where it is no link
     loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, loop by loop
     loop_position: ConstReals2  # (2 nloop, 3) [m]
     loop_torque_scale: ConstReals1  # (nloop,) [m] per radian of a weld's rotation
     loop_reference: ConstReals2  # (nloop, 2) MuJoCo's K [1/s²] and B [1/s]; K -1: hard
+    loop_sprung: ConstInts1  # (nloop,) RIGID (or soft as MuJoCo's), BY_STIFFNESS, BY_FREQUENCY
+    loop_spring: ConstReals3  # (nloop, 2, 2) of translation and rotation: K and B of loops that are springs, per C
     loop_impedance: ConstReals2  # (nloop, 5) MuJoCo's solimp
     loop_centre: ConstReals2  # (2 nloop, 3) the links' centres of mass [m]
     loop_sliding: ConstReals1  # (2 nloop,) mass of a link that only slides (sliders.py) [kg]; 0 for others
@@ -332,7 +336,7 @@ class EquipmentBundle(NamedTuple):
 
 def loop_room(model: Model, equipment: Equipment) -> tuple[int, int]:
     """Number of constraint rows that loops need in a step, and of their entries."""
-    rows = sum(3 if kind == CONNECT else 6 for kind in equipment.loop_kind)
+    rows = sum({CONNECT: 3, WELD: 6, HINGE: 5}[int(kind)] for kind in equipment.loop_kind)
     return rows, rows * len(model.dof_body)
 
 

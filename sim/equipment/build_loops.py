@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from artsim.sim.articulation.description import IMPEDANCE, Articulation, reference_of_softness
+from artsim.sim.articulation.description import IMPEDANCE, Articulation, Loop, LoopSpring, reference_of_softness
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.poses import body_poses
 from artsim.sim.articulation.sliders import sliding_masses_of
-from artsim.sim.equipment.arrays import CONNECT, WELD, Equipped
+from artsim.sim.equipment.arrays import BY_FREQUENCY, BY_STIFFNESS, CONNECT, HINGE, RIGID, WELD, Equipped
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real, quaternion
+
+_KINDS = {"connect": CONNECT, "weld": WELD, "hinge": HINGE}
+_SPRUNG = (0.0, 0.0)  # K and B of the softness of a loop that is a spring: not hard
 
 
 def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
     """The arrays of the active loops."""
     loops = [loop for loop in articulation.loops if loop.active]
     ends = [places.frame(*end) for loop in loops for end in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b))]
-    links = [places.links[name] for loop in loops for name in (loop.link_a, loop.link_b)]
+    links = [places.links.get(name, -1) for loop in loops for name in (loop.link_a, loop.link_b)]
     sliding = sliding_masses_of(articulation)
     return {
-        "loop_kind": np.array([CONNECT if loop.kind == "connect" else WELD for loop in loops], np.int64),
+        "loop_kind": np.array([_KINDS[loop.kind] for loop in loops], np.int64),
         "loop_body": np.array([body for body, _, _ in ends], np.int64).reshape(-1, 2),
         "loop_link": np.array(links, np.int64).reshape(-1, 2),
         "loop_rotation": np.array([turn for _, turn, _ in ends]).reshape(-1, 3, 3),
         "loop_position": np.array([place for _, _, place in ends]).reshape(-1, 3),
         "loop_torque_scale": np.array([loop.torque_scale for loop in loops]),
-        "loop_reference": np.array([reference_of_softness(loop.softness) for loop in loops]).reshape(-1, 2),
+        "loop_reference": np.array(
+            [_SPRUNG if loop.spring else reference_of_softness(loop.softness) for loop in loops]
+        ).reshape(-1, 2),
+        "loop_sprung": np.array([_sprung(loop.spring) for loop in loops], np.int64),
+        "loop_spring": np.array([_spring(loop) for loop in loops]).reshape(-1, 2, 2),
         "loop_impedance": np.array([loop.softness.impedance or IMPEDANCE for loop in loops]).reshape(-1, 5),
         "loop_centre": np.array([places.centre(link) for loop in loops for link in (loop.link_a, loop.link_b)]).reshape(
             -1, 3
@@ -39,6 +47,30 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
         ),
         "dof_sliding": _dof_sliding(articulation, places, sliding),
     }
+
+
+def _sprung(spring: LoopSpring | None) -> int:
+    """How a loop yields, as in loop_sprung."""
+    if spring is None:
+        return RIGID
+    return BY_STIFFNESS if spring.frequency is None else BY_FREQUENCY
+
+
+def _spring(loop: Loop) -> tuple[tuple[float, float], tuple[float, float]]:
+    """K and B of translation and rotation: μ² and 2 ζ μ, or stiffness and damping of C.
+
+    A rotation's C is its torque scale times the sine of half its angle: a stiffness of the angle counts 4 / scale².
+    """
+    spring = loop.spring
+    if spring is None:
+        return ((0.0, 0.0), (0.0, 0.0))
+    if spring.frequency is not None:
+        mu = 2.0 * math.pi * spring.frequency
+        both = (mu * mu, 2.0 * spring.damping_ratio * mu)
+        return (both, both)
+    turn = 4.0 / max(loop.torque_scale, 1e-300) ** 2
+    (k, k_turn), (d, d_turn) = spring.stiffness, spring.damping
+    return ((k, d), (turn * k_turn, turn * d_turn))
 
 
 def _dof_sliding(articulation: Articulation, places: Places, sliding: Mapping[str, float]) -> Real:
@@ -61,9 +93,12 @@ def open_loops(model: Model, equipped: Equipped, q: Real, more_than: float) -> d
         a, b = e.loop_body[n]
         place = [origin[body] + rotation[body] @ e.loop_position[2 * n + k] for k, body in enumerate((a, b))]
         gap = float(np.linalg.norm(place[0] - place[1]))
-        if e.loop_kind[n] == WELD and e.loop_torque_scale[n] > 0:
+        if e.loop_kind[n] != CONNECT and e.loop_torque_scale[n] > 0:
             turn = (rotation[b] @ e.loop_rotation[2 * n + 1]).T @ (rotation[a] @ e.loop_rotation[2 * n])
-            gap = max(gap, 2.0 * float(np.arccos(min(1.0, quaternion(turn)[0]))))
+            if e.loop_kind[n] == HINGE:
+                gap = max(gap, math.acos(min(max(float(turn[2, 2]), -1.0), 1.0)))
+            else:
+                gap = max(gap, 2.0 * float(np.arccos(min(1.0, quaternion(turn)[0]))))
         if gap > more_than:
             found[name] = gap
     return found

@@ -116,6 +116,8 @@ def _own_need(taken: Taken, place: Real) -> Real:
         need[link] = _shifted(np.concatenate([force, torque]), centre - place[link])
     if taken.equipment is not None:
         for link, body, wrench in _loop_wrenches(taken, taken.equipment):
+            if link < 0:  # the world
+                continue
             need[link] -= _shifted(wrench, state.centre[body] - place[link])
     return need
 
@@ -130,6 +132,19 @@ def _loop_wrenches(taken: Taken, e: Equipment) -> list[tuple[int, int, Real]]:
         found += [(int(e.loop_link[n, end]), int(e.loop_body[n, end]), pair[6 * end : 6 * end + 6]) for end in range(2)]
         first = lines.stop
     return found
+
+
+def _wrenches_of_loops(taken: Taken) -> Real:
+    """The wrench of each loop on its first link, at its point there (nloop, 6)."""
+    if taken.equipment is None:
+        return np.zeros((0, 6))
+    state, e = taken.state, taken.equipment
+    origin = origins(taken.masses, state, state.rotation)
+    found = []
+    for n, (_, body, wrench) in enumerate(_loop_wrenches(taken, e)[::2]):
+        point = origin[body] + state.rotation[body] @ e.loop_position[2 * n]
+        found.append(_shifted(wrench, state.centre[body] - point))
+    return np.array(found).reshape(-1, 6)
 
 
 def _shifted(wrench: Real, arm: Real) -> Real:
@@ -224,6 +239,7 @@ _FIELDS: dict[str, Callable[[Taken], Array | float]] = {
     **{f"tau_{name}": _force(name) for name in ("applied", "drive", "passive", "coupling", "limit")},
     **{name: _force(name) for name in ("friction_constant", "friction_by_load")},
     "tau_loop": _loop_forces,
+    "loop_wrench": _wrenches_of_loops,
     "link_position": lambda t: _link_frames(t)[1],
     "link_quaternion": _link_quaternions,
     "incoming_wrench": _incoming_wrench,

@@ -28,6 +28,7 @@ class Integrator(NamedTuple):
     solver: str = ""  # solver whose scratch its kernel takes, whatever --solver says; "": the chosen one
     one_sided: bool = True  # unilateral rows: limits, friction, contacts, ONE_SIDED_OPTIONS
     wrapped_equalities: bool = True  # hard equalities of tendons that wrap around geoms
+    loop_springs: bool = True  # loops that are springs
     maximal: bool = True  # maximal coordinates
     phases: bool = True  # timing of its steps' phases
     packs: bool = True  # packs of robots
@@ -42,6 +43,7 @@ RK4 = Integrator(
     solver="newton",
     one_sided=False,
     wrapped_equalities=False,
+    loop_springs=False,
     maximal=False,
     phases=False,
     packs=False,

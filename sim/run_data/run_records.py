@@ -187,6 +187,7 @@ class Block(NamedTuple):
     tendon_length: Reals2
     tendon_velocity: Reals2
     tendon_force: Reals2
+    loop_wrench: Reals3
     sensors: Reals2
     link_position: Reals3
     link_quaternion: Reals3

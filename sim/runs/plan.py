@@ -245,6 +245,7 @@ _EQUIPMENT_ROWS = {
     "tendon_length": "tendons",
     "tendon_velocity": "tendons",
     "tendon_force": "tendons",
+    "loop_wrench": "loops",
     "sensors": "sensors",
 }
 
@@ -291,7 +292,7 @@ def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
     """Make loops hard, and tendon equalities hard or soft, as the configuration asks."""
     loops, tendons = articulation.loops, articulation.tendon_couplings
     if config.coupling in ("exact", "rows"):
-        loops = tuple(replace(loop, softness=Softness()) for loop in loops)
+        loops = tuple(replace(loop, softness=Softness(), spring=None) for loop in loops)
         tendons = tuple(replace(c, softness=Softness()) for c in tendons)
     elif config.coupling == "compliant":
         tendons = tuple(_softened_tendons(c, config) for c in tendons)

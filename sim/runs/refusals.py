@@ -26,6 +26,7 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
         notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {DEFAULT.name}")
         return DEFAULT
     reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
+    reason = reason or ("" if wanted.loop_springs else _loop_spring(articulation))
     if reason:
         _note_rows(wanted, reason, notes)
         return DEFAULT
@@ -74,6 +75,9 @@ def refuse_unservable(
         raise UsageError(
             f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {DEFAULT.name}"
         )
+    spring = "" if equipped is None or integrator.loop_springs else _loop_spring(robot.articulation)
+    if spring:
+        raise UsageError(f"integrator {integrator.name!r} has no springs of loops, as {spring} is; use {DEFAULT.name}")
     wrapped = None if equipped is None or integrator.wrapped_equalities else _wrapped_equality(equipped)
     if wrapped:
         raise UsageError(
@@ -92,6 +96,11 @@ def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None
         t = int(np.argmax(equipped.arrays.tendon_friction > 0))
         return f"the friction of tendon {equipped.labels.tendons[t]!r}"
     return _one_sided_option(config) or ("contacts (--no-contacts)" if touching is not None else "")
+
+
+def _loop_spring(articulation: Articulation) -> str:
+    """The first loop that is a spring, or an empty string."""
+    return next((f"loop {loop.name!r}" for loop in articulation.loops if loop.active and loop.spring), "")
 
 
 def _wrapped_equality(equipped: Equipped) -> str | None:

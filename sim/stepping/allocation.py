@@ -64,6 +64,7 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "activation": (len(names.activations),),
         **dict.fromkeys(("actuator_force", "actuator_length", "actuator_velocity"), (len(names.actuators),)),
         **dict.fromkeys(("tendon_length", "tendon_velocity", "tendon_force"), (len(names.tendons),)),
+        "loop_wrench": (len(names.loops), 6),
         "sensors": (len(names.sensors),),
         "link_position": (nl, 3),
         "link_quaternion": (nl, 4),

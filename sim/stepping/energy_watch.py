@@ -14,6 +14,7 @@ from artsim.sim.articulation.centroidal import body_energy, centre_of_mass, kine
 from artsim.sim.articulation.dynamics import composites
 from artsim.sim.articulation.kinematics import kinematics, velocities, world_inertia
 from artsim.sim.articulation.model import WORLD
+from artsim.sim.constraints.loop_rows import loop_spring_energy
 from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
@@ -42,6 +43,7 @@ def energies(robot: Any, step: Any, equipment: Any) -> Any:
         tendon_paths(robot, state.qpos, state.qvel, equipment)
         moving += inertia_energy(equipment)
         stored += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(equipment)
+        stored += loop_spring_energy(model, data, equipment)
     return moving, stored
 
 

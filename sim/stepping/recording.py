@@ -15,7 +15,7 @@ from artsim.sim.articulation.dynamics import composites, inverse_dynamics, mass_
 from artsim.sim.articulation.kinematics import accelerations, link_frame, motion_columns, origin_of, velocities
 from artsim.sim.constraints.friction_rows import constant_share
 from artsim.sim.constraints.kinds import FRICTION_ROW
-from artsim.sim.constraints.loop_rows import take_off_loops
+from artsim.sim.constraints.loop_rows import note_loop_wrenches, take_off_loops
 from artsim.sim.contact.contact_rows import is_felt, take_off_contacts
 from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.sensors import sensor_values
@@ -63,6 +63,7 @@ def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> Non
         _copy(equipment.data.tendon_length, row, block.tendon_length)
         _copy(equipment.data.tendon_velocity, row, block.tendon_velocity)
         _copy(equipment.data.tendon_force, row, block.tendon_force)
+        note_loop_wrenches(data, equipment, row, block.loop_wrench)
     if block.link_position.shape[0] > 0 or block.link_quaternion.shape[0] > 0:
         _poses(model, data, row, block)
     if model.coupling_follower.shape[0] > 0 and block.tau_coupling.shape[0] > 0:

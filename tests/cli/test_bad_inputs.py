@@ -107,7 +107,7 @@ REJECT = [
     Row("01_empty", b"", 0, ("empty file",)),
     Row("02_not_xml", "hello\n", 1, ("not well-formed XML",)),
     Row("03_truncated", '<robot name="r">\n<link na', 2, ("not well-formed XML",)),
-    Row("04_wrong_root", "<model/>", 1, ("root is <model>, want <robot> or <mujoco>",)),
+    Row("04_wrong_root", "<model/>", 1, ("root is <model>, want <robot>, <mujoco> or <sdf>",)),
     Row("04_mjcf", "<mujoco><boddy/></mujoco>", 1, ("<boddy>", "did you mean 'body'")),
     Row("05_no_links", '<robot name="r"/>', 1, ("no links",)),
     Row(
@@ -167,7 +167,7 @@ REJECT = [
         "26_two_parents",
         robot(link("a"), link("b"), link("c"), joint("j", child="c"), joint("k", parent="b", child="c")),
         6,
-        ("link 'c' has two parent joints, 'j' (line 5) and 'k'", "closed loop", "MJCF equality"),
+        ("link 'c' has two parent joints, 'j' (line 5) and 'k'", "closed loop", "<loop_joint>"),
     ),
     Row("27_two_roots", robot(link("a"), link("b")), 3, ("2 root links ('a', 'b')",)),
     Row("28_unknown_joint_type", two_links("", kind="wibble"), 4, ("joint 'j'", "'wibble'", "fixed, revolute")),

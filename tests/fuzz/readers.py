@@ -64,6 +64,15 @@ def checked(start: Callable[[Callable[[dict[str, Any], dict[str, Any]], None]], 
         finite(block)
 
 
+def read_loops(path: Path) -> None:
+    """A file of loops beside the arm."""
+    from artsim.loaders.loops import with_loops
+    from artsim.sim.runs.configuration import RunConfig
+    from artsim.sim.runs.plan import plan_run
+
+    plan_run(with_loops(arm().articulation, path.read_bytes(), file=str(path)), RunConfig())
+
+
 def read_srdf(path: Path) -> None:
     from artsim.loaders.srdf import with_srdf
 
@@ -198,6 +207,13 @@ def mjcf() -> list[bytes]:
     return [*robots(".xml")(), *(text.encode() for text in every_element())]
 
 
+def sdf() -> list[bytes]:
+    """Models with every rule of frames and every kind of joint, and one with shapes and what moves nothing."""
+    from tests.loaders.sdf_models import MODELS, SHAPES
+
+    return [*(text.encode() for text in (*MODELS.values(), SHAPES)), *kept(".sdf")]
+
+
 def words_of(*texts: bytes) -> tuple[bytes, ...]:
     found = {word for text in texts for word in re.findall(rb"</?[\w:]+|\s[\w:]+=\"[^\"]{0,20}\"", text)}
     more = b'<include file="model.xml"/>', b'<replicate count="99999">', b"<!DOCTYPE r>", b"&a;", b"<!--"
@@ -281,11 +297,39 @@ TOML = (
     b'duration = 1\nstiffness = 200\ncontroller = "hold"\nq0 = { joint_2 = 0.5 }\n'
     b'gravity = [0, 0, -9.81]\nrecord = ["qpos"]\n'
 )
+LOOPS = b"""[[loop]]
+kind = "hinge"
+link_a = "link_7"
+link_b = "world"
+axis_a = [0, 1, 0]
+frequency = 20.0
+[[loop]]
+kind = "distance"
+link_a = "link_3"
+link_b = "world"
+length = 0.5
+k = 100.0
+d = 1.0
+[[loop]]
+kind = "gear"
+follower = "joint_2"
+leader = "joint_4"
+ratio = -2.0
+[[loop]]
+kind = "weld"
+link_a = "link_5"
+link_b = "link_2"
+rpy_a = [0.1, 0, 0]
+k = 1e4
+k_rotation = 10.0
+"""
 SRDF = b'<robot name="arm7"><disable_collisions link1="link_1" link2="link_2" reason="Adjacent"/></robot>'
 
 READERS: dict[str, Reader] = {
     "urdf": Reader(".urdf", read_model, robots(".urdf"), words_of((ROOT / "robots" / "arm7.urdf").read_bytes())),
     "mjcf": Reader(".xml", read_model, mjcf, words_of(*mjcf())),
+    "sdf": Reader(".sdf", read_model, sdf, words_of(*sdf())),
+    "loops": Reader(".toml", read_loops, lambda: [LOOPS], tuple(LOOPS.split())),
     "srdf": Reader(".srdf", read_srdf, lambda: [SRDF, *kept(".srdf")], words_of(SRDF)),
     **{kind: Reader(f".{kind}", read_mesh, tetrahedron(kind)) for kind in ("stl", "obj", "ply", "glb", "dae", "gltf")},
     "msh": Reader(".msh", read_mesh, msh),

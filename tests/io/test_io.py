@@ -47,6 +47,7 @@ LABELS = Labels(
     actuator=("m/1", ".."),
     actuator_state=("m/1",),
     tendon=("rope", "/"),
+    loop=("shut",),
     sensor=("imu.x", "imu/y"),
     sensor_units=("m/s^2", "rad"),
     jacobian_link=(1, 2, 2),
@@ -124,7 +125,8 @@ def block(recorder: Recorder, rows: int, seed: int = 0) -> dict[str, Array]:
     """Random rows of the variables the recorder expects, shaped by the table and the labels alone."""
     random = np.random.default_rng(seed)
     sizes = {dim: len(values) for dim, values in schema.FIXED_LABELS.items()}
-    sizes |= {"coord": 5, "dof": 4, "dof2": 4, "link": 3, "actuator": 2, "actuator_state": 1, "tendon": 2, "sensor": 2}
+    sizes |= {"coord": 5, "dof": 4, "dof2": 4, "link": 3, "actuator": 2, "actuator_state": 1, "tendon": 2, "loop": 1}
+    sizes |= {"sensor": 2}
     sizes |= {"jacobian_column": 3}
     values = {}
     for name in recorder.variables:

@@ -1,0 +1,428 @@
+"""Loops from a file beside a model (--loops FILE, TOML): of any format, in the model's own names.
+
+```toml
+[[loop]]
+name = "shut"            # by default loop_0, loop_1, …
+kind = "hinge"           # connect, weld, hinge, distance, gear
+link_a = "crank"         # or "world"
+link_b = "rod"
+point_a = [0.1, 0, 0]    # in link_a [m]; by default its origin
+point_b = [0.3, 0, 0]    # in link_b; by default where point_a is in the file's pose
+axis_a = [0, 0, 1]       # hinge: in link_a; axis_b by default where axis_a is in the file's pose
+frequency = 20.0         # a spring with this natural frequency [Hz] …
+damping_ratio = 1.0
+# k = 1e5                # … or with this stiffness [N/m, of a gear N m/rad or N/m] and damping; without any: rigid
+# d = 10.0
+# k_rotation = 100.0     # of a weld and a hinge [N m/rad]
+# d_rotation = 0.1
+
+[[loop]]
+kind = "gear"            # follower = ratio leader + offset
+follower = "wheel_2"
+leader = "wheel_1"
+ratio = -2.0
+```
+
+A weld has rpy_a and rpy_b [rad] beside its points, a distance `length` [m], by default that in the file's pose. A gear
+is a coupling of joints, a distance the length of a tendon between two sites: their forces are recorded as such.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from typing import Any, NoReturn
+
+from artsim.loaders.elements import Reading, quaternion_from_rpy, quaternion_from_z
+from artsim.loaders.mjcf.orientation import compose, inverse
+from artsim.loaders.xml import check_size, decode
+from artsim.sim.articulation.description import (
+    Articulation,
+    Coupling,
+    Loop,
+    LoopSpring,
+    Pose,
+    Quaternion,
+    Site,
+    Source,
+    Tendon,
+    TendonCoupling,
+    TendonPoint,
+    Vector3,
+)
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError, nearest
+
+MAX_MB = 1.0
+MOST = 10_000  # loops
+WORLD = "world"
+HEADER = re.compile(r"^[ \t]*\[\[[ \t]*loop[ \t]*\]\]", re.MULTILINE)
+SINGLE = ("revolute", "continuous", "prismatic")
+ENDS = ("link_a", "link_b", "point_a", "point_b")
+SPRING = ("frequency", "damping_ratio", "k", "d")
+TURN = ("k_rotation", "d_rotation")
+KEYS = {
+    "connect": (*ENDS, *SPRING),
+    "weld": (*ENDS, "rpy_a", "rpy_b", *SPRING, *TURN),
+    "hinge": (*ENDS, "axis_a", "axis_b", *SPRING, *TURN),
+    "distance": (*ENDS, "length", *SPRING),
+    "gear": ("follower", "leader", "ratio", "offset", *SPRING),
+}
+COMMON = ("name", "kind")
+
+
+@dataclass(slots=True)
+class Made:
+    """What the loops of a file have become so far."""
+
+    loops: list[Loop] = field(default_factory=list)
+    couplings: list[Coupling] = field(default_factory=list)
+    tendons: list[Tendon] = field(default_factory=list)
+    equalities: list[TendonCoupling] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A [[loop]]: its values, its place in the file, and the model."""
+
+    values: Mapping[str, Any]
+    source: Source
+    name: str
+    kind: str
+    poses: Poses
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raise one line that names the loop."""
+        raise ModelError(f"{self.source}: loop {self.name!r}: {message}")
+
+    def has(self, key: str) -> bool:
+        """Whether the key is given."""
+        return key in self.values
+
+    def number(self, key: str, default: float | None = None, *, least: float | None = None) -> float:
+        """A finite number, refused below `least`; without a default it must be there."""
+        value = self.values.get(key, default)
+        if value is None:
+            self.refuse(f"has no {key!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e30:
+            self.refuse(f"{key} is {shown(value)}, want a number")
+        if least is not None and value < least:
+            self.refuse(f"{key} is {value:g}, want at least {least:g}")
+        return float(value)
+
+    def vector(self, key: str, default: Vector3 | None = None) -> Vector3:
+        """Three finite numbers."""
+        value = self.values.get(key, default)
+        if value is None:
+            self.refuse(f"has no {key!r}")
+        if not isinstance(value, list | tuple) or len(value) != 3:
+            self.refuse(f"{key} is {shown(value)}, want three numbers")
+        for item in value:
+            if isinstance(item, bool) or not isinstance(item, int | float) or not abs(item) < 1e30:
+                self.refuse(f"{key} holds {shown(item)}, want three numbers")
+        return (float(value[0]), float(value[1]), float(value[2]))
+
+    def direction(self, key: str) -> Vector3:
+        """Three numbers, made a unit vector."""
+        x, y, z = self.vector(key)
+        length = math.hypot(x, y, z)
+        if length < 1e-12:
+            self.refuse(f"{key} is zero, want a direction")
+        return (x / length, y / length, z / length)
+
+    def named(self, key: str, known: Iterable[str], what: str) -> str:
+        """The name of a link or a joint."""
+        value = self.values.get(key)
+        if value is None:
+            self.refuse(f"has no {key!r}")
+        names = list(known)
+        if not isinstance(value, str) or value not in names:
+            self.refuse(f"{key} is {shown(value)}, which is no {what}{nearest(str(value)[:80], names)}")
+        return value
+
+
+class Poses:
+    """Where links are in the pose of the file; found when the first is asked for."""
+
+    def __init__(self, articulation: Articulation) -> None:
+        self.articulation = articulation
+        self.links = {link.name: n for n, link in enumerate(articulation.links)}
+        self.found: dict[str, tuple[int, Pose]] | None = None
+
+    def known(self) -> list[str]:
+        """The names of links, and of the world."""
+        return [*self.links, *(() if WORLD in self.links else (WORLD,))]
+
+    def of(self, link: str) -> Pose:
+        """The link's pose in the world."""
+        return self._all().get(link, (0, Pose()))[1]
+
+    def body(self, link: str) -> int:
+        """The number of the body that the link is part of; 0: the world."""
+        return self._all().get(link, (0, Pose()))[0]
+
+    def _all(self) -> dict[str, tuple[int, Pose]]:
+        if self.found is None:
+            self.found = self._find()
+        return self.found
+
+    def _find(self) -> dict[str, tuple[int, Pose]]:
+        from artsim.sim.articulation.model import compile_model
+        from artsim.sim.articulation.poses import body_poses
+        from artsim.sim.foundation.spatial import quaternion
+
+        compiled = compile_model(self.articulation, coupling="rows")
+        model = compiled.model
+        rotation, origin = body_poses(model, compiled.reference)
+        found: dict[str, tuple[int, Pose]] = {}
+        for name, n in self.links.items():
+            body = int(model.link_body[n])
+            x, y, z = (origin[body] + rotation[body] @ model.link_position[n]).tolist()
+            w, i, j, k = (float(part) for part in quaternion(rotation[body] @ model.link_rotation[n]))
+            found[name] = body, Pose((x, y, z), (w, i, j, k))
+        return found
+
+
+def with_loops(articulation: Articulation, text: bytes | str, *, file: str) -> Articulation:
+    """The robot with the loops of a TOML text, called `file` in messages.
+
+    Raises ModelError: no TOML, a key or a kind that does not exist, a link or joint that the robot does not have.
+    """
+    made, poses = Made(), Poses(articulation)
+    taken = {item.name for items in (articulation.loops, articulation.tendons) for item in items}
+    for entry in read_entries(text, file, poses):
+        if entry.name in taken:
+            entry.refuse("the name is taken by another loop or tendon")
+        taken.add(entry.name)
+        MAKERS[entry.kind](entry, articulation, made)
+    refuse_cycles(file, [*articulation.couplings, *made.couplings])
+    return replace(
+        articulation,
+        loops=(*articulation.loops, *made.loops),
+        couplings=(*articulation.couplings, *made.couplings),
+        tendons=(*articulation.tendons, *made.tendons),
+        tendon_couplings=(*articulation.tendon_couplings, *made.equalities),
+        sites=(*articulation.sites, *made.sites),
+    )
+
+
+def refuse_cycles(file: str, couplings: list[Coupling]) -> None:
+    """Raise ModelError where gears, mimics and equalities of joints come round."""
+    from artsim.loaders.urdf import refuse_mimic_cycles
+
+    refuse_mimic_cycles(Reading(file), couplings)
+
+
+def read_entries(text: bytes | str, file: str, poses: Poses) -> list[Entry]:
+    """Every [[loop]] of the file, with its line. Raises ModelError."""
+    check_size(len(text), file=file, max_mb=MAX_MB)
+    content = decode(text, file) if isinstance(text, bytes) else text
+    try:
+        values = tomllib.loads(content)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ModelError(f"{file}: not TOML: {str(error)[:200]}") from None
+    for key in values:
+        if key != "loop":
+            raise ModelError(f"{file}: {key[:80]!r} is not known; a file of loops holds [[loop]] tables")
+    loops = values.get("loop", [])
+    if not isinstance(loops, list) or not loops or not all(isinstance(item, dict) for item in loops):
+        raise ModelError(f"{file}: holds no [[loop]] tables")
+    if len(loops) > MOST:
+        raise ModelError(f"{file}: {len(loops)} loops, above the cap of {MOST}")
+    lines = [content.count("\n", 0, found.start()) + 1 for found in HEADER.finditer(content)]
+    if len(lines) != len(loops):
+        lines = [0] * len(loops)
+    sources = [Source(file, line) for line in lines]
+    return [read_entry(*pair, n, poses) for n, pair in enumerate(zip(loops, sources, strict=True))]
+
+
+def read_entry(values: Mapping[str, Any], source: Source, number: int, poses: Poses) -> Entry:
+    """One [[loop]], its keys and its kind checked."""
+    name = values.get("name", f"loop_{number}")
+    if not isinstance(name, str) or not name.strip() or len(name) > 256:
+        raise ModelError(f"{source}: loop {number}: name is {shown(name)}, want a text")
+    kind = values.get("kind")
+    entry = Entry(values, source, name, str(kind), poses)
+    if kind not in KEYS:
+        entry.refuse("has no 'kind'" if kind is None else f"kind is {shown(kind)}{nearest(str(kind)[:80], KEYS)}")
+    known = (*COMMON, *KEYS[kind])
+    for key in values:
+        if key not in known:
+            entry.refuse(f"a {kind} has no {key[:80]!r}{nearest(key[:80], known)}")
+    check_spring(entry)
+    return entry
+
+
+def check_spring(entry: Entry) -> None:
+    """A loop is rigid, or a spring of one kind."""
+    if entry.has("frequency") and any(entry.has(key) for key in ("k", "d", *TURN)):
+        entry.refuse("has both a frequency and a stiffness k or damping d")
+    if entry.has("damping_ratio") and not entry.has("frequency"):
+        entry.refuse("has a damping_ratio and no frequency")
+    if entry.has("frequency") and entry.number("frequency") <= 0:
+        entry.refuse(f"frequency is {entry.number('frequency'):g} Hz, want more than 0")
+    if any(entry.has(key) for key in ("d", *TURN)) and not entry.has("k"):
+        entry.refuse("has a damping or a rotation's stiffness and no stiffness k")
+    for key in ("k", "k_rotation"):
+        if entry.has(key) and entry.number(key) <= 0:
+            entry.refuse(f"{key} is {entry.number(key):g}, want more than 0")
+
+
+# --- kinds -----------------------------------------------------------------------------------------------------------
+
+
+def add_connect(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "connect": two points coincide."""
+    (a, b), (point_a, point_b) = links_of(entry), points_of(entry)
+    made.loops.append(
+        Loop(entry.name, "connect", a, b, Pose(point_a), Pose(point_b), source=entry.source, spring=spring_of(entry))
+    )
+
+
+def add_weld(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "weld": two frames coincide."""
+    (a, b), (point_a, point_b) = links_of(entry), points_of(entry)
+    turn_a = quaternion_from_rpy(*entry.vector("rpy_a", (0.0, 0.0, 0.0)))
+    turn_b = quaternion_from_rpy(*entry.vector("rpy_b")) if entry.has("rpy_b") else carried(entry, turn_a)
+    frames = Pose(point_a, turn_a), Pose(point_b, turn_b)
+    made.loops.append(Loop(entry.name, "weld", a, b, *frames, source=entry.source, spring=spring_of(entry)))
+
+
+def add_hinge(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "hinge": two points and two directions coincide."""
+    (a, b), (point_a, point_b) = links_of(entry), points_of(entry)
+    turn_a = quaternion_from_z(entry.direction("axis_a"))
+    turn_b = quaternion_from_z(entry.direction("axis_b")) if entry.has("axis_b") else carried(entry, turn_a)
+    frames = Pose(point_a, turn_a), Pose(point_b, turn_b)
+    made.loops.append(Loop(entry.name, "hinge", a, b, *frames, source=entry.source, spring=spring_of(entry)))
+
+
+def add_distance(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "distance": two points keep their distance, or a spring does; as a tendon between two sites."""
+    links, points = links_of(entry), points_of(entry, default=(0.0, 0.0, 0.0))
+    ends = [compose(entry.poses.of(link), Pose(point)).position for link, point in zip(links, points, strict=True)]
+    now = math.dist(*ends)
+    if now < 1e-9:
+        entry.refuse("the points coincide in the file's pose, so that their distance has no direction; use connect")
+    length = entry.number("length", now)
+    if length <= 0:
+        entry.refuse(f"length is {length:g} m, want more than 0; connect makes points coincide")
+    sites = [f"{entry.name}_{end}" for end in "ab"]
+    for site, link, point in zip(sites, links, points, strict=True):
+        if any(site == other.name for other in (*articulation.sites, *made.sites)):
+            entry.refuse(f"its site {site!r} has the name of another; give the loop another name")
+        made.sites.append(Site(site, link, Pose(point), entry.source))
+    tendon = Tendon(entry.name, "spatial", tuple(TendonPoint("site", site) for site in sites), source=entry.source)
+    add_length(entry, tendon, length, now, made)
+
+
+def add_length(entry: Entry, tendon: Tendon, length: float, now: float, made: Made) -> None:
+    """The tendon with a spring, or with an equality of its length; `now` is its length in the file's pose."""
+    if entry.has("k"):
+        damping = entry.number("d", 0.0, least=0.0)
+        sprung = replace(tendon, stiffness=entry.number("k"), damping=damping, spring_length=(length, length))
+        made.tendons.append(sprung)
+        return
+    made.tendons.append(tendon)
+    made.equalities.append(
+        TendonCoupling(
+            entry.name,
+            tendon.name,
+            None,
+            (length - now,),
+            frequency=entry.number("frequency") if entry.has("frequency") else None,
+            damping_ratio=entry.number("damping_ratio", 1.0, least=0.0),
+            source=entry.source,
+        )
+    )
+
+
+def add_gear(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "gear": a joint follows another one, or a spring pulls it there; as a coupling, or a fixed tendon."""
+    joints = {joint.name: joint for joint in articulation.joints}
+    moving = [name for name, joint in joints.items() if joint.kind in SINGLE]
+    follower, leader = (entry.named(key, moving, "joint with one coordinate") for key in ("follower", "leader"))
+    if follower == leader:
+        entry.refuse(f"joint {follower!r} follows itself")
+    ratio, offset = entry.number("ratio", 1.0), entry.number("offset", 0.0)
+    if entry.has("k"):
+        path = (TendonPoint("joint", follower, 1.0), TendonPoint("joint", leader, -ratio))
+        add_length(entry, Tendon(entry.name, "fixed", path, source=entry.source), offset, offset, made)
+        return
+    first = next((c for c in (*articulation.couplings, *made.couplings) if c.follower == follower), None)
+    if first is not None:
+        entry.refuse(f"joint {follower!r} already follows {first.leader!r} ({first.source})")
+    made.couplings.append(
+        Coupling(
+            follower,
+            leader,
+            (offset, ratio),
+            frequency=entry.number("frequency") if entry.has("frequency") else None,
+            damping_ratio=entry.number("damping_ratio", 1.0, least=0.0) if entry.has("frequency") else None,
+            source=entry.source,
+        )
+    )
+
+
+MAKERS = {
+    "connect": add_connect,
+    "weld": add_weld,
+    "hinge": add_hinge,
+    "distance": add_distance,
+    "gear": add_gear,
+}
+
+
+# --- what kinds share ------------------------------------------------------------------------------------------------
+
+
+def links_of(entry: Entry) -> tuple[str, str]:
+    """The two links; one of them may be the world."""
+    known = entry.poses.known()
+    a, b = (entry.named(key, known, "link") for key in ("link_a", "link_b"))
+    if a == b:
+        entry.refuse(f"joins link {a!r} to itself")
+    if entry.poses.body(a) == entry.poses.body(b):
+        entry.refuse(f"links {a!r} and {b!r} do not move against each other")
+    return a, b
+
+
+def points_of(entry: Entry, default: Vector3 | None = None) -> tuple[Vector3, Vector3]:
+    """Points in the links [m]; the second by default where the first is in the file's pose, or `default`."""
+    point = entry.vector("point_a", (0.0, 0.0, 0.0))
+    if entry.has("point_b") or default is not None:
+        return point, entry.vector("point_b", default)
+    return point, compose(between(entry), Pose(point)).position
+
+
+def carried(entry: Entry, turn: Quaternion) -> Quaternion:
+    """A rotation in link_a as one in link_b, in the file's pose."""
+    return compose(between(entry), Pose(rotation=turn)).rotation
+
+
+def between(entry: Entry) -> Pose:
+    """link_a in link_b's frame, in the file's pose."""
+    a, b = links_of(entry)
+    return compose(inverse(entry.poses.of(b)), entry.poses.of(a))
+
+
+def spring_of(entry: Entry) -> LoopSpring | None:
+    """The spring of a loop between frames; None: rigid."""
+    if entry.has("frequency"):
+        return LoopSpring(entry.number("frequency"), entry.number("damping_ratio", 1.0, least=0.0))
+    if not entry.has("k"):
+        return None
+    damping = entry.number("d", 0.0, least=0.0)
+    if entry.kind == "connect":
+        return LoopSpring(stiffness=(entry.number("k"), 0.0), damping=(damping, 0.0))
+    turn = (entry.number("k_rotation"), entry.number("d_rotation", 0.0, least=0.0))
+    return LoopSpring(stiffness=(entry.number("k"), turn[0]), damping=(damping, turn[1]))
+
+
+def shown(value: object) -> str:
+    """A value of the file for a message."""
+    return repr(value)[:60]

@@ -1,0 +1,234 @@
+"""Frames of SDFormat: names in their scopes, what they are attached to, and where they are.
+
+By "Pose Frame Semantics" of SDFormat 1.7 and later: `relative_to` and `attached_to` name links, frames, joints and
+nested models of their own scope, or, after `a::b::`, of a scope nested in it; without a name a link, a nested model
+and a frame stand in `__model__` (a frame in what it is attached to), a joint in its child. In the world, `world` is
+what `__model__` is in a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Literal
+
+from artsim.loaders.elements import Element, child, describe, named, tag
+from artsim.loaders.mjcf.orientation import compose, inverse
+from artsim.loaders.sdf.reading import SdfReading, flag_of, read_pose, text_of
+from artsim.sim.articulation.description import Pose
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import nearest
+
+MODEL = "__model__"
+WORLD = "world"
+BETWEEN = "::"
+MOST_NESTED = 50  # models within models
+Kind = Literal["link", "joint", "frame", "model"]
+KINDS: tuple[Kind, ...] = ("link", "joint", "frame", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named element of a scope: its raw pose, the frame that this is in, and what it moves with (frames only)."""
+
+    kind: Kind
+    element: Element
+    pose: Pose
+    relative_to: str
+    attached_to: str = ""
+
+
+@dataclass(slots=True)
+class Scope:
+    """A model or a world: what is named in it, by kind and name, and the models nested in it.
+
+    `prefix` is what stands before its names in those of the whole (`robot::`), `fixed` whether it is static.
+    """
+
+    reading: SdfReading
+    element: Element
+    own: str  # the name of its frame: __model__, or world
+    prefix: str = ""
+    fixed: bool = False
+    in_world: bool = False  # it is, or is nested in, a model of a world
+    names: dict[str, Named] = field(default_factory=dict)
+    inner: dict[str, Scope] = field(default_factory=dict)
+    poses: dict[str, Pose] = field(default_factory=dict)  # found so far, in the scope's own frame
+
+    def of_kind(self, kind: Kind) -> Mapping[str, Named]:
+        """What is of a kind, by name."""
+        return {name: item for name, item in self.names.items() if item.kind == kind}
+
+    def split(self, name: str, element: Element) -> tuple[str, str]:
+        """A name as that of something in this scope, and what is left of it for a nested model; refused where there
+        is no such thing.
+        """
+        if name == self.own or name in self.names:
+            return name, ""
+        first, _, rest = name.partition(BETWEEN)
+        while rest:
+            if first in self.inner:
+                return first, rest
+            further, _, rest = rest.partition(BETWEEN)
+            first = first + BETWEEN + further
+        return self.reading.refuse(
+            element, f"{describe(element)} names {name[:80]!r}, which does not exist{nearest(name[:80], self.known())}"
+        )
+
+    def known(self) -> list[str]:
+        """Every name in this scope, those of nested models after theirs."""
+        found: list[str] = []
+        open_: list[tuple[str, Scope]] = [("", self)]
+        while open_:
+            prefix, scope = open_.pop()
+            found += [prefix + name for name in scope.names]
+            open_ += [(f"{prefix}{name}{BETWEEN}", inner) for name, inner in scope.inner.items()]
+        return found
+
+    def pose_of(self, name: str, element: Element) -> Pose:
+        """Where a named frame is, in the scope's own; `element` is what asks. Refused where frames form a cycle."""
+        path: list[tuple[str, Pose]] = []  # what is still to be placed, and its pose in the next
+        seen: dict[str, None] = {}
+        asks = element
+        while True:
+            first, rest = self.split(name, asks)
+            below = self.inner[first].pose_of(rest, asks) if rest else Pose()
+            if first == self.own or first in self.poses:
+                here = compose(self.poses.get(first, Pose()), below)
+                break
+            if first in seen:
+                cycle = [*list(seen)[list(seen).index(first) :], first]
+                self.reading.refuse(asks, f"frames form a cycle: {' -> '.join(map(repr, cycle[:12]))}")
+            seen[first] = None
+            item = self.names[first]
+            path.append((first, below))
+            name, asks = item.relative_to, item.element
+        for first, below in reversed(path):
+            self.poses[first] = compose(here, self.names[first].pose)
+            here = compose(self.poses[first], below)
+        return here
+
+    def link_of(self, name: str, element: Element) -> tuple[Scope, str]:
+        """The scope and the name of the link that a named frame moves with; of the world: its scope and `world`."""
+        scope, seen = self, set[tuple[int, str]]()
+        asks = element
+        while True:
+            if scope.own == WORLD and name == WORLD:
+                return scope, WORLD
+            first, rest = scope.split(name, asks)
+            if (id(scope), name) in seen:
+                scope.reading.refuse(asks, f"{describe(asks)}: what frames are attached to forms a cycle at {name!r}")
+            seen.add((id(scope), name))
+            if rest:
+                scope, name = scope.inner[first], rest
+            elif first == scope.own:
+                name = scope.canonical()
+            else:
+                item = scope.names[first]
+                if item.kind == "link":
+                    return scope, first
+                asks = item.element
+                if item.kind == "model":
+                    scope, name = scope.inner[first], MODEL
+                else:
+                    name = item.attached_to
+
+    def canonical(self) -> str:
+        """The name of what the model's own frame moves with: canonical_link, else its first link, else its first
+        model. Refused where there is none.
+        """
+        given = self.element.get("canonical_link", "")
+        if given:
+            self.split(given, self.element)
+            return given
+        first = next((name for kind in ("link", "model") for name in self.of_kind(kind)), None)
+        if first is None:
+            self.reading.refuse(self.element, f"{describe(self.element)} has no links")
+        return first
+
+
+def read_scope(
+    reading: SdfReading, element: Element, prefix: str = "", *, fixed: bool = False, in_world: bool = False
+) -> Scope:
+    """<model> or <world>: all that is named in it. Raises ModelError."""
+    if prefix.count(BETWEEN) > MOST_NESTED:
+        reading.refuse(element, f"{describe(element)}: models nest deeper than {MOST_NESTED}")
+    own = WORLD if tag(element) == "world" else MODEL
+    scope = Scope(reading, element, own, prefix, fixed or flag_of(reading, element, "static"), in_world)
+    for item in element:
+        kind = tag(item)
+        if kind not in KINDS or (own == WORLD and kind == "link"):
+            continue
+        name = named(reading, item)
+        check_name(reading, item, name, scope)
+        if kind == "model":
+            scope.inner[name] = read_scope(
+                reading, item, prefix + name + BETWEEN, fixed=scope.fixed, in_world=in_world or own == WORLD
+            )
+        scope.names[name] = read_named(reading, item, scope, name)
+    return scope
+
+
+def check_name(reading: SdfReading, element: Element, name: str, scope: Scope) -> None:
+    """Names are unique in their scope and not reserved."""
+    if name == WORLD or (name.startswith("__") and name.endswith("__")):
+        reading.refuse(element, f"{describe(element)}: the name {name!r} is reserved")
+    if name in scope.names:
+        first = scope.names[name]
+        line = reading.at(first.element).line
+        told = "is already defined" if first.kind == tag(element) else f"has the name of a {first.kind}"
+        reading.refuse(element, f"{describe(element)} {told} at line {line}")
+
+
+def read_named(reading: SdfReading, element: Element, scope: Scope, name: str) -> Named:
+    """A link, joint, frame or nested model with its raw pose."""
+    kind: Kind = tag(element)  # type: ignore[assignment]
+    item = child(reading, element, "pose")
+    pose, relative_to = read_pose(reading, item), "" if item is None else item.get("relative_to", "")
+    if kind == "joint":
+        attached = text_of(reading, element, "child")
+        if attached == WORLD:
+            reading.refuse(element, f"<child> of {describe(element)} is the world, which can only be a parent")
+        return Named(kind, element, pose, relative_to or attached, attached)
+    if kind == "frame":
+        attached = element.get("attached_to", "") or scope.own
+        return Named(kind, element, pose, relative_to or attached, attached)
+    if kind == "model":
+        inner, placement = scope.inner[name], element.get("placement_frame", "")
+        if placement:
+            pose = compose(pose, inverse(inner.pose_of(placement, element)))
+    return Named(kind, element, pose, relative_to or scope.own)
+
+
+def check_frames(scope: Scope) -> None:
+    """Refuse a scope with frames that are nowhere, whether or not anything stands in them. Raises ModelError."""
+    if scope.element.get("canonical_link"):
+        scope.canonical()
+    for name, item in scope.names.items():
+        scope.pose_of(name, item.element)
+        if item.kind == "frame" and item.element.get("attached_to"):
+            scope.link_of(name, item.element)
+
+
+def own_pose(reading: SdfReading, element: Element, scope: Scope) -> Pose:
+    """Where a <model> that stands in no other is in the world."""
+    item = child(reading, element, "pose")
+    pose, placement = read_pose(reading, item), element.get("placement_frame", "")
+    relative_to = "" if item is None else item.get("relative_to", "")
+    if item is not None and relative_to not in ("", WORLD):
+        reading.refuse(item, f"{describe(item)}: relative_to is {relative_to[:80]!r}, but the model is in nothing else")
+    return compose(pose, inverse(scope.pose_of(placement, element))) if placement else pose
+
+
+def scopes_in(scope: Scope) -> list[tuple[Scope, Pose]]:
+    """The scope and all nested in it, in the order of the file, each with its pose in the outermost."""
+    found: list[tuple[Scope, Pose]] = []
+    open_ = [(scope, Pose())]
+    while open_:
+        here, pose = open_.pop()
+        found.append((here, pose))
+        nested = [
+            (inner, compose(pose, here.pose_of(name, here.names[name].element))) for name, inner in here.inner.items()
+        ]
+        open_ += reversed(nested)
+    return found

@@ -1,0 +1,291 @@
+"""<collision> and <visual> of SDFormat: shapes, surfaces, colours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
+from artsim.loaders.elements import (
+    Element,
+    child,
+    children,
+    convert,
+    describe,
+    direction,
+    named,
+    quaternion_from_z,
+    tag,
+)
+from artsim.loaders.mjcf.orientation import compose, inverse, multiply
+from artsim.loaders.sdf import supported
+from artsim.loaders.sdf.frames import Scope
+from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, sift, text_of, vector_of
+from artsim.sim.articulation.description import Geom, GeomRole, Material, Pose, Surface
+
+ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
+BITS = 0xFFFF  # SDFormat's default of collide_bitmask
+DISC = 3.0 * math.pi / 16.0  # torque of a patch that turns, over its radius and its friction force
+
+
+def read_geoms(reading: SdfReading, element: Element, scope: Scope, link: str) -> list[Geom]:
+    """The shapes of a <link> called `link` in the whole."""
+    geoms: list[Geom] = []
+    for role in ROLES:
+        seen: set[str] = set()
+        for item in children(element, role):
+            geom = read_geom(reading, item, scope, link, role)
+            if named(reading, item) in seen:
+                reading.refuse(item, f"{describe(item)}: the link has another <{role}> {item.get('name')!r}")
+            seen.add(item.get("name", ""))
+            geoms += [] if geom is None else [geom]
+    return geoms
+
+
+def read_geom(reading: SdfReading, element: Element, scope: Scope, link: str, role: GeomRole) -> Geom | None:
+    """<collision> or <visual>; None where its shape has no extent or is left out."""
+    sift(reading, element, supported.SHAPE, supported.SHAPE_SILENT)
+    geometry = child(reading, element, "geometry")
+    if geometry is None:
+        reading.refuse(element, f"{describe(element)} has no <geometry>")
+    plain = Geom(
+        name=f"{link}::{named(reading, element)}",
+        kind="box",
+        role=role,
+        pose=pose_in_link(reading, element, scope),
+        material=read_material(reading, child(reading, element, "material")),
+        source=reading.at(element),
+    )
+    if role == "collision":
+        plain = read_surface(reading, child(reading, element, "surface"), plain)
+    return read_geometry(reading, geometry, plain)
+
+
+def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
+    """The <pose> of what stands in a <link>, in that link's frame."""
+    item = child(reading, element, "pose")
+    pose, relative_to = read_pose(reading, item), "" if item is None else item.get("relative_to", "")
+    if item is None or not relative_to:
+        return pose
+    link = element.getparent()
+    assert link is not None
+    return compose(inverse(scope.pose_of(link.get("name", ""), link)), compose(scope.pose_of(relative_to, item), pose))
+
+
+# --- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def read_geometry(reading: SdfReading, element: Element, plain: Geom) -> Geom | None:
+    """<geometry>: the shape in it; None where it has no extent or is left out."""
+    shapes = [item for item in element if tag(item) in SHAPES or tag(item) in MISSING or tag(item) == "empty"]
+    sift(reading, element, frozenset((*SHAPES, *MISSING, "empty")), {})
+    if len(shapes) != 1:
+        told = f"{len(shapes)} shapes" if shapes else "no shape"
+        reading.refuse(element, f"{describe(element)} holds {told}, want one of {', '.join(SHAPES)}")
+    (shape,) = shapes
+    kind = tag(shape)
+    if kind == "empty":
+        return None
+    if kind in MISSING:
+        told = f"{describe(shape)} is not supported"
+        if plain.role == "collision":
+            reading.leave_out(shape, told, "the shape")
+        else:
+            reading.note(shape, f"{told}: not drawn", once=f"visual <{kind}>")
+        return None
+    geom = SHAPES[kind](reading, shape, plain)
+    if geom is None or geom.kind in ("plane", "mesh") or min(geom.size) > 0:
+        return geom
+    if geom.kind == "capsule" and geom.size[0] > 0:
+        return replace(geom, kind="sphere", size=geom.size[:1])
+    reading.note(shape, f"{describe(shape)}: size 0 m; the shape is left out", guess=geom.role == "collision")
+    return None
+
+
+def read_box(reading: SdfReading, element: Element, plain: Geom) -> Geom:
+    """<box><size> [m]: full lengths in the file, half here."""
+    size = vector_of(reading, element, "size", (1.0, 1.0, 1.0))
+    check_sizes(reading, element, size)
+    return replace(plain, kind="box", size=tuple(length / 2 for length in size))
+
+
+def read_sphere(reading: SdfReading, element: Element, plain: Geom) -> Geom:
+    """<sphere><radius> [m]."""
+    return replace(plain, kind="sphere", size=(number_of(reading, element, "radius", 1.0, least=0.0),))
+
+
+def read_cylinder(reading: SdfReading, element: Element, plain: Geom) -> Geom:
+    """<cylinder><radius><length> [m], along z."""
+    radius = number_of(reading, element, "radius", 1.0, least=0.0)
+    return replace(plain, kind="cylinder", size=(radius, number_of(reading, element, "length", 1.0, least=0.0) / 2))
+
+
+def read_capsule(reading: SdfReading, element: Element, plain: Geom) -> Geom:
+    """<capsule><radius><length> [m], along z; the length is that between the centres of its caps."""
+    radius = number_of(reading, element, "radius", 0.5, least=0.0)
+    return replace(plain, kind="capsule", size=(radius, number_of(reading, element, "length", 1.0, least=0.0) / 2))
+
+
+def read_ellipsoid(reading: SdfReading, element: Element, plain: Geom) -> Geom:
+    """<ellipsoid><radii> [m]."""
+    radii = vector_of(reading, element, "radii", (1.0, 1.0, 1.0))
+    check_sizes(reading, element, radii)
+    return replace(plain, kind="ellipsoid", size=radii)
+
+
+def read_plane(reading: SdfReading, element: Element, plain: Geom) -> Geom:
+    """<plane><normal><size>: without end where it collides; what is drawn of it has the full lengths `size` [m]."""
+    item = child(reading, element, "normal")
+    normal = (0.0, 0.0, 1.0) if item is None else vector_of(reading, element, "normal", (0.0, 0.0, 1.0))
+    turn = quaternion_from_z(direction(reading, element if item is None else item, normal))
+    pose = Pose(plain.pose.position, multiply(plain.pose.rotation, turn))
+    size = child(reading, element, "size")
+    half = (0.0, 0.0)
+    if size is not None and plain.role == "visual":
+        x, y = convert(reading, size, "content", size.text or "", 2)
+        check_sizes(reading, size, (x, y))
+        half = (x / 2, y / 2)
+    return replace(plain, kind="plane", size=half, pose=pose)
+
+
+def read_mesh(reading: SdfReading, element: Element, plain: Geom) -> Geom | None:
+    """<mesh><uri><scale>: the name is resolved, its content is not read here."""
+    part = child(reading, element, "submesh")
+    if part is not None:
+        if plain.role == "collision":
+            reading.leave_out(part, f"{describe(part)}: a part of a mesh is not supported", "the shape")
+        else:
+            reading.note(part, f"{describe(part)}: a part of a mesh is not drawn", once="visual <submesh>")
+        return None
+    if element.get("optimization"):
+        reading.silent.setdefault("mesh optimization", "--decompose says how meshes collide")
+    uri = text_of(reading, element, "uri")
+    scale = vector_of(reading, element, "scale", (1.0, 1.0, 1.0))
+    if 0.0 in scale:
+        reading.refuse(element, f"{describe(element)}: scale {' '.join(f'{x:g}' for x in scale)} flattens the mesh")
+    geom = replace(plain, kind="mesh", mesh_uri=uri, scale=scale)
+    assets = reading.assets_of(element)
+    if assets is None:
+        return geom
+    try:
+        return replace(geom, mesh=assets.resolve(uri))
+    except AssetOutsideError as error:
+        if plain.role == "collision":
+            reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
+        reading.note(element, f"{describe(element)}: {uri!r} is not opened: {error}", guess=True)
+        return replace(geom, mesh_absent=f"not opened: {error}")
+    except AssetRefusedError as error:
+        reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
+    except AssetMissingError as error:
+        reading.missing.setdefault(error.why, []).append((element, uri, str(error)))
+        return replace(geom, mesh_absent=f"not found: {error}")
+
+
+def check_sizes(reading: SdfReading, element: Element, sizes: tuple[float, ...]) -> None:
+    """Negative sizes are refused."""
+    worst = min(sizes)
+    if worst < 0:
+        reading.refuse(element, f"{describe(element)}: size {worst:g} m, want more than 0")
+
+
+SHAPES: dict[str, Callable[[SdfReading, Element, Geom], Geom | None]] = {
+    "box": read_box,
+    "sphere": read_sphere,
+    "cylinder": read_cylinder,
+    "capsule": read_capsule,
+    "drake:capsule": read_capsule,
+    "ellipsoid": read_ellipsoid,
+    "plane": read_plane,
+    "mesh": read_mesh,
+}
+MISSING = frozenset(("heightmap", "image", "polyline", "cone", "drake:ellipsoid"))
+
+
+# --- surfaces --------------------------------------------------------------------------------------------------------
+
+
+def read_surface(reading: SdfReading, element: Element | None, geom: Geom) -> Geom:
+    """<surface>: friction, restitution, and what the shape may touch."""
+    if element is None:
+        return replace(geom, surface=surface_of(BITS))
+    sift(reading, element, supported.SURFACE, {})
+    if child(reading, element, "soft_contact") is not None:
+        reading.note(
+            element, f"{describe(element)}: <soft_contact> is ignored: contacts are rigid", once="soft_contact"
+        )
+    restitution = number_of(reading, child(reading, element, "bounce"), "restitution_coefficient", 0.0, least=0.0)
+    if restitution > 1:
+        reading.refuse(element, f"{describe(element)}: restitution {restitution:g} is not between 0 and 1")
+    friction = read_friction(reading, child(reading, element, "friction"))
+    surface = replace(
+        surface_of(read_bits(reading, child(reading, element, "contact"))),
+        restitution=restitution,
+        dimension=4 if friction is not None and friction[1] > 0 else 3,
+    )
+    return replace(geom, surface=surface, friction=friction)
+
+
+def surface_of(bits: int) -> Surface:
+    """The surface of a shape with this mask: it may touch those whose masks share a bit with its own, and whatever
+    has no mask (a ground, models of other formats) unless its own is empty.
+    """
+    return Surface(type_bits=bits << 1 | int(bits & BITS != 0), affinity_bits=bits << 1)
+
+
+def read_bits(reading: SdfReading, element: Element | None) -> int:
+    """<contact><collide_bitmask>; the rest tunes soft contacts."""
+    if element is None:
+        return BITS
+    for engine in ("ode", "bullet"):
+        item = child(reading, element, engine)
+        for gain in (name for name in ("kp", "kd") if item is not None and child(reading, item, name) is not None):
+            reading.note(element, f"{describe(element)}: <{gain}> is ignored: contacts are rigid", once=f"<{gain}>")
+    if flag_of(reading, element, "collide_without_contact"):
+        reading.leave_out(element, f"{describe(element)}: <collide_without_contact> is not supported", "it")
+    text = text_of(reading, element, "collide_bitmask", str(BITS))
+    try:
+        bits = int(text, 16 if text.lower().startswith("0x") else 10) if len(text) < 20 else -1
+    except ValueError:
+        bits = -1
+    if not 0 <= bits < 2**32:
+        reading.refuse(element, f"{describe(element)}: collide_bitmask {text[:40]!r}, want a whole number of 32 bits")
+    return bits
+
+
+def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, float, float] | None:
+    """<friction>: coefficients sliding, torsional [m] and rolling [m]; None where the file gives none.
+
+    ODE's mu counts, else Bullet's friction. A patch of radius a that turns resists with 3π/16 a μ N.
+    """
+    if element is None:
+        return None
+    sliding: float | None = None
+    for engine, first, second in (("ode", "mu", "mu2"), ("bullet", "friction", "friction2")):
+        item = child(reading, element, engine)
+        if sliding is None and item is not None and child(reading, item, first) is not None:
+            sliding = number_of(reading, item, first, 1.0, least=0.0)
+            if number_of(reading, item, second, sliding, least=0.0) != sliding:
+                told = f"{describe(item)}: {first} and {second} differ; {first} = {sliding:g} counts in all directions"
+                reading.note(item, told, once=f"<{first}> and <{second}>")
+    turning = child(reading, element, "torsional")
+    torsional = 0.0
+    if turning is not None and flag_of(reading, turning, "use_patch_radius", True):
+        radius = number_of(reading, turning, "patch_radius", 0.0, least=0.0)
+        torsional = DISC * radius * number_of(reading, turning, "coefficient", 1.0, least=0.0)
+    elif turning is not None:
+        told = f"{describe(turning)}: torsional friction by the depth of contacts is not supported"
+        reading.note(turning, f"{told}: none", guess=True)
+    if sliding is None and not torsional:
+        return None
+    return (1.0 if sliding is None else sliding, torsional, 0.0)
+
+
+def read_material(reading: SdfReading, element: Element | None) -> Material | None:
+    """<material>: its diffuse colour, for the viewer."""
+    colour = None if element is None else child(reading, element, "diffuse")
+    if colour is None:
+        return None
+    words = (colour.text or "").split()
+    r, g, b, *a = convert(reading, colour, "content", " ".join(words), 3 if len(words) == 3 else 4)
+    return Material(rgba=(r, g, b, a[0] if a else 1.0))

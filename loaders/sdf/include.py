@@ -1,0 +1,321 @@
+"""Files of SDFormat as one tree of the newest version: older versions brought up to it, <include>s replaced.
+
+An <include> names a model's file or its folder, on this machine: a path, file://, model:// or package://. Where these
+lead, and which places may be read, is assets.py's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import field, replace
+from pathlib import Path
+
+from lxml import etree
+
+from artsim.loaders.assets import MAX_URI, AssetMissingError, AssetRefusedError, Assets, listed
+from artsim.loaders.elements import Element, child, children, describe, tag
+from artsim.loaders.mjcf.orientation import compose, inverse
+from artsim.loaders.sdf.frames import MODEL, MOST_NESTED, WORLD, read_scope
+from artsim.loaders.sdf.reading import SdfReading, attribute_flag, flag_of, read_pose, text_of
+from artsim.loaders.xml import MAX_ELEMENTS, check_size, parse
+from artsim.sim.articulation.description import Pose
+from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.dataclass import dataclass
+
+NEWEST = (1, 12)
+OLDEST = (1, 4)
+READ = "1.4 to 1.12"
+MAX_CONFIG_MB = 1.0
+OWN_AXES = (1, 5)  # from which on axes are in the joint's frame, unless use_parent_model_frame says otherwise
+EXPRESSED = (1, 7)  # from which on expressed_in and relative_to say in which frame
+NET = re.compile(r"https?://", re.IGNORECASE)
+MERGED = ("link", "model", "joint", "frame")  # what of a merged model comes over
+MERGED_INTO_WORLD = ("model", "joint", "frame")
+
+
+@dataclass(slots=True)
+class Files:
+    """The files of one model: what may be read [MB and elements], those that are being read, and how many came."""
+
+    max_mb: float
+    assets: Assets
+    ancestors: list[Path] = field(default_factory=list)
+    megabytes: float = 0.0
+    elements: int = 0
+    count: int = 0
+
+
+def expand(reading: SdfReading, root: Element, files: Files) -> None:
+    """Bring the file of this root up to the newest version and put what it includes in its place."""
+    upgrade(reading, root)
+    for element in list(includes(root)):
+        include(reading, element, files)
+
+
+def upgrade(reading: SdfReading, root: Element) -> None:
+    """Write what older versions say in the words of the newest. Raises ModelError for a version that is not read."""
+    version = version_of(reading, root)
+    if version < EXPRESSED:
+        for pose in root.iter("pose"):
+            frame = pose.attrib.pop("frame", "")
+            if frame:
+                pose.set("relative_to", str(frame))
+        for axis in root.iter("axis", "axis2"):
+            xyz = child(reading, axis, "xyz")
+            if xyz is not None and (version < OWN_AXES or flag_of(reading, axis, "use_parent_model_frame")):
+                xyz.set("expressed_in", MODEL)
+    if version < NEWEST:
+        root.set("version", ".".join(map(str, NEWEST)))
+
+
+def version_of(reading: SdfReading, root: Element) -> tuple[int, int]:
+    """The version that the file states."""
+    text = root.get("version")
+    if text is None:
+        reading.note(root, f"<sdf> has no version: read as {'.'.join(map(str, NEWEST))}", guess=True)
+        return NEWEST
+    major, _, minor = text.strip().partition(".")
+    if not (major.isdecimal() and minor.isdecimal() and major.isascii() and minor.isascii() and len(text) < 9):
+        reading.refuse(root, f"<sdf> has version {text[:40]!r}, want {READ}")
+    version = (int(major), int(minor))
+    if not OLDEST <= version <= NEWEST:
+        reading.refuse(root, f"<sdf> has version {text[:40]!r}; {READ} are read")
+    return version
+
+
+def includes(element: Element) -> Iterator[Element]:
+    """Every <include> that stands in a world or a model below the element."""
+    open_ = [element]
+    while open_:
+        for item in open_.pop():
+            if tag(item) == "include":
+                yield item
+            elif tag(item) in ("world", "model"):
+                open_.append(item)
+
+
+def include(reading: SdfReading, element: Element, files: Files) -> None:
+    """Replace one <include> by the model that it names, as it places, names and holds it."""
+    parent = element.getparent()
+    assert parent is not None
+    if tag(parent) == "sdf":
+        reading.refuse(element, "<include> stands in neither a world nor a model")
+    origin = reading.origin(element)
+    assets = files.assets if origin is None else origin[1]
+    path = find(reading, element, assets)
+    if path in files.ancestors or len(files.ancestors) > MOST_NESTED:
+        chain = " -> ".join(above.name for above in (*files.ancestors[-6:], path))
+        reading.refuse(element, f"<include>: {path.name!r} includes itself ({chain})")
+    model = read_included(reading, element, path, assets, files)
+    if model is None:
+        parent.remove(element)
+        return
+    override(reading, element, model)
+    if attribute_flag(reading, element, "merge"):
+        put_merged(reading, element, parent, model)
+    else:
+        parent.replace(element, model)
+
+
+def read_included(reading: SdfReading, element: Element, path: Path, assets: Assets, files: Files) -> Element | None:
+    """The model in a file, with what it includes; None for a light or an actor, which do not move anything."""
+    files.megabytes += path.stat().st_size / 1e6
+    if files.megabytes > files.max_mb:
+        told = f"<include>: with {path.name!r} the files exceed the cap of {files.max_mb:g} MB (--max-xml-mb)"
+        reading.refuse(element, told)
+    name = shown(assets, path)
+    try:
+        document = parse(path.read_bytes(), file=name, max_mb=files.max_mb)
+    except OSError as error:
+        reading.refuse(element, f"<include>: {str(path)!r}: {error.strerror}")
+    root = document.root
+    files.elements += sum(1 for _ in root.iter())
+    files.count += 1
+    if files.elements > allowed(MAX_ELEMENTS):
+        told = f"<include>: with {path.name!r} beyond the limit of {allowed(MAX_ELEMENTS):.0f} elements; {MORE}"
+        reading.refuse(element, told)
+    reading.notes.extend(document.notes)
+    reading.origins[root] = (name, in_folder(assets, path.parent))
+    if tag(root) != "sdf":
+        reading.refuse(root, f"root of the included {path.name!r} is <{tag(root)[:40]}>, want <sdf>")
+    files.ancestors.append(path)
+    expand(reading, root, files)
+    files.ancestors.pop()
+    models = list(children(root, "model"))
+    if not models and any(tag(item) in ("light", "actor") for item in root):
+        reading.silent.setdefault("<include> of a light or an actor", "it is only seen")
+        return None
+    if len(models) != 1:
+        reading.refuse(root, f"the included {path.name!r} holds {len(models)} models, want one")
+    reading.origins[models[0]] = reading.origins.pop(root)
+    return models[0]
+
+
+def override(reading: SdfReading, element: Element, model: Element) -> None:
+    """What an <include> says in the model's place: name, pose, static, placement_frame."""
+    for item in element:
+        name = tag(item)
+        if name == "name":
+            model.set("name", text_of(reading, element, "name"))
+        elif name in ("pose", "static"):
+            for old in list(children(model, name)):
+                model.remove(old)
+            model.append(at_home(reading, deepcopy(item), item))
+        elif name == "placement_frame":
+            if child(reading, element, "pose") is None:
+                reading.refuse(element, "<include> has a <placement_frame> and no <pose>")
+            model.set("placement_frame", text_of(reading, element, "placement_frame"))
+        elif name == "experimental:params":
+            reading.leave_out(item, "<include>: <experimental:params> changes the included model", "it")
+        elif name == "plugin":
+            reading.silent.setdefault("<plugin>", "Gazebo's plugins are not run")
+        elif name not in ("uri", "namespace") and ":" not in name:
+            reading.note(item, f"{describe(item)} is not part of SDFormat; ignored", guess=True)
+
+
+def at_home(reading: SdfReading, copy: Element, original: Element) -> Element:
+    """A copy of an element that is told to stand where the original does."""
+    origin = reading.origin(original)
+    reading.origins[copy] = origin or (reading.file, reading.assets or Assets(None))
+    return copy
+
+
+def put_merged(reading: SdfReading, element: Element, parent: Element, model: Element) -> None:
+    """Put the parts of a model in the place of the <include>, with a frame for what was its __model__."""
+    scope = read_scope(reading, model)
+    name = f"_merged__{model.get('name', '')}__model__"
+    given = child(reading, model, "pose")
+    pose, relative_to = read_pose(reading, given), "" if given is None else given.get("relative_to", "")
+    placement = model.get("placement_frame", "")
+    if placement:
+        pose = compose(pose, inverse(scope.pose_of(placement, element)))
+    proxy = etree.Element("frame", name=name, attached_to=scope.canonical())
+    pose_element(proxy, pose, relative_to or (WORLD if tag(parent) == "world" else MODEL))
+    position = parent.index(element)
+    parent.remove(element)
+    kept = MERGED_INTO_WORLD if tag(parent) == "world" else MERGED
+    origin = reading.origins[model]
+    for item in (proxy, *(item for item in list(model) if tag(item) in (*MERGED, "plugin"))):
+        if item is not proxy and tag(item) not in (*kept, "plugin"):
+            reading.refuse(item, f"{describe(item)} cannot be merged into a world")
+        if item is not proxy:
+            stand_in(reading, item, name)
+        reading.origins.setdefault(item, origin)
+        parent.insert(position, item)
+        position += 1
+
+
+def stand_in(reading: SdfReading, item: Element, proxy: str) -> None:
+    """Let what names __model__, or by its default stands in it, name the frame in its place."""
+    pose = child(reading, item, "pose")
+    if pose is None and tag(item) in ("link", "model"):
+        pose = etree.SubElement(item, "pose")
+    if pose is not None:
+        by_default = tag(item) in ("link", "model") and not pose.get("relative_to")
+        if by_default or pose.get("relative_to") == MODEL:
+            pose.set("relative_to", proxy)
+    if tag(item) == "frame" and item.get("attached_to", "") in ("", MODEL):
+        item.set("attached_to", proxy)
+    for end in (child(reading, item, "parent"), child(reading, item, "child")) if tag(item) == "joint" else ():
+        if end is not None and (end.text or "").strip() == MODEL:
+            end.text = proxy
+    for xyz in item.iter("xyz") if tag(item) == "joint" else ():
+        if xyz.get("expressed_in") == MODEL:
+            xyz.set("expressed_in", proxy)
+
+
+def pose_element(parent: Element, pose: Pose, relative_to: str) -> None:
+    """Append a <pose> to the element, to the last bit."""
+    w, *vector = pose.rotation
+    made = etree.SubElement(parent, "pose", relative_to=relative_to, rotation_format="quat_xyzw")
+    made.text = " ".join(map(repr, (*pose.position, *vector, w)))
+
+
+def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
+    """The file that an <include> names. Raises ModelError: missing, outside the allowed roots, not on this machine."""
+    uri = text_of(reading, element, "uri")
+    if assets.folder is None and not (assets.packages or assets.mesh_root):
+        reading.refuse(element, f"<include>: {uri[:80]!r}: the model is not in a file")
+    if NET.match(uri):
+        told = "includes are files on this machine; fetch the model and name it model://NAME (--package NAME=DIR)"
+        reading.refuse(element, f"<include>: {uri[:80]!r}: {uri.partition(':')[0]}:// is not read: {told}")
+    if len(uri) > MAX_URI:
+        reading.refuse(element, f"<include>: the name has {len(uri)} characters; at most {MAX_URI} are read")
+    tried: dict[Path, None] = {}
+    refused: AssetRefusedError | None = None
+    try:
+        for candidate, root in assets.candidates(uri.replace("\\", "/")):
+            try:
+                return model_file(reading, assets, candidate, root)
+            except FileNotFoundError:
+                tried[candidate] = None
+            except AssetRefusedError as error:
+                if not tried:
+                    refused = refused or error
+    except AssetRefusedError as error:
+        refused = error
+    except AssetMissingError as error:
+        if not tried:
+            reading.refuse(element, f"<include>: {uri[:80]!r} not found: {error}")
+    except ValueError:  # a NUL in the name
+        reading.refuse(element, f"<include>: {uri[:80]!r} is no name of a file")
+    if refused:
+        reading.refuse(element, f"<include>: {uri[:80]!r}: {refused}")
+    return reading.refuse(element, f"<include>: {uri[:80]!r} not found: tried {listed(tried)}")
+
+
+def model_file(reading: SdfReading, assets: Assets, candidate: Path, root: Path | None) -> Path:
+    """The file itself, or that of a model's folder: the newest that its model.config names, else model.sdf."""
+    try:
+        if not candidate.is_dir():
+            return assets.permit(candidate, root, any_format=True)
+        name = named_in(assets, candidate / "model.config", root)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise AssetRefusedError(f"{str(candidate)[:200]!r}: {error.strerror}") from None
+    return assets.permit(candidate / name, root, any_format=True)
+
+
+def named_in(assets: Assets, config: Path, root: Path | None) -> str:
+    """The file that a model's folder holds, by its model.config where there is one."""
+    try:
+        path = assets.permit(config, root, any_format=True)
+    except FileNotFoundError:
+        return "model.sdf"
+    check_size(path.stat().st_size, file=str(config), max_mb=MAX_CONFIG_MB)
+    return named_by(parse(path.read_bytes(), file=str(config), max_mb=MAX_CONFIG_MB).root)
+
+
+def named_by(config: Element) -> str:
+    """The file of the newest version that is read, by a model.config."""
+    best, name = (0, 0), "model.sdf"
+    for item in children(config, "sdf"):
+        text = (item.text or "").strip()
+        major, _, minor = item.get("version", "1.4").strip().partition(".")
+        version = (int(major), int(minor)) if (major + minor).isdecimal() and minor and len(major + minor) < 9 else best
+        if text and best < version <= NEWEST:
+            best, name = version, text
+    return name
+
+
+def in_folder(assets: Assets, folder: Path) -> Assets:
+    """The same for a file in another folder: names in it are relative to that; what may be read stays the same."""
+    return replace(assets, folder=folder, base_roots=assets.roots())
+
+
+def shown(assets: Assets, path: Path) -> str:
+    """How messages call an included file: from the model's folder where it is in or beside that."""
+    if assets.folder is None:
+        return str(path)
+    real = Path(os.path.realpath(assets.folder))
+    relative = os.path.relpath(path, real)
+    return str(path) if relative.startswith("../../") else os.path.normpath(assets.folder / relative)
+
+
+def stored_text(reading: SdfReading, root: Element, files: Files) -> str:
+    """The model as one text, with what it included and masses that were found; '' where it is as it was written."""
+    return etree.tostring(root, encoding="unicode") if files.count or reading.written else ""

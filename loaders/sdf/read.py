@@ -1,0 +1,318 @@
+"""SDFormat to an Articulation: files, frames, links, joints, and what the joint graph makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+from artsim.loaders.assets import Assets
+from artsim.loaders.elements import Element, Reading, child, children, describe, named, quaternion_from_z, tag
+from artsim.loaders.impossible import judge_inertias
+from artsim.loaders.mjcf.orientation import compose, inverse
+from artsim.loaders.sdf import supported
+from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
+from artsim.loaders.sdf.geometry import read_geoms
+from artsim.loaders.sdf.graph import Trees, depth_first, grow
+from artsim.loaders.sdf.include import Files, expand, stored_text
+from artsim.loaders.sdf.inertial import note_bare, read_inertial
+from artsim.loaders.sdf.joint import Hinge, as_joints, note_idle, read_couplings, read_joint
+from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, sift, vector_of
+from artsim.loaders.urdf import refuse_mimic_cycles
+from artsim.sim.articulation.description import (
+    Articulation,
+    Conventions,
+    FileOptions,
+    Ignored,
+    Joint,
+    JointKind,
+    Link,
+    Loop,
+    Pose,
+)
+
+CONVENTIONS = Conventions(
+    pose_drawn=True,
+    base_chosen=False,
+    how_to_free="a link that no <joint> ties to the world is free, unless its model is <static>",
+)
+ROOT = "root"  # the joint of a link that nothing holds
+LOOPS = {"fixed": "weld", "ball": "connect", "revolute": "hinge", "continuous": "hinge"}
+
+
+class Part(NamedTuple):
+    """A link with its element and scope, and where it is in the world."""
+
+    link: Link
+    element: Element
+    scope: Scope
+    pose: Pose
+
+
+def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -> Articulation:
+    """<sdf>: the whole model, or world. Raises ModelError with file and line."""
+    reading = SdfReading(
+        plain.file,
+        assets=plain.assets,
+        strict=plain.strict,
+        balance_inertia=plain.balance_inertia,
+        ignore_unsupported=plain.ignore_unsupported,
+        max_faces=plain.max_faces,
+        notes=plain.notes,
+    )
+    files = Files(max_mb, folders, [] if folders.folder is None else [Path(plain.file).resolve()])
+    expand(reading, root, files)
+    scope, place, options = read_root(reading, root)
+    scopes = [(inner, compose(place, pose)) for inner, pose in scopes_in(scope)]
+    parts = {part.link.name: part for inner, pose in scopes for part in read_links(reading, inner, pose)}
+    if not parts:
+        reading.refuse(scope.element, f"{describe(scope.element)} has no links")
+    hinges = {hinge.name: hinge for inner, pose in scopes for hinge in read_hinges(reading, inner, pose)}
+    refuse_same_names(reading, parts, hinges)
+    held = frozenset(name for name, part in parts.items() if part.scope.fixed)
+    trees = grow(list(parts), list(hinges.values()), held)
+    joints, loops = put_together(reading, parts, trees, held)
+    links = tuple(parts[name].link for name in dict.fromkeys(joint.child for joint in joints))
+    links = judge_inertias(reading, {name: part.element for name, part in parts.items()}, links, joints)
+    moving = {hinge.name for hinge, _ in trees.above.values() if hinge is not None}
+    couplings = read_couplings(reading, hinges, moving)
+    refuse_mimic_cycles(reading, couplings)
+    note_bare(reading)
+    note_idle(reading)
+    reading.note_missing_meshes()
+    return Articulation(
+        name=named(reading, scope.element),
+        format="sdf",
+        conventions=CONVENTIONS,
+        self_collide=len(models_of(parts)) > 1,
+        no_contact=apart(parts),
+        links=links,
+        joints=tuple(joints),
+        couplings=tuple(couplings),
+        loops=tuple(loops),
+        options=options,
+        notes=tuple(reading.notes),
+        ignored=tuple(Ignored(what, why) for what, why in reading.silent.items()),
+        text=stored_text(reading, root, files),
+        path=reading.file,
+    )
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+
+
+def read_root(reading: SdfReading, root: Element) -> tuple[Scope, Pose, FileOptions]:
+    """The one world or model of the file: its names, where it is, and the options of a simulation."""
+    sift(reading, root, supported.ROOT, {"actor": supported.LOOKS, "light": supported.LOOKS})
+    tops = [item for item in root if tag(item) in supported.ROOT]
+    if len(tops) != 1:
+        told = ", ".join(describe(item) for item in tops[:8]) or "nothing"
+        reading.refuse(root if not tops else tops[1], f"<sdf> holds {told}; want one <model> or one <world>")
+    (top,) = tops
+    scope = read_scope(reading, top)
+    if tag(top) == "model":
+        return scope, own_pose(reading, top, scope), FileOptions()
+    return scope, Pose(), read_world(reading, top)
+
+
+def read_world(reading: SdfReading, element: Element) -> FileOptions:
+    """<world>: gravity [m/s²], magnetic field [T], time step [s]."""
+    sift(reading, element, supported.WORLD, supported.WORLD_SILENT)
+    for item in children(element, "population"):
+        reading.leave_out(item, f"{describe(item)} is not supported", "what it adds")
+    if next(children(element, "actor"), None) is not None:
+        reading.silent.setdefault("<actor>", supported.LOOKS)
+    physics = next(iter(children(element, "physics")), None)
+    reading.silent |= {} if physics is None else {"<physics>, but for max_step_size": supported.TUNING}
+    options = FileOptions()
+    step = number_of(reading, physics, "max_step_size", 0.0, least=0.0)
+    if step > 0:
+        options = replace(options, timestep=step)
+    for holder in (element, physics):  # until version 1.5 they stood in <physics>
+        if holder is None:
+            continue
+        if child(reading, holder, "gravity") is not None and options.gravity is None:
+            options = replace(options, gravity=vector_of(reading, holder, "gravity", (0.0, 0.0, -9.8)))
+        if child(reading, holder, "magnetic_field") is not None:
+            options = replace(options, magnetic=vector_of(reading, holder, "magnetic_field", options.magnetic))
+    return options
+
+
+def refuse_same_names(reading: SdfReading, parts: dict[str, Part], hinges: dict[str, Hinge]) -> None:
+    """No two links, and no two joints, have one name in the whole: `a::b` may be one name, or b of a nested a."""
+    counts: tuple[tuple[Kind, int], ...] = (("link", len(parts)), ("joint", len(hinges)))
+    for kind, count in counts:
+        found = elements_in(parts, hinges, kind)
+        if len(found) > count:
+            reading.refuse(found[-1], f"{describe(found[-1])}: a nested model has a {kind} of the same name")
+
+
+def elements_in(parts: dict[str, Part], hinges: dict[str, Hinge], kind: Kind) -> list[Element]:
+    """The elements of a kind in all scopes."""
+    scopes = {id(scope): scope for scope in (*(p.scope for p in parts.values()), *(h.scope for h in hinges.values()))}
+    return [item.element for scope in scopes.values() for item in scope.of_kind(kind).values()]
+
+
+# --- links -----------------------------------------------------------------------------------------------------------
+
+
+def read_links(reading: SdfReading, scope: Scope, pose: Pose) -> list[Part]:
+    """The links of a scope that is at `pose` in the world, and what else its model says."""
+    if scope.own != WORLD:
+        sift(reading, scope.element, supported.MODEL, supported.MODEL_SILENT)
+    for frame in scope.of_kind("frame").values():
+        sift(reading, frame.element, supported.FRAME, {})
+    check_frames(scope)
+    refuse_extensions(reading, scope.element)
+    collide = flag_of(reading, scope.element, "self_collide")
+    return [
+        Part(
+            read_link(reading, item.element, scope, scope.prefix + name, collide),
+            item.element,
+            scope,
+            compose(pose, scope.pose_of(name, item.element)),
+        )
+        for name, item in scope.of_kind("link").items()
+    ]
+
+
+def refuse_extensions(reading: SdfReading, element: Element) -> None:
+    """Extensions that act on bodies, which would be missing."""
+    for item in element:
+        if tag(item) in supported.DRAKE:
+            reading.leave_out(item, f"{describe(item)} is not supported", "it")
+
+
+def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, collide: bool) -> Link:
+    """<link>, called `name` in the whole."""
+    sift(reading, element, supported.LINK, supported.LINK_SILENT)
+    refuse_extensions(reading, element)
+    decay = child(reading, element, "velocity_decay")
+    if any(number_of(reading, decay, part, 0.0) for part in ("linear", "angular")):
+        told = f"{describe(element)}: <velocity_decay> is ignored; --link-damping damps links"
+        reading.note(element, told, guess=True, once="velocity_decay")
+    if flag_of(reading, element, "kinematic"):
+        reading.leave_out(element, f"{describe(element)}: <kinematic> is not supported", "it")
+    geoms = read_geoms(reading, element, scope, name)
+    return Link(
+        name=name,
+        inertial=read_inertial(reading, element, name, geoms, static=scope.fixed),
+        geoms=tuple(geoms),
+        self_collide=flag_of(reading, element, "self_collide", collide),
+        gravity_compensation=0.0 if flag_of(reading, element, "gravity", True) else 1.0,
+        source=reading.at(element),
+    )
+
+
+def models_of(parts: Mapping[str, Part]) -> dict[str, list[Link]]:
+    """The links by the model of the world in which they are; a <model> alone is one."""
+    found: dict[str, list[Link]] = {}
+    for part in parts.values():
+        found.setdefault(part.scope.prefix.partition(BETWEEN)[0] if part.scope.in_world else "", []).append(part.link)
+    return found
+
+
+def apart(parts: Mapping[str, Part]) -> tuple[tuple[str, str], ...]:
+    """The pairs of links that do not touch where there are several models, which touch each other: those of one model,
+    unless one of the two collides with its own.
+    """
+    models = models_of(parts)
+    return (
+        ()
+        if len(models) < 2
+        else tuple(
+            (one.name, other.name)
+            for links in models.values()
+            for one, other in combinations(links, 2)
+            if not (one.self_collide or other.self_collide)
+        )
+    )
+
+
+# --- joints ----------------------------------------------------------------------------------------------------------
+
+
+def read_hinges(reading: SdfReading, scope: Scope, pose: Pose) -> list[Hinge]:
+    """The joints of a scope that is at `pose` in the world."""
+    return [read_joint(reading, name, scope, pose) for name in scope.of_kind("joint")]
+
+
+def put_together(
+    reading: SdfReading, parts: dict[str, Part], trees: Trees, held: frozenset[str]
+) -> tuple[list[Joint], list[Loop]]:
+    """The joints above the links, parents first, and those that close loops."""
+    poses = {name: part.pose for name, part in parts.items()}
+    above: dict[str, list[Joint]] = {}
+    for name in trees.order:
+        hinge, turned = trees.above[name]
+        if name in held:
+            above[name] = [root_joint(parts[name], "fixed")]
+        elif hinge is None:
+            above[name] = [root_joint(parts[name], "free")]
+        else:
+            above[name] = as_joints(hinge, poses, reverse=turned)
+            if turned and hinge.kind == "ball":
+                told = f"joint {hinge.name!r}: its coordinates turn the parent in the child, which is nearer the root"
+                reading.note(hinge.element, told)
+    still = {WORLD}
+    for name in trees.order:
+        if all(joint.kind == "fixed" and joint.parent in still for joint in above[name]):
+            still.add(name)
+    left: list[Hinge] = []
+    for hinge in trees.left:
+        if {hinge.parent, hinge.child} <= still:
+            told = f"{describe(hinge.element)} is between links that stand still and has no effect"
+            reading.note(hinge.element, told, once="still")
+        else:
+            left.append(hinge)
+    order = depth_first(trees.order, {name: joints[0].parent for name, joints in above.items()})
+    joints = named_apart([joint for name in order for joint in above[name]])
+    loops = [close(reading, hinge, poses) for hinge in left]
+    return joints, [loop for loop in loops if loop is not None]
+
+
+def root_joint(part: Part, kind: JointKind) -> Joint:
+    """The joint between the world and a link that no joint of the file holds: `root`, in the scope of its model."""
+    return Joint(part.scope.prefix + ROOT, kind, WORLD, part.link.name, part.pose, source=part.link.source)
+
+
+def named_apart(joints: list[Joint]) -> list[Joint]:
+    """The joints, roots that share a name, or have a joint's, called after their links."""
+    count: dict[str, int] = {}
+    for joint in joints:
+        count[joint.name] = count.get(joint.name, 0) + 1
+    return [
+        replace(joint, name=f"{joint.child}_{ROOT}") if joint.parent == WORLD and count[joint.name] > 1 else joint
+        for joint in joints
+    ]
+
+
+def close(reading: SdfReading, hinge: Hinge, links: dict[str, Pose]) -> Loop | None:
+    """A joint that closes a loop, as a constraint: its z axis is the hinge's."""
+    what = f"{describe(hinge.element)} closes a loop"
+    kind = LOOPS.get(hinge.kind)
+    if kind is None:
+        legal = ", ".join(LOOPS)
+        reading.leave_out(hinge.element, f"{what}, which a {hinge.kind} joint cannot do here ({legal} can)", "it")
+        return None
+    (joint,) = hinge.movable
+    bounds = (joint.lower, joint.upper)
+    forces = (joint.damping, joint.friction, joint.stiffness, joint.armature)
+    if any(bound is not None for bound in bounds) or any(forces):
+        told = f"{what}: limits, damping, friction and springs of such a joint are not supported"
+        reading.leave_out(hinge.element, told, "them")
+    frame = hinge.frame
+    if kind == "hinge":
+        frame = Pose(frame.position, quaternion_from_z(hinge.axes[0]))
+    ends = [compose(inverse(links.get(name, Pose())), frame) for name in (hinge.parent, hinge.child)]
+    return Loop(
+        hinge.name,
+        kind,  # type: ignore[arg-type]
+        hinge.parent,
+        hinge.child,
+        ends[0],
+        ends[1],
+        source=reading.at(hinge.element),
+    )
