@@ -20,7 +20,7 @@ from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import StoppedError
+from artsim.sim.foundation.errors import ModelError, StoppedError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.quantities.compute_records import COMPUTE
 
@@ -85,7 +85,10 @@ def batch(
                 chunk=chunk,
                 provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             )
-    _finish(outcome, config, caught, as_json=as_json, quiet=quiet)
+        limits = [] if job.limits is None else job.limits.notes()
+    if not quiet:
+        warn(limits)
+    _finish(outcome, config, caught, as_json=as_json, quiet=quiet, force=force)
 
 
 def load_job(config: BatchConfig) -> Job:
@@ -100,8 +103,13 @@ def work(order: str, stop: Callable[[], bool] | None = None) -> str:
     return perform(order, load_job, stop)
 
 
-def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool) -> None:
-    """Print the summary and exit with the code of the outcome."""
+def _finish(
+    outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool, force: bool
+) -> None:
+    """Print the summary and exit with the code of the outcome.
+
+    With --force a shard of an earlier job may still wait to be overwritten by another process, which is no failure.
+    """
     summary = _summary(outcome)
     if as_json:
         click.echo(json.dumps(summary))
@@ -110,6 +118,10 @@ def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json
             click.echo(printable(line), err=True)
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
+    if outcome.unfit and not force:
+        raise ModelError(outcome.unfit)
+    if outcome.unfit and not quiet:
+        warn([outcome.unfit])
     if not outcome.failed:
         return
     told = ", ".join(map(str, outcome.failed_rows)) + (", …" if outcome.failed > len(outcome.failed_rows) else "")

@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
+from artsim.cli.grouped import GroupedCommand
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.run_options import control_file, run_config, run_options, was_typed
+from artsim.cli.run_options import control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
@@ -66,6 +67,7 @@ def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
 
 
 @click.command(
+    cls=GroupedCommand,
     short_help="Simulate many variations of a run.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -99,7 +101,7 @@ def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     metavar="NAME=LOW:HIGH,…",
     help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts).",
 )
-@run_options
+@rollout_options
 @scene_options
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Number of threads; default: one per core.")
 @click.option(
@@ -141,7 +143,7 @@ def rollout(
         refuse_own_input(output, *input_files(models, scene))
         check_output(output, force=force)
     articulation = load_models(models, scene)
-    stored = {} if was_typed(ctx, "record") else {"record": list(ROLLOUT_RECORDED)}
+    stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:

@@ -9,10 +9,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import click
 
 from artsim.cli.options import Base, LoadOptions, is_file, model_options, set_arguments
-from artsim.loaders.elements import parse_number, quaternion_from_rpy
+from artsim.loaders.elements import parse_number
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.loaders.scene import scene_names
 from artsim.sim.articulation.description import Articulation, Pose
+from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.errors import UsageError, nearest
 
 R = TypeVar("R")

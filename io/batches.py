@@ -24,6 +24,7 @@ from artsim import __version__
 from artsim.io import schema
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.configurations import Source, open_input
+from artsim.io.limit_check import LimitCheck
 from artsim.io.memory import memory_left
 from artsim.io.recorder import model_record
 from artsim.io.runs import file_labels
@@ -147,6 +148,11 @@ class Job:
         )
 
     @cached_property
+    def limits(self) -> LimitCheck | None:
+        """The account of given rows beyond joint limits, as far as this process computes them; None for drawn rows."""
+        return None if self.config.input is None else LimitCheck(self.robot.model, self.robot.labels)
+
+    @cached_property
     def facts(self) -> dict[str, Any]:
         """Everything that determines the bytes of the rows, as plain data. It hashes the whole input file."""
         config, articulation, evaluation = self.config, self.robot.articulation, self.evaluation
@@ -193,6 +199,7 @@ class Outcome:
     complete: bool = True  # False: stopped without a file
     kept: int = 0  # number of rows that existed before
     notes: tuple[str, ...] = ()  # further messages
+    unfit: str = ""  # why the index of shards that are all there is not written
 
 
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:
@@ -314,7 +321,7 @@ class _Stream:
     """
 
     def __init__(self, job: Job, write: Write, starts: range, slots: int) -> None:
-        self._source, self._hand_on = job.source, write
+        self._source, self._hand_on, self._limits = job.source, write, job.limits
         self._all, self._starts = starts, iter(starts)
         self._slots = [_Slot(job.evaluation, starts.step) for _ in range(slots)]
         self._reading, self._telling = threading.Lock(), threading.Lock()
@@ -342,6 +349,8 @@ class _Stream:
         try:
             while (block := self._read(slot)) is not None:
                 start, rows = block
+                if self._limits is not None and "qpos" in slot.inputs:
+                    self._limits.see(start, slot.inputs["qpos"][:rows])
                 with self._computing:
                     slot.call(rows)
                 self._write(slot, start, rows)

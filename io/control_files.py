@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from artsim.io.csv_rows import number_of, words_of
 from artsim.io.tables import npy_header
-from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
 from artsim.sim.runs.controls import VALUES, Controls
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MAX_FILE_BYTES = 1 << 30
+STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 _SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
 _ARRAYS = (*_SUFFIXES, "control")
 _KNOWN = ("time", "names", "actuators", *_ARRAYS)
@@ -67,6 +69,9 @@ def read_controls(
     where = Path(path)
     names = _Names(tuple(dof_names), tuple(actuators))
     held = _held(names, torque, target, target_velocity, control)
+    if is_stream(str(path)):
+        name = Path("<stdin>" if str(path) == "-" else path)
+        return _controls(name, _parse_csv(name, _stream_bytes(str(path)), names), dt, held)
     readers = {".csv": _read_csv, ".npz": _read_npz, ".h5": _read_h5, ".hdf5": _read_h5}
     reader = readers.get(where.suffix.lower())
     if reader is None:
@@ -150,6 +155,25 @@ class _Table(NamedTuple):
     columns: Mapping[str, tuple[list[int], FloatArray]]
 
 
+def is_stream(text: str) -> bool:
+    """Whether a name stands for standard input or a pipe of the shell, `--control <(…)`."""
+    return text == "-" or text.startswith(STREAMS)
+
+
+def _stream_bytes(text: str) -> bytes:
+    """All bytes of a stream. Raises MissingInputError, ModelError for too many, UsageError for those of no CSV."""
+    try:
+        with sys.stdin.buffer if text == "-" else Path(text).open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except (OSError, AttributeError) as error:
+        raise MissingInputError(f"{text}: cannot read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ModelError(f"{text}: more than {MAX_FILE_BYTES} bytes")
+    if data.startswith((b"PK\x03\x04", b"\x89HDF")):
+        raise UsageError(f"{text}: streams are read as CSV; give the name of a .npz or .h5 file")
+    return data
+
+
 def _check_readable(path: Path) -> None:
     try:
         if not path.is_file():
@@ -157,6 +181,8 @@ def _check_readable(path: Path) -> None:
             raise MissingInputError(f"{path}: {what}")
         size = path.stat().st_size
         path.open("rb").close()
+    except ArtsimError:
+        raise
     except (OSError, ValueError) as error:
         raise MissingInputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from None
     if size > MAX_FILE_BYTES and path.suffix.lower() not in (".h5", ".hdf5"):  # in HDF5 this bounds each array
@@ -207,8 +233,12 @@ def _index(path: Path | str, kind: str, name: str, names: tuple[str, ...]) -> in
 
 
 def _read_csv(path: Path, names: _Names) -> _Table:
+    return _parse_csv(path, path.read_bytes(), names)
+
+
+def _parse_csv(path: Path, data: bytes, names: _Names) -> _Table:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ModelError(f"{path}: is not UTF-8 text (byte {error.start})") from None
     lines = text.splitlines()
@@ -299,6 +329,8 @@ def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
                     f"{path}: unpacks to {sum(unpacked.values())} bytes; at most {MAX_FILE_BYTES} are read"
                 )
             arrays = {name: _read_npy(archive, name) for name in unpacked if name in _KNOWN}
+    except ArtsimError:
+        raise
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise ModelError(f"{path}: is no readable .npz archive: {error}") from None
     return arrays, list(unpacked)

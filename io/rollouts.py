@@ -541,6 +541,9 @@ class MemoryRollout(LabelledRows):
             raise UsageError(f"the rollout has no {name!r}{nearest(name, self.variables)}")
         return self._arrays[name]
 
+    def _extent(self) -> str:
+        return f"{len(self._arrays['status'])} samples of {len(self._arrays['time'])} rows"
+
     def variable(self, name: str) -> schema.Variable:
         """The schema's entry of a variable."""
         return schema.TABLE[f"rollout/{name}"]

@@ -19,7 +19,7 @@ from artsim.io import schema
 from artsim.io.control_files import read_controls, read_run_controls
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
-from artsim.io.recorder import Recorder, model_record
+from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
 from artsim.io.settings import RunSettings
 from artsim.io.snapshots import stored
@@ -30,7 +30,7 @@ from artsim.sim.articulation.regularity import singular_links
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, ModelError, UsageError, nearest
 from artsim.sim.foundation.jit import processor, warm
 from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.solids import with_pieces
@@ -364,6 +364,8 @@ def simulate(
     Raises:
         UsageError, ModelError, StoppedError; with an output also what Recorder raises.
     """
+    if output is not None:
+        check_run_name(output)
     plan, controls, function = prepared(robot, controller, controls, settings)
     if not plan.config.is_maximal:
         warm((entry, 1) for entry in plan.entries)
@@ -449,7 +451,7 @@ def _python_name(function: ControllerFunction) -> str:
     return f"{module}.py:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
-_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
+_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "joint_friction", "armature")
 _BY_NAME = {
     "q0": "coords",
     "control": "actuators",
@@ -457,10 +459,16 @@ _BY_NAME = {
 }
 
 
+_ONE_OR_BY_NAME = ("coupling_frequency", "coupling_damping", "drive_mode", "drive_limit_kind")
+_OF_INDEPENDENT = ("v0", "target", "target_velocity", "torque", *_GAINS[:3])  # also without the joints that follow
+
+
 def _plain(name: str, value: Any, robot: Robot) -> Any:
     """A setting in the form of RunConfig: Python numbers, values by name. Raises UsageError for other types."""
     try:
         return _numbers_by_name(name, value, robot)
+    except ArtsimError:
+        raise
     except (TypeError, ValueError, AttributeError):
         where = "; a file goes to controls=" if name == "control" and isinstance(value, str | os.PathLike) else ""
         raise UsageError(f"{name} is {value!r}, want numbers by name or in order{where}") from None
@@ -469,6 +477,10 @@ def _plain(name: str, value: Any, robot: Robot) -> Any:
 def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if name == "activation":
         return {key: float(number) for key, number in value.items()}
+    if name in _ONE_OR_BY_NAME and isinstance(value, Mapping):
+        return {key: entry if isinstance(entry, str) else float(entry) for key, entry in value.items()}
+    if name == "base_pose":
+        return {key: tuple(map(float, place)) for key, place in value.items()}
     if name not in _BY_NAME:
         if name in ("gravity", "record") and value is not None and not isinstance(value, str):
             return tuple(entry if isinstance(entry, str) else float(entry) for entry in value)
@@ -479,6 +491,8 @@ def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if numbers.ndim == 0 and name in _GAINS:
         return {"*": float(numbers)}
     names = _names_of(robot, _BY_NAME[name])
+    if name in _OF_INDEPENDENT and numbers.shape == (len(robot.independent_dofs),):
+        names = robot.independent_dofs
     if numbers.shape != (len(names),):
         raise UsageError(f"{name} has shape {numbers.shape}, want ({len(names)},): {', '.join(names[:8])}")
     return dict(zip(names, numbers.tolist(), strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import Labels
 from artsim.sim.equipment.arrays import PATH_CYLINDER, PATH_SPHERE, REFERENCE_K, Equipped
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.contacts import Touching
 from artsim.sim.quantities.robot import Robot
@@ -113,11 +113,18 @@ def refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, 
     driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
     for name in config.target:
         if config.built_in.holds:
-            raise UsageError(
-                f"controller {config.controller!r} keeps the start; for a target of {name!r} use computed-torque"
+            raise SettingError(
+                f"controller {config.controller!r} keeps the start; for a target of {name!r} use computed-torque",
+                "target",
+                name,
             )
         if not driven[labels.dofs.index(name)]:
-            raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+            raise SettingError(f"target of {name!r} {undriven(name)}", "target", name)
+
+
+def undriven(name: str) -> str:
+    """The words about a target that no drive follows."""
+    return f"needs a drive: give --stiffness {name}=… and --damping {name}=…"
 
 
 def refuse_turning_drives(config: RunConfig, robot: Robot, inputs: Mapping[str, Array]) -> None:

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     import numpy as np
+    from numpy.typing import ArrayLike
 
     from artsim.io.batch_reader import BatchRecording
     from artsim.io.reader import Recording
     from artsim.io.rollout_reader import RolloutRecording
     from artsim.io.rollouts import MemoryRollout
     from artsim.io.runs import MemoryRecording
-    from artsim.io.settings import RolloutOptions, SimulateOptions
+    from artsim.io.settings import ComputeOptions, LoadOptions, RolloutOptions, SimulateOptions
     from artsim.sim.quantities.robot import Robot
 
 __version__ = "0.1.0"
@@ -44,9 +45,8 @@ _LAZY = {
 __all__ = ["__version__", "compute", "load", "open", "rollout", "simulate", *_LAZY]
 
 
-def load(path: str | PathLike[str], **options: Any) -> Robot:
-    """Load a robot file; options are those of artsim.loaders.load_robot.load_robot (base, packages, coupling, gravity,
-    …)."""
+def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Robot:
+    """Load a robot file; artsim.loaders.load_robot.load_robot describes the options (base, packages, coupling, …)."""
     from artsim.loaders.load_robot import load_robot
 
     return load_robot(path, **options)
@@ -57,18 +57,19 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
 
     Args:
         robot: a Robot, as returned by `load`, or the path of a robot file.
-        options: keyword arguments. Values per joint are mappings from joint names ("*": every joint), or sequences in
-            the model's order.
+        options: keyword arguments. Values per joint are mappings from joint names or patterns ("*_knee"), or
+            sequences in the model's order.
 
             Output: output, force, compress, checkpoint, check, record, every.
             Time: steps, dt, integrator, seed.
             Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
             scheme_beta.
-            Start: q0, v0 [rad, m, rad/s, m/s], activation, keyframe.
+            Start: q0, v0 [rad, m, rad/s, m/s], base_pose, on_ground [m], activation, keyframe.
             Inputs: torque [N m, N], target, target_velocity, control, controls, controller, stiffness [N m/rad, N/m],
             damping, drive_limit, drive_mode, drive_limit_kind.
+            Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient.
             Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, coupling_erp, velocity_limits,
-            link_damping, link_velocity_limit, com_velocity_limit, friction_coefficient.
+            link_damping, link_velocity_limit, com_velocity_limit.
             Contact: contacts, ground, ground_height [m], ground_friction, self_collide, decompose, continuous,
             restitution, cone, max_contacts.
             Solver: solver, iterations. Sleep: sleep_threshold [m²/s²], sleep_time [s].
@@ -115,7 +116,9 @@ def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecor
     return open_output(path)
 
 
-def compute(robot: Robot | str | PathLike[str], qpos: Any, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
+def compute(
+    robot: Robot | str | PathLike[str], qpos: ArrayLike, **options: Unpack[ComputeOptions]
+) -> dict[str, np.ndarray[Any, Any]]:
     """Compute rigid-body quantities of one or many configurations.
 
     Args:
