@@ -27,7 +27,7 @@ from artsim.io.rollouts import (
     refuse_stopped,
     roll,
 )
-from artsim.io.runs import clamped_controls, held_controls, prepare, provenance
+from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.jit import warm
 from artsim.sim.runs.controls import Controls
@@ -147,7 +147,7 @@ def rollout(
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:
-        warn([*clamped_controls(plan, controls[0]), *plan.notes])
+        warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])
         warn_of_model(articulation.notes, models, reading_words(scene.load))
     warm(kernels(plan))  # Ctrl-C still ends the process here, before there is an output
     threads = threads or available_cores()

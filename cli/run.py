@@ -33,7 +33,7 @@ from artsim.cli.scene_options import (
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io import schema
 from artsim.io.recorder import check_output, check_run_name
-from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
+from artsim.io.runs import Outcome, clamped_controls, held_controls, late_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.io.starts import start_notes
 from artsim.loaders.load import load_text
@@ -164,7 +164,8 @@ def run(
     else:
         controller = _typed_controller(ctx, plan.config)
     if not quiet:
-        notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes]
+        acting = controls or held_controls(plan)
+        notes = [*clamped_controls(plan, acting), *late_controls(plan, acting), *plan.notes]
         warn(notes, all_of_them=verbose, more="--verbose shows them")
         warn_of_model(articulation.notes, models, reading_words(scene.load), all_of_them=verbose)
     # Ctrl-C still ends the process here, before there is an output

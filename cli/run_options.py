@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import STREAMS, is_file, read_input
+from artsim.io.output_words import variables_named
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import compile_model
 from artsim.sim.equipment.equip import labels_of
@@ -26,6 +27,8 @@ from artsim.sim.runs.configuration import (
     COUPLINGS,
     DEFAULT_RECORD,
     DRIVE_MODES,
+    HOLD,
+    INTERPOLATIONS,
     LIMIT_KINDS,
     MAX_ITERATIONS,
     MAX_STEPS,
@@ -128,8 +131,17 @@ RUN_OPTIONS = (
     _named(
         "--control",
         "Constant control of an actuator, or a .csv, .npz or .h5 file of inputs over time, whose columns are named "
-        "ACTUATOR, JOINT.target, JOINT.velocity or JOINT.torque.",
+        "ACTUATOR, JOINT.target, JOINT.velocity or JOINT.torque (CSV from a pipe or -, too). FILE.h5:target=qpos,… "
+        "takes variables of a run or a batch as target, velocity, torque or control.",
         "ACTUATOR=VALUE|FILE",
+    ),
+    click.option(
+        "--interpolate",
+        type=click.Choice(INTERPOLATIONS),
+        default=HOLD,
+        show_default=True,
+        help="How the inputs of a --control file go from row to row: held until the next row, along straight lines, or "
+        "along a cubic spline. All but hold store inputs for every step.",
     ),
     click.option(
         "--solver",
@@ -505,7 +517,11 @@ def control_files(words: Sequence[str]) -> list[str]:
     return [
         word
         for word in words
-        if Path(word).suffix.lower() in CONTROL_SUFFIXES or word == "-" or word.startswith(STREAMS) or is_file(word)
+        if Path(word).suffix.lower() in CONTROL_SUFFIXES
+        or word == "-"
+        or word.startswith(STREAMS)
+        or is_file(word)
+        or variables_named(word) is not None
     ]
 
 

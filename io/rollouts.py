@@ -23,9 +23,11 @@ import numpy as np
 from artsim.io import schema
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.comparison import Comparison
-from artsim.io.control_files import read_sample_controls
+from artsim.io.control_files import for_every_step, read_sample_controls
+from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.memory import memory_left
+from artsim.io.output_words import variables_named
 from artsim.io.reader import Difference, opened
 from artsim.io.recorder import model_record
 from artsim.io.rollout_reader import RolloutRecording
@@ -36,6 +38,7 @@ from artsim.io.runs import (
     file_labels,
     held_controls,
     made_elsewhere,
+    plan_controls,
     plan_of,
     prepared,
     provenance,
@@ -239,7 +242,12 @@ def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int)
     """Read a control file: one Controls for all samples, or one per sample. Raises what plan_controls raises."""
     names = () if plan.equipped is None else plan.equipped.labels.controls
     held = {name: getattr(plan, name) for name in ("torque", "target", "target_velocity", "control")}
-    controls = read_sample_controls(path, samples, plan.robot.dofs, plan.dt, actuators=names, **held)
+    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+    if variables_named(str(path)) is not None:
+        return [plan_controls(plan, path)]
+    controls = read_sample_controls(
+        path, samples, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held
+    )
     for one in controls:
         check_driven(plan, one, path)
     return controls
@@ -581,7 +589,9 @@ def rollout(
     if isinstance(controls, str | os.PathLike):
         given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
     else:
-        given = [one] if one is not None else list(controls or ())  # type: ignore[arg-type]
+        interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+        each: Sequence[Controls] = () if controls is None or one is not None else controls  # type: ignore[assignment]
+        given = [one] if one is not None else [for_every_step(own, plan.dt, interpolation) for own in each]
     arrays: dict[str, Array] = {}
     first = threading.Lock()
 

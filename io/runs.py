@@ -16,8 +16,11 @@ import numpy as np
 
 from artsim import __version__
 from artsim.io import schema
-from artsim.io.control_files import read_controls, read_run_controls
+from artsim.io.control_files import controls_of, for_every_step, read_controls, read_run_controls
+from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
+from artsim.io.output_inputs import read_output_inputs
+from artsim.io.output_words import variables_named
 from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
@@ -37,9 +40,10 @@ from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.configuration import RunConfig
-from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
 from artsim.sim.runs.plan import Plan, plan_run
+from artsim.sim.runs.refusals import led_targets, undriven
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 
 Progress = Callable[[Simulation], bool]
@@ -412,26 +416,38 @@ def prepared(
     name = controller if isinstance(controller, str) else _python_name(controller)
     values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
     plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
-    if controls is not None and not isinstance(controls, Controls):
+    if isinstance(controls, Controls):
+        controls = for_every_step(controls, plan.dt, Interpolation(plan.config.interpolate, plan.config.steps))
+    elif controls is not None:
         controls = plan_controls(plan, controls)
     return plan, controls, function
 
 
 def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:
-    """Read the inputs of a control file for this run; `stored`: of a run file with any name."""
-    controls = (read_run_controls if stored else read_controls)(
-        path,
-        plan.robot.dofs,
-        plan.dt,
-        torque=plan.torque,
-        target=plan.target,
-        target_velocity=plan.target_velocity,
-        control=plan.control,
-        actuators=() if plan.equipped is None else plan.equipped.labels.controls,
-    )
-    if not stored:
-        check_driven(plan, controls, path)
+    """Read the inputs of a control file for this run; `stored`: of a run file with any name, as they acted."""
+    names = () if plan.equipped is None else plan.equipped.labels.controls
+    held = {name: getattr(plan, name) for name in VALUES}
+    if stored:
+        return read_run_controls(path, plan.robot.dofs, plan.dt, actuators=names, **held)
+    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+    if (named := variables_named(str(path))) is not None:
+        file, pairs = named
+        table = read_output_inputs(file, pairs, plan.robot, names, plan.dt)
+        controls = controls_of(Path(file), table, plan.dt, held, interpolation)
+    else:
+        controls = read_controls(path, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held)
+    check_driven(plan, controls, path)
     return controls
+
+
+def late_controls(plan: Plan, controls: Controls) -> list[str]:
+    """A warning about inputs of a file whose first row is later than the start of the run."""
+    if not controls.begin:
+        return []
+    given = [name for name in VALUES if getattr(plan.config, name) and np.any(getattr(plan, name))]
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    what = f"the values of {options} act" if given else "no torque acts and targets are the start"
+    return [f"inputs begin at t = {controls.begin * plan.dt:.6g} s; before that {what}"]
 
 
 def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -> None:
@@ -439,10 +455,11 @@ def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -
     if plan.config.built_in.follows:
         return
     driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
+    driven[[*led_targets(plan.robot.model, controls.target)]] = True
     moved = np.any((controls.target != plan.target) | (controls.target_velocity != plan.target_velocity), axis=0)
     for k in np.flatnonzero(moved & ~driven):
         name = plan.robot.dofs[k]
-        raise UsageError(f"{path}: target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+        raise UsageError(f"{path}: target of {name!r} {undriven(name)}")
 
 
 def _python_name(function: ControllerFunction) -> str:

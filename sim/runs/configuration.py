@@ -57,6 +57,7 @@ DEFAULT_RECORD = (
     "actuator_force",
     "contacts",
 )
+HOLD, LINEAR, CUBIC = INTERPOLATIONS = ("hold", "linear", "cubic")
 DRIVE_MODES = ("force", "acceleration")
 LIMIT_KINDS = ("force", "impulse")
 MAX_STEPS = 2**53  # larger step numbers are not exact in float64
@@ -72,6 +73,7 @@ _CHOICES: Mapping[str, Collection[str]] = {
     "scheme": SCHEMES,
     "coupling": COUPLINGS,
     "cone": CONES,
+    "interpolate": INTERPOLATIONS,
     "drive_mode": DRIVE_MODES,
     "drive_limit_kind": LIMIT_KINDS,
     "base": ("fixed", "floating"),
@@ -110,6 +112,7 @@ class RunConfig:
     friction_coefficient: Value = field(default_factory=dict)
     joint_friction: Value = field(default_factory=dict)  # [N m, N] instead of the file's
     armature: Value = field(default_factory=dict)  # [kg m², kg] instead of the file's
+    interpolate: str = HOLD  # how inputs over time go from row to row
     controller: str = "none"
     solver: str = "newton"
     iterations: int = 64

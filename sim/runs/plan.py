@@ -176,7 +176,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     zero = np.zeros(robot.nv)
     hold = _held_places(model, qpos)
     target = _dof_values(config.target, labels, "target", hold)
-    refuse_idle_targets(config, labels, inputs)
+    refuse_idle_targets(config, robot, inputs, target)
     record = _recordable(config, equipped, touching, notes)
     dt = float(inputs["time_step"][0])
     delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
