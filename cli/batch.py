@@ -15,12 +15,13 @@ from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.terminal import printable, warn, warn_of_model
+from artsim.io.batch_csv import STDOUT, is_csv
 from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import ModelError, StoppedError
+from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.quantities.compute_records import COMPUTE
 
@@ -38,7 +39,13 @@ from artsim.sim.quantities.compute_records import COMPUTE
 @click.option(
     "--chunk", type=click.IntRange(min=1), metavar="N", help="Rows per block; default: as many as fit in a cache."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write (.h5 or .npz).")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File to write (.h5, .npz or .csv); -: CSV on stdout.",
+)
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
@@ -65,7 +72,10 @@ def batch(
     """
     set_arguments(load_options, arguments)
     config, notes = batch_config(ctx, model, options, load_options)
-    check_name(output)
+    if not is_csv(output):
+        check_name(output)
+    elif as_json and str(output) == STDOUT:
+        raise UsageError("--output - and --json both write to standard output")
     sharding.check(config, output, force=force)
     threads = threads or (1 if sharding.scheduler else available_cores())
     with load_job(config) as job:
@@ -156,4 +166,5 @@ def _line(outcome: Outcome, rate: float) -> str:
         return f"{done}; interrupted" + ("" if outcome.notes else ", nothing is written")
     if outcome.kept == outcome.rows > 0:
         return "nothing was left to compute"
-    return f"{done}; wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)"
+    told = "standard output" if str(outcome.output) == STDOUT else outcome.output
+    return f"{done}; wrote {told} ({outcome.bytes / 1e6:.3g} MB)"

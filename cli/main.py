@@ -24,6 +24,7 @@ from artsim.sim.foundation.errors import ArtsimError, MemoryShortageError, Missi
 # The short help of each command stands here so that `artsim --help` imports no command.
 COMMANDS = {
     "run": "Simulate a robot and write the result to an HDF5 file.",
+    "compute": "Compute rigid-body quantities of one configuration.",
     "batch": "Compute rigid-body quantities for many configurations.",
     "rollout": "Simulate many variations of a run.",
     "replay": "Show a stored simulation, or run it again and compare.",

@@ -215,6 +215,16 @@ LOAD_OPTIONS = (
 )
 
 
+SAMPLES = click.option(
+    "--sample",
+    "samples",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="K",
+    help="Sample of an output of `artsim rollout`, counted from 0; may be repeated.",
+)
+
+
 def mesh_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options that locate a stored model's meshes: `packages` and `mesh_root`."""
     for option in reversed(MESH_OPTIONS):

@@ -17,6 +17,7 @@ from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import compile_model
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.errors import ArtsimError, SettingError, UsageError, nearest
+from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import RECORDED
@@ -312,7 +313,8 @@ RUN_OPTIONS = (
 CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
 _CHOSEN = {"drive_mode": DRIVE_MODES, "drive_limit_kind": LIMIT_KINDS}
 DEGREES = "deg"
-_OF_MOTION = ("q0", "v0", "target", "target_velocity")
+_OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity")
+_OPTION_KINDS = {**KINDS, "a0": "dof"}
 _BY_FOLLOWER = ("coupling_frequency", "coupling_damping")
 
 
@@ -451,7 +453,7 @@ def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names])
     if name in _BY_FOLLOWER:
         return _read_by_follower(name, value, stored)
     if name == "base_pose":
-        return {**before, **dict(map(_read_base_pose, value))}
+        return {**before, **dict(map(read_base_pose, value))}
     if name in ("link_damping", "link_velocity_limit"):
         return {**before, **_read_pairs(name, value)}
     if name == "com_velocity_limit":
@@ -493,7 +495,28 @@ def _read_by_follower(option: str, words: Sequence[str], stored: Any) -> float |
     return {**(stored if isinstance(stored, Mapping) else {}), **numbers}
 
 
-def _read_base_pose(word: str) -> tuple[str, tuple[float, ...]]:
+def read_by_name(option: str, words: tuple[str, ...], articulation: Articulation) -> dict[str, float]:
+    """Read JOINT=VALUE words, lists or files of one option for this robot. Raises UsageError."""
+    return _read_named(option, words, _names(articulation)[_OPTION_KINDS[option]]) if words else {}
+
+
+def read_wrenches(words: Sequence[str], links: Sequence[str]) -> Array:
+    """Read LINK=FX,FY,FZ,TX,TY,TZ words as (links, 6) [N, N m]; those of one link add up. Raises UsageError."""
+    import numpy as np
+
+    wrenches = np.zeros((len(links), 6))
+    for word in words:
+        name, _, text = word.rpartition("=")
+        if name not in links:
+            raise UsageError(f"--wrench: {name!r} is not a link{nearest(name, links)}")
+        parts = text.split(",")
+        if len(parts) != 6:
+            raise UsageError(f"--wrench {name}: got {len(parts)} numbers, want 6: FX,FY,FZ,TX,TY,TZ")
+        wrenches[links.index(name)] += [_number(part, f"--wrench {name}") for part in parts]
+    return wrenches
+
+
+def read_base_pose(word: str) -> tuple[str, tuple[float, ...]]:
     """Read [NAME=]X,Y,Z[,R,P,Y], angles in rad or with the suffix deg."""
     name, _, text = word.rpartition("=")
     parts = text.split(",")
@@ -530,7 +553,7 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
 
     Later words override earlier ones, names override patterns. The "*" of gains stays.
     """
-    flag, one_for_all = f"--{option.replace('_', '-')}", KINDS[option] in ("gain", "joint")
+    flag, one_for_all = f"--{option.replace('_', '-')}", _OPTION_KINDS[option] in ("gain", "joint")
     if option == "control":
         words = tuple(word for word in words if word not in control_files(words))
     exact: dict[str, float] = {}

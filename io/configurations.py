@@ -26,7 +26,7 @@ from artsim.io.tables import Array, NpzArchive, Stored, Table, sha256_of, spooli
 from artsim.sim.articulation.model import Labels
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
-from artsim.sim.quantities.catalogue import INPUTS
+from artsim.sim.quantities.catalogue import INPUTS, QUANTITIES
 
 if TYPE_CHECKING:
     import h5py
@@ -101,7 +101,7 @@ class _Robot(NamedTuple):
         """Names of CSV columns; a missing wrench is zero."""
         entries: dict[str, Sequence[str]] = {name: self.names[dims[0]] for name, dims in INPUTS.items()}
         entries["wrench"] = [f"{link}.{axis}" for link in self.names["link"] for axis in self.names["wrench"]]
-        return Names(entries, optional=("wrench",))
+        return Names(entries, optional=("wrench",), ignored={*QUANTITIES, "status"})
 
 
 class _Opened(NamedTuple):

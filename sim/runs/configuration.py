@@ -218,7 +218,7 @@ class RunConfig:
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> RunConfig:
         """Make a configuration from plain values. Raises UsageError for an unknown name or a wrong type."""
-        known = {f.name for f in fields(cls)}
+        known = [f.name for f in fields(cls)]
         for name in content:
             if name not in known:
                 raise SettingError(f"configuration: {name!r} is not known{nearest(name, known)}", name)
