@@ -13,11 +13,12 @@ import click
 from artsim.cli.batch_options import batch_config, batch_options
 from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
-from artsim.cli.progress import caught_signals, progress_bar
+from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_csv import STDOUT, is_csv
 from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
+from artsim.io.progress import progress_bar
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.apart import available_cores

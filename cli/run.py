@@ -19,7 +19,7 @@ import click
 from artsim.cli.config_file import Stored, read_config
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.options import LoadOptions, is_file, reading_words, refuse_own_input
-from artsim.cli.progress import caught_signals, progress_bar, storage_errors
+from artsim.cli.progress import caught_signals, storage_errors
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
 from artsim.cli.scene_options import (
     OF_MODEL,
@@ -32,6 +32,7 @@ from artsim.cli.scene_options import (
 )
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io import schema
+from artsim.io.progress import progress_bar
 from artsim.io.recorder import check_output, check_run_name
 from artsim.io.runs import Outcome, clamped_controls, held_controls, late_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate

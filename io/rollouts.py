@@ -28,6 +28,7 @@ from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.memory import memory_left
 from artsim.io.output_words import variables_named
+from artsim.io.progress import progress_bar
 from artsim.io.reader import Difference, opened
 from artsim.io.recorder import model_record
 from artsim.io.rollout_reader import RolloutRecording
@@ -567,6 +568,7 @@ def rollout(
     threads: int | None = None,
     force: bool = False,
     check: bool = True,
+    progress: bool = False,
     **settings: Unpack[RolloutSettings],
 ) -> MemoryRollout | RolloutRecording:
     """Simulate many variations of a run from Python.
@@ -576,6 +578,7 @@ def rollout(
         output: HDF5 or .npz file to write; None, and .npz, return the results in memory.
         threads: number of threads; default: one per core.
         check: raise StoppedError if samples stopped early; False returns them as they are.
+        progress: show a bar on a terminal or in a notebook.
         settings: see RolloutSettings: start, spread, velocity_spread, randomise, and those of a run (steps, dt, …).
 
     Raises UsageError, ModelError, StoppedError; with an output also what BatchWriter raises.
@@ -603,16 +606,18 @@ def rollout(
         for name, values in block.items():
             arrays[name][start : start + len(values)] = values
 
-    outcome = roll(
-        plan,
-        config,
-        controls=check_rollout(plan, config, given),
-        output=output,
-        threads=threads or available_cores(),
-        force=force,
-        facts=provenance("artsim.rollout"),
-        on_block=None if output is not None else keep,
-    )
+    with progress_bar("simulating", samples, unit="samples", show=progress) as advance:
+        outcome = roll(
+            plan,
+            config,
+            controls=check_rollout(plan, config, given),
+            output=output,
+            threads=threads or available_cores(),
+            force=force,
+            facts=provenance("artsim.rollout"),
+            on_block=None if output is not None else keep,
+            progress=advance,
+        )
     if check:
         refuse_stopped(outcome)
     if output is not None:

@@ -21,6 +21,7 @@ from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.output_inputs import read_output_inputs
 from artsim.io.output_words import variables_named
+from artsim.io.progress import progress_bar
 from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
@@ -348,6 +349,7 @@ def simulate(
     compress: str | None = None,
     checkpoint: int | None = None,
     check: bool = True,
+    progress: bool = False,
     **settings: Unpack[RunSettings],
 ) -> MemoryRecording | Recording:
     """Simulate a robot from Python.
@@ -360,6 +362,7 @@ def simulate(
         output: HDF5 file to write; None keeps the rows in memory. `force` overwrites it, `compress`: gzip or zstd.
         checkpoint: steps between checkpoints in the output; None: chosen by their size; 0: none.
         check: raise StoppedError if the run stops early; False returns the rows recorded until then.
+        progress: show a bar on a terminal or in a notebook.
         settings: see RunSettings: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, …
 
     Returns:
@@ -380,17 +383,19 @@ def simulate(
         blocks.append({name: values.copy() for name, values in rows.items()})
         touches.append(contacts)
 
-    outcome = run(
-        plan,
-        controls=controls,
-        controller=function,
-        output=output,
-        provenance=provenance("artsim.simulate"),
-        compress=compress,
-        checkpoint=checkpoint,
-        force=force,
-        on_block=None if output is not None else keep,
-    )
+    with progress_bar("simulating", plan.config.steps, unit="steps", show=progress) as advance:
+        outcome = run(
+            plan,
+            controls=controls,
+            controller=function,
+            output=output,
+            provenance=provenance("artsim.simulate"),
+            compress=compress,
+            checkpoint=checkpoint,
+            force=force,
+            progress=_Shown(advance) if progress else None,
+            on_block=None if output is not None else keep,
+        )
     if check:
         outcome.simulation.check()
     if output is not None:
@@ -399,6 +404,17 @@ def simulate(
     count = len(next(iter({**joined, **contacts}.values()), ()))
     joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.dt
     return MemoryRecording(plan, joined, contacts, outcome)
+
+
+class _Shown:
+    """Called after every block: moves a bar and never ends the run."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+
+    def __call__(self, simulation: Simulation) -> bool:
+        self._advance(simulation.step)
+        return False
 
 
 def _joined(blocks: list[dict[str, Array]]) -> dict[str, Array]:

@@ -108,6 +108,7 @@ class SimulateOptions(RunSettings, total=False):
     compress: str | None  # "gzip" or "zstd"
     checkpoint: int | None  # steps between checkpoints in the output; 0: none
     check: bool  # whether a run that stops early is an error
+    progress: bool  # whether a bar shows the progress on a terminal or in a notebook
 
 
 class RolloutOptions(RolloutSettings, total=False):
@@ -120,6 +121,7 @@ class RolloutOptions(RolloutSettings, total=False):
     threads: int | None  # number of threads; None: one per core
     force: bool  # whether the output may overwrite a file
     check: bool  # whether samples that stop early are an error
+    progress: bool  # whether a bar shows the progress on a terminal or in a notebook
 
 
 class LoadOptions(TypedDict, total=False):

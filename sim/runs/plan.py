@@ -169,6 +169,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         )
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
+    notes += left_out_by_all(robot, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
     refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
@@ -379,6 +380,36 @@ def drivable(model: Model) -> list[int]:
     count = np.diff(model.body_dof)
     followers = set(model.row_follower)
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
+
+
+_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
+
+
+def left_out_by_all(robot: Robot, config: RunConfig) -> list[str]:
+    """A note on the joints that one value for all does not reach: those that follow others or have several dofs.
+
+    Free bases, which nobody drives, are not told.
+    """
+    given = [name for name in _GAINS if "*" in getattr(config, name)]
+    if not given:
+        return []
+    model, labels = robot.model, robot.labels
+    driven, followers = set(drivable(model)), {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
+    told = []
+    for name, dofs in labels.joint_dofs.items():
+        own = range(dofs.start, dofs.stop)
+        body = int(model.dof_body[dofs.start]) if own else 0
+        named = all(any(labels.dofs[k] in getattr(config, setting) for k in own) for setting in given)
+        of_base = model.joint_type[body] == FREE and model.body_parent[body] == 0
+        if own and not driven.intersection(own) and not named and not of_base:
+            told.append(f"{name} ({'follows another' if followers.issuperset(own) else f'{len(own)} dofs'})")
+    if not told:
+        return []
+    options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+    more = f" and {len(told) - 4} more" if len(told) > 4 else ""
+    return [
+        f"one value of {options} is for joints of one dof that follow no other, not for {', '.join(told[:4])}{more}"
+    ]
 
 
 def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:

@@ -17,6 +17,7 @@ import artsim
 from artsim.cli.config_file import line_of
 from artsim.cli.grouped import GROUPS
 from artsim.cli.main import cli, without_foreign_hints
+from artsim.io import progress
 from artsim.io.viewer.server import is_own
 from artsim.sim.runs.configuration import DEFAULT_RECORD
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
@@ -344,3 +345,32 @@ def test_type_checkers_refuse_unknown_options(tmp_path: Path) -> None:
 def test_the_wheel_says_what_it_is() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     assert "Typing :: Typed" in text and "keywords" in text
+
+
+def test_a_bar_shows_progress_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, int]] = []
+
+    class Bar:
+        def add_task(self, what: str, total: int, rate: str) -> int:
+            shown.append((what, total))
+            return 0
+
+        def update(self, task: int, completed: int, rate: str) -> None:
+            shown.append(("done", completed))
+
+        def start(self) -> None: ...
+
+        def stop(self) -> None:
+            shown.append(("stop", 0))
+
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(progress, "_BAR_AFTER", -1.0)
+    monkeypatch.setattr(progress, "_bar", lambda unit: Bar())
+    artsim.simulate(ARM, steps=7, progress=True)
+    assert shown == [("simulating", 7), ("done", 7), ("stop", 0)]
+    shown.clear()
+    artsim.rollout(ARM, samples=3, steps=5, progress=True)
+    assert shown[0] == ("simulating", 3) and shown[-2:] == [("done", 3), ("stop", 0)]
+    shown.clear()
+    artsim.simulate(ARM, steps=7)
+    assert not shown

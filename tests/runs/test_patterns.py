@@ -237,3 +237,16 @@ def test_on_ground_is_stored_as_the_state_it_makes(tmp_path: Path) -> None:
     assert verified.exit_code == 0, verified.output
     sunk = CliRunner().invoke(cli, ["run", QUADRUPED, "--base", "floating", "--ground", "--steps", "1"])
     assert "--on-ground starts a free base above the ground" in sunk.output
+
+
+@pytest.mark.small
+def test_one_value_for_all_names_what_it_leaves_out() -> None:
+    followers = sorted(c.follower for c in load_articulation(GRIPPER).couplings)
+    (note,) = (note for note in planned(GRIPPER, stiffness={"*": 1.0}, damping={"*": 1.0}).notes if "one value" in note)
+    assert "one value of --stiffness and --damping is for joints of one dof that follow no other, not for" in note
+    assert sum(f"{name} (follows another)" in note for name in followers) == min(4, len(followers))
+    planar = planned(str(ROOT / "robots" / "planar_base.urdf"), stiffness={"*": 1.0})
+    assert any("planar_joint (3 dofs)" in note for note in planar.notes)
+    assert not any("one value" in note for note in planned(QUADRUPED, "floating", stiffness={"*": 1.0}).notes)
+    named = {"*": 1.0, "planar_joint.x": 0.5, "planar_joint.y": 0.5}
+    assert not any("one value" in n for n in planned(str(ROOT / "robots" / "planar_base.urdf"), stiffness=named).notes)
