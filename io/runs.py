@@ -43,7 +43,7 @@ from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
-from artsim.sim.runs.plan import Plan, plan_run
+from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
 from artsim.sim.runs.refusals import led_targets, undriven
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 
@@ -430,6 +430,7 @@ def prepared(
     """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`."""
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
+    robot = as_read(robot, settings)
     values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
     plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
     if isinstance(controls, Controls):
@@ -437,6 +438,29 @@ def prepared(
     elif controls is not None:
         controls = plan_controls(plan, controls)
     return plan, controls, function
+
+
+_OF_READING = ("balance_inertia", "ignore_unsupported", "density")
+
+
+def as_read(robot: Robot, settings: Mapping[str, Any]) -> Robot:
+    """The robot with the base that a run's settings ask for.
+
+    Raises UsageError for a base that an MJCF file chooses itself, and for settings of reading that differ from those
+    with which the robot was read.
+    """
+    for name in _OF_READING:
+        before = robot.loaded_with.get(name, None if name == "density" else False)
+        if name in settings and robot.loaded_with and settings[name] != before:
+            raise UsageError(f"{name} is an option of artsim.load: this robot was loaded with {before}")
+    base = settings.get("base", robot.articulation.base)
+    if base == robot.articulation.base or base not in ("fixed", "floating"):  # which RunConfig refuses
+        return robot
+    if not robot.articulation.conventions.base_chosen:
+        raise UsageError(f"base is {base!r}, but the model's file says itself what is free: {robot.articulation.path}")
+    articulation = replace(robot.articulation, base=base)
+    compiled = compiled_robot(articulation, RunConfig.from_mapping({**robot.loaded_with, "base": base}), locks=False)
+    return replace(compiled, loaded_with={**robot.loaded_with, "base": base})
 
 
 def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
     from typing import Any, Unpack
 
@@ -87,7 +88,7 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
     """
     from artsim.io import runs
 
-    return runs.simulate(_robot(robot), **options)
+    return runs.simulate(_robot(robot, options), **options)
 
 
 def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions]) -> MemoryRollout | RolloutRecording:
@@ -106,7 +107,7 @@ def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions
     """
     from artsim.io import rollouts
 
-    return rollouts.rollout(_robot(robot), **options)
+    return rollouts.rollout(_robot(robot, options), **options)
 
 
 def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
@@ -136,10 +137,17 @@ def compute(
     return _robot(robot).compute(qpos, **options)
 
 
-def _robot(robot: Robot | str | PathLike[str]) -> Robot:
+_OF_READING = ("base", "balance_inertia", "ignore_unsupported", "density")
+
+
+def _robot(robot: Robot | str | PathLike[str], settings: Mapping[str, Any] | None = None) -> Robot:
+    """The robot, or that of a file, read as the settings of a run ask."""
     from artsim.sim.quantities.robot import Robot
 
-    return robot if isinstance(robot, Robot) else load(robot)
+    if isinstance(robot, Robot):
+        return robot
+    options: Any = {name: value for name, value in (settings or {}).items() if name in _OF_READING}
+    return load(robot, **options)
 
 
 def __getattr__(name: str) -> Any:

@@ -250,3 +250,24 @@ def test_one_value_for_all_names_what_it_leaves_out() -> None:
     assert not any("one value" in note for note in planned(QUADRUPED, "floating", stiffness={"*": 1.0}).notes)
     named = {"*": 1.0, "planar_joint.x": 0.5, "planar_joint.y": 0.5}
     assert not any("one value" in n for n in planned(str(ROOT / "robots" / "planar_base.urdf"), stiffness=named).notes)
+
+
+def test_a_run_from_python_reads_its_robot_as_its_settings_ask(tmp_path: Path) -> None:
+    """`base` once had no effect on a robot that was given by its file."""
+    by_file = artsim.simulate(QUADRUPED, base="floating", steps=2)
+    assert by_file.labels.coord[:3] == ("root.x", "root.y", "root.z")
+    fixed = artsim.load(QUADRUPED)
+    freed = artsim.simulate(fixed, base="floating", steps=2)
+    np.testing.assert_array_equal(freed["qpos"], by_file["qpos"])
+    assert artsim.rollout(fixed, base="floating", samples=1, steps=2)["qpos"].shape[-1] == 19
+    with pytest.raises(UsageError, match="the model's file says itself what is free"):
+        artsim.simulate(artsim.load(ROOT / "robots" / "leg.xml"), base="floating", steps=2)
+    bare = tmp_path / "bare.urdf"
+    bare.write_text(
+        '<robot name="d"><link name="a"/><link name="b"><collision><geometry><box size="0.1 0.1 0.3"/></geometry>'
+        '</collision></link><joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    with pytest.warns(artsim.ModelWarning):
+        assert artsim.simulate(bare, density=1000.0, steps=2)["qpos"].shape == (2, 1)
+    with pytest.raises(UsageError, match=r"density is an option of artsim\.load: this robot was loaded with None"):
+        artsim.simulate(fixed, density=1000.0, steps=2)
