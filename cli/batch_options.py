@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import LoadOptions
-from artsim.cli.run_options import DEGREES, read_gravity
+from artsim.cli.run_options import DEGREES, angle_or_number, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.sim.foundation.errors import UsageError
@@ -60,10 +60,10 @@ def read_start(ctx: click.Context, param: click.Parameter, words: tuple[str, ...
 def _quantity(text: str) -> float | None:
     """A finite number, in rad if it has the suffix deg; None for anything else."""
     try:
-        value = float(text.strip().removesuffix(DEGREES))
+        value = angle_or_number(text)
     except ValueError:
         return None
-    return (math.radians(value) if _in_degrees(text) else value) if math.isfinite(value) else None
+    return value if math.isfinite(value) else None
 
 
 def _in_degrees(text: str) -> bool:

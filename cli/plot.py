@@ -28,7 +28,7 @@ from artsim.sim.foundation.errors import UsageError
     "--entries",
     metavar="NAME,...",
     default="",
-    help="Entries to draw: names of coordinates, dofs, links, actuators, ...",
+    help="Entries to draw: names or patterns of coordinates, dofs, links, actuators, ...",
 )
 @SAMPLES
 @click.option("--force", is_flag=True, help="Overwrite the output file.")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
-from artsim.cli.run_options import control_file, rollout_options, run_config
+from artsim.cli.run_options import DEGREES, angle_or_number, control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
@@ -27,13 +29,17 @@ from artsim.io.rollouts import (
     plan_sample_controls,
     refuse_stopped,
     roll,
+    spread_ends,
 )
 from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
 from artsim.sim.foundation.apart import available_cores
+from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, VARIED, kernels, reason_against_packs
+
+_DEGREES = "artsim.cli.rollout.degrees"
 
 
 def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
@@ -53,18 +59,33 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
 
 
 def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, Any]:
-    """Read X, COORD=X and COORD=LOW:HIGH words, separated by commas; later ones override earlier ones."""
+    """Read X, COORD=X and COORD=LOW:HIGH words, separated by commas; later ones override earlier ones.
+
+    The names of those in degrees are kept, since only the robot tells which joints turn.
+    """
     offsets = {}
     for word in (part.strip() for text in words for part in text.split(",") if part.strip()):
         name, equals, text = word.rpartition("=")
         try:
-            numbers = [float(number) for number in text.split(":")]
+            numbers = [angle_or_number(number) for number in text.split(":")]
+            if DEGREES in text:
+                ctx.meta.setdefault(_DEGREES, []).append(name.strip())
         except ValueError:
             numbers = []
         if not all(map(math.isfinite, numbers)) or not 1 <= len(numbers) <= (2 if equals else 1):
             raise click.BadParameter(f"{word!r} is not X, COORD=X or COORD=LOW:HIGH")
         offsets[name.strip()] = numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
     return offsets
+
+
+def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
+    """Raise UsageError for offsets in degrees of a coordinate that is no angle."""
+    coords, units = plan.robot.coords, plan.robot.labels.coord_units
+    for name in names:
+        low, high = spread_ends(plan, {name: (-1.0, 1.0)})
+        for coord in np.flatnonzero(high > low):
+            if units[coord] != "rad":
+                raise UsageError(f"--spread: {coords[coord]} is in {units[coord]}, not in degrees")
 
 
 @click.command(
@@ -88,8 +109,8 @@ def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     multiple=True,
     callback=_offsets,
     metavar="X|COORD=X|COORD=LOW:HIGH,…",
-    help="Random offsets of initial coordinates [rad, m]. X moves every joint by at most X and leaves bases where they "
-    "are; COORD=X moves the coordinates of that name or pattern, also of bases, by at most X, COORD=LOW:HIGH by LOW to "
+    help="Random offsets of initial coordinates [rad, m, 10deg]. X moves every joint by at most X, no base; "
+    "COORD=X moves the coordinates of that name or pattern, also of bases, by at most X, COORD=LOW:HIGH by LOW to "
     "HIGH.",
 )
 @click.option(
@@ -146,6 +167,7 @@ def rollout(
     articulation = load_models(models, scene)
     stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
+    _check_degrees(plan, ctx.meta.get(_DEGREES, ()))
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])

@@ -609,6 +609,12 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
+def angle_or_number(text: str) -> float:
+    """A number, in rad if it has the suffix deg. Raises ValueError."""
+    word = text.strip()
+    return math.radians(float(word.removesuffix(DEGREES))) if word.endswith(DEGREES) else float(word)
+
+
 def _number(word: str, what: str, unit: str = "") -> float:
     """A finite number; with the suffix deg, an angle in rad."""
     text = word.strip()
@@ -616,12 +622,12 @@ def _number(word: str, what: str, unit: str = "") -> float:
     if angle and "rad" not in unit:
         raise UsageError(f"{what}: {word!r} is an angle, want {unit or 'a number'}")
     try:
-        value = float(text.removesuffix(DEGREES)) if angle else float(text)
+        value = angle_or_number(text)
     except ValueError:
         raise UsageError(f"{what}: {word!r} is not a number") from None
     if not math.isfinite(value):
         raise UsageError(f"{what}: {word} is not finite")
-    return math.radians(value) if angle else value
+    return value
 
 
 def _read_vector(flag: str, word: str, option: str, names: Names) -> dict[str, float]:

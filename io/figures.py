@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,7 +131,7 @@ def _lines(recording: Recording, number: int, name: str, entries: Sequence[str])
     time, values = _thinned(recording, name)
     for index in np.ndindex(*values.shape[1:]):
         words = [names[k] for names, k in zip(labels, index, strict=True)]
-        if entries and not {*words, " ".join(words)} & set(entries):
+        if entries and not any(fnmatchcase(word, entry) for word in (*words, " ".join(words)) for entry in entries):
             continue
         place = dict(zip(variable.dims[1:], index, strict=True))
         own = {
@@ -240,7 +241,7 @@ def _not_there(recordings: Sequence[Recording], entries: Sequence[str]) -> str:
     """The text `: no entry 'jiont_1'; did you mean …`."""
     dims = ("coord", "dof", "link", "actuator", "tendon", "sensor")
     known = [name for recording in recordings for dim in dims for name in recording.names_of(dim)]
-    missing = [entry for entry in entries if entry not in known]
+    missing = [entry for entry in entries if not any(fnmatchcase(name, entry) for name in known)]
     return f": no entry {missing[0]!r}{nearest(missing[0], known)}" if missing else ""
 
 

@@ -164,7 +164,7 @@ class Draws:
             raise UsageError("randomise: friction is that of contacts, nothing may touch; joints have joint_friction")
         sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 1}
         fast = _velocity_spread(plan, config)
-        reach = {"spread": _spread(plan, config.offsets()), "velocity_spread": (-fast, fast)}
+        reach = {"spread": spread_ends(plan, config.offsets()), "velocity_spread": (-fast, fast)}
         ends = {name: (low, high) for name, (low, high) in reach.items() if low.any() or high.any()}
         for name, (low, high) in config.randomise.items():
             ends[name] = np.full(sizes[VARIED[name]], low), np.full(sizes[VARIED[name]], high)
@@ -195,7 +195,7 @@ def _seed(seed: int) -> int:
     return seed
 
 
-def _spread(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
+def spread_ends(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
     """The ends of the offsets of each coordinate (nq,). Rotations of ball and free joints and followers have none, the
     places of bases only where they are named.
 

@@ -131,3 +131,10 @@ def drawn(panel: figures.Panel) -> Any:
     axes = figure.subplots()
     figures._draw_panel(axes, panel, {})
     return axes
+
+
+def test_entries_may_be_patterns(leg: Path) -> None:
+    found = [line.label for panel in panels(leg, "qvel", entries=("root.v*", "kn?e")) for line in panel.lines]
+    assert found == ["root.vx", "root.vy", "root.vz", "knee"]
+    told = plot(leg, "qvel", "--entries", "nobody*", "-o", leg.with_suffix(".svg"))
+    assert told.exit_code == 2 and "no entry 'nobody*'" in told.output

@@ -271,3 +271,44 @@ def test_a_run_from_python_reads_its_robot_as_its_settings_ask(tmp_path: Path) -
         assert artsim.simulate(bare, density=1000.0, steps=2)["qpos"].shape == (2, 1)
     with pytest.raises(UsageError, match=r"density is an option of artsim\.load: this robot was loaded with None"):
         artsim.simulate(fixed, density=1000.0, steps=2)
+
+
+@pytest.mark.parametrize(
+    ("spread", "code", "told"),
+    [
+        ("10deg", 0, ""),
+        ("joint_[12]=-5deg:5deg,joint_3=0.1", 0, ""),
+        ("joint_1=10dg", 2, "'joint_1=10dg' is not X, COORD=X or COORD=LOW:HIGH"),
+    ],
+)
+def test_spreads_in_degrees(spread: str, code: int, told: str, tmp_path: Path) -> None:
+    words = ["rollout", ARM, "--samples", "64", "--steps", "1", "--spread", spread, "-o", str(tmp_path / "r.h5")]
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == code and told in result.output
+    if not code:
+        with artsim.open(tmp_path / "r.h5") as rollout:
+            reach = np.abs(rollout["qpos"][:, 0]).max(axis=0)
+        most = np.radians(10) if spread == "10deg" else np.radians(5)
+        assert 0.8 * most < reach[0] <= most
+
+
+def test_spreads_in_degrees_are_for_joints_that_turn() -> None:
+    model = str(ROOT / "robots" / "planar_base.urdf")
+    words = ["rollout", model, "--samples", "2", "--steps", "1", "--spread"]
+    refused = CliRunner().invoke(cli, [*words, "planar_joint.x=10deg"])
+    assert refused.exit_code == 2 and "--spread: planar_joint.x is in m, not in degrees" in refused.output
+    assert CliRunner().invoke(cli, [*words, "planar_joint.angle=10deg"]).exit_code == 0
+
+
+def test_models_are_placed_by_degrees(tmp_path: Path) -> None:
+    places = {"deg": "0,0,1,0,0,90deg", "rad": f"0,0,1,0,0,{np.pi / 2!r}"}
+    found = []
+    for name, place in places.items():
+        output = tmp_path / f"{name}.h5"
+        words = ["run", ARM, "--steps", "1", "--place", place, "-o", str(output)]
+        assert CliRunner().invoke(cli, words).exit_code == 0
+        with artsim.open(output) as recording:
+            found.append(recording["link_quaternion"][0])
+    np.testing.assert_array_equal(*found)
+    refused = CliRunner().invoke(cli, ["run", ARM, "--steps", "1", "--place", "0,0,1deg"])
+    assert refused.exit_code == 2 and "1deg" in refused.output
