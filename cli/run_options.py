@@ -52,6 +52,15 @@ def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> f
     return value
 
 
+def read_gap(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Read a length [m] that may be left out, in which case the next word is no number but, say, a MODEL."""
+    try:
+        gap = None if value is None else float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no gap in metres; give MODEL first, or --on-ground=0") from None
+    return gap
+
+
 def read_gravity(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
     """Read X,Y,Z [m/s²]."""
     if value is None:
@@ -102,8 +111,8 @@ RUN_OPTIONS = (
     click.option(
         "--on-ground",
         is_flag=False,
-        flag_value=0.0,
-        type=float,
+        flag_value="0",
+        callback=read_gap,
         metavar="[GAP]",
         help="Start a free base so that its lowest shape is GAP [m] above the ground; after --q0. Default: 0.",
     ),

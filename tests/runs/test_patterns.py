@@ -216,6 +216,14 @@ def test_a_quadruped_on_the_ground_neither_sinks_nor_gains_energy() -> None:
     assert energy[-1] - energy[0] < 1e-3
 
 
+def test_the_gap_may_be_left_out_but_not_before_a_model() -> None:
+    words = ["--base", "floating", "--ground", "--steps", "1"]
+    for gap in (["--on-ground"], ["--on-ground", "0.1"], ["--on-ground=0"]):
+        assert CliRunner().invoke(cli, ["run", QUADRUPED, *gap, *words]).exit_code == 0
+    refused = CliRunner().invoke(cli, ["run", *words, "--on-ground", QUADRUPED])
+    assert refused.exit_code == 2 and "is no gap in metres; give MODEL first, or --on-ground=0" in refused.output
+
+
 def test_on_ground_is_stored_as_the_state_it_makes(tmp_path: Path) -> None:
     output = tmp_path / "run.h5"
     words = [
