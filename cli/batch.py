@@ -13,15 +13,17 @@ import click
 from artsim.cli.batch_options import batch_config, batch_options
 from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
-from artsim.cli.progress import caught_signals, progress_bar
+from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import printable, warn, warn_of_model
+from artsim.io.batch_csv import STDOUT, is_csv
 from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
+from artsim.io.progress import progress_bar
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import StoppedError
+from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.quantities.compute_records import COMPUTE
 
@@ -39,7 +41,13 @@ from artsim.sim.quantities.compute_records import COMPUTE
 @click.option(
     "--chunk", type=click.IntRange(min=1), metavar="N", help="Rows per block; default: as many as fit in a cache."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write (.h5 or .npz).")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File to write (.h5, .npz or .csv); -: CSV on stdout.",
+)
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
@@ -66,7 +74,10 @@ def batch(
     """
     set_arguments(load_options, arguments)
     config, notes = batch_config(ctx, model, options, load_options)
-    check_name(output)
+    if not is_csv(output):
+        check_name(output)
+    elif as_json and str(output) == STDOUT:
+        raise UsageError("--output - and --json both write to standard output")
     sharding.check(config, output, force=force)
     threads = threads or (1 if sharding.scheduler else available_cores())
     with load_job(config) as job:
@@ -86,7 +97,10 @@ def batch(
                 chunk=chunk,
                 provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             )
-    _finish(outcome, config, caught, as_json=as_json, quiet=quiet)
+        limits = [] if job.limits is None else job.limits.notes()
+    if not quiet:
+        warn(limits)
+    _finish(outcome, config, caught, as_json=as_json, quiet=quiet, force=force)
 
 
 def loops_left_open(articulation: Articulation) -> list[str]:
@@ -110,8 +124,13 @@ def work(order: str, stop: Callable[[], bool] | None = None) -> str:
     return perform(order, load_job, stop)
 
 
-def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool) -> None:
-    """Print the summary and exit with the code of the outcome."""
+def _finish(
+    outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool, force: bool
+) -> None:
+    """Print the summary and exit with the code of the outcome.
+
+    With --force a shard of an earlier job may still wait to be overwritten by another process, which is no failure.
+    """
     summary = _summary(outcome)
     if as_json:
         click.echo(json.dumps(summary))
@@ -120,6 +139,10 @@ def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json
             click.echo(printable(line), err=True)
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
+    if outcome.unfit and not force:
+        raise ModelError(outcome.unfit)
+    if outcome.unfit and not quiet:
+        warn([outcome.unfit])
     if not outcome.failed:
         return
     told = ", ".join(map(str, outcome.failed_rows)) + (", …" if outcome.failed > len(outcome.failed_rows) else "")
@@ -154,4 +177,5 @@ def _line(outcome: Outcome, rate: float) -> str:
         return f"{done}; interrupted" + ("" if outcome.notes else ", nothing is written")
     if outcome.kept == outcome.rows > 0:
         return "nothing was left to compute"
-    return f"{done}; wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)"
+    told = "standard output" if str(outcome.output) == STDOUT else outcome.output
+    return f"{done}; wrote {told} ({outcome.bytes / 1e6:.3g} MB)"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import LoadOptions
-from artsim.cli.run_options import read_gravity
+from artsim.cli.run_options import DEGREES, angle_or_number, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.sim.foundation.errors import UsageError
@@ -34,6 +34,42 @@ def scale(ctx: click.Context, param: click.Parameter, value: float) -> float:
     return value
 
 
+def read_grid(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
+    """Read JOINT=LOW:HIGH:N words; the numbers stay texts that may have the suffix deg."""
+    axes: dict[str, tuple[Any, ...]] = {}
+    for word in words:
+        name, equals, text = word.rpartition("=")
+        ends = text.split(":")
+        if not equals or len(ends) != 3 or not ends[2].strip().isdecimal() or None in map(_quantity, ends[:2]):
+            raise click.BadParameter(f"{word!r} is not JOINT=LOW:HIGH:N")
+        if name in axes:
+            raise click.BadParameter(f"{name!r} is named twice")
+        axes[name] = (ends[0], ends[1], int(ends[2]))
+    return axes
+
+
+def read_start(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
+    """Read JOINT=VALUE words; the numbers stay texts that may have the suffix deg."""
+    pairs = [word.rpartition("=") for word in words]
+    for (name, _, text), word in zip(pairs, words, strict=True):
+        if not name or _quantity(text) is None:
+            raise click.BadParameter(f"{word!r} is not JOINT=VALUE")
+    return {name: text for name, _, text in pairs}
+
+
+def _quantity(text: str) -> float | None:
+    """A finite number, in rad if it has the suffix deg; None for anything else."""
+    try:
+        value = angle_or_number(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _in_degrees(text: str) -> bool:
+    return text.strip().endswith(DEGREES)
+
+
 def _scale(name: str, help_text: str) -> Any:
     return click.option(name, type=float, callback=scale, default=0.0, show_default=True, metavar="X", help=help_text)
 
@@ -49,6 +85,21 @@ BATCH_OPTIONS = (
         type=click.IntRange(min=0),
         metavar="N",
         help="Number of random configurations to draw instead of reading --input.",
+    ),
+    click.option(
+        "--grid",
+        multiple=True,
+        callback=read_grid,
+        metavar="JOINT=LOW:HIGH:N",
+        help="Compute N evenly spaced values of a joint [rad, m, or with a suffix: -90deg:90deg:19]; of several joints "
+        "every combination, the last one fastest.",
+    ),
+    click.option(
+        "--q0",
+        multiple=True,
+        callback=read_start,
+        metavar="JOINT=VALUE",
+        help="Coordinates of the joints that --grid leaves out; default: the pose of the file.",
     ),
     click.option(
         "--seed",
@@ -121,6 +172,13 @@ def batch_config(
     load = {**load_options, "packages": {name: str(folder) for name, folder in load_options["packages"].items()}}
     load["mesh_root"] = None if load_options["mesh_root"] is None else str(load_options["mesh_root"])
     rest = {name: value for name, value in options.items() if name != "compute"}
+    grid, start = rest.pop("grid"), rest.pop("q0")
+    of_grid = [name for name, (low, high, _) in grid.items() if _in_degrees(low) or _in_degrees(high)]
+    rest |= {
+        "grid": {name: (_quantity(low), _quantity(high), count) for name, (low, high, count) in grid.items()},
+        "q0": {name: _quantity(text) for name, text in start.items()},
+        "degrees": (*of_grid, *(name for name, text in start.items() if _in_degrees(text))),
+    }
     config = BatchConfig(model=model, load=load, quantities=options["compute"], **rest)
     return config, _check_scales(ctx, config)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import refuse_own_input
+from artsim.io.batch_csv import STDOUT
 from artsim.io.batches import BatchConfig, Job, Outcome
 from artsim.io.recorder import check_output
 from artsim.io.shards import check_new, check_shard_names, plan, shard_path
@@ -50,6 +51,8 @@ class Sharding:
         if self.count or self.resume:
             check_shard_names(output, self.count or 1)
         numbers = [self.shard[0]] if self.shard else range(1, (self.count or 0) + 1)
+        if str(output) == STDOUT:
+            return
         paths = [output, *(shard_path(output, number, self.count or 1) for number in numbers)]
         if self.count and not (self.resume or force):
             check_new(paths)

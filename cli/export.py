@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import mesh_options, positive, refuse_own_input
+from artsim.cli.options import SAMPLES, mesh_options, positive, refuse_own_input
 from artsim.cli.progress import storage_errors
 from artsim.cli.stored_robot import stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.io.exports import FORMATS, Export, write
-from artsim.io.reader import open_recording
 from artsim.io.recorder import check_output
+from artsim.io.samples import opened_runs
+from artsim.loaders.stored import load_stored
 from artsim.sim.foundation.errors import UsageError
 
 R = TypeVar("R")
@@ -36,6 +37,7 @@ def option_of(format_: str) -> str:
 @click.command(short_help="Write a stored simulation in another format.")
 @click.argument("file", type=click.Path(path_type=Path))
 @format_options
+@SAMPLES
 @click.option(
     "--fps",
     type=float,
@@ -47,16 +49,25 @@ def option_of(format_: str) -> str:
 @mesh_options
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def export(
-    file: Path, fps: float, packages: Mapping[str, Path], mesh_root: Path | None, force: bool, **outputs: Any
+    file: Path,
+    samples: tuple[int, ...],
+    fps: float,
+    packages: Mapping[str, Path],
+    mesh_root: Path | None,
+    force: bool,
+    **outputs: Any,
 ) -> None:
-    """Write FILE, an output of `artsim run`, in the requested formats and print the sizes of the written files."""
+    """Write FILE, an output of `artsim run` or with --sample of `artsim rollout`, in the requested formats and print
+    the sizes of the written files."""
     wanted: dict[str, Path] = {name: outputs[name] for name in FORMATS if outputs[name] is not None}
     if not wanted:
         raise UsageError(f"give a format: {' '.join(f'{option_of(name)} FILE' for name in FORMATS)}")
     for output in wanted.values():
         refuse_own_input(output, str(file))
         check_output(output, force=force)
-    with open_recording(file) as recording:
+    if len(samples) > 1:
+        raise UsageError("--sample: one for each export")
+    with opened_runs([file], samples, load_stored) as (recording,):
         for name, output in wanted.items():
             request = Export(recording, output, lambda: stored_robot(recording, packages, mesh_root), fps)
             with storage_errors():

@@ -9,9 +9,10 @@ import gc
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -23,6 +24,7 @@ from artsim.sim.foundation.errors import ArtsimError, MemoryShortageError, Missi
 # The short help of each command stands here so that `artsim --help` imports no command.
 COMMANDS = {
     "run": "Simulate a robot and write the result to an HDF5 file.",
+    "compute": "Compute rigid-body quantities of one configuration.",
     "batch": "Compute rigid-body quantities for many configurations.",
     "rollout": "Simulate many variations of a run.",
     "replay": "Show a stored simulation, or run it again and compare.",
@@ -64,15 +66,23 @@ class ArtsimGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and flush stdout, so that a failed write is reported here and not while Python shuts down."""
-        with exit_codes(debug=ctx.params["debug"]):
+        with exit_codes(debug=ctx.params["debug"], options=lambda: self._options(ctx)):
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
 
+    def _options(self, ctx: click.Context) -> set[str]:
+        """The options of the command that was called."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return set() if command is None else {option for param in command.params for option in param.opts}
+
 
 @contextlib.contextmanager
-def exit_codes(*, debug: bool) -> Iterator[None]:
-    """Turn every failure into one line on stderr and its exit code."""
+def exit_codes(*, debug: bool, options: Callable[[], set[str]] | None = None) -> Iterator[None]:
+    """Turn every failure into one line on stderr and its exit code.
+
+    `options`: those of the command; hints at others, for which some other command has a use, are left out.
+    """
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -83,7 +93,8 @@ def exit_codes(*, debug: bool) -> Iterator[None]:
         drop_output(sys.stdout)
         raise SystemExit(141) from None
     except ArtsimError as error:
-        stop(str(error), error.exit_code, debug=debug)
+        told = str(error) if options is None else without_foreign_hints(str(error), options())
+        stop(told, error.exit_code, debug=debug)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
             drop_output(sys.stdout)
@@ -98,6 +109,11 @@ def exit_codes(*, debug: bool) -> Iterator[None]:
         stop("a file's name is no valid text (UTF-8)", UsageError.exit_code, debug=debug)
     except Exception as error:
         stop_internal(error, debug=debug)
+
+
+def without_foreign_hints(message: str, options: set[str]) -> str:
+    """The message without remarks in brackets that begin with an option which is not one of `options`."""
+    return re.sub(r" \((--[a-z0-9-]+)[^()]*\)", lambda hint: hint[0] if hint[1] in options else "", message)
 
 
 def stop(message: str, exit_code: int, *, debug: bool) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
-from artsim.sim.foundation.errors import MissingInputError, UsageError
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError, UsageError
 
 R = TypeVar("R")
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
@@ -70,6 +70,8 @@ def read_input(path: Path, most: int) -> bytes:
             raise UsageError(f"{path}: is a named pipe, which may never end; want a file")
         with path.open("rb") as stream:
             data = stream.read(most + 1)
+    except ArtsimError:
+        raise
     except (OSError, ValueError) as error:
         raise MissingInputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > most:
@@ -125,9 +127,11 @@ def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
 def refuse_own_input(output: Path, *inputs: str | None) -> None:
     """Raise UsageError when the output is one of the inputs, which `--force` would destroy."""
     for name in inputs:
+        same = False
         with contextlib.suppress(OSError, ValueError):
-            if name and name != "-" and output.exists() and output.samefile(name):
-                raise UsageError(f"--output {output} is the input itself")
+            same = bool(name) and name != "-" and output.exists() and output.samefile(str(name))
+        if same:
+            raise UsageError(f"--output {output} is the input itself")
 
 
 MESH_OPTIONS = (
@@ -208,6 +212,16 @@ LOAD_OPTIONS = (
         help="Expand xacro macros first, in a child process with limits. Macros are programs that can read files of "
         "this machine and run code: use this option only for files that you trust.",
     ),
+)
+
+
+SAMPLES = click.option(
+    "--sample",
+    "samples",
+    type=click.IntRange(min=0),
+    multiple=True,
+    metavar="K",
+    help="Sample of an output of `artsim rollout`, counted from 0; may be repeated.",
 )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from artsim.cli.info import is_recording
-from artsim.cli.options import refuse_own_input
+from artsim.cli.options import SAMPLES, refuse_own_input
 from artsim.cli.terminal import printable, warn
 from artsim.io.figures import GROUPS, draw
-from artsim.io.reader import open_recording
 from artsim.io.recorder import check_output
+from artsim.io.samples import opened_runs
+from artsim.loaders.stored import load_stored
 from artsim.sim.foundation.errors import UsageError
 
 
@@ -28,11 +28,12 @@ from artsim.sim.foundation.errors import UsageError
     "--entries",
     metavar="NAME,...",
     default="",
-    help="Entries to draw: names of coordinates, dofs, links, actuators, ...",
+    help="Entries to draw: names or patterns of coordinates, dofs, links, actuators, ...",
 )
+@SAMPLES
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
-def plot(arguments: tuple[str, ...], output: Path | None, entries: str, force: bool) -> None:
-    """Draw FILE.h5, an output of `artsim run`, over time; several files are overlaid.
+def plot(arguments: tuple[str, ...], output: Path | None, entries: str, samples: tuple[int, ...], force: bool) -> None:
+    """Draw FILE.h5, an output of `artsim run`, or with --sample of `artsim rollout`, over time; several are overlaid.
 
     NAME is a recorded variable (qpos, tau_drive, link_position, ...) or states, forces (by source, for each degree of
     freedom), energy, contacts. Without any NAME, the states, the largest forces, and energy and contacts where recorded
@@ -46,8 +47,7 @@ def plot(arguments: tuple[str, ...], output: Path | None, entries: str, force: b
     for file in files:
         refuse_own_input(output, file)
     check_output(output, force=force)
-    with ExitStack() as stack:
-        recordings = [stack.enter_context(open_recording(file)) for file in files]
+    with opened_runs(files, samples, load_stored) as recordings:
         wanted = [entry for entry in entries.split(",") if entry]
         warn(draw(recordings, output, names, wanted), more="--entries picks what is drawn")
     click.echo(f"wrote {printable(str(output))} ({output.stat().st_size / 1e6:.3g} MB)")

@@ -1,4 +1,4 @@
-"""What commands share while they work: a progress bar, signals that are polled between blocks, and full disks."""
+"""What commands share while they work: signals that are polled between blocks, and full disks."""
 
 from __future__ import annotations
 
@@ -6,61 +6,12 @@ import contextlib
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import click
 
 from artsim.cli.terminal import one_line
 from artsim.sim.foundation.errors import StorageError
-
-_BAR_AFTER = 0.5  # s: shorter work shows no progress
-
-
-@contextlib.contextmanager
-def progress_bar(what: str, total: int, *, unit: str, show: bool) -> Iterator[Callable[[int], None]]:
-    """Show a bar with rate and remaining time on a terminal's stderr once the work has taken 0.5 s.
-
-    Yields a function that takes how much of `total` is done.
-    """
-    if not (show and sys.stderr.isatty()):
-        yield lambda done: None
-        return
-    began = time.perf_counter()
-    bar: Any = None
-    task: Any = None
-
-    def advance(done: int) -> None:
-        nonlocal bar, task
-        seconds = time.perf_counter() - began
-        if bar is None and seconds > _BAR_AFTER:
-            bar = _bar(unit)
-            task = bar.add_task(what, total=total, rate="")
-            bar.start()
-        if bar is not None:
-            bar.update(task, completed=done, rate=f"{done / seconds:,.0f}")
-
-    try:
-        yield advance
-    finally:
-        if bar is not None:
-            bar.stop()
-
-
-def _bar(unit: str) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn(f"{{task.fields[rate]}} {unit}/s"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from artsim.cli.options import mesh_options, positive
+from artsim.cli.options import SAMPLES, mesh_options, positive
 from artsim.cli.stored_robot import loaded_instead, stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.cli.viewer import served, show, viewer_options
@@ -16,11 +16,12 @@ from artsim.io.runs import TOLERANCE, Load, made_elsewhere
 from artsim.io.runs import verify as verify_run
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.foundation.errors import StoppedError
+from artsim.sim.foundation.errors import StoppedError, UsageError
 
 
 @click.command(short_help="Show a stored simulation, or run it again and compare.")
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
+@SAMPLES
 @click.option("--verify", is_flag=True, help="Simulate again from the content of the file and compare byte for byte.")
 @click.option(
     "--tolerance",
@@ -71,6 +72,7 @@ from artsim.sim.foundation.errors import StoppedError
 @mesh_options
 def replay(
     files: tuple[Path, ...],
+    samples: tuple[int, ...],
     verify: bool,
     tolerance: float,
     threads: int,
@@ -87,24 +89,26 @@ def replay(
     packages: Mapping[str, Path],
     mesh_root: Path | None,
 ) -> None:
-    """Show FILE, an output of `artsim run`, in a browser; several side by side. Outputs of other commands can only be
-    verified.
+    """Show FILE, an output of `artsim run`, or with --sample one of `artsim rollout`, in a browser; several side by
+    side. Outputs of `artsim batch` can only be verified.
 
     The page is served to this machine only, until Ctrl-C. With --verify nothing is shown: every file is simulated
     again, and the exit code is 0 if every byte is equal, 3 if not.
     """
     load = None if model is None else loaded_instead(model, packages, mesh_root, force=force, meshes=not verify)
     if verify:
+        if samples:
+            raise UsageError("--verify takes whole files; leave --sample out")
         for file in files:
             verify_file(file, load or load_stored, tolerance, threads)
         return
-    from artsim.io.reader import open_recording
+    from artsim.io.samples import opened_runs
     from artsim.io.viewer.motion import Motion
     from artsim.io.viewer.player import Playback, Player
 
     how = Playback(rate, loop, start, step or 0, spacing, not paused)
     with contextlib.ExitStack() as stack:
-        recordings = [stack.enter_context(open_recording(file)) for file in files]
+        recordings = stack.enter_context(opened_runs(files, samples, load or load_stored))
         runs: list[tuple[str, Motion, Articulation]] = []
         for recording in recordings:
             robot = stored_robot(recording, packages, mesh_root, load)

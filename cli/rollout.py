@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
+from artsim.cli.grouped import GroupedCommand
 from artsim.cli.options import reading_words, refuse_own_input
-from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.run_options import control_file, run_config, run_options, was_typed
+from artsim.cli.progress import caught_signals
+from artsim.cli.run_options import DEGREES, angle_or_number, control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
+from artsim.io.progress import progress_bar
 from artsim.io.recorder import check_output
 from artsim.io.rollouts import (
     STARTS,
@@ -25,13 +29,17 @@ from artsim.io.rollouts import (
     plan_sample_controls,
     refuse_stopped,
     roll,
+    spread_ends,
 )
-from artsim.io.runs import clamped_controls, held_controls, prepare, provenance
+from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
 from artsim.sim.foundation.apart import available_cores
+from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, VARIED, kernels, reason_against_packs
+
+_DEGREES = "artsim.cli.rollout.degrees"
 
 
 def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
@@ -51,12 +59,17 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
 
 
 def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, Any]:
-    """Read X, COORD=X and COORD=LOW:HIGH words, separated by commas; later ones override earlier ones."""
+    """Read X, COORD=X and COORD=LOW:HIGH words, separated by commas; later ones override earlier ones.
+
+    The names of those in degrees are kept, since only the robot tells which joints turn.
+    """
     offsets = {}
     for word in (part.strip() for text in words for part in text.split(",") if part.strip()):
         name, equals, text = word.rpartition("=")
         try:
-            numbers = [float(number) for number in text.split(":")]
+            numbers = [angle_or_number(number) for number in text.split(":")]
+            if DEGREES in text:
+                ctx.meta.setdefault(_DEGREES, []).append(name.strip())
         except ValueError:
             numbers = []
         if not all(map(math.isfinite, numbers)) or not 1 <= len(numbers) <= (2 if equals else 1):
@@ -65,7 +78,18 @@ def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     return offsets
 
 
+def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
+    """Raise UsageError for offsets in degrees of a coordinate that is no angle."""
+    coords, units = plan.robot.coords, plan.robot.labels.coord_units
+    for name in names:
+        low, high = spread_ends(plan, {name: (-1.0, 1.0)})
+        for coord in np.flatnonzero(high > low):
+            if units[coord] != "rad":
+                raise UsageError(f"--spread: {coords[coord]} is in {units[coord]}, not in degrees")
+
+
 @click.command(
+    cls=GroupedCommand,
     short_help="Simulate many variations of a run.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -85,8 +109,8 @@ def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     multiple=True,
     callback=_offsets,
     metavar="X|COORD=X|COORD=LOW:HIGH,…",
-    help="Random offsets of initial coordinates [rad, m]. X moves every joint by at most X and leaves bases where they "
-    "are; COORD=X moves the coordinates of that name or pattern, also of bases, by at most X, COORD=LOW:HIGH by LOW to "
+    help="Random offsets of initial coordinates [rad, m, 10deg]. X moves every joint by at most X, no base; "
+    "COORD=X moves the coordinates of that name or pattern, also of bases, by at most X, COORD=LOW:HIGH by LOW to "
     "HIGH.",
 )
 @click.option(
@@ -99,7 +123,7 @@ def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     metavar="NAME=LOW:HIGH,…",
     help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts).",
 )
-@run_options
+@rollout_options
 @scene_options
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Number of threads; default: one per core.")
 @click.option(
@@ -141,11 +165,12 @@ def rollout(
         refuse_own_input(output, *input_files(models, scene))
         check_output(output, force=force)
     articulation = load_models(models, scene)
-    stored = {} if was_typed(ctx, "record") else {"record": list(ROLLOUT_RECORDED)}
+    stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
+    _check_degrees(plan, ctx.meta.get(_DEGREES, ()))
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:
-        warn([*clamped_controls(plan, controls[0]), *plan.notes])
+        warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])
         warn_of_model(articulation.notes, models, reading_words(scene.load))
     warm(kernels(plan))  # Ctrl-C still ends the process here, before there is an output
     threads = threads or available_cores()

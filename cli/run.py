@@ -12,12 +12,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from artsim.cli.options import LoadOptions, is_file, read_input, reading_words, refuse_own_input
-from artsim.cli.progress import caught_signals, progress_bar, storage_errors
+from artsim.cli.config_file import Stored, read_config
+from artsim.cli.grouped import GroupedCommand
+from artsim.cli.options import LoadOptions, is_file, reading_words, refuse_own_input
+from artsim.cli.progress import caught_signals, storage_errors
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
 from artsim.cli.scene_options import (
     OF_MODEL,
@@ -30,17 +32,18 @@ from artsim.cli.scene_options import (
 )
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io import schema
-from artsim.io.recorder import check_output
-from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
+from artsim.io.progress import progress_bar
+from artsim.io.recorder import check_output, check_run_name
+from artsim.io.runs import Outcome, clamped_controls, held_controls, late_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.io.starts import start_notes
 from artsim.loaders.load import load_text
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import MissingInputError, ModelError, StoppedError, UsageError
+from artsim.sim.foundation.errors import MissingInputError, StoppedError, UsageError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.geometry.contacts import first_room
-from artsim.sim.geometry.solids import Kept, with_pieces
+from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
@@ -50,20 +53,11 @@ _FAR = 1e-3  # m: contacts that yielded by more are reported
 _LARGE_SHARE = 0.01  # of a shape's thickness: likewise
 _MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
-_MOST_TOML = 1 << 24  # bytes
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
-class Stored(NamedTuple):
-    """The content of --config: values, and the model's text if the file is an output."""
-
-    values: dict[str, Any]
-    text: str | None = None
-    kept: Kept = Kept()
-    models: tuple[str, ...] = ()
-
-
 @click.command(
+    cls=GroupedCommand,
     short_help="Simulate a robot and write the result to an HDF5 file.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -87,7 +81,8 @@ class Stored(NamedTuple):
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
-    help="Configuration that other options override: a TOML file, or an output of `artsim run`, which is run again.",
+    help="Configuration that other options override: a TOML file (- for standard input), or an output of `artsim run`, "
+    "which is run again.",
 )
 @click.option(
     "--checkpoint",
@@ -136,13 +131,14 @@ def run(
             how = {"as_json": as_json, "quiet": quiet, "verbose": verbose, "strict": bool(scene.load["strict"])}
             _resume(resume, output, options, force, caught, **how)
         return
-    stored = _stored(config)
+    stored = read_config(config)
     if not without_arguments(models)[0]:
         models = (*stored.models, *models)
     if not models and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
     if output is not None:
         refuse_own_input(output, *input_files(models, scene), None if config is None else str(config))
+        check_run_name(output)
         check_output(output, force=force)
     for name in OF_MODEL:
         if not was_typed(ctx, name) and name in stored.values:
@@ -156,7 +152,8 @@ def run(
         raise UsageError("--place, --srdf, --loops and --base NAME=… are about models that are given, not stored ones")
     articulation = load_models(models, scene) if models else _load_stored(stored, scene.load)
     more = scene.recorded(articulation)
-    plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **more))
+    with stored.located(ctx):
+        plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **more))
     controls: Controls | None = None
     controller: ControllerFunction | None = None
     file = control_file(options["control"])
@@ -168,7 +165,8 @@ def run(
     else:
         controller = _typed_controller(ctx, plan.config)
     if not quiet:
-        notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes]
+        acting = controls or held_controls(plan)
+        notes = [*clamped_controls(plan, acting), *late_controls(plan, acting), *plan.notes]
         warn(notes, all_of_them=verbose, more="--verbose shows them")
         warn_of_model(articulation.notes, models, reading_words(scene.load), all_of_them=verbose)
     # Ctrl-C still ends the process here, before there is an output
@@ -186,48 +184,6 @@ def run(
             plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet, strict=strict
         )
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict, start=start)
-
-
-def _stored(config: Path | None) -> Stored:
-    if config is None:
-        return Stored({})
-    if config.suffix in (".h5", ".hdf5") or _is_hdf5(config):
-        from artsim.io.reader import open_recording
-
-        with open_recording(config) as recording:
-            if "config" not in recording.provenance:
-                raise ModelError(f"{config}: holds no configuration: it does not say what was simulated")
-            return Stored(recording.config, recording.model_text, recording.kept)
-    import tomllib
-
-    try:
-        values = tomllib.loads(read_input(config, _MOST_TOML).decode())
-        return Stored(values, models=_models_of(values.pop("model", []), config.parent))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{config}: not TOML: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{config}: not TOML: nested too deep") from None
-
-
-def _models_of(given: object, folder: Path) -> tuple[str, ...]:
-    """Read `model` of a TOML file: one MODEL or several; a path may be relative to the file."""
-    words = [given] if isinstance(given, str) else given
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise UsageError(f"configuration: model is {given!r}, want a MODEL, or a list of them")
-    pairs = [("", word) if is_file(word) or ":=" in word else word.rpartition("=")[::2] for word in words]
-    found = ((name, str(folder / file) if is_file(str(folder / file)) else file) for name, file in pairs)
-    return tuple(f"{name}={file}" if name else file for name, file in found)
-
-
-def _is_hdf5(path: Path) -> bool:
-    """Whether the file begins with the HDF5 signature; `-o` accepts any suffix."""
-    try:
-        if not path.is_file():  # a pipe gives its bytes once
-            return False
-        with path.open("rb") as file:
-            return file.read(8) == b"\x89HDF\r\n\x1a\n"
-    except OSError:
-        return False
 
 
 def _load_stored(stored: Stored, load_options: LoadOptions) -> Articulation:
@@ -359,6 +315,7 @@ def _resume(
     steps = options["steps"] if was_typed(ctx, "steps") else None
     if output is not None:
         refuse_own_input(output, str(path))
+        check_run_name(output)
         check_output(output, force=force)
     controller = _resumed_controller(ctx, options["controller"])
     with progress_bar("simulating", steps or 0, unit="steps", show=not quiet) as advance, storage_errors():

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import is_file, read_input
+from artsim.cli.options import STREAMS, is_file, read_input
+from artsim.io.output_words import variables_named
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import compile_model
 from artsim.sim.equipment.equip import labels_of
-from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, SettingError, UsageError, nearest
+from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import RECORDED
@@ -25,12 +27,19 @@ from artsim.sim.runs.configuration import (
     COORDINATES,
     COUPLINGS,
     DEFAULT_RECORD,
+    DRIVE_MODES,
+    HOLD,
+    INTERPOLATIONS,
+    LIMIT_KINDS,
     MAX_ITERATIONS,
     MAX_STEPS,
     SCHEMES,
     RunConfig,
+    record_names,
 )
+from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, names_of, unmatched
 from artsim.sim.runs.plan import TIME_STEP, time_step
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 
 R = TypeVar("R")
 _MOST_NUMBERS = 1 << 26  # bytes read at most from a file of numbers
@@ -41,6 +50,15 @@ def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> f
     if value is not None and not (math.isfinite(value) and value > 0):
         raise click.BadParameter(f"{value:g} is not a finite number above 0")
     return value
+
+
+def read_gap(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Read a length [m] that may be left out, in which case the next word is no number but, say, a MODEL."""
+    try:
+        gap = None if value is None else float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no gap in metres; give MODEL first, or --on-ground=0") from None
+    return gap
 
 
 def read_gravity(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
@@ -76,12 +94,27 @@ RUN_OPTIONS = (
     ),
     click.option("--keyframe", metavar="NAME", default="", help="Keyframe of the model file to start from."),
     _named(
-        "--q0", "Initial coordinate of a joint [rad, m]; V,V,… or a file gives those of all joints.", "JOINT=VALUE|FILE"
+        "--q0",
+        "Initial coordinate of a joint [rad, m, or with a suffix: 30deg]; V,V,… or a file gives those of all joints.",
+        "JOINT=VALUE|FILE",
     ),
     _named(
         "--v0",
         "Initial velocity of a joint [rad/s, m/s]; V,V,… or a file gives those of all joints.",
         "JOINT=VALUE|FILE",
+    ),
+    _named(
+        "--base-pose",
+        "Position [m] and roll, pitch, yaw [rad] at which a free base starts; NAME is its joint or link.",
+        "[NAME=]X,Y,Z[,R,P,Y]",
+    ),
+    click.option(
+        "--on-ground",
+        is_flag=False,
+        flag_value="0",
+        callback=read_gap,
+        metavar="[GAP]",
+        help="Start a free base so that its lowest shape is GAP [m] above the ground; after --q0. Default: 0.",
     ),
     _named("--activation", "Initial activation of an actuator with dynamics.", "ACTUATOR=VALUE"),
     _named("--target", "Position target of a joint drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
@@ -90,35 +123,35 @@ RUN_OPTIONS = (
     _named("--stiffness", "Stiffness of a joint drive [N m/rad, N/m]; without JOINT= that of all independent joints."),
     _named("--damping", "Damping of a joint drive [N m s/rad, N s/m]; without JOINT= that of all independent joints."),
     _named("--drive-limit", "Largest force of a joint drive [N m, N]; the joint's effort limit bounds it in any case."),
-    click.option(
+    _named(
         "--drive-mode",
-        type=click.Choice(["force", "acceleration"]),
-        default="force",
-        show_default=True,
-        help="What the drive gains produce: a force, or an acceleration (gains in 1/s² and 1/s).",
+        "What the drive gains produce: force (default), or acceleration (gains in 1/s² and 1/s).",
+        f"[JOINT=]{'|'.join(DRIVE_MODES)}",
     ),
-    click.option(
+    _named(
         "--drive-limit-kind",
-        type=click.Choice(["force", "impulse"]),
-        default="force",
-        show_default=True,
-        help="What --drive-limit bounds: the force, or the impulse per step [N m s, N s].",
+        "What --drive-limit bounds: force (default), or impulse per step [N m s, N s].",
+        f"[JOINT=]{'|'.join(LIMIT_KINDS)}",
     ),
+    _named("--joint-friction", "Coulomb friction of a joint instead of the file's [N m, N]."),
+    _named("--armature", "Armature (rotor inertia) of a joint instead of the file's [kg m², kg]."),
     _named(
         "--friction-coefficient", "Friction coefficient of a joint: friction per load transmitted by the joint (PhysX)."
     ),
     _named(
         "--control",
         "Constant control of an actuator, or a .csv, .npz or .h5 file of inputs over time, whose columns are named "
-        "ACTUATOR, JOINT.target, JOINT.velocity or JOINT.torque.",
+        "ACTUATOR, JOINT.target, JOINT.velocity or JOINT.torque (CSV from a pipe or -, too). FILE.h5:target=qpos,… "
+        "takes variables of a run or a batch as target, velocity, torque or control.",
         "ACTUATOR=VALUE|FILE",
     ),
     click.option(
-        "--controller",
-        default="none",
+        "--interpolate",
+        type=click.Choice(INTERPOLATIONS),
+        default=HOLD,
         show_default=True,
-        metavar="|".join([*CONTROLLERS, "FILE.py:FUNCTION"]),
-        help="Built-in controller, or a Python function(t, qpos, qvel) that returns joint forces (nv,).",
+        help="How the inputs of a --control file go from row to row: held until the next row, along straight lines, or "
+        "along a cubic spline. All but hold store inputs for every step.",
     ),
     click.option(
         "--solver",
@@ -188,19 +221,13 @@ RUN_OPTIONS = (
         "constraint rows for tendons; rows: hard constraint rows; compliant: springs; auto: exact unless the file "
         "makes them soft (MJCF solref). exact and rows also make loops hard.",
     ),
-    click.option(
+    _named(
         "--coupling-frequency",
-        type=float,
-        callback=finite,
-        help="Natural frequency of compliant couplings [Hz].",
+        "Natural frequency of compliant couplings [Hz]; with JOINT= (or a tendon's name) only the couplings of these "
+        "followers are compliant.",
+        "[JOINT=]HZ",
     ),
-    click.option(
-        "--coupling-damping",
-        type=float,
-        default=1.0,
-        show_default=True,
-        help="Damping ratio of compliant couplings.",
-    ),
+    _named("--coupling-damping", "Damping ratio of compliant couplings; default: 1.", "[JOINT=]RATIO"),
     click.option(
         "--contacts/--no-contacts",
         default=True,
@@ -284,12 +311,6 @@ RUN_OPTIONS = (
         help="Time for which all links must be at rest before the robot sleeps [s].",
     ),
     click.option(
-        "--record",
-        "record",
-        metavar="NAME,…",
-        help=f"Variables to record; +NAME adds to the default. Known: {', '.join(RECORDED)}.",
-    ),
-    click.option(
         "--seed",
         type=int,
         default=0,
@@ -299,26 +320,43 @@ RUN_OPTIONS = (
 )
 
 CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
-_NAMES = {
-    "q0": "coord",
-    "v0": "dof",
-    "target": "dof",
-    "target_velocity": "dof",
-    "torque": "dof",
-    "stiffness": "gain",
-    "damping": "gain",
-    "drive_limit": "gain",
-    "friction_coefficient": "gain",
-    "control": "actuator",
-    "activation": "state",
-}
+_CHOSEN = {"drive_mode": DRIVE_MODES, "drive_limit_kind": LIMIT_KINDS}
+DEGREES = "deg"
+_OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity")
+_OPTION_KINDS = {**KINDS, "a0": "dof"}
+_BY_FOLLOWER = ("coupling_frequency", "coupling_damping")
 
 
-def run_options(command: Callable[..., R]) -> Callable[..., R]:
+def _controller_option(choices: Sequence[str], more: str = "") -> Any:
+    help_text = f"Built-in controller{more}."
+    return click.option("--controller", default="none", show_default=True, metavar="|".join(choices), help=help_text)
+
+
+def _record_option(known: Sequence[str]) -> Any:
+    meaning = f"Variables to record; +NAME adds to the default. Known: {', '.join(known)}."
+    return click.option("--record", "record", metavar="NAME,…", help=meaning)
+
+
+OF_RUNS = (
+    _controller_option(
+        [*CONTROLLERS, "FILE.py:FUNCTION"], ", or a Python function(t, qpos, qvel) that returns joint forces (nv,)"
+    ),
+    _record_option(RECORDED),
+)
+"""The options of `artsim run` that `artsim rollout` has in another form."""
+OF_ROLLOUTS = (_controller_option([*CONTROLLERS]), _record_option(ROLLOUT_RECORDED))
+
+
+def run_options(command: Callable[..., R], of_this: Sequence[Any] = OF_RUNS) -> Callable[..., R]:
     """Add the options of a run; `run_config` makes the RunConfig of them."""
-    for option in reversed(RUN_OPTIONS):
+    for option in reversed((*RUN_OPTIONS, *of_this)):
         command = option(command)
     return command
+
+
+def rollout_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the options of a run as rollouts have them."""
+    return run_options(command, OF_ROLLOUTS)
 
 
 def run_config(
@@ -332,43 +370,28 @@ def run_config(
     if was_typed(ctx, "keyframe"):
         for name in ("q0", "v0", "control", "activation"):  # a stored start belongs to another keyframe
             values.pop(name, None)
-    labels, equipment = compile_model(articulation).labels, labels_of(articulation)
-    names = {
-        "coord": labels.coords,
-        "dof": labels.dofs,
-        "gain": labels.dofs,
-        "actuator": equipment.controls,
-        "state": equipment.activations,
-    }
+    names = _names(articulation)
     known = [f.name for f in fields(RunConfig)]
     duration = _duration(ctx, options, values)
     for name in values:
         if name not in known:
             if name in {param.name for param in ctx.command.params} | {"package"}:
-                raise UsageError(f"configuration: {name!r} is for the command line only")
-            raise UsageError(f"configuration: {name!r} is not known{nearest(name, [*known, 'duration'])}")
-    for name, kind in _NAMES.items():
-        if kind == "gain" and isinstance(values.get(name), int | float) and not isinstance(values[name], bool):
-            values[name] = {"*": float(values[name])}
+                raise SettingError(f"configuration: {name!r} is for the command line only", name)
+            raise SettingError(f"configuration: {name!r} is not known{nearest(name, [*known, 'duration'])}", name)
+    for name in KINDS.keys() & values.keys():
+        values[name] = _stored_by_name(name, values[name], names[KINDS[name]])
     for name, value in options.items():
         typed = was_typed(ctx, name)
         if name not in known or not (typed or name not in values):
             continue
-        if name in _NAMES:
-            if not isinstance(values.get(name, {}), Mapping):
-                raise UsageError(f"{name} is {values[name]!r}, want numbers by name")
-            values[name] = {**values.get(name, {}), **_read_named(name, value, names[_NAMES[name]])}
-        elif name in ("link_damping", "link_velocity_limit"):
-            values[name] = {**values.get(name, {}), **_read_pairs(name, value)}
-        elif name == "com_velocity_limit":
-            values[name] = None if value is None else _read_pair("--com-velocity-limit", value)
-        elif name == "record":
-            values[name] = _read_record(value)
-        else:
-            values[name] = value
+        if name in RunConfig.__dataclass_fields__ and not typed and value == ():
+            continue  # RunConfig has the default
+        values[name] = _read_option(name, value, values.get(name), names)
     config = RunConfig.from_mapping({**values, **more})
     if was_typed(ctx, "coupling_frequency") and config.coupling != "compliant":
         raise UsageError(f"--coupling-frequency is for --coupling compliant, not {config.coupling!r}")
+    if was_typed(ctx, "on_ground") and not config.contacts:
+        raise UsageError("--on-ground looks for the ground among contacts, which --no-contacts leaves out")
     if was_typed(ctx, "ground") and config.ground and not config.contacts:
         raise UsageError("--ground is for contacts, which --no-contacts leaves out")
     for name in ("ground_friction", "ground_height"):
@@ -404,17 +427,113 @@ def _duration(ctx: click.Context, options: Mapping[str, Any], values: dict[str, 
     return stored
 
 
-def _read_record(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return DEFAULT_RECORD
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    added = [name.removeprefix("+") for name in names]
-    if any(name.startswith("+") for name in names):
-        added = [*DEFAULT_RECORD, *added]
-    for name in added:
+def _names(articulation: Articulation) -> dict[str, Names]:
+    """The names after which values of this robot are given, by kind."""
+    compiled = compile_model(articulation)
+    return names_of(articulation, compiled.model, compiled.labels, labels_of(articulation))
+
+
+def _stored_by_name(name: str, value: Any, names: Names) -> Any:
+    """A setting of a configuration file: one gain becomes that of all joints, texts with a unit become numbers."""
+    if KINDS[name] in ("gain", "joint") and isinstance(value, int | float) and not isinstance(value, bool):
+        return {ALL: float(value)}
+    if not isinstance(value, Mapping) or name in _CHOSEN:
+        return value
+    found = dict(value)
+    for entry, number in value.items():
+        if isinstance(number, str):
+            del found[entry]
+            try:
+                found |= _read_named(name, (f"{entry}={number}",), names)
+            except UsageError as error:
+                raise SettingError(f"configuration: {str(error).removeprefix('--')}", name, entry) from None
+    return found
+
+
+def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names]) -> Any:
+    """The value of a typed option, or its default, in the form of RunConfig; entries by name join the stored ones."""
+    before = stored if isinstance(stored, Mapping) else {}
+    if name in _CHOSEN:
+        return _read_choices(name, value, stored, names[KINDS[name]])
+    if name in KINDS:
+        if not isinstance({} if stored is None else stored, Mapping):
+            raise SettingError(f"{name} is {stored!r}, want numbers by name", name)
+        return {**before, **_read_named(name, value, names[KINDS[name]])}
+    if name in _BY_FOLLOWER:
+        return _read_by_follower(name, value, stored)
+    if name == "base_pose":
+        return {**before, **dict(map(read_base_pose, value))}
+    if name in ("link_damping", "link_velocity_limit"):
+        return {**before, **_read_pairs(name, value)}
+    if name == "com_velocity_limit":
+        return None if value is None else _read_pair("--com-velocity-limit", value)
+    if name == "record":
+        return DEFAULT_RECORD if value is None else _read_record(value, stored or DEFAULT_RECORD)
+    return value
+
+
+def _read_record(text: str, default: Sequence[str]) -> tuple[str, ...]:
+    names = record_names([name.strip() for name in text.split(",") if name.strip()], default)
+    for name in names:
         if name not in RECORDED:
             raise UsageError(f"--record: {name!r} is not known{nearest(name, RECORDED)}")
-    return tuple(name for name in RECORDED if name in added)  # in the order of the file
+    return names
+
+
+def _read_choices(option: str, words: Sequence[str], stored: Any, names: Names) -> Any:
+    """Read [JOINT=]CHOICE words: one choice for all, or choices by joint."""
+    flag = f"--{option.replace('_', '-')}"
+    known, alone = _CHOSEN[option], [word for word in words if "=" not in word]
+    chosen = dict(word.rpartition("=")[::2] for word in words if "=" in word)
+    for choice in (*alone, *chosen.values()):
+        if choice not in known:
+            raise UsageError(f"{flag}: {choice!r} is not known{nearest(choice, known)}")
+    if not chosen:
+        return alone[-1]
+    before = stored if isinstance(stored, Mapping) else {} if stored is None else {ALL: stored}
+    return {**before, **({ALL: alone[-1]} if alone else {}), **by_name(option, chosen, names, keep={ALL})}
+
+
+def _read_by_follower(option: str, words: Sequence[str], stored: Any) -> float | dict[str, float]:
+    """Read [JOINT=]NUMBER words: one number for all, or numbers by follower."""
+    flag = f"--{option.replace('_', '-')}"
+    pairs = [word.rpartition("=") for word in words]
+    numbers = {name or ALL: _number(number, f"{flag} {name}".rstrip()) for name, _, number in pairs}
+    if numbers.keys() == {ALL}:
+        return numbers[ALL]
+    return {**(stored if isinstance(stored, Mapping) else {}), **numbers}
+
+
+def read_by_name(option: str, words: tuple[str, ...], articulation: Articulation) -> dict[str, float]:
+    """Read JOINT=VALUE words, lists or files of one option for this robot. Raises UsageError."""
+    return _read_named(option, words, _names(articulation)[_OPTION_KINDS[option]]) if words else {}
+
+
+def read_wrenches(words: Sequence[str], links: Sequence[str]) -> Array:
+    """Read LINK=FX,FY,FZ,TX,TY,TZ words as (links, 6) [N, N m]; those of one link add up. Raises UsageError."""
+    import numpy as np
+
+    wrenches = np.zeros((len(links), 6))
+    for word in words:
+        name, _, text = word.rpartition("=")
+        if name not in links:
+            raise UsageError(f"--wrench: {name!r} is not a link{nearest(name, links)}")
+        parts = text.split(",")
+        if len(parts) != 6:
+            raise UsageError(f"--wrench {name}: got {len(parts)} numbers, want 6: FX,FY,FZ,TX,TY,TZ")
+        wrenches[links.index(name)] += [_number(part, f"--wrench {name}") for part in parts]
+    return wrenches
+
+
+def read_base_pose(word: str) -> tuple[str, tuple[float, ...]]:
+    """Read [NAME=]X,Y,Z[,R,P,Y], angles in rad or with the suffix deg."""
+    name, _, text = word.rpartition("=")
+    parts = text.split(",")
+    if len(parts) not in (3, 6):
+        raise UsageError(f"--base-pose: {text!r} has {len(parts)} numbers, want X,Y,Z or X,Y,Z,ROLL,PITCH,YAW")
+    if any(part.strip().endswith(DEGREES) for part in parts[:3]):
+        raise UsageError(f"--base-pose: {text!r}: X,Y,Z are in metres")
+    return name, tuple(_number(part, "--base-pose", "rad") for part in parts)
 
 
 def control_file(words: Sequence[str]) -> str | None:
@@ -427,30 +546,52 @@ def control_file(words: Sequence[str]) -> str | None:
 
 def control_files(words: Sequence[str]) -> list[str]:
     """The values of --control that are files."""
-    return [word for word in words if Path(word).suffix.lower() in CONTROL_SUFFIXES or is_file(word)]
+    return [
+        word
+        for word in words
+        if Path(word).suffix.lower() in CONTROL_SUFFIXES
+        or word == "-"
+        or word.startswith(STREAMS)
+        or is_file(word)
+        or variables_named(word) is not None
+    ]
 
 
-def _read_named(option: str, words: tuple[str, ...], names: Sequence[str]) -> dict[str, float]:
-    """Read JOINT=VALUE, a list or file of numbers, or (gains) one number for all; later words override earlier ones."""
-    flag = f"--{option.replace('_', '-')}"
-    what = {"control": "an actuator", "activation": "an actuator state"}.get(option, "a joint")
+def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, float]:
+    """Read JOINT=VALUE, where JOINT may be a pattern, a list or file of numbers, or (gains) one number for all.
+
+    Later words override earlier ones, names override patterns. The "*" of gains stays.
+    """
+    flag, one_for_all = f"--{option.replace('_', '-')}", _OPTION_KINDS[option] in ("gain", "joint")
     if option == "control":
         words = tuple(word for word in words if word not in control_files(words))
-    values: dict[str, float] = {}
+    exact: dict[str, float] = {}
+    by_pattern: dict[str, float] = {}
     for word in words:
         name, equals, number = word.rpartition("=")
-        if equals:
-            if name not in names:
-                raise UsageError(f"{flag}: {name!r} is not {what} of this robot{nearest(name, names)}")
-            values[name] = _number(number, f"{flag} {name}")
-        elif _NAMES[option] == "gain" and "," not in word and not is_file(word):
-            values["*"] = _number(word, flag)
+        if equals and name in names.known:
+            exact[name] = _number(number, f"{flag} {name}", _units(option, names).get(name, ""))
+        elif equals and one_for_all and name == ALL:
+            by_pattern[ALL] = _number(number, flag)
+        elif equals:
+            by_pattern |= _read_pattern(flag, name, number, names._replace(units=_units(option, names)))
+        elif one_for_all and "," not in word and not is_file(word):
+            by_pattern[ALL] = _number(word, flag)
         else:
-            vector = _read_vector(flag, word)
-            if len(vector) != len(names):
-                raise UsageError(f"{flag}: got {len(vector)} numbers, want {len(names)}: {_listed(names)}")
-            values.update(zip(names, vector, strict=True))
-    return values
+            exact |= _read_vector(flag, word, option, names)
+    return {**by_pattern, **exact}
+
+
+def _read_pattern(flag: str, pattern: str, number: str, names: Names) -> dict[str, float]:
+    """The value by the names that a pattern matches; of a value in degrees, by the joints among them that turn."""
+    matches = matching(pattern, names)
+    if number.endswith(DEGREES) and matches:
+        matches = [name for name in matches if "rad" in names.units.get(name, "")]
+        if not matches:
+            raise UsageError(f"{flag}: {pattern!r} matches no joint that turns, for {number}")
+    if not matches:
+        raise UsageError(f"{flag}: {unmatched(pattern, names)}")
+    return dict.fromkeys(matches, _number(number, f"{flag} {pattern}", "rad"))
 
 
 def _read_pairs(option: str, words: Sequence[str]) -> dict[str, tuple[float | None, ...]]:
@@ -477,9 +618,20 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
-def _number(word: str, what: str) -> float:
+def angle_or_number(text: str) -> float:
+    """A number, in rad if it has the suffix deg. Raises ValueError."""
+    word = text.strip()
+    return math.radians(float(word.removesuffix(DEGREES))) if word.endswith(DEGREES) else float(word)
+
+
+def _number(word: str, what: str, unit: str = "") -> float:
+    """A finite number; with the suffix deg, an angle in rad."""
+    text = word.strip()
+    angle = text.endswith(DEGREES)
+    if angle and "rad" not in unit:
+        raise UsageError(f"{what}: {word!r} is an angle, want {unit or 'a number'}")
     try:
-        value = float(word)
+        value = angle_or_number(text)
     except ValueError:
         raise UsageError(f"{what}: {word!r} is not a number") from None
     if not math.isfinite(value):
@@ -487,12 +639,42 @@ def _number(word: str, what: str) -> float:
     return value
 
 
-def _read_vector(flag: str, word: str) -> list[float]:
+def _read_vector(flag: str, word: str, option: str, names: Names) -> dict[str, float]:
+    """A list or file of numbers by name, in the model's order: of all names, or of those that follow no other."""
+    numbers, known = _numbers_of(flag, word), names.known
+    if len(numbers) != len(known):
+        if len(numbers) != len(names.independent):
+            raise UsageError(f"{flag}: got {len(numbers)} numbers, want {_wanted(len(numbers), option, names)}")
+        known = names.independent
+    units = _units(option, names)
+    pairs = zip(known, numbers, strict=True)
+    return {name: _number(text, f"{flag} {name}", units.get(name, "")) for name, text in pairs}
+
+
+def _units(option: str, names: Names) -> Mapping[str, str]:
+    """The units of coordinates and velocities by name; other values are in no unit that can be chosen."""
+    return names.units if option in _OF_MOTION else {}
+
+
+def _wanted(given: int, option: str, names: Names) -> str:
+    """How many numbers a list may have, of what, and what may have been meant."""
+    known, free = names.known, names.independent
+    counts = f"{len(known)}" if len(known) == len(free) else f"{len(known)} (or {len(free)} without followers)"
+    hint = ""
+    of_base = {"q0": 7}.get(option, 6)
+    if names.noun == "a joint" and given == len(known) + of_base:
+        hint = f"; {of_base} more are those of a floating base (--base floating)"
+    elif names.noun == "a joint" and option != "q0" and given == len(known) + 1:
+        hint = "; velocities and forces of a floating base are 6, its coordinates 7"
+    return f"{counts}: {_listed(known)}{hint}"
+
+
+def _numbers_of(flag: str, word: str) -> list[str]:
     path = Path(word)
     if not is_file(word):
         if path.suffix in (".npy", ".csv", ".txt"):
             raise UsageError(f"{flag}: file {word!r} does not exist")
-        return [_number(part, flag) for part in word.split(",")]
+        return word.split(",")
     if path.suffix == ".npy":
         import numpy as np
 
@@ -500,11 +682,13 @@ def _read_vector(flag: str, word: str) -> list[float]:
             vector = np.load(io.BytesIO(read_input(path, _MOST_NUMBERS)), allow_pickle=False)
             if vector.dtype.kind not in "fiu":
                 raise TypeError(f"{vector.dtype}")
-            return [_number(str(float(x)), flag) for x in vector.ravel()]
+            return [repr(float(x)) for x in vector.ravel()]
+        except ArtsimError:
+            raise
         except (ValueError, TypeError, OSError) as error:
             raise UsageError(f"{flag}: {word}: not a .npy file of numbers ({error})") from None
     try:
         text = read_input(path, _MOST_NUMBERS).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{flag}: cannot read {word}: {error}") from None
-    return [_number(part, f"{flag} {word}") for part in text.replace(",", " ").split()]
+    return text.replace(",", " ").split()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import click
 
 from artsim.cli.options import Base, LoadOptions, is_file, model_options, set_arguments
-from artsim.loaders.elements import parse_number, quaternion_from_rpy
+from artsim.loaders.elements import parse_number
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.loaders.scene import scene_names
 from artsim.sim.articulation.description import Articulation, Pose
+from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.errors import UsageError, nearest
 
 R = TypeVar("R")
@@ -22,7 +24,7 @@ SCENE_OPTIONS = (
         "--place",
         multiple=True,
         metavar="[NAME=]X,Y,Z[,R,P,Y]",
-        help="Position [m] and roll, pitch, yaw [rad] of a model; NAME is its file name without suffix.",
+        help="Position [m] and roll, pitch, yaw [rad, or 90deg] of a model; NAME is its file name without suffix.",
     ),
     click.option(
         "--srdf",
@@ -162,10 +164,18 @@ def unknown(name: str, names: Sequence[str]) -> str:
     return f"no model is called {name!r}{nearest(name, known) or '; there are ' + ', '.join(known)}"
 
 
+def _angle(word: str) -> float:
+    """An angle in rad, or with the suffix deg. Raises ValueError."""
+    text = word.strip()
+    return math.radians(parse_number(text.removesuffix("deg"))) if text.endswith("deg") else parse_number(text)
+
+
 def read_place(text: str) -> Pose:
-    """Read X,Y,Z or X,Y,Z,ROLL,PITCH,YAW [m, rad]."""
+    """Read X,Y,Z or X,Y,Z,ROLL,PITCH,YAW [m, rad]; angles may have the suffix deg."""
+    words = text.split(",")
     try:
-        numbers = [parse_number(word) for word in text.split(",")]
+        numbers = [parse_number(word) for word in words[:3]]
+        numbers += map(_angle, words[3:])
     except ValueError as error:
         raise UsageError(f"--place: {error}") from None
     if len(numbers) not in (3, 6):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -49,6 +50,9 @@ def show(server: Any, run: Callable[[Callable[[], bool]], None], *, browser: boo
 
     with caught_signals() as caught:
         click.echo(f"viewer at {url_of(server)}, for this machine only; Ctrl-C ends it")
+        if "SSH_CONNECTION" in os.environ:
+            port = server.get_port()
+            click.echo(f"from where you sit: ssh -L {port}:127.0.0.1:{port} to this machine, then open that address")
         if browser:
             import webbrowser
 

@@ -69,7 +69,7 @@ def _job(stored: BatchRecording, load: Load) -> tuple[Job, int]:
     """The job of a file, and the number of the file's first row in it."""
     config = BatchConfig.from_json(stored.provenance.get("config", "{}"))
     articulation = _robot(stored, config, load)
-    if config.samples is not None:
+    if config.samples is not None or config.grid:
         return prepare(articulation, config), stored.first_row
     return Job(config, Robot.of(articulation, gravity=config.gravity), StoredRows(stored)), 0
 

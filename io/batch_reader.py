@@ -66,6 +66,9 @@ class BatchRecording(SampledOutput):
     def __len__(self) -> int:
         return self.rows
 
+    def _extent(self) -> str:
+        return f"{self.rows} rows"
+
     def variable(self, name: str) -> Variable:
         """The schema's entry of a variable, with the dimensions that it has in this file."""
         if name not in QUANTITIES:

@@ -22,19 +22,26 @@ import numpy as np
 
 from artsim import __version__
 from artsim.io import schema
+from artsim.io.batch_csv import CsvWriter, is_csv
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.configurations import Source, open_input
+from artsim.io.grid import Axis, Grid
+from artsim.io.limit_check import LimitCheck
 from artsim.io.memory import memory_left
 from artsim.io.recorder import model_record
 from artsim.io.runs import file_labels
 from artsim.io.sampling import BLOCK as SAMPLING_BLOCK
 from artsim.io.sampling import UNIFORM, open_samples
 from artsim.sim.articulation.description import Articulation
+from artsim.sim.equipment.arrays import EquipmentLabels
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError, nearest
+from artsim.sim.foundation.spatial import Real
 from artsim.sim.quantities.catalogue import QUANTITIES, SYMMETRIC, WITH_WRENCH, needed_inputs, resolve
 from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.patterns import by_name, matching, names_of
+from artsim.sim.runs.start import initial_qpos
 
 BLOCK_BYTES = 1 << 20  # of a block's results: fits in a core's cache and is worth a system call
 MIN_ROWS = 64
@@ -64,6 +71,9 @@ class BatchConfig:
     float32: bool = False
     input: str | None = None  # as for --input; alternatively
     samples: int | None = None
+    grid: Mapping[str, Axis] = field(default_factory=dict)  # by coordinate
+    q0: Mapping[str, float] = field(default_factory=dict)  # the other coordinates of a grid, by name or pattern
+    degrees: tuple[str, ...] = ()  # names in grid and q0 whose values were given in degrees: joints that turn
     seed: int = 0
     distribution: str = UNIFORM
     velocity: float = 0.0  # scales of drawn inputs [rad/s, m/s]
@@ -76,8 +86,12 @@ class BatchConfig:
         for f in fields(self):
             _check_type(f.name, getattr(self, f.name))
         names = resolve(self.quantities)
-        if (self.input is None) == (self.samples is None):
-            raise UsageError("give --input FILE or --samples N" + (", not both" if self.input is not None else ""))
+        given = (self.input is not None) + (self.samples is not None) + bool(self.grid)
+        if given != 1:
+            only = ", only one of them" if given else ""
+            raise UsageError(f"give --input FILE, --samples N or --grid JOINT=LOW:HIGH:N{only}")
+        if self.q0 and not self.grid:
+            raise UsageError("--q0 is for the coordinates that --grid leaves out")
         if self.gravity is not None and not (len(self.gravity) == 3 and all(map(math.isfinite, self.gravity))):
             raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
         if self.packed and not set(names) & set(SYMMETRIC):
@@ -112,6 +126,10 @@ class BatchConfig:
                 raise UsageError(f"batch configuration: {name!r} is not known{nearest(name, known)}")
             if isinstance(value, list):
                 content[name] = tuple(value)
+        if isinstance(content.get("grid"), dict):
+            content["grid"] = {
+                key: tuple(axis) if isinstance(axis, list) else axis for key, axis in content["grid"].items()
+            }
         return cls(**content)
 
 
@@ -145,6 +163,11 @@ class Job:
             packed=config.packed,
             wrench="wrench" in self.source.inputs,
         )
+
+    @cached_property
+    def limits(self) -> LimitCheck | None:
+        """The account of given rows beyond joint limits, as far as this process computes them; None if drawn."""
+        return None if self.config.samples is not None else LimitCheck(self.robot.model, self.robot.labels)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -193,6 +216,7 @@ class Outcome:
     complete: bool = True  # False: stopped without a file
     kept: int = 0  # number of rows that existed before
     notes: tuple[str, ...] = ()  # further messages
+    unfit: str = ""  # why the index of shards that are all there is not written
 
 
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:
@@ -205,6 +229,8 @@ def prepare(articulation: Articulation, config: BatchConfig) -> Job:
     links = robot.evaluation(config.quantities, links=config.links, at=config.at).links
     if config.input is not None:
         return Job(config, robot, open_input(config.input, robot.labels, needed, links))
+    if config.grid:
+        return Job(config, robot, Grid(robot.model, robot.labels, config.grid, _start(robot, config), needed))
     scales = {name: getattr(config, name) for name in ("velocity", "acceleration", "torque", "wrench")}
     assert config.samples is not None
     source = open_samples(
@@ -218,6 +244,25 @@ def prepare(articulation: Articulation, config: BatchConfig) -> Job:
         **scales,
     )
     return Job(config, robot, source)
+
+
+def _start(robot: Robot, config: BatchConfig) -> Real:
+    """The coordinates (nq,) that a grid does not change."""
+    names = names_of(robot.articulation, robot.model, robot.labels, EquipmentLabels())["coord"]
+    q0 = by_name("q0", config.q0, names)
+    for name in config.degrees:
+        found = [name] if name in names.known else matching(name, names)
+        slides = [coord for coord in found if names.units[coord] != "rad"]
+        if slides:
+            raise UsageError(f"{slides[0]} is in {names.units[slides[0]]}, not in degrees")
+    return initial_qpos(robot.compiled, q0, [])
+
+
+def writer_of(output: str | os.PathLike[str], content: Content, *, force: bool) -> BatchWriter | CsvWriter:
+    """A writer for the kind of file that a name means; - is CSV on standard output."""
+    if is_csv(output):
+        return CsvWriter(output, content, force=force)
+    return BatchWriter(output, content, force=force)
 
 
 def compute_rows(
@@ -250,7 +295,7 @@ def compute_rows(
     rows = block_rows(job, last - first, chunk)
     slots = min(max(1, threads) + 1, -(-(last - first) // rows))
     check_memory(job, slots, rows)
-    with BatchWriter(output, content_of(job, first, last, provenance or {}, signed=signed), force=force) as writer:
+    with writer_of(output, content_of(job, first, last, provenance or {}, signed=signed), force=force) as writer:
         began = time.perf_counter()
         try:
             stream = _Stream(job, writer.write, range(first, last, rows), slots)
@@ -314,7 +359,7 @@ class _Stream:
     """
 
     def __init__(self, job: Job, write: Write, starts: range, slots: int) -> None:
-        self._source, self._hand_on = job.source, write
+        self._source, self._hand_on, self._limits = job.source, write, job.limits
         self._all, self._starts = starts, iter(starts)
         self._slots = [_Slot(job.evaluation, starts.step) for _ in range(slots)]
         self._reading, self._telling = threading.Lock(), threading.Lock()
@@ -342,6 +387,8 @@ class _Stream:
         try:
             while (block := self._read(slot)) is not None:
                 start, rows = block
+                if self._limits is not None and "qpos" in slot.inputs:
+                    self._limits.see(start, slot.inputs["qpos"][:rows])
                 with self._computing:
                     slot.call(rows)
                 self._write(slot, start, rows)
@@ -442,14 +489,24 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "links": (tuple, type(None)),
     "input": (str, type(None)),
     "samples": (int, type(None)),
+    "grid": (dict,),
+    "q0": (dict,),
+    "degrees": (tuple,),
     "seed": (int,),
 }
-_ENTRIES: Mapping[str, type | tuple[type, ...]] = {"gravity": (int, float), "links": str, "quantities": str}
+_ENTRIES: Mapping[str, type | tuple[type, ...]] = {
+    "gravity": (int, float),
+    "links": str,
+    "quantities": str,
+    "degrees": str,
+}
 
 
 def _check_type(name: str, value: object) -> None:
     right = isinstance(value, _TYPES[name]) and (isinstance(value, bool) == (_TYPES[name] == (bool,)))
     if name in _ENTRIES and isinstance(value, tuple):
         right = right and all(isinstance(entry, _ENTRIES[name]) for entry in value)
+    if name == "grid" and isinstance(value, dict):
+        right = all(isinstance(axis, tuple) and len(axis) == 3 for axis in value.values())
     if not right:
         raise UsageError(f"batch configuration: {name} is {value!r}")

@@ -25,8 +25,8 @@ from artsim.io.schema import FIXED_LABELS
 from artsim.io.tables import Array, NpzArchive, Stored, Table, sha256_of, spooling, stored_npy
 from artsim.sim.articulation.model import Labels
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError, nearest
-from artsim.sim.quantities.catalogue import INPUTS
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.quantities.catalogue import INPUTS, QUANTITIES
 
 if TYPE_CHECKING:
     import h5py
@@ -101,7 +101,7 @@ class _Robot(NamedTuple):
         """Names of CSV columns; a missing wrench is zero."""
         entries: dict[str, Sequence[str]] = {name: self.names[dims[0]] for name, dims in INPUTS.items()}
         entries["wrench"] = [f"{link}.{axis}" for link in self.names["link"] for axis in self.names["wrench"]]
-        return Names(entries, optional=("wrench",))
+        return Names(entries, optional=("wrench",), ignored={*QUANTITIES, "status"})
 
 
 class _Opened(NamedTuple):
@@ -148,6 +148,8 @@ def _opened(text: str, stack: ExitStack) -> tuple[str, str, int]:
                 f"{name}: is {'a folder' if stat.S_ISDIR(mode) else 'a device or pipe'}, not a file"
             )
         handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+    except ArtsimError:
+        raise
     except (OSError, ValueError) as error:
         why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         why = "no such file" if isinstance(error, FileNotFoundError) else f"cannot read: {why}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io.csv_rows import number_of, words_of
+from artsim.io.interpolation import HELD, Interpolation
 from artsim.io.tables import npy_header
-from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.runs.configuration import HOLD
 from artsim.sim.runs.controls import VALUES, Controls
 
 if TYPE_CHECKING:
@@ -27,9 +30,10 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MAX_FILE_BYTES = 1 << 30
-_SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
-_ARRAYS = (*_SUFFIXES, "control")
-_KNOWN = ("time", "names", "actuators", *_ARRAYS)
+STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
+ARRAYS = (*SUFFIXES, "control")
+_KNOWN = ("time", "names", "actuators", *ARRAYS)
 
 
 class _Names(NamedTuple):
@@ -52,14 +56,15 @@ def read_controls(
     target_velocity: FloatArray | None = None,
     control: FloatArray | None = None,
     actuators: Sequence[str] = (),
+    interpolation: Interpolation = HELD,
 ) -> Controls:
     """Read a .csv, .npz or .h5 control file for a robot with these dofs; a row acts from the first step at its time.
 
     CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.torque`, or the name of one of `actuators`.
     Arrays: `time` (rows,), any of `target`, `velocity`, `torque` (rows, n), with `names` (n,) unless n is the number of
-    dofs, and `control` (rows, n) with `actuators` (n,) unless n is the number of actuators. An artsim run file gives
-    its own inputs. Inputs that the file does not name keep `torque`, `target`, `target_velocity` (nv,) and `control`
-    (actuators,), by default 0.
+    dofs, and `control` (rows, n) with `actuators` (n,) unless n is the number of actuators; or arrays (rows,) called as
+    the columns of CSV. An artsim run file gives its own inputs. `-` and pipes of the shell are read as CSV. Inputs that
+    the file does not name keep `torque`, `target`, `target_velocity` (nv,) and `control` (actuators,), by default 0.
 
     Raises MissingInputError (66), ModelError (65: malformed, not finite, time not increasing; with row and column),
     UsageError (2: unknown dof, wrong number of columns for the robot).
@@ -67,12 +72,15 @@ def read_controls(
     where = Path(path)
     names = _Names(tuple(dof_names), tuple(actuators))
     held = _held(names, torque, target, target_velocity, control)
+    if is_stream(str(path)):
+        name = Path("<stdin>" if str(path) == "-" else path)
+        return controls_of(name, _parse_csv(name, _stream_bytes(str(path)), names), dt, held, interpolation)
     readers = {".csv": _read_csv, ".npz": _read_npz, ".h5": _read_h5, ".hdf5": _read_h5}
     reader = readers.get(where.suffix.lower())
     if reader is None:
         raise UsageError(f"{path}: cannot tell what it is; control files end in .csv, .npz or .h5")
     _check_readable(where)
-    return _controls(where, reader(where, names), dt, held)
+    return controls_of(where, reader(where, names), dt, held, interpolation)
 
 
 def read_run_controls(
@@ -89,7 +97,7 @@ def read_run_controls(
     """The inputs of an artsim run file of any name, for a robot with these dofs; see `read_controls`."""
     where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
     held = _held(names, torque, target, target_velocity, control)
-    return _controls(where, _run_inputs(where, names), dt, held)
+    return controls_of(where, _run_inputs(where, names), dt, held)
 
 
 def read_sample_controls(
@@ -103,6 +111,7 @@ def read_sample_controls(
     target_velocity: FloatArray,
     control: FloatArray,
     actuators: Sequence[str] = (),
+    interpolation: Interpolation = HELD,
 ) -> list[Controls]:
     """Read a control file for many runs: one Controls for all, or one for each if arrays have a dimension for samples.
 
@@ -111,27 +120,27 @@ def read_sample_controls(
     """
     where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
     held = _held(names, torque, target, target_velocity, control)
-    arrays = _arrays_by_sample(where)
+    arrays = _arrays_by_sample(where, names)
     if not arrays:
         given = dict(zip(VALUES, (torque, target, target_velocity, control), strict=True))
-        return [read_controls(path, dof_names, dt, actuators=actuators, **given)]
+        return [read_controls(path, dof_names, dt, actuators=actuators, interpolation=interpolation, **given)]
     for name, values in arrays.items():
         if values.ndim == 3 and len(values) != samples:
             raise UsageError(f"{path}: {name} has shape {values.shape}: want {samples} samples first")
     controls = []
     for k in range(samples):
         own = {name: values[k] if values.ndim == 3 else values for name, values in arrays.items()}
-        controls.append(_controls(where, _table(where, own, list(arrays), names), dt, held))
+        controls.append(controls_of(where, _table(where, own, list(arrays), names), dt, held, interpolation))
     return controls
 
 
-def _arrays_by_sample(path: Path) -> dict[str, Array]:
+def _arrays_by_sample(path: Path, names: _Names) -> dict[str, Array]:
     """The arrays of a file if some have a dimension for samples; empty for any other control file."""
     _check_readable(path)
     if path.suffix.lower() == ".npz":
-        arrays = _npz_arrays(path)[0]
+        arrays = _npz_arrays(path, names)[0]
     elif path.suffix.lower() in (".h5", ".hdf5"):
-        arrays = _h5_arrays(path)
+        arrays = _h5_arrays(path, names)
     else:
         return {}
     return arrays if any(values.ndim == 3 for values in arrays.values()) else {}
@@ -143,11 +152,30 @@ def _held(names: _Names, *rows: FloatArray | None) -> dict[str, FloatArray]:
     return dict(zip(VALUES, values, strict=True))
 
 
-class _Table(NamedTuple):
+class InputTable(NamedTuple):
     """A control file as numbers: times (rows,) [s], per kind of input the dofs (or actuators) and values (rows, n)."""
 
     time: FloatArray
     columns: Mapping[str, tuple[list[int], FloatArray]]
+
+
+def is_stream(text: str) -> bool:
+    """Whether a name stands for standard input or a pipe of the shell, `--control <(…)`."""
+    return text == "-" or text.startswith(STREAMS)
+
+
+def _stream_bytes(text: str) -> bytes:
+    """All bytes of a stream. Raises MissingInputError, ModelError for too many, UsageError for those of no CSV."""
+    try:
+        with sys.stdin.buffer if text == "-" else Path(text).open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except (OSError, AttributeError) as error:
+        raise MissingInputError(f"{text}: cannot read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise ModelError(f"{text}: more than {MAX_FILE_BYTES} bytes")
+    if data.startswith((b"PK\x03\x04", b"\x89HDF")):
+        raise UsageError(f"{text}: streams are read as CSV; give the name of a .npz or .h5 file")
+    return data
 
 
 def _check_readable(path: Path) -> None:
@@ -157,28 +185,59 @@ def _check_readable(path: Path) -> None:
             raise MissingInputError(f"{path}: {what}")
         size = path.stat().st_size
         path.open("rb").close()
+    except ArtsimError:
+        raise
     except (OSError, ValueError) as error:
         raise MissingInputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from None
     if size > MAX_FILE_BYTES and path.suffix.lower() not in (".h5", ".hdf5"):  # in HDF5 this bounds each array
         raise ModelError(f"{path}: {size} bytes; control files are read up to {MAX_FILE_BYTES}")
 
 
-def _controls(path: Path, table: _Table, dt: float, held: Mapping[str, FloatArray]) -> Controls:
-    """Convert times to steps: a row acts from the first step that does not begin before it; the last of a step wins."""
+def controls_of(
+    path: Path,
+    table: InputTable,
+    dt: float,
+    held: Mapping[str, FloatArray],
+    interpolation: Interpolation = HELD,
+) -> Controls:
+    """Convert times to steps: a row acts from the first step that does not begin before it; the last of a step wins.
+
+    Interpolated inputs of a step are those at its beginning.
+    """
     steps = table.time / dt
     if steps[-1] >= 2**53:
         raise ModelError(f"{path}: time {table.time[-1]} s is beyond every run")
     slack = 1e-9 + 1e-15 * steps  # rounding of time / dt, which exceeds 1e-9 after some 10^6 steps
     start = np.ceil(steps - slack).astype(np.int64)
-    last = np.append(np.diff(start) > 0, True)
+    if interpolation.kind == HOLD:
+        last = np.append(np.diff(start) > 0, True)
+        start, columns = start[last], {name: (at, rows[last]) for name, (at, rows) in table.columns.items()}
+    else:
+        start = interpolation.steps_between(start, sum(map(len, held.values())))
+        columns = {
+            name: (at, interpolation.values(table.time, rows, np.float64(dt) * start))
+            for name, (at, rows) in table.columns.items()
+        }
     values = {name: np.tile(row, (start.size, 1)) for name, row in held.items()}
-    for name, (indices, numbers) in table.columns.items():
+    for name, (indices, numbers) in columns.items():
         values[name][:, indices] = numbers
-    start, values = start[last], {name: rows[last] for name, rows in values.items()}
-    if start[0] > 0:
+    begin = int(start[0])
+    if begin > 0:
         start = np.insert(start, 0, 0)
         values = {name: np.vstack((held[name], rows)) for name, rows in values.items()}
-    return Controls(start, **values)
+    return Controls(start, **values).beginning_at(begin)
+
+
+def for_every_step(controls: Controls, dt: float, interpolation: Interpolation) -> Controls:
+    """Controls between whose rows inputs are interpolated; the same if they are held, or have no row."""
+    if interpolation.kind == HOLD or not controls.rows:
+        return controls
+    values = {name: getattr(controls, name) for name in VALUES}
+    columns = {name: (list(range(rows.shape[1])), rows) for name, rows in values.items() if rows.shape[1]}
+    held = {name: rows[0] for name, rows in values.items()}
+    return controls_of(
+        Path("controls"), InputTable(np.float64(dt) * controls.start_step, columns), dt, held, interpolation
+    )
 
 
 def _check_time(path: Path, time: FloatArray, row_name: str) -> None:
@@ -206,9 +265,13 @@ def _index(path: Path | str, kind: str, name: str, names: tuple[str, ...]) -> in
 # ---- CSV
 
 
-def _read_csv(path: Path, names: _Names) -> _Table:
+def _read_csv(path: Path, names: _Names) -> InputTable:
+    return _parse_csv(path, path.read_bytes(), names)
+
+
+def _parse_csv(path: Path, data: bytes, names: _Names) -> InputTable:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ModelError(f"{path}: is not UTF-8 text (byte {error.start})") from None
     lines = text.splitlines()
@@ -224,7 +287,7 @@ def _read_csv(path: Path, names: _Names) -> _Table:
         dofs, places = by_kind.setdefault(kind, ([], []))
         dofs.append(dof)
         places.append(column)
-    return _Table(numbers[:, 0], {kind: (dofs, numbers[:, places]) for kind, (dofs, places) in by_kind.items()})
+    return InputTable(numbers[:, 0], {kind: (dofs, numbers[:, places]) for kind, (dofs, places) in by_kind.items()})
 
 
 def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> list[tuple[str, int]]:
@@ -239,9 +302,9 @@ def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> lis
             columns.append(("control", names.actuators.index(word)))
             continue
         joint, dot, suffix = word.rpartition(".")
-        if not dot or suffix not in _SUFFIXES:
+        if not dot or suffix not in SUFFIXES:
             raise ModelError(f"{path}:{line}: column {word!r}: want {wanted}{nearest(word, names.actuators)}")
-        columns.append((_SUFFIXES[suffix], _index(f"{path}:{line}", "joint", joint, names.dofs)))
+        columns.append((SUFFIXES[suffix], _index(f"{path}:{line}", "joint", joint, names.dofs)))
     if not columns:
         raise ModelError(f"{path}:{line}: want {wanted} beside time")
     if len(set(columns)) < len(columns):
@@ -282,13 +345,13 @@ def _csv_number(path: Path, number: int, name: str, word: str) -> float:
 # ---- arrays
 
 
-def _read_npz(path: Path, names: _Names) -> _Table:
-    arrays, present = _npz_arrays(path)
+def _read_npz(path: Path, names: _Names) -> InputTable:
+    arrays, present = _npz_arrays(path, names)
     return _table(path, arrays, present, names)
 
 
-def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
-    """Read the arrays of a .npz, and all names in it; never unpickles, and refuses arrays that unpack to too much."""
+def _npz_arrays(path: Path, names: _Names) -> tuple[dict[str, Array], list[str]]:
+    """Read the arrays of inputs in a .npz, and all names in it; never unpickles, refuses what unpacks to too much."""
     import zipfile  # takes 4 ms, which runs without a control file save
 
     try:
@@ -298,7 +361,9 @@ def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
                 raise ModelError(
                     f"{path}: unpacks to {sum(unpacked.values())} bytes; at most {MAX_FILE_BYTES} are read"
                 )
-            arrays = {name: _read_npy(archive, name) for name in unpacked if name in _KNOWN}
+            arrays = {name: _read_npy(archive, name) for name in unpacked if _is_known(name, names)}
+    except ArtsimError:
+        raise
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise ModelError(f"{path}: is no readable .npz archive: {error}") from None
     return arrays, list(unpacked)
@@ -316,25 +381,25 @@ def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
     return array
 
 
-def _read_h5(path: Path, names: _Names) -> _Table:
+def _read_h5(path: Path, names: _Names) -> InputTable:
     """Read the arrays at the root of an HDF5 file, or the inputs of an artsim run of the same robot."""
     from artsim.io.reader import open_checked, reading
 
     with open_checked(path) as file, reading(path):
         if "artsim_schema" not in file.attrs:
-            arrays = {name: _h5_array(path, file[name]) for name in _KNOWN if name in file}
+            arrays = {name: _h5_array(path, file[name]) for name in file if _is_known(name, names)}
             return _table(path, arrays, list(file), names)
     return _run_inputs(path, names)
 
 
-def _h5_arrays(path: Path) -> dict[str, Array]:
+def _h5_arrays(path: Path, names: _Names) -> dict[str, Array]:
     """Read the arrays at the root of an HDF5 file that artsim did not write."""
     from artsim.io.reader import open_checked, reading
 
     with open_checked(path) as file, reading(path):
         if "artsim_schema" in file.attrs:
             return {}
-        return {name: _h5_array(path, file[name]) for name in _KNOWN if name in file}
+        return {name: _h5_array(path, file[name]) for name in file if _is_known(name, names)}
 
 
 def _h5_array(path: Path, dataset: h5py.Dataset) -> Array:
@@ -345,7 +410,7 @@ def _h5_array(path: Path, dataset: h5py.Dataset) -> Array:
     return read_whole(path, dataset)
 
 
-def _run_inputs(path: Path, names: _Names) -> _Table:
+def _run_inputs(path: Path, names: _Names) -> InputTable:
     from artsim.io.reader import open_recording
 
     with open_recording(path) as recording:
@@ -361,17 +426,46 @@ def _run_inputs(path: Path, names: _Names) -> _Table:
             raise ModelError(f"{path}: holds no inputs: its run failed before the first step")
         time = inputs.start_step.astype(np.float64) * recording.dt
         tables = {name: getattr(inputs, name) for name in VALUES}
-        return _Table(time, {name: (list(range(table.shape[1])), table) for name, table in tables.items()})
+        return InputTable(time, {name: (list(range(table.shape[1])), table) for name, table in tables.items()})
 
 
-def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _Names) -> _Table:
-    kinds = [name for name in _ARRAYS if name in arrays]
-    if "time" not in arrays or not kinds:
+def _is_known(name: str, names: _Names) -> bool:
+    """Whether an array of this name holds inputs: all of a kind, or a column as in CSV."""
+    return name in _KNOWN or name in names.actuators or name.rpartition(".")[2] in SUFFIXES
+
+
+def _single_columns(path: Path, arrays: Mapping[str, Array], names: _Names) -> dict[str, tuple[list[int], list[Array]]]:
+    """The arrays (rows,) that are called as columns of CSV: places and numbers by kind."""
+    found: dict[str, tuple[list[int], list[Array]]] = {}
+    for name in (name for name in arrays if name not in _KNOWN):
+        if name in names.actuators:
+            kind, place = "control", names.actuators.index(name)
+        else:
+            joint, _, suffix = name.rpartition(".")
+            kind, place = SUFFIXES[suffix], _index(path, "joint", joint, names.dofs)
+        places, columns = found.setdefault(kind, ([], []))
+        places.append(place)
+        columns.append(_numbers(path, name, arrays[name], 1))
+    return found
+
+
+def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _Names) -> InputTable:
+    kinds = [name for name in ARRAYS if name in arrays]
+    single = _single_columns(path, arrays, names)
+    if "time" not in arrays or not (kinds or single):
         held = ", ".join(present[:8])
-        raise ModelError(f"{path}: want arrays time and target, velocity, torque or control; it holds {held}")
+        raise ModelError(
+            f"{path}: want arrays time and target, velocity, torque or control, or JOINT.target, …; it holds {held}"
+        )
     time = _numbers(path, "time", arrays["time"], 1)
     _check_time(path, time, "time, entry")
     columns = {}
+    for kind, (places, parts) in single.items():
+        for place, part in zip(places, parts, strict=True):
+            if part.shape != time.shape:
+                label = (names.actuators if kind == "control" else names.dofs)[place]
+                raise UsageError(f"{path}: {kind} of {label!r} has {part.size} entries, want {time.size}, one per time")
+        columns[kind] = (places, np.stack(parts, axis=1))
     for name in kinds:
         kind, known, given = (
             ("actuator", names.actuators, "actuators") if name == "control" else ("joint", names.dofs, "names")
@@ -385,13 +479,24 @@ def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _
             plural = given if given in arrays or name == "control" else "degrees of freedom"
             want = f"({time.size}, {len(labels)}): times, {plural}"
             raise UsageError(f"{path}: {name} has shape {numbers.shape}, want {want}")
+        key = SUFFIXES.get(name, name)
+        if key in columns:
+            raise ModelError(f"{path}: {name} stands there for all and for single joints or actuators")
+        columns[key] = (places, numbers)
+    _check_finite(path, columns, names)
+    return InputTable(time, columns)
+
+
+def _check_finite(path: Path, columns: Mapping[str, tuple[list[int], FloatArray]], names: _Names) -> None:
+    """Raise ModelError, with kind, name, row and column, for a number that is not finite."""
+    words = {kind: word for word, kind in SUFFIXES.items()}
+    for kind, (places, numbers) in columns.items():
         bad = np.argwhere(~np.isfinite(numbers))
         if bad.size:
             row, column = (int(index) for index in bad[0])
-            what = f"{name} of {labels[column]!r}, row {row + 1}, column {column + 1}"
+            label = (names.actuators if kind == "control" else names.dofs)[places[column]]
+            what = f"{words.get(kind, kind)} of {label!r}, row {row + 1}, column {column + 1}"
             raise ModelError(f"{path}: {what}: {numbers[row, column]} is not a finite number")
-        columns[_SUFFIXES.get(name, name)] = (places, numbers)
-    return _Table(time, columns)
 
 
 def _numbers(path: Path, name: str, array: Array, ndim: int) -> FloatArray:

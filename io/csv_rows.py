@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -49,8 +49,13 @@ class Columns(NamedTuple):
 class Names:
     """The columns that a robot's configurations can have: per input its entries' names, qpos first."""
 
-    def __init__(self, entries: Mapping[str, Sequence[str]], optional: Sequence[str] = ()) -> None:
-        """Entries without a column are 0 in the `optional` inputs, and an error in others."""
+    def __init__(
+        self, entries: Mapping[str, Sequence[str]], optional: Sequence[str] = (), ignored: Collection[str] = ()
+    ) -> None:
+        """Entries without a column are 0 in the `optional` inputs, and an error in others. Columns that are called as
+        one of `ignored`, or begin with its name and a dot, are left out.
+        """
+        self._ignored = ignored
         self._entries, self._optional = entries, optional
         plain = {entry: ("qpos", k) for k, entry in enumerate(entries["qpos"])}
         dotted = {f"{name}.{entry}": (name, k) for name in entries for k, entry in enumerate(entries[name])}
@@ -61,12 +66,17 @@ class Names:
         others = [word for word in words if number_of(word) is None]
         if not others:
             return all(word in self._known for word in words)
-        return len(others) == len(words) or any(word in self._known for word in others)
+        return len(others) == len(words) or any(word in self._known or self._is_left_out(word) for word in others)
+
+    def _is_left_out(self, word: str) -> bool:
+        return word not in self._known and word.partition(".")[0] in self._ignored
 
     def by_name(self, where: str, words: list[str]) -> Columns:
         """The columns of a header. Raises ModelError for unknown, duplicate or missing columns."""
         places = {name: [-1] * len(entries) for name, entries in self._entries.items()}
         for column, word in enumerate(words):
+            if self._is_left_out(word):
+                continue
             if word not in self._known:
                 hint = _separator_hint(words) or nearest(word, self._known)
                 raise ModelError(f"{where}: column {word[:60]!r} is not known{hint}")

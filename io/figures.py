@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,7 +131,7 @@ def _lines(recording: Recording, number: int, name: str, entries: Sequence[str])
     time, values = _thinned(recording, name)
     for index in np.ndindex(*values.shape[1:]):
         words = [names[k] for names, k in zip(labels, index, strict=True)]
-        if entries and not {*words, " ".join(words)} & set(entries):
+        if entries and not any(fnmatchcase(word, entry) for word in (*words, " ".join(words)) for entry in entries):
             continue
         place = dict(zip(variable.dims[1:], index, strict=True))
         own = {
@@ -240,7 +241,7 @@ def _not_there(recordings: Sequence[Recording], entries: Sequence[str]) -> str:
     """The text `: no entry 'jiont_1'; did you mean …`."""
     dims = ("coord", "dof", "link", "actuator", "tendon", "loop", "sensor")
     known = [name for recording in recordings for dim in dims for name in recording.names_of(dim)]
-    missing = [entry for entry in entries if entry not in known]
+    missing = [entry for entry in entries if not any(fnmatchcase(name, entry) for name in known)]
     return f": no entry {missing[0]!r}{nearest(missing[0], known)}" if missing else ""
 
 
@@ -297,12 +298,34 @@ def _scale(place: Axes, panel: Panel) -> None:
     """Scale a panel: logarithmic beyond the usual range if few values are far larger (impacts), flat for rounding."""
     sizes = np.abs(np.concatenate([line.values for line in panel.lines]))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    usual = float(np.percentile(sizes, 95)) if len(sizes) else 0.0
-    if panel.unit in ("N", "N m") and len(sizes) and sizes.max() > 20.0 * usual:
-        place.set_yscale("symlog", linthresh=usual)
+    if not len(sizes):
+        place.set_ylim(-1.0, 1.0)
+        place.set_yticks([0.0])
+        place.text(0.5, 0.6, "zero throughout", transform=place.transAxes, ha="center", color="0.4", fontsize=9)
+        return
+    usual = float(np.percentile(sizes, 95))
+    if panel.unit in ("N", "N m") and sizes.max() > 20.0 * usual:
+        _scale_by_decades(place, usual)
     low, high = place.get_ylim()
     if high - low < _FLAT:
         place.set_ylim(0.5 * (low + high) - 1e-3, 0.5 * (low + high) + 1e-3)
+
+
+def _scale_by_decades(place: Axes, usual: float) -> None:
+    """Linear up to the decade of the usual values, logarithmic beyond, with plain numbers at decades and at 0."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+    low, high = place.get_ylim()
+    straight = 10.0 ** math.ceil(math.log10(usual))
+    place.set_yscale("symlog", linthresh=straight, linscale=2.0)
+    decades = range(round(math.log10(straight)), math.ceil(math.log10(max(-low, high))) + 1)
+    ticks = [0.5 * straight, *(10.0**decade for decade in decades)]
+    both = sorted([*(-tick for tick in ticks), 0.0, *ticks])
+    place.yaxis.set_major_locator(FixedLocator([tick for tick in both if low <= tick <= high]))
+    place.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    place.yaxis.set_minor_formatter(NullFormatter())
+    place.set_ylim(low if low > -straight else 1.3 * low, high if high < straight else 1.3 * high)
+    place.set_ylabel(f"[{place.get_ylabel()[1:-1]}], log beyond ±{straight:g}", parse_math=False)
 
 
 def _colours(labels: Iterable[str], known: dict[str, int]) -> Mapping[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +11,16 @@ import numpy.typing as npt
 
 from artsim.io import schema
 from artsim.io.schema import Labels, Variable
+from artsim.sim.foundation.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 Array = npt.NDArray[Any]
+
+_TOLD = 6  # variables named in a repr
+_OF_ROWS = ("sample", "time")
 
 
 class LabelledRows:
@@ -25,6 +32,16 @@ class LabelledRows:
 
     def __getitem__(self, name: str) -> Array:
         raise KeyError(name)
+
+    def __repr__(self) -> str:
+        path = getattr(self, "path", None)
+        where = repr(path.name) if path is not None else repr(str(self.attrs.get("title", "")))
+        names = ", ".join(self.variables[:_TOLD]) + (", …" if len(self.variables) > _TOLD else "")
+        return f"<{type(self).__name__} {where}: {self._extent()}; {names or 'no variables'}>"
+
+    def _extent(self) -> str:
+        """How many rows there are, in words."""
+        return f"{len(self.time)} rows"
 
     @property
     def time(self) -> Array:
@@ -62,6 +79,42 @@ class LabelledRows:
         units = schema.unit_of(variable, schema.entry_units(self.labels))
         return {"units": units, "long_name": variable.meaning, "comment": variable.comment}
 
+    def to_pandas(self, variables: Sequence[str] | None = None) -> pandas.DataFrame:
+        """The valid rows as a table in memory, indexed by time, sample, or both; requires the package pandas.
+
+        Columns are called as those of `artsim export --csv`: `qpos.joint_1`. By default all variables are there that
+        have a row for every entry of the index. Raises UsageError for variables that have rows of their own.
+        """
+        import pandas
+
+        names = self.variables if variables is None else tuple(variables)
+        leading = {name: tuple(dim for dim in self.variable(name).dims if dim in _OF_ROWS) for name in names}
+        rows = max(leading.values(), key=len, default=("time",))
+        if variables is None:
+            names = tuple(name for name in names if leading[name] == rows)
+        for name in names:
+            if leading[name] != rows:
+                raise UsageError(f"{name} has rows by {_words(leading[name])}, other variables by {_words(rows)}")
+        columns: dict[str, Array] = {}
+        for name in names:
+            entries = self.variable(name).dims[len(rows) :]
+            labels = [self.names_of(dim) for dim in entries]
+            values = self[name]
+            flat = values.reshape(math.prod(values.shape[: len(rows)]), -1)
+            for k, index in enumerate(np.ndindex(*map(len, labels))):
+                words = [of[n] for of, n in zip(labels, index, strict=True)]
+                columns[".".join((name, *words))] = flat[:, k]
+        return pandas.DataFrame(columns, index=self._index(rows, names))
+
+    def _index(self, rows: tuple[str, ...], names: Sequence[str]) -> pandas.Index[Any]:
+        """The index of a table whose rows go by these dimensions."""
+        import pandas
+
+        levels = [self.time if dim == "time" else np.arange(len(self[names[0]])) for dim in rows]
+        if len(rows) == 1:
+            return pandas.Index(levels[0], name=rows[0])
+        return pandas.MultiIndex.from_product(levels, names=rows)
+
     def to_xarray(self, variables: tuple[str, ...] | None = None) -> xarray.Dataset:
         """The valid rows as a labelled dataset in memory; requires the package xarray."""
         import xarray
@@ -78,3 +131,7 @@ class LabelledRows:
             if schema.LABELS_OF_ENTRIES[name][0] in dims:
                 coords[name] = (schema.LABELS_OF_ENTRIES[name], list(values))
         return xarray.Dataset(data, coords, self.attrs)
+
+
+def _words(dims: Sequence[str]) -> str:
+    return " and ".join(dims) or "nothing"

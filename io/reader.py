@@ -108,6 +108,8 @@ def _check_is_hdf5(path: Path) -> None:
             raise ModelError(f"{path}: is a {kind}, not an HDF5 file")
         with path.open("rb") as stream:
             head = stream.read(512)
+    except ArtsimError:
+        raise
     except FileNotFoundError:
         raise MissingInputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:

@@ -95,7 +95,7 @@ def model_record(robot: Articulation, kept: Kept | None = None) -> ModelRecord:
         text=robot.text,
         format=robot.format,
         name=robot.name,
-        path=robot.path,
+        path=str(Path(robot.path).absolute()) if Path(robot.path).is_file() else robot.path,  # found from anywhere
         sha256=hashlib.sha256(robot.text.encode()).hexdigest(),
         links=tuple(link.name for link in robot.links),
         link_parents=tuple(parents.get(link.name, "") for link in robot.links),
@@ -143,6 +143,21 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     if not os.access(target, os.W_OK):
         raise OutputError(f"{path}: cannot overwrite: permission denied")
     _check_folder(Path(os.path.realpath(target)))
+
+
+def check_run_name(path: str | os.PathLike[str]) -> None:
+    """Raise UsageError for an output of a run whose suffix is that of another format."""
+    target = Path(path)
+    if target.suffix in ("", ".h5", ".hdf5"):
+        return
+    from artsim.io.exports import FORMATS
+
+    formats = {format_.suffix: name for name, format_ in reversed(FORMATS.items())}
+    if target.suffix.lower() not in formats:
+        return
+    option = f"--{formats[target.suffix.lower()].replace('_', '-')}"
+    told = f"`artsim export {target.stem}.h5 {option} {target.name}` writes it then in this format"
+    raise UsageError(f"{path}: a run is written as HDF5, to a name in .h5; {told}")
 
 
 def _check_folder(target: Path) -> None:

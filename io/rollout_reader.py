@@ -46,6 +46,9 @@ class RolloutRecording(SampledOutput):
     def __len__(self) -> int:
         return self.samples
 
+    def _extent(self) -> str:
+        return f"{self.samples} samples of {self.rows} rows"
+
     def variable(self, name: str) -> Variable:
         """The schema's entry of a variable."""
         return schema.TABLE[f"rollout/{name}"]

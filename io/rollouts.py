@@ -23,9 +23,12 @@ import numpy as np
 from artsim.io import schema
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.comparison import Comparison
-from artsim.io.control_files import read_sample_controls
+from artsim.io.control_files import for_every_step, read_sample_controls
+from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.memory import memory_left
+from artsim.io.output_words import variables_named
+from artsim.io.progress import progress_bar
 from artsim.io.reader import Difference, opened
 from artsim.io.recorder import model_record
 from artsim.io.rollout_reader import RolloutRecording
@@ -36,6 +39,7 @@ from artsim.io.runs import (
     file_labels,
     held_controls,
     made_elsewhere,
+    plan_controls,
     plan_of,
     prepared,
     provenance,
@@ -160,7 +164,7 @@ class Draws:
             raise UsageError("randomise: friction is that of contacts, nothing may touch; joints have joint_friction")
         sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 1}
         fast = _velocity_spread(plan, config)
-        reach = {"spread": _spread(plan, config.offsets()), "velocity_spread": (-fast, fast)}
+        reach = {"spread": spread_ends(plan, config.offsets()), "velocity_spread": (-fast, fast)}
         ends = {name: (low, high) for name, (low, high) in reach.items() if low.any() or high.any()}
         for name, (low, high) in config.randomise.items():
             ends[name] = np.full(sizes[VARIED[name]], low), np.full(sizes[VARIED[name]], high)
@@ -191,7 +195,7 @@ def _seed(seed: int) -> int:
     return seed
 
 
-def _spread(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
+def spread_ends(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
     """The ends of the offsets of each coordinate (nq,). Rotations of ball and free joints and followers have none, the
     places of bases only where they are named.
 
@@ -239,7 +243,12 @@ def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int)
     """Read a control file: one Controls for all samples, or one per sample. Raises what plan_controls raises."""
     names = () if plan.equipped is None else plan.equipped.labels.controls
     held = {name: getattr(plan, name) for name in ("torque", "target", "target_velocity", "control")}
-    controls = read_sample_controls(path, samples, plan.robot.dofs, plan.dt, actuators=names, **held)
+    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+    if variables_named(str(path)) is not None:
+        return [plan_controls(plan, path)]
+    controls = read_sample_controls(
+        path, samples, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held
+    )
     for one in controls:
         check_driven(plan, one, path)
     return controls
@@ -541,6 +550,9 @@ class MemoryRollout(LabelledRows):
             raise UsageError(f"the rollout has no {name!r}{nearest(name, self.variables)}")
         return self._arrays[name]
 
+    def _extent(self) -> str:
+        return f"{len(self._arrays['status'])} samples of {len(self._arrays['time'])} rows"
+
     def variable(self, name: str) -> schema.Variable:
         """The schema's entry of a variable."""
         return schema.TABLE[f"rollout/{name}"]
@@ -556,6 +568,7 @@ def rollout(
     threads: int | None = None,
     force: bool = False,
     check: bool = True,
+    progress: bool = False,
     **settings: Unpack[RolloutSettings],
 ) -> MemoryRollout | RolloutRecording:
     """Simulate many variations of a run from Python.
@@ -565,6 +578,7 @@ def rollout(
         output: HDF5 or .npz file to write; None, and .npz, return the results in memory.
         threads: number of threads; default: one per core.
         check: raise StoppedError if samples stopped early; False returns them as they are.
+        progress: show a bar on a terminal or in a notebook.
         settings: see RolloutSettings: start, spread, velocity_spread, randomise, and those of a run (steps, dt, …).
 
     Raises UsageError, ModelError, StoppedError; with an output also what BatchWriter raises.
@@ -578,7 +592,9 @@ def rollout(
     if isinstance(controls, str | os.PathLike):
         given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
     else:
-        given = [one] if one is not None else list(controls or ())  # type: ignore[arg-type]
+        interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+        each: Sequence[Controls] = () if controls is None or one is not None else controls  # type: ignore[assignment]
+        given = [one] if one is not None else [for_every_step(own, plan.dt, interpolation) for own in each]
     arrays: dict[str, Array] = {}
     first = threading.Lock()
 
@@ -590,16 +606,18 @@ def rollout(
         for name, values in block.items():
             arrays[name][start : start + len(values)] = values
 
-    outcome = roll(
-        plan,
-        config,
-        controls=check_rollout(plan, config, given),
-        output=output,
-        threads=threads or available_cores(),
-        force=force,
-        facts=provenance("artsim.rollout"),
-        on_block=None if output is not None else keep,
-    )
+    with progress_bar("simulating", samples, unit="samples", show=progress) as advance:
+        outcome = roll(
+            plan,
+            config,
+            controls=check_rollout(plan, config, given),
+            output=output,
+            threads=threads or available_cores(),
+            force=force,
+            facts=provenance("artsim.rollout"),
+            on_block=None if output is not None else keep,
+            progress=advance,
+        )
     if check:
         refuse_stopped(outcome)
     if output is not None:

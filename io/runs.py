@@ -16,10 +16,14 @@ import numpy as np
 
 from artsim import __version__
 from artsim.io import schema
-from artsim.io.control_files import read_controls, read_run_controls
+from artsim.io.control_files import controls_of, for_every_step, read_controls, read_run_controls
+from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
+from artsim.io.output_inputs import read_output_inputs
+from artsim.io.output_words import variables_named
+from artsim.io.progress import progress_bar
 from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
-from artsim.io.recorder import Recorder, model_record
+from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
 from artsim.io.settings import RunSettings
 from artsim.io.snapshots import stored
@@ -30,16 +34,17 @@ from artsim.sim.articulation.regularity import singular_links
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, ModelError, UsageError, nearest
 from artsim.sim.foundation.jit import processor, warm
 from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.configuration import RunConfig
-from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
-from artsim.sim.runs.plan import Plan, plan_run
+from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
+from artsim.sim.runs.refusals import led_targets, undriven
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 
 Progress = Callable[[Simulation], bool]
@@ -345,6 +350,7 @@ def simulate(
     compress: str | None = None,
     checkpoint: int | None = None,
     check: bool = True,
+    progress: bool = False,
     **settings: Unpack[RunSettings],
 ) -> MemoryRecording | Recording:
     """Simulate a robot from Python.
@@ -357,6 +363,7 @@ def simulate(
         output: HDF5 file to write; None keeps the rows in memory. `force` overwrites it, `compress`: gzip or zstd.
         checkpoint: steps between checkpoints in the output; None: chosen by their size; 0: none.
         check: raise StoppedError if the run stops early; False returns the rows recorded until then.
+        progress: show a bar on a terminal or in a notebook.
         settings: see RunSettings: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, …
 
     Returns:
@@ -365,6 +372,8 @@ def simulate(
     Raises:
         UsageError, ModelError, StoppedError; with an output also what Recorder raises.
     """
+    if output is not None:
+        check_run_name(output)
     plan, controls, function = prepared(robot, controller, controls, settings)
     if not plan.config.is_maximal:
         warm((entry, 1) for entry in plan.entries)
@@ -375,17 +384,19 @@ def simulate(
         blocks.append({name: values.copy() for name, values in rows.items()})
         touches.append(contacts)
 
-    outcome = run(
-        plan,
-        controls=controls,
-        controller=function,
-        output=output,
-        provenance=provenance("artsim.simulate"),
-        compress=compress,
-        checkpoint=checkpoint,
-        force=force,
-        on_block=None if output is not None else keep,
-    )
+    with progress_bar("simulating", plan.config.steps, unit="steps", show=progress) as advance:
+        outcome = run(
+            plan,
+            controls=controls,
+            controller=function,
+            output=output,
+            provenance=provenance("artsim.simulate"),
+            compress=compress,
+            checkpoint=checkpoint,
+            force=force,
+            progress=_Shown(advance) if progress else None,
+            on_block=None if output is not None else keep,
+        )
     if check:
         outcome.simulation.check()
     if output is not None:
@@ -394,6 +405,17 @@ def simulate(
     count = len(next(iter({**joined, **contacts}.values()), ()))
     joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.dt
     return MemoryRecording(plan, joined, contacts, outcome)
+
+
+class _Shown:
+    """Called after every block: moves a bar and never ends the run."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+
+    def __call__(self, simulation: Simulation) -> bool:
+        self._advance(simulation.step)
+        return False
 
 
 def _joined(blocks: list[dict[str, Array]]) -> dict[str, Array]:
@@ -409,28 +431,64 @@ def prepared(
     """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`."""
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
+    robot = as_read(robot, settings)
     values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
     plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
-    if controls is not None and not isinstance(controls, Controls):
+    if isinstance(controls, Controls):
+        controls = for_every_step(controls, plan.dt, Interpolation(plan.config.interpolate, plan.config.steps))
+    elif controls is not None:
         controls = plan_controls(plan, controls)
     return plan, controls, function
 
 
+_OF_READING = ("balance_inertia", "ignore_unsupported", "density")
+
+
+def as_read(robot: Robot, settings: Mapping[str, Any]) -> Robot:
+    """The robot with the base that a run's settings ask for.
+
+    Raises UsageError for a base that an MJCF file chooses itself, and for settings of reading that differ from those
+    with which the robot was read.
+    """
+    for name in _OF_READING:
+        before = robot.loaded_with.get(name, None if name == "density" else False)
+        if name in settings and robot.loaded_with and settings[name] != before:
+            raise UsageError(f"{name} is an option of artsim.load: this robot was loaded with {before}")
+    base = settings.get("base", robot.articulation.base)
+    if base == robot.articulation.base or base not in ("fixed", "floating"):  # which RunConfig refuses
+        return robot
+    if not robot.articulation.conventions.base_chosen:
+        raise UsageError(f"base is {base!r}, but the model's file says itself what is free: {robot.articulation.path}")
+    articulation = replace(robot.articulation, base=base)
+    compiled = compiled_robot(articulation, RunConfig.from_mapping({**robot.loaded_with, "base": base}), locks=False)
+    return replace(compiled, loaded_with={**robot.loaded_with, "base": base})
+
+
 def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:
-    """Read the inputs of a control file for this run; `stored`: of a run file with any name."""
-    controls = (read_run_controls if stored else read_controls)(
-        path,
-        plan.robot.dofs,
-        plan.dt,
-        torque=plan.torque,
-        target=plan.target,
-        target_velocity=plan.target_velocity,
-        control=plan.control,
-        actuators=() if plan.equipped is None else plan.equipped.labels.controls,
-    )
-    if not stored:
-        check_driven(plan, controls, path)
+    """Read the inputs of a control file for this run; `stored`: of a run file with any name, as they acted."""
+    names = () if plan.equipped is None else plan.equipped.labels.controls
+    held = {name: getattr(plan, name) for name in VALUES}
+    if stored:
+        return read_run_controls(path, plan.robot.dofs, plan.dt, actuators=names, **held)
+    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+    if (named := variables_named(str(path))) is not None:
+        file, pairs = named
+        table = read_output_inputs(file, pairs, plan.robot, names, plan.dt)
+        controls = controls_of(Path(file), table, plan.dt, held, interpolation)
+    else:
+        controls = read_controls(path, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held)
+    check_driven(plan, controls, path)
     return controls
+
+
+def late_controls(plan: Plan, controls: Controls) -> list[str]:
+    """A warning about inputs of a file whose first row is later than the start of the run."""
+    if not controls.begin:
+        return []
+    given = [name for name in VALUES if getattr(plan.config, name) and np.any(getattr(plan, name))]
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    what = f"the values of {options} act" if given else "no torque acts and targets are the start"
+    return [f"inputs begin at t = {controls.begin * plan.dt:.6g} s; before that {what}"]
 
 
 def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -> None:
@@ -438,10 +496,11 @@ def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -
     if plan.config.built_in.follows:
         return
     driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
+    driven[[*led_targets(plan.robot.model, controls.target)]] = True
     moved = np.any((controls.target != plan.target) | (controls.target_velocity != plan.target_velocity), axis=0)
     for k in np.flatnonzero(moved & ~driven):
         name = plan.robot.dofs[k]
-        raise UsageError(f"{path}: target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+        raise UsageError(f"{path}: target of {name!r} {undriven(name)}")
 
 
 def _python_name(function: ControllerFunction) -> str:
@@ -450,7 +509,7 @@ def _python_name(function: ControllerFunction) -> str:
     return f"{module}.py:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
-_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
+_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "joint_friction", "armature")
 _BY_NAME = {
     "q0": "coords",
     "control": "actuators",
@@ -458,10 +517,16 @@ _BY_NAME = {
 }
 
 
+_ONE_OR_BY_NAME = ("coupling_frequency", "coupling_damping", "drive_mode", "drive_limit_kind")
+_OF_INDEPENDENT = ("v0", "target", "target_velocity", "torque", *_GAINS[:3])  # also without the joints that follow
+
+
 def _plain(name: str, value: Any, robot: Robot) -> Any:
     """A setting in the form of RunConfig: Python numbers, values by name. Raises UsageError for other types."""
     try:
         return _numbers_by_name(name, value, robot)
+    except ArtsimError:
+        raise
     except (TypeError, ValueError, AttributeError):
         where = "; a file goes to controls=" if name == "control" and isinstance(value, str | os.PathLike) else ""
         raise UsageError(f"{name} is {value!r}, want numbers by name or in order{where}") from None
@@ -470,6 +535,10 @@ def _plain(name: str, value: Any, robot: Robot) -> Any:
 def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if name == "activation":
         return {key: float(number) for key, number in value.items()}
+    if name in _ONE_OR_BY_NAME and isinstance(value, Mapping):
+        return {key: entry if isinstance(entry, str) else float(entry) for key, entry in value.items()}
+    if name == "base_pose":
+        return {key: tuple(map(float, place)) for key, place in value.items()}
     if name not in _BY_NAME:
         if name in ("gravity", "record") and value is not None and not isinstance(value, str):
             return tuple(entry if isinstance(entry, str) else float(entry) for entry in value)
@@ -480,6 +549,8 @@ def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if numbers.ndim == 0 and name in _GAINS:
         return {"*": float(numbers)}
     names = _names_of(robot, _BY_NAME[name])
+    if name in _OF_INDEPENDENT and numbers.shape == (len(robot.independent_dofs),):
+        names = robot.independent_dofs
     if numbers.shape != (len(names),):
         raise UsageError(f"{name} has shape {numbers.shape}, want ({len(names)},): {', '.join(names[:8])}")
     return dict(zip(names, numbers.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""The keyword arguments of artsim.simulate, artsim.Simulation and artsim.rollout, typed, for editors and type checkers.
+"""The keyword arguments of artsim.load, compute, simulate, Simulation and rollout, typed, for type checkers.
 
 A setting has the name and meaning of the field of RunConfig (sim/runs/configuration.py), which checks it. SI units.
 """
@@ -10,16 +10,22 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     from artsim.sim.runs.controls import Controls
     from artsim.sim.runs.simulate import ControllerFunction
 
 Values = float | Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
-"""Numbers by name ("*": every independent joint of one dof) or in the model's order; for gains also one for all."""
+"""Numbers by name or pattern ("*_knee"), or in the model's order; for gains also one for all."""
+Place = Sequence[float]
+"""X, Y, Z [m], or these and roll, pitch, yaw [rad]."""
 Pair = tuple[float | None, float | None]
 """Values for the linear and for the angular motion; None: no limit or damping."""
+
+
+DriveMode = Literal["force", "acceleration"]
+LimitKind = Literal["force", "impulse"]
 
 
 class RunSettings(TypedDict, total=False):
@@ -36,16 +42,21 @@ class RunSettings(TypedDict, total=False):
     keyframe: str  # keyframe of the file to start from
     q0: Values  # initial coordinates, by coordinate [rad or m]
     v0: Values  # initial velocities, by dof [rad/s or m/s]
+    base_pose: Mapping[str, Place]  # pose of a free base, by its joint or link; "": the only one
+    on_ground: float | None  # gap between the lowest shape of a free base and the ground at the start [m]
     activation: Mapping[str, float]  # initial activations, by actuator
     control: Values  # controls of actuators, by name
     target: Values  # position targets of drives [rad or m]
     target_velocity: Values  # velocity targets of drives [rad/s or m/s]
+    interpolate: Literal["hold", "linear", "cubic"]  # how inputs over time go from row to row
     torque: Values  # joint forces [N m or N]
     stiffness: Values  # stiffness of drives [N m/rad or N/m]; of acceleration drives [1/s²]
     damping: Values  # damping of drives [N m s/rad or N s/m]; of acceleration drives [1/s]
     drive_limit: Values  # largest force of a drive [N m or N]
-    drive_mode: Literal["force", "acceleration"]  # whether gains produce forces or accelerations
-    drive_limit_kind: Literal["force", "impulse"]  # whether limits bound the force or the impulse per step
+    drive_mode: DriveMode | Mapping[str, DriveMode]  # whether gains produce forces or accelerations
+    drive_limit_kind: LimitKind | Mapping[str, LimitKind]  # whether limits bound the force or the impulse per step
+    joint_friction: float | Mapping[str, float]  # Coulomb friction of joints instead of the file's [N m or N]
+    armature: float | Mapping[str, float]  # armature of joints instead of the file's [kg m² or kg]
     friction_coefficient: Values  # joint friction per load that the joint transmits
     solver: Literal["newton", "pgs", "tgs", "block-gs", "propagation", "direct"]  # constraint solver
     iterations: int  # sweeps of pgs, tgs and block-gs
@@ -56,8 +67,8 @@ class RunSettings(TypedDict, total=False):
     scheme_alpha: float | None  # Baumgarte: [1/s]; implicit: weight of the force at the end of the step
     scheme_beta: float | None  # Baumgarte: [1/s²]; implicit: weight of the velocity at the end of the step
     coupling: Literal["auto", "exact", "rows", "compliant"]  # how mimic joints and equalities are enforced
-    coupling_frequency: float | None  # natural frequency of compliant couplings [Hz]
-    coupling_damping: float  # damping ratio of compliant couplings
+    coupling_frequency: float | Mapping[str, float] | None  # natural frequency of compliant couplings [Hz]
+    coupling_damping: float | Mapping[str, float]  # damping ratio of compliant couplings
     velocity_limits: bool  # whether the joints' velocity limits are enforced
     contacts: bool  # whether contacts are simulated
     self_collide: bool  # whether links of a URDF collide with each other
@@ -74,7 +85,7 @@ class RunSettings(TypedDict, total=False):
     com_velocity_limit: Pair | None  # largest velocities of the whole robot at its centre of mass [m/s, rad/s]
     sleep_threshold: float  # kinetic energy per mass of a link at rest [m²/s²]; 0: no sleeping
     sleep_time: float  # time that all links are at rest before the robot sleeps [s]
-    record: Sequence[str]  # variables to record
+    record: Sequence[str]  # variables to record; "+NAME" adds to the default
     seed: int  # seed of random numbers
 
 
@@ -97,6 +108,7 @@ class SimulateOptions(RunSettings, total=False):
     compress: str | None  # "gzip" or "zstd"
     checkpoint: int | None  # steps between checkpoints in the output; 0: none
     check: bool  # whether a run that stops early is an error
+    progress: bool  # whether a bar shows the progress on a terminal or in a notebook
 
 
 class RolloutOptions(RolloutSettings, total=False):
@@ -109,3 +121,41 @@ class RolloutOptions(RolloutSettings, total=False):
     threads: int | None  # number of threads; None: one per core
     force: bool  # whether the output may overwrite a file
     check: bool  # whether samples that stop early are an error
+    progress: bool  # whether a bar shows the progress on a terminal or in a notebook
+
+
+class LoadOptions(TypedDict, total=False):
+    """The options of artsim.load besides the file."""
+
+    base: Literal["fixed", "floating"]  # whether a URDF's root link is fixed to the world or floating
+    packages: Mapping[str, str | PathLike[str]]  # folders that package://NAME/ stands for
+    coupling: Literal["auto", "exact", "rows", "compliant"]  # how mimic joints and equalities are enforced
+    coupling_frequency: float | None  # natural frequency of compliant couplings [Hz]
+    coupling_damping: float  # damping ratio of compliant couplings
+    gravity: Sequence[float] | None  # gravitational acceleration (3,) [m/s²]; None: that of the file
+    keyframe: str  # keyframe of the file where runs start
+    mesh_root: str | PathLike[str] | None  # further folder that meshes may come from
+    balance_inertia: bool  # whether inertias that no rigid body can have are replaced by the nearest valid ones
+    ignore_unsupported: bool  # whether unsupported elements are left out, with a warning
+    meshes: bool  # False: mesh files are not looked for
+    strict: bool  # whether an incomplete or ambiguous model is refused
+    xacro: bool  # whether macros are expanded; they can run code
+    max_xml_mb: float  # largest model file that is read [MB]
+    max_faces: int | None  # largest number of triangles of a mesh
+    density: float | None  # from which links of a URDF without mass get that of their shapes [kg/m³]
+    arguments: Mapping[str, str] | None  # arguments of macros
+
+
+class ComputeOptions(TypedDict, total=False):
+    """The options of artsim.compute besides robot and configurations."""
+
+    qvel: ArrayLike | None  # (nv,) or (N, nv) [rad/s or m/s]
+    qacc: ArrayLike | None  # (nv,) or (N, nv) [rad/s² or m/s²]
+    tau: ArrayLike | None  # (nv,) or (N, nv) [N m or N]
+    wrench: ArrayLike | None  # (links, 6) or (N, links, 6) [N, N m]
+    quantities: Sequence[str]  # names of the results
+    reduced: bool  # whether results are in independent coordinates
+    at: Literal["com", "origin"]  # reference point of Jacobians, velocities and wrenches
+    links: Sequence[str] | None  # links of link quantities; None: all
+    packed: bool  # whether symmetric matrices are returned as lower triangles
+    threads: int | None  # number of threads; None: all cores

@@ -13,6 +13,7 @@ from artsim.io.batch_reader import open_output
 from artsim.io.batches import Job, Outcome, compute_rows, content_of
 from artsim.io.shard_index import write_index
 from artsim.io.shards import Finished, OtherJobError, Shard, finished, finished_file, known_sums
+from artsim.sim.foundation.errors import ModelError
 
 _TOLD_ROWS = 5  # failed rows named in the outcome
 
@@ -52,8 +53,12 @@ def compute_shards(
     complete = run(todo, Watch(done.__setitem__, lambda rows: progress(_rows(done) + rows), stop))
     notes = [f"kept {len(kept)} of {len(mine)} shards"] if kept else []
     found = [done[shard] for shard in mine if shard in done]
+    unfit = ""
     if complete:
-        notes.append(_finish(job, output, shards, done))
+        try:
+            notes.append(_finish(job, output, shards, done))
+        except ModelError as error:
+            unfit = str(error)
     elif len(mine) > 1:
         notes.append(f"{len(found)} of {len(mine)} shards are complete; --resume computes the rest")
     return Outcome(
@@ -66,6 +71,7 @@ def compute_shards(
         complete=complete,
         kept=_rows(kept),
         notes=tuple(notes),
+        unfit=unfit,
     )
 
 
@@ -134,7 +140,10 @@ def _rows(done: Mapping[Shard, Finished]) -> int:
 
 
 def _finish(job: Job, output: Path, shards: Sequence[Shard], done: Mapping[Shard, Finished]) -> str:
-    """Write the index if every shard exists and belongs to the job; returns a note that says what was done."""
+    """Write the index if every shard exists; returns a note that says what was done.
+
+    Raises ModelError if a shard is damaged or belongs to another job.
+    """
     there = [shard for shard in shards if shard in done or shard.path.exists()]
     if len(there) < len(shards):
         return f"{len(there)} of {len(shards)} shards are there; whoever finishes the last one writes {output}"
@@ -143,9 +152,9 @@ def _finish(job: Job, output: Path, shards: Sequence[Shard], done: Mapping[Shard
         try:
             found = done.get(shard) or finished(job, shard)
         except OtherJobError as error:
-            return f"{output} is not written: {error}"
+            raise ModelError(f"{output} is not written: {error}") from None
         if found is None:
-            return f"{output} is not written: {shard.path} is damaged"
+            raise ModelError(f"{output} is not written: {shard.path} is damaged")
         entries.append(found.entry)
     with open_output(shards[0].path) as first:  # metadata of a shard: the same for every writer
         created, provenance = str(first.attrs.get("created")), first.provenance

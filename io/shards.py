@@ -43,6 +43,7 @@ _OPTIONS = {
     "source.kind": "the kind of input",
     "source.rows": "the number of rows",
     "source.seed": "--seed",
+    "source.start": "--q0",
     "source.distribution": "--distribution",
     "source.scales.qvel": "--velocity",
     "source.scales.qacc": "--acceleration",

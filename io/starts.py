@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io.runs import held_controls, named_contacts, run_labels
+from artsim.sim.articulation.model import FREE
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
@@ -46,8 +47,11 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
         return []
     told = ", ".join(f"{a} in {b} ({1e3 * depth:.3g} mm)" for depth, (a, b) in deep[:_SHOWN])
     more = f" and {len(deep) - _SHOWN} pairs more" if len(deep) > _SHOWN else ""
+    free = any(int(kind) == FREE for kind in plan.robot.model.joint_type[1:])
+    hint = " (--on-ground starts a free base above the ground)" if free and deep[0][1][1] == "world" else ""
     return [
-        f"the run starts inside something: {told}{more}; this penetration is removed over 0.1 s, which moves the links"
+        f"the run starts inside something: {told}{more}{hint}; this penetration is removed over 0.1 s, which moves the "
+        "links"
     ]
 
 

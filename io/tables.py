@@ -96,7 +96,7 @@ def spooling(name: str) -> Iterator[BinaryIO]:
         if file is not None:
             with suppress(OSError):  # closing flushes the rest, which fails again
                 file.close()
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, ArtsimError):
             why = os.strerror(error.errno) if error.errno else str(error)
             raise StorageError(f"{name}: cannot be kept in a temporary file ($TMPDIR): {why}") from None
         raise

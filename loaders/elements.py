@@ -16,6 +16,7 @@ from lxml import etree
 
 from artsim.loaders.assets import Assets
 from artsim.sim.articulation.description import Note, Pose, Quaternion, Source, Vector3
+from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
 
@@ -198,19 +199,6 @@ def content_number(reading: Reading, element: Element, default: float) -> float:
 def content_flag(element: Element) -> bool:
     """A flag written as text or as `value=`: 1, true, yes, on."""
     return element.get("value", element.text or "").strip().lower() in ("1", "true", "yes", "on")
-
-
-def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> Quaternion:
-    """(w, x, y, z) of Rz(yaw) Ry(pitch) Rx(roll), angles in rad: rotations about the parent's fixed axes x, y, z."""
-    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
-    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
-    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
-    return (
-        cr * cp * cy + sr * sp * sy,
-        sr * cp * cy - cr * sp * sy,
-        cr * sp * cy + sr * cp * sy,
-        cr * cp * sy - sr * sp * cy,
-    )
 
 
 def quaternion_from_z(normal: tuple[float, ...]) -> tuple[float, float, float, float]:

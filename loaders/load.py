@@ -20,7 +20,7 @@ from artsim.loaders.urdf import read_urdf
 from artsim.loaders.xml import Document, check_size, decode, parse
 from artsim.sim.articulation.description import Articulation, Pose, Source
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import MissingInputError, ModelError
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError
 
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
 
@@ -68,6 +68,7 @@ def load_articulation(
     found = Found(Path("-")) if str(path) == "-" else find_model(str(path))
     name = str(found.path)
     data = read_stream(sys.stdin.buffer, "<stdin>", max_xml_mb) if name == "-" else read_file(Path(name), max_xml_mb)
+    refuse_other_kinds(data, name)
     return load_text(
         data,
         name="<stdin>" if name == "-" else name,
@@ -238,6 +239,25 @@ def is_scene(text: bytes | str) -> bool:
     return text.startswith(MARK) if isinstance(text, str) else text.startswith(MARK.encode())
 
 
+OTHER_KINDS = {
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file, no model; `artsim info` tells what it holds, `run --config` runs it again",
+    b"\x93NUMPY": "a .npy array, no model; configurations go to `artsim batch --input`",
+    b"PK\x03\x04": "a .npz or zip archive, no model",
+    b"solid ": "a mesh (STL), no model",
+    b"ply": "a mesh (PLY), no model",
+    b"glTF": "a mesh (glTF), no model",
+    b"\x1f\x8b": "compressed (gzip); `zcat FILE | artsim … -` reads it",
+}
+"""What files are that begin with these bytes, which no model does."""
+
+
+def refuse_other_kinds(data: bytes, name: str) -> None:
+    """Raise ModelError for the bytes of a file that is of a known other kind."""
+    for first, told in OTHER_KINDS.items():
+        if data.startswith(first):
+            raise ModelError(f"{Source(name)}: is {told}")
+
+
 def refuse_base(name: str, robot: Articulation) -> NoReturn:
     """Raise the line about --base floating and formats that say themselves what is free."""
     how = {"mjcf": "give a body a <freejoint>, not --base floating"}.get(robot.format, robot.conventions.how_to_free)
@@ -289,6 +309,8 @@ def read_file(path: Path, max_mb: float) -> bytes:
         check_size(status.st_size, file=str(path), max_mb=max_mb)
         with path.open("rb") as stream:
             return read_stream(stream, str(path), max_mb)
+    except ArtsimError:
+        raise
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else os.strerror(error.errno or 0)
         raise MissingInputError(f"{path}: {reason}") from None

@@ -36,7 +36,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, NoReturn
 
-from artsim.loaders.elements import Reading, quaternion_from_rpy, quaternion_from_z
+from artsim.loaders.elements import Reading, quaternion_from_z
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.xml import check_size, decode
 from artsim.sim.articulation.description import (
@@ -53,6 +53,7 @@ from artsim.sim.articulation.description import (
     TendonPoint,
     Vector3,
 )
+from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError, nearest
 

@@ -354,7 +354,7 @@ def _scene_text(models: Sequence[SceneModel]) -> str:
     content = [
         {
             "name": model.name,
-            "file": model.articulation.path,
+            "file": str(Path(path).absolute()) if Path(path := model.articulation.path).is_file() else path,
             "base": model.articulation.base,
             "place": [*model.place.position, *model.place.rotation],
             "text": model.articulation.text,

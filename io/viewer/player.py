@@ -130,6 +130,7 @@ class Player:
         if abs(self._slider.value - self._time) > self._longest.interval / 2:
             self._slider.value = self._time
         self._set = float(self._slider.value)
+        self._plot.show_time(self._time)
         if state == self._shown:
             return
         self._shown = state

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from artsim.io.reader import Recording
+from artsim.io import schema
+from artsim.io.reader import Array, Recording
 from artsim.sim.foundation.errors import ModelError
 
 if TYPE_CHECKING:
@@ -17,7 +19,24 @@ MOST_POINTS = 1500  # of a line: about the width of a screen
 MOST_LINES = 12
 ALL = "(all)"
 NOTHING = "(none)"
-COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+COLOURS = tuple(
+    "#1f77b4 #ff7f0e #2ca02c #d62728 #9467bd #8c564b #e377c2 #7f7f7f #bcbd22 #17becf #000000 #b8860b".split()
+)
+"""A colour for each of MOST_LINES entries; the same entry of another run has its colour, dashed."""
+DASHES = ((), (8, 4), (2, 3), (8, 3, 2, 3))
+CURSOR = "#444444"
+FOLLOWS = " (follows)"
+_PAUSE = 0.2  # s between two moves of the cursor while a run plays
+
+
+class PlottedLine(NamedTuple):
+    """A line: its label, its entry's number and that of its run, times and values (n,)."""
+
+    label: str
+    entry: int
+    run: int
+    time: Array
+    values: Array
 
 
 class Plot:
@@ -28,6 +47,7 @@ class Plot:
         self._entries = _plotted(runs[0][1])
         self._values: tuple[np.ndarray[Any, Any], ...] = ()
         self._chart: Any = None
+        self._time = self._drawn_at = self._moved = 0.0
         with self._gui.add_folder("Plot") as self._folder:
             self._variable = self._gui.add_dropdown("variable", (NOTHING, *self._entries))
             self._entry: Any = self._gui.add_dropdown("entry", (ALL,))
@@ -48,44 +68,90 @@ class Plot:
         if name == NOTHING:
             return
         try:
-            lines = self._lines(name, str(self._entry.value))
+            lines, told = self._lines(name, str(self._entry.value))
         except ModelError as error:
             with self._folder:
                 told = str(error).replace("`", "'")
                 self._chart = self._gui.add_markdown(f"`{told}`")
             return
-        times = np.unique(np.concatenate([time for _, time, _ in lines]))
-        self._values = (times, *(np.interp(times, time, y, right=np.nan) for _, time, y in lines))
-        series = [{"label": "t [s]"}]
-        series += [
-            {"label": label, "stroke": COLOURS[k % len(COLOURS)], "width": 1.5}  # type: ignore[dict-item]
-            for k, (label, _, _) in enumerate(lines)
-        ]
-        units = self._runs[0][1].meaning(name)["units"]
+        times = np.unique(np.concatenate([line.time for line in lines]))
+        self._values = (times, *(np.interp(times, line.time, line.values, right=np.nan) for line in lines))
+        series: list[dict[str, Any]] = [{"label": "t [s]"}]
+        for line in lines:
+            style = {"stroke": COLOURS[line.entry % len(COLOURS)], "width": 1.5, "dash": DASHES[line.run % len(DASHES)]}
+            series.append({"label": line.label, **style})
+        series.append({"label": "now", "stroke": CURSOR, "width": 1.0})
         with self._folder:
             self._chart = self._gui.add_uplot(
-                self._values,
+                with_cursor(self._values, self._time),
                 tuple(series),  # type: ignore[arg-type]
-                title=f"{name} [{units}]",
+                title=told,
                 scales={"x": {"time": False}},
                 legend={"show": True},
                 height=260,
             )
+        self._drawn_at, self._moved = self._time, time.monotonic()
 
-    def _lines(self, name: str, entry: str) -> list[tuple[str, Any, Any]]:
-        """Label, times and values of every line, thinned to MOST_POINTS."""
-        lines = []
-        for run, recording in self._runs:
+    def show_time(self, at: float) -> None:
+        """Move the cursor to a time [s], at most every 0.2 s, since the page takes all values with it."""
+        self._time = at
+        moved = self._chart is not None and hasattr(self._chart, "data") and at != self._drawn_at
+        if moved and time.monotonic() - self._moved > _PAUSE:
+            self._chart.data = with_cursor(self._values, at)
+            self._drawn_at, self._moved = at, time.monotonic()
+
+    def _lines(self, name: str, entry: str) -> tuple[list[PlottedLine], str]:
+        """The lines, thinned to MOST_POINTS, and what is plotted, with its unit where the entries share one."""
+        lines: list[PlottedLine] = []
+        units: list[str] = []
+        for number, (run, recording) in enumerate(self._runs):
             if name not in recording:
                 continue
-            labels = _plotted(recording).get(name, ())
+            labels = _plotted(recording).get(name, ()) or (name,)
+            own = _units(recording, name, len(labels))
             thin = max(1, -(-recording.n_valid // MOST_POINTS))
             times, values = _thinned(recording, "time", thin)[:, 0], _thinned(recording, name, thin)
-            for column, label in enumerate(labels or (name,)):
-                if entry in (ALL, label):
-                    told = label if len(self._runs) == 1 else f"{run}: {label}"
-                    lines.append((told, times, np.ascontiguousarray(values[:, column])))
-        return lines[:MOST_LINES]
+            chosen = [k for k, label in enumerate(labels) if entry in (ALL, label)]
+            units += [own[k] for k in chosen]
+            for place, k in enumerate(chosen):
+                column = np.ascontiguousarray(values[:, k])
+                told = labels[k] if len(self._runs) == 1 else f"{run}: {labels[k]}"
+                lines.append(PlottedLine(f"{told} [{own[k]}]", place, number, times, column))
+        shared = len(set(units)) == 1
+        if shared:
+            lines = [line._replace(label=line.label.removesuffix(f" [{units[0]}]")) for line in lines]
+        some = f", {MOST_LINES} of {len(lines)} lines" if len(lines) > MOST_LINES else ""
+        return lines[:MOST_LINES], f"{name}{f' [{units[0]}]' if shared else ''}{some}"
+
+
+def with_cursor(values: Sequence[Array], at: float) -> tuple[Array, ...]:
+    """Times and lines with two more points at a time, and one more line that is upright there."""
+    times, lines = values[0], values[1:]
+    place = int(np.searchsorted(times, at))
+    both = np.array([at, at])
+    known = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.zeros(0)])
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    upright = np.full(len(times) + 2, np.nan)
+    upright[place : place + 2] = low, high
+    return (
+        np.insert(times, place, both),
+        *(np.insert(line, place, np.interp(both, times, line)) for line in lines),
+        upright,
+    )
+
+
+def _units(recording: Recording, name: str, count: int) -> list[str]:
+    """The unit of each entry."""
+    variable = recording.variable(name)
+    units = schema.entry_units(recording.labels)
+    found = []
+    for k in range(count):
+        own = {
+            key: (of[k],) if variable.dims[1:] == schema.LABELS_OF_ENTRIES[key][:1] and k < len(of) else of
+            for key, of in units.items()
+        }
+        found.append(schema.unit_of(variable, own))
+    return found
 
 
 def _thinned(recording: Recording, name: str, thin: int) -> np.ndarray[Any, Any]:
@@ -104,5 +170,14 @@ def _plotted(recording: Recording) -> dict[str, tuple[str, ...]]:
     for name in recording.variables:
         dims = recording.variable(name).dims[1:]
         if len(dims) <= 1:
-            found[name] = recording.names_of(dims[0]) if dims else ()
+            found[name] = _marked(recording, dims[0]) if dims else ()
     return found
+
+
+def _marked(recording: Recording, dim: str) -> tuple[str, ...]:
+    """The names of a dimension's entries; joints that follow others are marked."""
+    names, labels = recording.names_of(dim), recording.labels
+    if dim not in ("dof", "coord"):
+        return names
+    followers = set(labels.dof) - set(labels.independent_dof)
+    return tuple(name + FOLLOWS if name in followers else name for name in names)

@@ -1,8 +1,8 @@
 """viser's server restricted to this machine: bound to 127.0.0.1, same origin only, no sharing service.
 
 Otherwise a page of another site could open a websocket to it, which browsers permit, or reach it through a host name
-that resolves to 127.0.0.1 (DNS rebinding). Origin and Host must therefore both be the server's own. viser has no option
-for this and binds to every interface by default.
+that resolves to 127.0.0.1 (DNS rebinding). Host must therefore name this machine, and Origin must be the same. viser
+has no option for this and binds to every interface by default.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import http
 import io
 import logging
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import viser
 
 HOST = "127.0.0.1"
+_FORBIDDEN = f"this page is for this machine only: open it as {HOST} or localhost, over ssh -L too\n"
 _constructing = threading.Lock()
 
 
@@ -70,8 +72,8 @@ def _guarded_handshakes() -> Iterator[None]:
         answer = options.pop("process_request")
 
         def process_request(connection: Any, request: Any) -> Any:
-            if not is_own(request.headers, connection.local_address[1]):
-                return connection.respond(http.HTTPStatus.FORBIDDEN, "this page is for its own origin only\n")
+            if not is_own(request.headers):
+                return connection.respond(http.HTTPStatus.FORBIDDEN, _FORBIDDEN)
             return answer(connection, request)
 
         return serve(*arguments, process_request=process_request, **{**options, "logger": told["artsim.viewer"]})
@@ -97,12 +99,15 @@ def _one_line_logger(name: str) -> logging.Logger:
     return logger
 
 
-def is_own(headers: Any, port: int) -> bool:
-    """Whether a request addresses this server by its own name and, if it names an origin, comes from its own page."""
-    hosts = [f"{name}:{port}" for name in (HOST, "localhost")]
-    if headers.get_all("Host") not in [[host] for host in hosts]:
+def is_own(headers: Any) -> bool:
+    """Whether a request addresses this machine by its own name and, if it names an origin, comes from the same page.
+
+    The port may be another one: that of `ssh -L 9000:127.0.0.1:8080` as the browser knows it.
+    """
+    hosts = headers.get_all("Host")
+    if len(hosts) != 1 or not re.fullmatch(rf"(?:{re.escape(HOST)}|localhost)(?::\d{{1,5}})?", hosts[0]):
         return False
     origins = headers.get_all("Origin")
     if not origins:  # browsers send an Origin with every websocket request
         return "websocket" not in headers.get("Upgrade", "").lower()
-    return origins in [[f"http://{host}"] for host in hosts]
+    return list(origins) == [f"http://{hosts[0]}"]

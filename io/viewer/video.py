@@ -13,12 +13,14 @@ import numpy as np
 from artsim.io.exports import Export, written_whole
 from artsim.io.viewer.drawables import Piece, pieces_of
 from artsim.io.viewer.motion import Motion, Poses
+from artsim.io.viewer.stage import ARROW, CONTACT_FORCE
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import rotation_matrix
 from artsim.sim.runs.configuration import RunConfig
 
 SIZE = (1280, 720)  # [pixels] multiples of 16, as video codecs require
+_ARROWS = "contact forces"
 _PROBE = """
 import pyvista
 plotter = pyvista.Plotter(off_screen=True, window_size=(32, 32))
@@ -28,7 +30,7 @@ assert plotter.screenshot(return_img=True).std() > 0
 
 
 def write_video(export: Export) -> list[str]:
-    """Write an .mp4 that plays in real time and return notes for the user.
+    """Write an .mp4 that plays in real time, with arrows for contact forces, and return notes for the user.
 
     Raises UsageError: no pyvista or imageio-ffmpeg, no OpenGL, nothing to show.
     """
@@ -55,6 +57,7 @@ def write_video(export: Export) -> list[str]:
     _add_ground(plotter, pyvista, RunConfig.from_mapping(export.recording.config), low, high)
     plotter.set_background("white")
     size, middle = float(np.linalg.norm(high - low)), 0.5 * (low + high)
+    arrow = ARROW * float(np.linalg.norm(np.subtract(*_extent(motion, pieces, times[:1])))) / motion.weight
     plotter.camera_position = [middle + 1.4 * size * np.array([0.75, -0.6, 0.35]), middle, (0.0, 0.0, 1.0)]
     plotter.camera.clipping_range = (0.01 * size, 100.0 * size)
     with written_whole(export.output) as path:
@@ -62,7 +65,9 @@ def write_video(export: Export) -> list[str]:
         packer.send(None)
         try:
             for time in times:
-                _place(actors, pieces, motion, motion.poses(motion.row_at(time)))
+                row = motion.row_at(time)
+                _place(actors, pieces, motion, motion.poses(row))
+                _add_arrows(plotter, pyvista, motion, row, arrow)
                 plotter.render()
                 packer.send(np.ascontiguousarray(plotter.screenshot(return_img=True)))
         finally:
@@ -108,6 +113,19 @@ def _place(actors: Sequence[Any], pieces: Sequence[Piece], motion: Motion, poses
         frame[:3, :3] = rotation_matrix(poses.quaternions[link])
         frame[:3, 3] = poses.positions[link]
         actor.user_matrix = frame
+
+
+def _add_arrows(plotter: Any, pyvista: Any, motion: Motion, row: int, scale: float) -> None:
+    """Draw the contact forces of a row as arrows, `scale` metres per newton, in place of those before."""
+    plotter.remove_actor(_ARROWS, render=False)
+    if "contacts" not in motion.forces_known:
+        return
+    found = motion.forces("contacts", row)
+    if len(found.points) and np.any(found.vectors):
+        cloud = pyvista.PolyData(np.asarray(found.points, float))
+        cloud["force"] = scale * found.vectors
+        arrows = cloud.glyph(orient="force", scale="force", factor=1.0, geom=pyvista.Arrow())
+        plotter.add_mesh(arrows, name=_ARROWS, color=[channel / 255 for channel in CONTACT_FORCE], render=False)
 
 
 def _extent(motion: Motion, pieces: Sequence[Piece], times: Sequence[float]) -> tuple[Array, Array]:

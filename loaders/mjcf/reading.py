@@ -13,7 +13,7 @@ from artsim.loaders.elements import Element, Reading, parse_number, tag
 from artsim.sim.articulation.description import Source
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import nearest
+from artsim.sim.foundation.errors import ArtsimError, nearest
 
 if TYPE_CHECKING:
     from artsim.loaders.mjcf.scope import Scope
@@ -204,5 +204,7 @@ class Item:
         """What `compute` gives; its ValueErrors, which know no place, are refused here."""
         try:
             return compute()
+        except ArtsimError:
+            raise
         except ValueError as error:
             self.refuse(str(error))

@@ -15,10 +15,10 @@ from artsim.loaders.elements import (
     child,
     convert,
     describe,
-    quaternion_from_rpy,
     tag,
 )
 from artsim.sim.articulation.description import Pose, Quaternion, Source, Vector3
+from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 

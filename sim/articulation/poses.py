@@ -42,3 +42,8 @@ def at_leader(p: Real, x: float) -> tuple[float, float]:
     """A coupling's value and slope at its leader's coordinate x."""
     value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
     return float(value), float(p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4])))
+
+
+def bend_at_leader(p: Real, x: float) -> float:
+    """A coupling's second derivative at its leader's coordinate x."""
+    return float(2 * p[2] + x * (6 * p[3] + x * 12 * p[4]))

@@ -1,4 +1,8 @@
-"""The errors a user can meet. Each is one clear line and an exit code, which the command line prints and returns."""
+"""The errors a user can meet. Each is one clear line and an exit code, which the command line prints and returns.
+
+Some are also the ValueError or FileNotFoundError that Python's callers expect; whoever catches these around code that
+raises ours catches ArtsimError first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ class ArtsimError(Exception):
     exit_code = 70
 
 
-class UsageError(ArtsimError):
+class UsageError(ArtsimError, ValueError):
     """An option or argument is wrong (unknown joint, wrong length, contradictory options)."""
 
     exit_code = 2
@@ -23,13 +27,21 @@ class StoppedError(ArtsimError):
     exit_code = 3
 
 
-class ModelError(ArtsimError):
+class SettingError(UsageError):
+    """A setting of a run is wrong; `setting` is its name, `entry` the name of the joint, link … that it is for."""
+
+    def __init__(self, message: str, setting: str, entry: str = "") -> None:
+        super().__init__(message)
+        self.setting, self.entry = setting, entry
+
+
+class ModelError(ArtsimError, ValueError):
     """The input file is wrong; the message starts with `file:line:`."""
 
     exit_code = 65
 
 
-class MissingInputError(ArtsimError):
+class MissingInputError(ArtsimError, FileNotFoundError):
     """An input file is missing or unreadable."""
 
     exit_code = 66

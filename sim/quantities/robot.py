@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import Compiled, Labels, Model, compile_model
@@ -94,11 +95,11 @@ class Robot:
 
     def compute(
         self,
-        qpos: Array,
-        qvel: Array | None = None,
-        qacc: Array | None = None,
-        tau: Array | None = None,
-        wrench: Array | None = None,
+        qpos: ArrayLike,
+        qvel: ArrayLike | None = None,
+        qacc: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
         *,
         quantities: Sequence[str] = ("mass_matrix", "gravity", "bias", "jacobian"),
         reduced: bool = False,
@@ -242,7 +243,7 @@ class Robot:
 
     def _prepare(
         self,
-        given: Mapping[str, Array | None],
+        given: Mapping[str, ArrayLike | None],
         quantities: Sequence[str],
         threads: int | None,
         options: Mapping[str, Any],
@@ -273,7 +274,7 @@ class Robot:
         call = evaluation.bound(inputs, outputs)
         return (lambda: call(rows)), {name: values[:rows] for name, values in outputs.items()}
 
-    def _table(self, name: str, values: Array | None, shape: tuple[int, ...]) -> Array:
+    def _table(self, name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Array:
         """An input as a table of this shape; zeros if it was omitted."""
         if values is None:
             return np.zeros(shape)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, asdict, field, fields
 from typing import Any, NamedTuple
 
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.link_rules import Pair
 from artsim.sim.run_data.registry import SOLVERS
@@ -57,16 +57,34 @@ DEFAULT_RECORD = (
     "actuator_force",
     "contacts",
 )
+HOLD, LINEAR, CUBIC = INTERPOLATIONS = ("hold", "linear", "cubic")
+DRIVE_MODES = ("force", "acceleration")
+LIMIT_KINDS = ("force", "impulse")
 MAX_STEPS = 2**53  # larger step numbers are not exact in float64
 MAX_ITERATIONS = 100_000  # of a sweeping solver per step, since no signal interrupts a step
 LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
 _PAIRS = ("link_damping", "link_velocity_limit")
-Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
+_COUNTS = ("steps", "every", "iterations", "max_contacts")
+_CHOSEN_BY_NAME = ("drive_mode", "drive_limit_kind")
+_CHOICES: Mapping[str, Collection[str]] = {
+    "solver": SOLVERS,
+    "integrator": ("auto", *INTEGRATORS),
+    "coordinates": COORDINATES,
+    "scheme": SCHEMES,
+    "coupling": COUPLINGS,
+    "cone": CONES,
+    "interpolate": INTERPOLATIONS,
+    "drive_mode": DRIVE_MODES,
+    "drive_limit_kind": LIMIT_KINDS,
+    "base": ("fixed", "floating"),
+}
+Value = Mapping[str, float]  # by joint, coordinate or dof name or pattern; "*" for all
+Place = tuple[float, ...]  # position [m]; also roll, pitch and yaw [rad]
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """The configuration of a run, in SI units; maps are by name, "*" means every independent joint of one dof."""
+    """The configuration of a run, in SI units; maps are by name or pattern (sim/runs/patterns.py)."""
 
     steps: int = 1000
     dt: float | None = None  # [s]; None: that of the file, else TIME_STEP
@@ -79,6 +97,8 @@ class RunConfig:
     keyframe: str = ""  # keyframe of the file to start from
     q0: Value = field(default_factory=dict)  # by coordinate
     v0: Value = field(default_factory=dict)  # by dof
+    base_pose: Mapping[str, Place] = field(default_factory=dict)  # by joint or link of a free body; "": the only one
+    on_ground: float | None = None  # [m] height of the lowest shape of a free body above the ground at the start
     activation: Value = field(default_factory=dict)  # initial activations by actuator
     control: Value = field(default_factory=dict)  # by actuator
     target: Value = field(default_factory=dict)
@@ -87,9 +107,12 @@ class RunConfig:
     stiffness: Value = field(default_factory=dict)
     damping: Value = field(default_factory=dict)
     drive_limit: Value = field(default_factory=dict)
-    drive_mode: str = "force"  # or "acceleration": gains in 1/s² and 1/s
-    drive_limit_kind: str = "force"  # or "impulse": drive limits in N m s or N s
+    drive_mode: str | Mapping[str, str] = "force"  # or "acceleration": gains in 1/s² and 1/s; also by joint
+    drive_limit_kind: str | Mapping[str, str] = "force"  # or "impulse": drive limits in N m s or N s; also by joint
     friction_coefficient: Value = field(default_factory=dict)
+    joint_friction: Value = field(default_factory=dict)  # [N m, N] instead of the file's
+    armature: Value = field(default_factory=dict)  # [kg m², kg] instead of the file's
+    interpolate: str = HOLD  # how inputs over time go from row to row
     controller: str = "none"
     solver: str = "newton"
     iterations: int = 64
@@ -100,8 +123,8 @@ class RunConfig:
     scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: weight of the force at the step's end
     scheme_beta: float | None = None  # Baumgarte: [1/s²]; implicit: weight of the velocity at the step's end
     coupling: str = "auto"
-    coupling_frequency: float | None = None  # [Hz]
-    coupling_damping: float = 1.0
+    coupling_frequency: float | Value | None = None  # [Hz]; or by following joint or tendon: those are compliant
+    coupling_damping: float | Value = 1.0
     velocity_limits: bool = False
     contacts: bool = True  # with the ground, with other models, and in MJCF as the file says
     self_collide: bool = False  # links of a URDF collide with each other
@@ -124,57 +147,43 @@ class RunConfig:
     def __post_init__(self) -> None:
         for f in fields(self):
             _check_type(f.name, getattr(self, f.name), f.default)
-        for name in ("steps", "every", "iterations", "max_contacts"):
-            if not 1 <= getattr(self, name) <= MAX_STEPS:
-                raise UsageError(f"{name} is {getattr(self, name)}, want 1 to {MAX_STEPS}")
-        if self.iterations > MAX_ITERATIONS:
-            raise UsageError(f"iterations is {self.iterations}, want 1 to {MAX_ITERATIONS}")
-        if self.dt is not None and not (math.isfinite(self.dt) and self.dt >= LEAST_DT):
-            raise UsageError(f"dt is {self.dt}, want a time step of {LEAST_DT:g} s or more")
-        if not -(2**63) <= self.seed < 2**63:
-            raise UsageError(f"seed is {self.seed}, want 64 bits")
-        if self.coupling_frequency is not None and not (
-            math.isfinite(self.coupling_frequency) and self.coupling_frequency > 0
-        ):
-            raise UsageError(f"coupling_frequency is {self.coupling_frequency}, want a positive number in Hz")
-        if self.density is not None and not (math.isfinite(self.density) and self.density > 0):
-            raise UsageError(f"density is {self.density}, want a positive number in kg/m³")
-        if not (math.isfinite(self.coupling_damping) and self.coupling_damping >= 0):
-            raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
-        if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0):
-            raise UsageError(f"ground_friction is {self.ground_friction}, want a finite number from 0")
-        if not 0 <= self.restitution <= 1:
-            raise UsageError(f"restitution is {self.restitution}, want a number from 0 to 1")
-        if not 0 <= self.coupling_erp <= 1:
-            raise UsageError(f"coupling_erp is {self.coupling_erp}, want a share from 0 to 1")
-        for name in ("sleep_threshold", "sleep_time"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise UsageError(f"{name} is {getattr(self, name)}, want a finite number from 0")
-        if not math.isfinite(self.ground_height):
-            raise UsageError(f"ground_height is {self.ground_height}, want a finite number in metres")
-        choices = {
-            "solver": SOLVERS,
-            "integrator": ("auto", *INTEGRATORS),
-            "coordinates": COORDINATES,
-            "scheme": SCHEMES,
-            "coupling": COUPLINGS,
-            "cone": CONES,
-            "drive_mode": ("force", "acceleration"),
-            "drive_limit_kind": ("force", "impulse"),
-            "base": ("fixed", "floating"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise UsageError(f"{name} {getattr(self, name)!r} is not known{nearest(getattr(self, name), known)}")
+        for name, (right, want) in self._checks().items():
+            if not right:
+                raise SettingError(f"{name} is {getattr(self, name)}, want {want}", name)
+        for name, known in _CHOICES.items():
+            given = getattr(self, name)
+            for entry, choice in given.items() if isinstance(given, Mapping) else (("", given),):
+                if choice not in known:
+                    of = f" of {entry!r}" if entry else ""
+                    raise SettingError(f"{name}{of} {choice!r} is not known{nearest(choice, known)}", name, entry)
         if self.controller not in CONTROLLERS and not self.is_python:
-            raise UsageError(f"controller {self.controller!r} is not known{nearest(self.controller, CONTROLLERS)}")
+            raise SettingError(
+                f"controller {self.controller!r} is not known{nearest(self.controller, CONTROLLERS)}", "controller"
+            )
         for name in self.record:
             if name not in RECORDED:
-                raise UsageError(f"cannot record {name!r}{nearest(name, RECORDED)}")
-        if self.coupling == "compliant" and self.coupling_frequency is None:
-            raise UsageError("coupling 'compliant' needs --coupling-frequency HZ")
-        if self.gravity is not None and (len(self.gravity) != 3 or not all(map(math.isfinite, self.gravity))):
-            raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
+                raise SettingError(f"cannot record {name!r}{nearest(name, RECORDED)}", "record")
+        if self.coupling == "compliant" and self.coupling_frequency in (None, {}):
+            raise SettingError("coupling 'compliant' needs --coupling-frequency HZ", "coupling")
+
+    def _checks(self) -> dict[str, tuple[bool, str]]:
+        """Whether the numbers of settings are in their ranges, and the ranges in words."""
+        checks = {name: (1 <= getattr(self, name) <= MAX_STEPS, f"1 to {MAX_STEPS}") for name in _COUNTS}
+        checks["iterations"] = 1 <= self.iterations <= MAX_ITERATIONS, f"1 to {MAX_ITERATIONS}"
+        checks["dt"] = self.dt is None or LEAST_DT <= self.dt < math.inf, f"a time step of {LEAST_DT:g} s or more"
+        checks["seed"] = -(2**63) <= self.seed < 2**63, "64 bits"
+        checks["coupling_frequency"] = all(0 < x < math.inf for x in _values(self.coupling_frequency)), "Hz above 0"
+        checks["density"] = self.density is None or 0 < self.density < math.inf, "a positive number in kg/m³"
+        checks["coupling_damping"] = all(map(_from_0, _values(self.coupling_damping))), "a finite number from 0"
+        for name in ("ground_friction", "sleep_threshold", "sleep_time"):
+            checks[name] = _from_0(getattr(self, name)), "a finite number from 0"
+        for name in ("restitution", "coupling_erp"):
+            checks[name] = 0 <= getattr(self, name) <= 1, "a number from 0 to 1"
+        checks["ground_height"] = math.isfinite(self.ground_height), "a finite number in metres"
+        checks["on_ground"] = self.on_ground is None or math.isfinite(self.on_ground), "a finite number in metres"
+        vector = self.gravity is None or (len(self.gravity) == 3 and all(map(math.isfinite, self.gravity)))
+        checks["gravity"] = vector, "three finite numbers X,Y,Z in m/s²"
+        return checks
 
     @property
     def is_maximal(self) -> bool:
@@ -209,15 +218,17 @@ class RunConfig:
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> RunConfig:
         """Make a configuration from plain values. Raises UsageError for an unknown name or a wrong type."""
-        known = {f.name for f in fields(cls)}
+        known = [f.name for f in fields(cls)]
         for name in content:
             if name not in known:
-                raise UsageError(f"configuration: {name!r} is not known{nearest(name, known)}")
+                raise SettingError(f"configuration: {name!r} is not known{nearest(name, known)}", name)
         values = dict(content)
         for name in ("gravity", "record", "com_velocity_limit"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
-        for name in _PAIRS:
+        if isinstance(values.get("record"), tuple):
+            values["record"] = record_names(values["record"])
+        for name in (*_PAIRS, "base_pose"):
             if isinstance(values.get(name), Mapping):
                 values[name] = {key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}
         try:
@@ -226,9 +237,43 @@ class RunConfig:
             raise UsageError(f"configuration: {error}") from error
 
 
+def record_names(names: Sequence[Any], default: Sequence[str] = DEFAULT_RECORD) -> tuple[Any, ...]:
+    """The variables to record, in the order of the file. "+NAME" adds to the default; what is no name stays, to be
+    refused."""
+    if not all(isinstance(name, str) for name in names):
+        return tuple(names)
+    added = [name.removeprefix("+") for name in names]
+    if any(name.startswith("+") for name in names):
+        added = [*default, *added]
+    known = [name for name in RECORDED if name in added]
+    return (*known, *(name for name in added if name not in RECORDED))
+
+
+def _values(given: object) -> list[float]:
+    """The numbers of a setting that is one number, numbers by name, or None."""
+    if isinstance(given, Mapping):
+        return list(given.values())
+    return [given] if isinstance(given, int | float) else []
+
+
+def _from_0(value: float) -> bool:
+    return 0 <= value < math.inf
+
+
 def _check_type(name: str, value: object, default: object) -> None:
     """Refuse a value of another type than the field's default (configurations come from files)."""
-    if name in ("gravity", "record"):
+    if name in _CHOSEN_BY_NAME:
+        want = "a text, or texts by joint"
+        entries = value.values() if isinstance(value, Mapping) else (value,)
+        right = all(isinstance(entry, str) for entry in entries)
+    elif name in ("coupling_frequency", "coupling_damping"):
+        want = "a number, or numbers by joint or tendon"
+        entries = value.values() if isinstance(value, Mapping) else (value,)
+        right = all(map(_is_number, entries)) or (value is None and default is None)
+    elif name == "base_pose":
+        want = "X, Y, Z or X, Y, Z, ROLL, PITCH, YAW by joint or link"
+        right = isinstance(value, Mapping) and all(map(_is_place, value.values()))
+    elif name in ("gravity", "record"):
         right = value is None or isinstance(value, tuple)
         entry = str if name == "record" else (int, float)
         want = "a list of names" if name == "record" else "three numbers"
@@ -250,7 +295,13 @@ def _check_type(name: str, value: object, default: object) -> None:
     else:
         right, want = _is_number(value) or (default is None and value is None), "a number"
     if not right:
-        raise UsageError(f"{name} is {value!r}, want {want}")
+        raise SettingError(f"{name} is {value!r}, want {want}", name)
+
+
+def _is_place(value: object) -> bool:
+    """Whether the value is a position, or a position with roll, pitch and yaw."""
+    numbers = isinstance(value, tuple) and all(_is_number(x) and math.isfinite(x) for x in value)
+    return numbers and len(value) in (3, 6)  # type: ignore[arg-type]
 
 
 def _is_pair(value: object) -> bool:

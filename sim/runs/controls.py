@@ -32,6 +32,7 @@ class Controls:
     target: FloatArray
     target_velocity: FloatArray
     control: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    begin: int = field(default=0, init=False)  # the step of a file's first row; what is held without a file acts before
 
     def __post_init__(self) -> None:
         start = _frozen(np.asarray(self.start_step, dtype=np.int64))
@@ -61,6 +62,11 @@ class Controls:
         """Make controls of one row, each array (nv,), for the whole run."""
         rows = np.zeros((1, 0)) if control is None else control[None]
         return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows)
+
+    def beginning_at(self, step: int) -> Controls:
+        """These controls, of which a file gave those from this step on."""
+        object.__setattr__(self, "begin", step)
+        return self
 
     @property
     def nv(self) -> int:

@@ -17,10 +17,10 @@ from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.build_actuators import idle_controls
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.delays import Delayed, delay_entries, delays_of
-from artsim.sim.equipment.equip import equip
+from artsim.sim.equipment.equip import equip, labels_of
 from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, nearest
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
@@ -36,6 +36,8 @@ from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, RunConfig, V
 from artsim.sim.runs.contact_model import touching_shapes
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.maximal_choice import with_scheme
+from artsim.sim.runs.patterns import expanded, has_patterns, names_of, of_followers, with_joint_settings
+from artsim.sim.runs.placing import stand_on_ground
 from artsim.sim.runs.refusals import (
     integrator_for,
     refuse_idle_targets,
@@ -128,14 +130,15 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     """
     notes: list[str] = []
     chosen = config.integrator
+    config = _with_names(articulation, config)
+    articulation = with_joint_settings(articulation, config)
     config = with_options(articulation, config, notes)
-    _refuse_large(articulation)
     robot = compiled_robot(articulation, config)
     equipped = equip(_tied(articulation, config), robot.compiled)
     labels, model = robot.labels, robot.model
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
-    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
+    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose)
     if articulation.conventions.pose_drawn and not key.qpos:
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
@@ -153,6 +156,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         config = replace(config, contacts=False)  # with_scheme notes it
     else:
         touching = touching_shapes(articulation, robot, config, notes)
+    if config.on_ground is not None:
+        stand_on_ground(model, labels, qpos, touching, config.on_ground)
     if touching is not None and chosen == "auto":
         config = with_rows_for_contacts(config, notes)
     changes: dict[str, Array] = {}
@@ -164,6 +169,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         )
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
+    notes += left_out_by_all(robot, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
     refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
@@ -171,7 +177,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     zero = np.zeros(robot.nv)
     hold = _held_places(model, qpos)
     target = _dof_values(config.target, labels, "target", hold)
-    refuse_idle_targets(config, labels, inputs)
+    refuse_idle_targets(config, robot, inputs, target)
     record = _recordable(config, equipped, touching, notes)
     dt = float(inputs["time_step"][0])
     delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
@@ -198,6 +204,23 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
         delayed,
     )
+
+
+def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
+    """The configuration with the names of this robot in place of patterns."""
+    _refuse_large(articulation)
+    if has_patterns(config):
+        compiled = compile_model(articulation)
+        names = names_of(articulation, compiled.model, compiled.labels, labels_of(articulation))
+        config = expanded(config, names)
+    followers = [coupling.follower for coupling in articulation.couplings]
+    followers += [coupling.follower for coupling in articulation.tendon_couplings]
+    given: dict[str, Any] = {
+        setting: of_followers(setting, values, followers)
+        for setting in ("coupling_frequency", "coupling_damping")
+        if isinstance(values := getattr(config, setting), Mapping)
+    }
+    return replace(config, **given) if given else config
 
 
 def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
@@ -228,9 +251,9 @@ def _values(given: Value, names: tuple[str, ...], what: str, kind: str, start: S
     values = np.array(start if len(start) else np.zeros(len(names)), float)
     for name, value in given.items():
         if name not in names:
-            raise UsageError(f"{what}: {name!r} is no {kind} of this robot{nearest(name, names)}")
+            raise SettingError(f"{what}: {name!r} is no {kind} of this robot{nearest(name, names)}", what, name)
         if not math.isfinite(value):
-            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+            raise SettingError(f"{what}: {name} is {value}, want a finite number", what, name)
         values[names.index(name)] = value
     return values
 
@@ -277,15 +300,19 @@ def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel:
         config,
         q0={name: float(qpos[n]) for n, name in enumerate(labels.coords) if n not in coords},
         v0={name: float(qvel[k]) for k, name in enumerate(labels.dofs) if k not in dofs},
+        base_pose={},  # q0 holds where the bases are
+        on_ground=None,
     )
 
 
 def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool = True) -> Robot:
     """Compile the articulation with couplings and gravity as configured; see compile_model."""
-    soft = articulation
-    if config.coupling == "compliant":
+    soft, coupling = articulation, config.coupling
+    if coupling == "compliant":
         soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
-    return Robot(articulation, compile_model(soft, coupling=config.coupling, locks=locks, gravity=config.gravity))
+        if isinstance(config.coupling_frequency, Mapping):
+            coupling = "auto"  # those without a frequency are eliminated, not hard rows
+    return Robot(articulation, compile_model(soft, coupling=coupling, locks=locks, gravity=config.gravity))
 
 
 def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
@@ -300,24 +327,38 @@ def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
 
 
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
-    if coupling.frequency is not None:
+    if coupling.frequency is not None and not _by_name(coupling.follower, config.coupling_frequency):
         return coupling
-    return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
+    frequency, ratio = _softness(coupling.follower, config)
+    return coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio)
 
 
 def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoupling:
-    if coupling.softness.reference is not None:
+    if coupling.softness.reference is not None and not _by_name(coupling.follower, config.coupling_frequency):
         return coupling
-    return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
+    frequency, ratio = _softness(coupling.follower, config)
+    return coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio)
+
+
+def _by_name(follower: str, given: float | Value | None) -> bool:
+    return isinstance(given, Mapping) and follower in given
+
+
+def _softness(follower: str, config: RunConfig) -> tuple[float | None, float]:
+    """The frequency [Hz] and damping ratio of the coupling of a joint or tendon; no frequency: it stays as it is."""
+    frequency, ratio = config.coupling_frequency, config.coupling_damping
+    if isinstance(frequency, Mapping):
+        frequency = frequency.get(follower)
+    return frequency, ratio.get(follower, 1.0) if isinstance(ratio, Mapping) else ratio
 
 
 def _dof_values(given: Value, labels: Labels, what: str, default: Real) -> Real:
     values = np.array(default, float)
     for name, value in given.items():
         if name not in labels.dofs:
-            raise UsageError(f"{what}: {name!r} is not a joint of this robot{nearest(name, labels.dofs)}")
+            raise SettingError(f"{what}: {name!r} is not a joint of this robot{nearest(name, labels.dofs)}", what, name)
         if not math.isfinite(value):
-            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+            raise SettingError(f"{what}: {name} is {value}, want a finite number", what, name)
         values[labels.dofs.index(name)] = value
     return values
 
@@ -331,7 +372,7 @@ def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
     values = _dof_values(named, robot.labels, what, values)
     if np.any(values < 0):
         name = robot.labels.dofs[int(np.argmin(values))]
-        raise UsageError(f"{what}: {name} is {values.min()}, want a number from 0")
+        raise SettingError(f"{what}: {name} is {values.min()}, want a number from 0", what, name)
     return values
 
 
@@ -342,15 +383,45 @@ def drivable(model: Model) -> list[int]:
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
 
 
+_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
+
+
+def left_out_by_all(robot: Robot, config: RunConfig) -> list[str]:
+    """A note on the joints that one value for all does not reach: those that follow others or have several dofs.
+
+    Free bases, which nobody drives, are not told.
+    """
+    given = [name for name in _GAINS if "*" in getattr(config, name)]
+    if not given:
+        return []
+    model, labels = robot.model, robot.labels
+    driven, followers = set(drivable(model)), {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
+    told = []
+    for name, dofs in labels.joint_dofs.items():
+        own = range(dofs.start, dofs.stop)
+        body = int(model.dof_body[dofs.start]) if own else 0
+        named = all(any(labels.dofs[k] in getattr(config, setting) for k in own) for setting in given)
+        of_base = model.joint_type[body] == FREE and model.body_parent[body] == 0
+        if own and not driven.intersection(own) and not named and not of_base:
+            told.append(f"{name} ({'follows another' if followers.issuperset(own) else f'{len(own)} dofs'})")
+    if not told:
+        return []
+    options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+    more = f" and {len(told) - 4} more" if len(told) > 4 else ""
+    return [
+        f"one value of {options} is for joints of one dof that follow no other, not for {', '.join(told[:4])}{more}"
+    ]
+
+
 def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
     model = robot.model
     zero = np.zeros(robot.nv)
     drive_stiffness = _joint_values(config.stiffness, robot, "stiffness", zero)
     drive_damping = _joint_values(config.damping, robot, "damping", zero)
     limit = _joint_values(config.drive_limit, robot, "drive_limit", np.full(robot.nv, np.inf))
-    if config.drive_limit_kind == "impulse":
-        limit = limit / dt
+    limit = np.where(_chosen(config.drive_limit_kind, "impulse", "force", robot), limit / dt, limit)
     driven = (drive_stiffness > 0) | (drive_damping > 0)
+    accelerating = _chosen(config.drive_mode, "acceleration", "force", robot)
     gain = TRACKING_FREQUENCY
     return {
         "time_step": np.array([dt]),
@@ -363,8 +434,21 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
         "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
-        "drive_acceleration": (driven & (config.drive_mode == "acceleration")).astype(np.int64),
+        "drive_acceleration": (driven & accelerating).astype(np.int64),
     }
+
+
+def _chosen(given: str | Value | Mapping[str, str], choice: str, default: str, robot: Robot) -> Array:
+    """(nv,) whether each dof has this choice; "*" sets every independent joint of one dof, others have the default."""
+    if isinstance(given, str):
+        return np.full(robot.nv, given == choice)
+    chosen = np.full(robot.nv, default == choice)
+    if "*" in given:
+        chosen[drivable(robot.model)] = given["*"] == choice
+    for name, value in given.items():
+        if name != "*":
+            chosen[robot.dofs.index(name)] = value == choice
+    return chosen
 
 
 def _held_places(model: Model, qpos: Real) -> Real:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.articulation.model import Labels
+from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import PATH_CYLINDER, PATH_SPHERE, REFERENCE_K, Equipped
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.contacts import Touching
 from artsim.sim.quantities.robot import Robot
@@ -115,18 +115,41 @@ def _wrapped_equality(equipped: Equipped) -> str | None:
     return None
 
 
-def refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, Array]) -> None:
-    """Raise UsageError for a target that nothing would follow."""
+def refuse_idle_targets(config: RunConfig, robot: Robot, inputs: Mapping[str, Array], target: Array) -> None:
+    """Raise UsageError for a target that nothing would follow, but for followers' that agree with their leaders'."""
     if config.built_in.follows:
         return
+    labels = robot.labels
     driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
+    driven[[*led_targets(robot.model, target[None])]] = True
     for name in config.target:
         if config.built_in.holds:
-            raise UsageError(
-                f"controller {config.controller!r} keeps the start; for a target of {name!r} use computed-torque"
+            raise SettingError(
+                f"controller {config.controller!r} keeps the start; for a target of {name!r} use computed-torque",
+                "target",
+                name,
             )
         if not driven[labels.dofs.index(name)]:
-            raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+            raise SettingError(f"target of {name!r} {undriven(name)}", "target", name)
+
+
+def led_targets(model: Model, target: Array) -> set[int]:
+    """The dofs that follow others, and whose targets (rows, nv) are what their couplings make of their leaders'."""
+    found = set()
+    for followers, leaders, polynomials in (
+        (model.coupling_follower, model.coupling_leader, model.coupling_polynomial),
+        (model.row_follower, model.row_leader, model.row_polynomial),
+    ):
+        for follower, leader, p in zip(followers, leaders, polynomials, strict=True):
+            x = target[:, leader] if leader >= 0 else np.zeros(len(target))
+            if np.allclose(target[:, follower], np.polynomial.polynomial.polyval(x, p), rtol=1e-9, atol=1e-9):
+                found.add(int(follower))
+    return found
+
+
+def undriven(name: str) -> str:
+    """The words about a target that no drive follows."""
+    return f"needs a drive: give --stiffness {name}=… and --damping {name}=…"
 
 
 def refuse_turning_drives(config: RunConfig, robot: Robot, inputs: Mapping[str, Array]) -> None:

@@ -1,18 +1,20 @@
-"""The initial state of a run: the pose of a keyframe or of the file, then values given by name, then followers."""
+"""The initial state of a run: the pose of a keyframe or of the file, then bases and values given by name, then
+followers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation, Keyframe
 from artsim.sim.articulation.model import BALL, FREE, Compiled, Labels, Model
 from artsim.sim.articulation.poses import at_leader
-from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.runs.configuration import Value
+from artsim.sim.runs.configuration import Place, Value
+from artsim.sim.runs.placing import place_bases
 
 
 def find_keyframe(articulation: Articulation, name: str) -> Keyframe:
@@ -27,8 +29,15 @@ def find_keyframe(articulation: Articulation, name: str) -> Keyframe:
     raise UsageError(f"keyframe {name!r} does not exist{there}")
 
 
-def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequence[float] = ()) -> Real:
-    """Initial coordinates (nq,): those of a keyframe or of the file's pose clamped to the limits, then `given` ones.
+def initial_qpos(
+    compiled: Compiled,
+    given: Value,
+    notes: list[str],
+    key: Sequence[float] = (),
+    bases: Mapping[str, Place] | None = None,
+) -> Real:
+    """Initial coordinates (nq,): those of a keyframe or of the file's pose clamped to the limits, then `bases`, the
+    poses of free bodies, then `given` ones.
 
     Followers come last.
 
@@ -40,11 +49,12 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequen
     else:
         q = compiled.reference.copy()
         _clamp(model, q)
+    place_bases(model, labels, q, bases or {})
     for name, value in given.items():
         if name not in labels.coords:
-            raise UsageError(f"q0: {name!r} is not a coordinate of this robot{nearest(name, labels.coords)}")
+            raise SettingError(f"q0: {name!r} is not a joint of this robot{nearest(name, labels.coords)}", "q0", name)
         if not math.isfinite(value):
-            raise UsageError(f"q0: {name} is {value}, want a finite number")
+            raise SettingError(f"q0: {name} is {value}, want a finite number", "q0", name)
         q[labels.coords.index(name)] = value
     _unit_quaternions(model, labels, q)
     for follower, leader, p in zip(
@@ -54,7 +64,9 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequen
         want, _ = at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
         name = labels.coords[coord]
         if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
-            raise UsageError(f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+            raise SettingError(
+                f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}", "q0", name
+            )
         q[coord] = want
     _place_row_followers(model, labels, q, given)
     for k, coord in enumerate(model.dof_coord):
@@ -117,7 +129,7 @@ def _unit_quaternions(model: Model, labels: Labels, q: Real) -> None:
         part = slice(start, start + 4)
         length = float(np.linalg.norm(q[part]))
         if length < 1e-9:
-            raise UsageError(f"q0: the quaternion {', '.join(labels.coords[part])} is zero")
+            raise SettingError(f"q0: the quaternion {', '.join(labels.coords[part])} is zero", "q0")
         if abs(length - 1.0) > 1e-14:  # keeps a normalised quaternion bit for bit
             q[part] /= length
 
@@ -129,7 +141,9 @@ def follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Val
         want = at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
         name = labels.dofs[follower]
         if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
-            raise UsageError(f"v0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+            raise SettingError(
+                f"v0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}", "v0", name
+            )
         v[follower] = want
     for _ in model.row_follower:
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from os import PathLike
     from typing import Any, Unpack
 
     import numpy as np
+    from numpy.typing import ArrayLike
 
     from artsim.io.batch_reader import BatchRecording
     from artsim.io.reader import Recording
     from artsim.io.rollout_reader import RolloutRecording
     from artsim.io.rollouts import MemoryRollout
     from artsim.io.runs import MemoryRecording
-    from artsim.io.settings import RolloutOptions, SimulateOptions
+    from artsim.io.settings import ComputeOptions, LoadOptions, RolloutOptions, SimulateOptions
     from artsim.sim.quantities.robot import Robot
 
 __version__ = "0.1.0"
@@ -44,9 +46,8 @@ _LAZY = {
 __all__ = ["__version__", "compute", "load", "open", "rollout", "simulate", *_LAZY]
 
 
-def load(path: str | PathLike[str], **options: Any) -> Robot:
-    """Load a robot file; options are those of artsim.loaders.load_robot.load_robot (base, packages, coupling, gravity,
-    …)."""
+def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Robot:
+    """Load a robot file; artsim.loaders.load_robot.load_robot describes the options (base, packages, coupling, …)."""
     from artsim.loaders.load_robot import load_robot
 
     return load_robot(path, **options)
@@ -57,18 +58,19 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
 
     Args:
         robot: a Robot, as returned by `load`, or the path of a robot file.
-        options: keyword arguments. Values per joint are mappings from joint names ("*": every joint), or sequences in
-            the model's order.
+        options: keyword arguments. Values per joint are mappings from joint names or patterns ("*_knee"), or
+            sequences in the model's order.
 
-            Output: output, force, compress, checkpoint, check, record, every.
+            Output: output, force, compress, checkpoint, check, progress, record, every.
             Time: steps, dt, integrator, seed.
             Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
             scheme_beta.
-            Start: q0, v0 [rad, m, rad/s, m/s], activation, keyframe.
-            Inputs: torque [N m, N], target, target_velocity, control, controls, controller, stiffness [N m/rad, N/m],
-            damping, drive_limit, drive_mode, drive_limit_kind.
+            Start: q0, v0 [rad, m, rad/s, m/s], base_pose, on_ground [m], activation, keyframe.
+            Inputs: torque [N m, N], target, target_velocity, control, controls, interpolate, controller,
+            stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind.
+            Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient.
             Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, coupling_erp, velocity_limits,
-            link_damping, link_velocity_limit, com_velocity_limit, friction_coefficient.
+            link_damping, link_velocity_limit, com_velocity_limit.
             Contact: contacts, ground, ground_height [m], ground_friction, self_collide, decompose, continuous,
             restitution, cone, max_contacts.
             Solver: solver, iterations. Sleep: sleep_threshold [m²/s²], sleep_time [s].
@@ -86,7 +88,7 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
     """
     from artsim.io import runs
 
-    return runs.simulate(_robot(robot), **options)
+    return runs.simulate(_robot(robot, options), **options)
 
 
 def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions]) -> MemoryRollout | RolloutRecording:
@@ -105,7 +107,7 @@ def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions
     """
     from artsim.io import rollouts
 
-    return rollouts.rollout(_robot(robot), **options)
+    return rollouts.rollout(_robot(robot, options), **options)
 
 
 def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
@@ -115,7 +117,9 @@ def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecor
     return open_output(path)
 
 
-def compute(robot: Robot | str | PathLike[str], qpos: Any, **options: Any) -> dict[str, np.ndarray[Any, Any]]:
+def compute(
+    robot: Robot | str | PathLike[str], qpos: ArrayLike, **options: Unpack[ComputeOptions]
+) -> dict[str, np.ndarray[Any, Any]]:
     """Compute rigid-body quantities of one or many configurations.
 
     Args:
@@ -133,10 +137,17 @@ def compute(robot: Robot | str | PathLike[str], qpos: Any, **options: Any) -> di
     return _robot(robot).compute(qpos, **options)
 
 
-def _robot(robot: Robot | str | PathLike[str]) -> Robot:
+_OF_READING = ("base", "balance_inertia", "ignore_unsupported", "density")
+
+
+def _robot(robot: Robot | str | PathLike[str], settings: Mapping[str, Any] | None = None) -> Robot:
+    """The robot, or that of a file, read as the settings of a run ask."""
     from artsim.sim.quantities.robot import Robot
 
-    return robot if isinstance(robot, Robot) else load(robot)
+    if isinstance(robot, Robot):
+        return robot
+    options: Any = {name: value for name, value in (settings or {}).items() if name in _OF_READING}
+    return load(robot, **options)
 
 
 def __getattr__(name: str) -> Any:

@@ -172,7 +172,7 @@ def test_zero_inputs_are_worth_a_word(tmp_path: Path) -> None:
         (("--samples", 5, "--compute", ","), ("--compute",)),
         (("--samples", 5, "--compute", "gravit"), ("did you mean 'gravity'?",)),
         (("--compute", "gravity"), ("--input", "--samples")),
-        (("--input", "q.npy", *SAMPLES), ("not both",)),
+        (("--input", "q.npy", *SAMPLES), ("only one of them",)),
         (("--input", "q.npy", "--compute", "gravity", "--seed", 1), ("--seed is for --samples",)),
         (("--input", "q.npy", "--compute", "bias", "--velocity", 1), ("--velocity is for --samples",)),
         ((*SAMPLES, "--velocity", 1), ("--velocity does nothing",)),

@@ -17,7 +17,10 @@ from click.testing import CliRunner, Result
 import artsim
 from artsim.cli.main import cli
 from artsim.io.export_tables import harmless
-from artsim.io.reader import Recording
+from artsim.io.reader import Recording, open_recording
+from artsim.io.viewer import video
+from artsim.io.viewer.motion import Motion
+from artsim.loaders.stored import load_stored
 from artsim.sim.runs.configuration import RunConfig
 from tests.conftest import ROOT
 
@@ -186,6 +189,33 @@ def test_video(leg: Path, tmp_path: Path) -> None:
     pictures = [np.frombuffer(frame, np.uint8).astype(int) for frame in frames]
     assert about["size"] == (1280, 720) and len(pictures) == 2
     assert np.count_nonzero(np.abs(pictures[0] - pictures[1]) > 40) > 2000
+
+
+def test_contact_forces_are_arrows_in_a_video(leg: Path) -> None:
+    """Their lengths, from the contact points, are the forces."""
+    pyvista: Any = pytest.importorskip("pyvista")
+    drawn: dict[str, Any] = {}
+
+    class Plotter:
+        def remove_actor(self, name: str, render: bool) -> None:
+            drawn.pop(name, None)
+
+        def add_mesh(self, mesh: Any, name: str, **how: Any) -> None:
+            drawn[name] = mesh
+
+    with open_recording(leg) as recording:
+        robot = load_stored(recording.model_text, "leg", RunConfig.from_mapping(recording.config))
+        motion = Motion(recording, robot)
+        touching = [row for row in range(motion.rows) if len(motion.forces("contacts", row).points)]
+        for row in (touching[0], touching[-1]):
+            found = motion.forces("contacts", row)
+            video._add_arrows(Plotter(), pyvista, motion, row, 0.01)
+            (mesh,) = drawn.values()
+            longest = 0.01 * np.linalg.norm(found.vectors, axis=1).max()
+            assert mesh.length == pytest.approx(longest, rel=0.35) or len(found.points) > 1
+        free = next(row for row in range(motion.rows) if row not in touching)
+        video._add_arrows(Plotter(), pyvista, motion, free, 0.01)
+        assert not drawn
 
 
 def test_names_in_csv_are_no_formulas() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from artsim.io.reader import open_recording
 from artsim.sim.runs.configuration import RunConfig
 from tests.conftest import ROOT
 
-LEG = ROOT / "robots" / "leg.xml"
+LEG, ARM = ROOT / "robots" / "leg.xml", ROOT / "robots" / "arm7.urdf"
 
 
 def plot(*arguments: object) -> Result:
@@ -93,3 +94,47 @@ def test_refusals(
     assert told.exit_code == 2 and words in told.output
     assert plot("qpos").exit_code == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_a_variable_that_is_zero_throughout_says_so(tmp_path: Path) -> None:
+    output = tmp_path / "arm.h5"
+    artsim.simulate(ARM, steps=20, output=output).close()
+    axes = axes_of(output, "tau_drive")
+    assert [text.get_text() for text in axes.texts] == ["zero throughout"]
+    assert axes.get_yticks().tolist() == [0.0]
+
+
+def test_decades_have_plain_numbers_and_the_axis_says_where_they_begin() -> None:
+    values = np.full(1000, 3.0)
+    values[500] = -4000.0
+    line = figures.Line(0, "a", np.arange(1000.0), values)
+    axes = drawn(figures.Panel("force", "N", (line,)))
+    axes.figure.canvas.draw()
+    told = [label.get_text() for label in axes.get_yticklabels()]
+    assert {"0", "5", "10", "-5", "-10", "-100", "-1000"} <= {word.replace("−", "-") for word in told}
+    assert axes.get_ylabel() == "[N], log beyond ±10"
+    assert axes.get_yscale() == "symlog"
+
+
+def axes_of(path: Path, name: str) -> Any:
+    """The axes of the one panel of a variable."""
+    (panel,) = panels(path, name)
+    return drawn(panel)
+
+
+def drawn(panel: figures.Panel) -> Any:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    figures._draw_panel(axes, panel, {})
+    return axes
+
+
+def test_entries_may_be_patterns(leg: Path) -> None:
+    found = [line.label for panel in panels(leg, "qvel", entries=("root.v*", "kn?e")) for line in panel.lines]
+    assert found == ["root.vx", "root.vy", "root.vz", "knee"]
+    told = plot(leg, "qvel", "--entries", "nobody*", "-o", leg.with_suffix(".svg"))
+    assert told.exit_code == 2 and "no entry 'nobody*'" in told.output

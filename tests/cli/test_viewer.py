@@ -29,10 +29,11 @@ import artsim
 from artsim.cli.main import cli
 from artsim.cli.stored_robot import stored_robot
 from artsim.io.reader import Recording, open_recording
+from artsim.io.viewer import plots
 from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.motion import Motion
 from artsim.io.viewer.player import Playback, Player
-from artsim.io.viewer.plots import Plot
+from artsim.io.viewer.plots import FOLLOWS, Plot, with_cursor
 from artsim.io.viewer.poser import Poser, viewed
 from artsim.io.viewer.server import start_server, stop_server
 from artsim.io.viewer.tessellation import AROUND, primitive
@@ -366,11 +367,57 @@ def test_playing_by_rate_and_by_step(server: Any, recording: Recording) -> None:
     player._plot._variable.value = "qpos"
     player._plot._choose()
     assert len(player._plot._values) == 1 + 2 * 2
+    assert len(player._plot._chart.data) == 1 + 2 * 2 + 1
+    strokes = [series["stroke"] for series in player._plot._chart.series[1:]]
+    assert strokes[0] == strokes[2] != strokes[1] == strokes[3]  # a colour for each entry, dashed for another run
     steps = Player(server, [run], Playback(step=10, loop=True))
     for _ in range(40):
         steps.advance(0.05)
     assert steps._slider.value == pytest.approx(0.0)
     assert steps._play.value
+
+
+def test_a_plot_has_units_and_a_cursor_that_follows_the_time(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plots, "_PAUSE", -1.0)
+    model = ROBOTS / "parallel_gripper.urdf"
+    with artsim.simulate(model, steps=50, output=tmp_path / "gripper.h5") as opened:
+        assert isinstance(opened, Recording)
+        plot = Plot(server, [("run", opened)])
+        followers = set(opened.labels.dof) - set(opened.labels.independent_dof)
+        plot._variable.value = "tau_drive"
+        assert {name for name in plot._entry.options if name.endswith(FOLLOWS)} == {f + FOLLOWS for f in followers}
+        plot._variable.value = "qvel"
+        assert plot._chart.title == "qvel [m/s]"
+        plot.show_time(0.05)
+        times, upright = plot._chart.data[0], plot._chart.data[-1]
+        (at,) = {round(float(x), 9) for x in times[np.isfinite(upright)]}
+        assert at == 0.05
+        assert np.all(np.diff(times) >= 0) and len({len(line) for line in plot._chart.data}) == 1
+    with artsim.simulate(ROBOTS / "quadruped.urdf", base="floating", steps=5, output=tmp_path / "q.h5") as opened:
+        plot = Plot(server, [("run", opened)])  # type: ignore[list-item]
+        plot._variable.value = "qvel"
+        assert plot._chart.title == "qvel, 12 of 18 lines"
+        assert [s["label"] for s in plot._chart.series[1:5]] == [
+            "root.vx [m/s]",
+            "root.vy [m/s]",
+            "root.vz [m/s]",
+            "root.wx [rad/s]",
+        ]
+        assert len({s["stroke"] for s in plot._chart.series[1:13]}) == 12
+        plot._entry.value = "root.wx"
+        assert plot._chart.title == "qvel [rad/s]" and plot._chart.series[1]["label"] == "root.wx"
+
+
+def test_the_cursor_leaves_the_lines_as_they_are() -> None:
+    times, line = np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0, np.nan])
+    for at, place in ((-1.0, 0), (0.5, 1), (1.0, 1), (9.0, 3)):
+        x, y, now = with_cursor((times, line), at)
+        np.testing.assert_array_equal(np.delete(x, [place, place + 1]), times)
+        np.testing.assert_array_equal(np.delete(y, [place, place + 1]), line)
+        np.testing.assert_array_equal(now[place : place + 2], [3.0, 5.0])
+        assert np.count_nonzero(np.isfinite(now)) == 2 and np.all(np.diff(x) >= 0)
 
 
 def test_a_plot_of_what_unpacks_to_far_more_than_is_stored_is_refused_in_its_place(server: Any, tmp_path: Path) -> None:

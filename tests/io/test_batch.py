@@ -483,7 +483,7 @@ def test_the_space_is_there_before_the_first_row(tmp_path: Path) -> None:
     assert min(blocks) * 512 >= 20000 * (49 + 7) * 8
 
 
-@pytest.mark.parametrize("name", ["out", "out.npy", "out.csv", "out.h5.gz"])
+@pytest.mark.parametrize("name", ["out", "out.npy", "out.txt", "out.h5.gz"])
 def test_names_of_no_known_kind(name: str, tmp_path: Path) -> None:
     with job() as given, pytest.raises(UsageError, match="ends in"):
         written(tmp_path / name, given)

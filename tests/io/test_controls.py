@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from artsim.io.control_files import read_controls
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError
-from artsim.sim.runs.controls import ControlLog, Controls
+from artsim.sim.runs.controls import VALUES, ControlLog, Controls
 
 DOFS = ("finger_1", "finger_2", "root.vx")
 DT = 0.01
@@ -228,7 +228,7 @@ def test_log_gives_back_every_step(torques: list[float], every: int) -> None:
         if step % every == 0:
             parts.append(log.take())
     parts.append(log.take())
-    joined = Controls(*(np.concatenate([getattr(part, name) for part in parts]) for name in Controls.__slots__))
+    joined = Controls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start_step", *VALUES)))
     held = [joined.torque[joined.row_at(step)].tobytes() for step in range(len(torques))]
     assert held == [np.array([torque]).tobytes() for torque in torques]
 
@@ -247,7 +247,7 @@ def test_a_runs_own_inputs(tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     Recorder(path, labels=labels, dt=0.002, model=model, controls=given_controls, provenance={}, state={}).close()
     same = read_controls(path, DOFS, 0.002)
-    for name in Controls.__slots__:
+    for name in ("start_step", *VALUES):
         assert getattr(same, name).tobytes() == getattr(given_controls, name).tobytes()
     assert list(read_controls(path, DOFS, 0.001).start_step) == [0, 10, 2469134]
     with pytest.raises(UsageError, match="another robot; differing joints: finger_2, x"):

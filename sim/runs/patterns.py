@@ -1,0 +1,181 @@
+"""Names and patterns in a configuration, replaced by the names of a robot's joints, coordinates, actuators.
+
+A name that is one counts as such, whatever characters it has; any other may contain * and ?, as in a shell. A pattern
+stands for joints of one degree of freedom that follow no other, "*" not for those that place a base. Names given
+exactly win over patterns, a later pattern over an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.model import Labels, Model
+from artsim.sim.equipment.arrays import EquipmentLabels
+from artsim.sim.foundation.errors import SettingError, nearest
+from artsim.sim.runs.configuration import RunConfig
+
+T = TypeVar("T")
+
+ALL = "*"
+_WILD = frozenset("*?[")
+KINDS = {
+    "q0": "coord",
+    "v0": "dof",
+    "target": "dof",
+    "target_velocity": "dof",
+    "torque": "dof",
+    "stiffness": "gain",
+    "damping": "gain",
+    "drive_limit": "gain",
+    "friction_coefficient": "gain",
+    "drive_mode": "gain",
+    "drive_limit_kind": "gain",
+    "joint_friction": "joint",
+    "armature": "joint",
+    "control": "actuator",
+    "activation": "state",
+}
+"""What the entries of a setting are named after; of gains and joints, "*" or one value alone means all."""
+
+
+class Names(NamedTuple):
+    """The names of a kind; those of what follows nothing, those that patterns can match, and those that "*" matches.
+
+    `units` [m, rad, m/s, rad/s] are those of coordinates or of their velocities.
+    """
+
+    known: tuple[str, ...]
+    independent: tuple[str, ...]
+    matched: tuple[str, ...]
+    all: tuple[str, ...]
+    noun: str
+    units: Mapping[str, str] = {}
+
+
+def names_of(articulation: Articulation, model: Model, labels: Labels, equipment: EquipmentLabels) -> dict[str, Names]:
+    """The names of each kind."""
+    followers = {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
+    free = [k for k, coord in enumerate(model.dof_coord) if coord >= 0 and k not in followers]
+    joints = [k for k in free if not _is_of_base(model, k)]
+    coord, dof = model.dof_coord, labels.dofs
+    single = tuple(joint.name for joint in articulation.joints if joint.kind in ("revolute", "continuous", "prismatic"))
+    turning = tuple(joint.name for joint in articulation.joints if joint.kind == "ball")
+    own_coords = {int(coord[k]) for k in followers}
+    coords = (
+        tuple(name for n, name in enumerate(labels.coords) if n not in own_coords),
+        tuple(labels.coords[coord[k]] for k in free),
+        tuple(labels.coords[coord[k]] for k in joints),
+    )
+    dofs = (
+        tuple(name for k, name in enumerate(dof) if k not in followers),
+        tuple(dof[k] for k in free),
+        tuple(dof[k] for k in joints),
+    )
+    units = dict(zip(dof, labels.dof_units, strict=True))
+    joint = (*single, *turning)
+    found = {
+        "coord": Names(labels.coords, *coords, "a joint", dict(zip(labels.coords, labels.coord_units, strict=True))),
+        "dof": Names(dof, *dofs, "a joint", units),
+        "gain": Names(dof, *dofs, "a joint", units),
+        "joint": Names(joint, joint, single, single, "a joint"),
+    }
+    for kind, known, noun in (
+        ("actuator", equipment.controls, "an actuator"),
+        ("state", equipment.activations, "an actuator state"),
+    ):
+        found[kind] = Names(known, known, known, known, noun)
+    return found
+
+
+def has_patterns(config: RunConfig) -> bool:
+    """Whether names in a configuration may have to be replaced by `expanded`."""
+    unchecked = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
+    if any(isinstance(values, Mapping) and values for values in unchecked):  # whose names nobody else looks up
+        return True
+    given = {setting: getattr(config, setting) for setting in KINDS}
+    return any(
+        not _WILD.isdisjoint(name) and not (name == ALL and KINDS[setting] == "gain")
+        for setting, values in given.items()
+        if isinstance(values, Mapping)
+        for name in values
+    )
+
+
+def expanded(config: RunConfig, names: Mapping[str, Names]) -> RunConfig:
+    """The configuration with names in place of patterns. Raises SettingError for one that matches nothing.
+
+    The "*" of gains stays: the drives of a robot are known when its couplings are compiled.
+    """
+    changes: dict[str, Any] = {}
+    for setting, kind in KINDS.items():
+        given = getattr(config, setting)
+        if isinstance(given, Mapping) and not given.keys() <= set(names[kind].known):
+            changes[setting] = by_name(setting, given, names[kind], keep={ALL} if kind == "gain" else ())
+    return replace(config, **changes) if changes else config
+
+
+def by_name(setting: str, given: Mapping[str, T], names: Names, *, keep: Collection[str] = ()) -> dict[str, T]:
+    """The values by name; patterns in `keep` stay. Raises SettingError for an unknown name, with the nearest, and for a
+    pattern that matches nothing."""
+    exact = {name: value for name, value in given.items() if name in names.known}
+    found: dict[str, T] = {}
+    for name, value in given.items():
+        if name in exact:
+            continue
+        if name in keep:
+            found[name] = value
+            continue
+        matches = matching(name, names)
+        if not matches:
+            raise SettingError(f"{setting}: {unmatched(name, names)}", setting, name)
+        found |= dict.fromkeys(matches, value)
+    return found | exact
+
+
+def matching(pattern: str, names: Names) -> list[str]:
+    """The names that a pattern matches."""
+    if pattern == ALL:
+        return list(names.all)
+    return [name for name in names.matched if fnmatchcase(name, pattern)]
+
+
+def unmatched(name: str, names: Names) -> str:
+    """The words about a name that is none, or a pattern that matches nothing."""
+    if _WILD.isdisjoint(name):
+        return f"{name!r} is not {names.noun} of this robot{nearest(name, names.known)}"
+    return f"{name!r} matches nothing that can be set by a pattern{nearest(name, names.matched)}"
+
+
+def _is_of_base(model: Model, dof: int) -> bool:
+    """Whether a dof belongs to a joint of several dofs between a body and the world."""
+    body = int(model.dof_body[dof])
+    return bool(model.body_parent[body] == 0 and model.body_dof[body + 1] - model.body_dof[body] > 1)
+
+
+def with_joint_settings(articulation: Articulation, config: RunConfig) -> Articulation:
+    """The articulation with the armature and the friction of joints that the configuration gives by name."""
+    if not (config.armature or config.joint_friction):
+        return articulation
+    fields = {"armature": config.armature, "friction": config.joint_friction}
+    for setting, given in (("armature", config.armature), ("joint_friction", config.joint_friction)):
+        for name, value in given.items():
+            if not 0 <= value < np.inf:
+                raise SettingError(f"{setting}: {name} is {value}, want a finite number from 0", setting, name)
+    joints = []
+    for joint in articulation.joints:
+        changes: dict[str, Any] = {field: given[joint.name] for field, given in fields.items() if joint.name in given}
+        joints.append(replace(joint, **changes))
+    return replace(articulation, joints=tuple(joints))
+
+
+def of_followers(setting: str, given: Mapping[str, float], followers: Sequence[str]) -> dict[str, float]:
+    """Values by the joint or tendon that follows; "*" stands for every one without a value of its own."""
+    known = tuple(followers)
+    names = Names(known, known, known, known, "a joint or tendon that follows another")
+    return by_name(setting, given, names)
