@@ -36,7 +36,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     """
     work = solver.newton
     u = step.next
-    find_structure(model, rows, work)
+    find_structure(model, rows, work, True)
     solver.pack.solved[0] = like(1.0, data)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
