@@ -1,16 +1,17 @@
 """Accelerated nonsmooth Gauss-Seidel for crowds: hundreds to thousands of contacts whose matrix would take too long.
 
-An iteration visits all units forwards and backwards (Jean 1999). A contact's three rows get the impulse that satisfies
-Coulomb's law exactly at the current velocities of its two bodies (Bonnefon and Daviet 2011 list the cases); other units
-take a projection step. What a pair of sweeps moves is then mixed with that of the previous ones so that the least of it
-is left (Anderson 1965; Walker and Ni 2011), and projected onto the cones. J M̂⁻¹ Jᵀ is never formed: an iteration costs
-O(contacts), however they are connected.
+An iteration visits all units twice (Jean 1999). A contact's three rows get the impulse that satisfies Coulomb's law
+exactly at the current velocities of its two bodies (Bonnefon and Daviet 2011 list the cases); other units take a
+projection step. What the two sweeps move is then mixed with that of the iterations before so that the least of it is
+left (Anderson 1965; Walker and Ni 2011), and projected onto the cones. Where mixing does not help, sweeps go on without
+for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts), however they are connected.
 
 Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by its
-root. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5: 50 iterations to 1e-7 m/s at ε = 0.01
-(sweeps alone: 400), 20 at 0.1, 180 at 0.001. As hard as they are, such heaps take more than 10,000 sweeps: the impulses
-that wedge them build up slowly. Conjugate gradients on the sweeps (Silcowitz, Niebe, Erleben 2010), ADMM, Newton's
-method on each convex problem of De Saxcé's shift, and on the law itself, all stall at 1e-4 there.
+root. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at ε =
+0.01 (sweeps alone: 400), 20 at 0.1, 180 at 0.001; cold 100 to 260. As hard as they are, such heaps take more than
+10,000 sweeps: the impulses that wedge them build up slowly. Conjugate gradients on the sweeps (Silcowitz, Niebe,
+Erleben 2010), ADMM, Newton's method on each convex problem of De Saxcé's shift, and on the law itself, all stall at
+1e-4 m/s there. Sweeps forwards and backwards took a fifth more time, and did not converge on a castle of sand.
 
 Impulses are in N s or N m s, velocities of rows in rad/s or m/s; a unit is identified by its first row, n.
 """
@@ -28,23 +29,19 @@ from artsim.sim.solvers.attempts import begin, restart
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import rows_times
 from artsim.sim.solvers.nsgs import add_impulses, end_sweeps, find_steps, note_reach, push, rub, start_sweeps
-from artsim.sim.solvers.tolerance import UNTRIED, largest_speed
+from artsim.sim.solvers.tolerance import UNTRIED
 
-_TOLERANCE = 1e-9  # relative to the largest velocity
+SOLVED_CROWD = 5e-8  # [rad/s or m/s] residual at which iterations end
 _HARD_ITERATIONS = 300  # in all rounds with contacts as hard as they are
 _PROXIMAL = 0.01  # ε of the first of these, relative to a row's mobility
 _HARDER = 0.1  # factor on ε in every further one, which takes
 _LONGER = 3.0  # times the iterations of the one before
+_WINDOW = 20  # iterations in which a mixture must
+_PROGRESS = 0.5  # leave at most this share of the motion: else as many do without, then twice as many
 _RISING = 2.0  # times the last one: what a pair of sweeps moves after a mixture that is taken back
 _RANK = 1e-12  # relative to the trace: added to the diagonal of the mixture's normal equations
 _ROOTS = 60  # steps at most to a contact's root
-_ROOT = 1e-14  # relative accuracy of that root
-
-
-@njit
-def crowd_tolerance(step: Any, work: Any, k: Any) -> Any:
-    """The residual of island k's rows at which iterations end [rad/s or m/s]."""
-    return _TOLERANCE * largest_speed(step.next, work, k)
+_ROOT = 1e-13  # relative accuracy of that root
 
 
 @njit
@@ -58,17 +55,16 @@ def solve_hard_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     """
     work = solver.newton
     restart(model, data, rows, step, solver, k)
-    tolerance = crowd_tolerance(step, work, k)
     share, steps, left = _PROXIMAL, 0, UNTRIED
     while True:
         _set_proximal(rows, work, k, share)
         before = work.sizes[NEWTON_STEPS]
-        left = sweep_crowd(model, data, rows, work, k, tolerance, _HARD_ITERATIONS - steps)
+        left = sweep_crowd(model, data, rows, work, k, SOLVED_CROWD, _HARD_ITERATIONS - steps)
         taken = work.sizes[NEWTON_STEPS] - before
-        if left > tolerance:
+        if left > SOLVED_CROWD:
             return left, False
         left = max(_give(rows, work, k), left)
-        if left <= tolerance:
+        if left <= SOLVED_CROWD:
             return left, True
         steps += taken
         if steps + int(_LONGER * taken) >= _HARD_ITERATIONS:
@@ -121,17 +117,30 @@ def sweep_crowd(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: 
     start_sweeps(model, data, rows, work, k)
     count = _prepare(model, rows, work, k)
     left = _residual(rows, work, k)
-    known, last = 0, -1.0  # sweeps in the mixture; how far the last ones moved, -1: not comparable
+    known, last = 0, -1.0  # differences in the mixture; how far the last sweeps moved, -1: not comparable
+    plain, rest = False, _WINDOW  # whether iterations do without a mixture, and for how many they will
+    bar, since = UNTRIED, 0  # how far sweeps moved before these iterations, and how many there have been
     steps = 0
     while steps < most and left > tolerance:
         steps += 1
         _note(rows, work, k, work.before)
-        _sweep_both_ways(model, rows, work, k)
+        for _ in range(2):
+            for q in range(work.unit_start[k], work.unit_start[k + 1]):
+                _visit(model, rows, work, work.listed[q])
         moved, most_moved = _measure(rows, work, k)
         if most_moved <= tolerance:
             left = _residual(rows, work, k)
             if left <= tolerance:
                 break
+        since += 1
+        if since == (rest if plain else _WINDOW):
+            rest = 2 * rest if plain else rest
+            plain = not plain and moved > _PROGRESS * bar
+            bar, since = moved, 0
+            if plain:
+                known, last = 0, -1.0
+        if plain:
+            continue
         if last >= 0.0 and moved > _RISING * last:
             _set_impulses(model, rows, work, k, work.low)
             known, last = 0, -1.0
@@ -155,15 +164,6 @@ def sweep_crowd(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: 
 
 
 @njit
-def _sweep_both_ways(model: Any, rows: Any, work: Any, k: Any) -> None:
-    """Visit all units of island k, first to last and back."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        _visit(model, rows, work, work.listed[q])
-    for q in range(work.unit_start[k + 1] - 1, work.unit_start[k] - 1, -1):
-        _visit(model, rows, work, work.listed[q])
-
-
-@njit
 def _prepare(model: Any, rows: Any, work: Any, k: Any) -> Any:
     """Set what is constant in the iterations of island k, and return how many rows it has.
 
@@ -176,6 +176,7 @@ def _prepare(model: Any, rows: Any, work: Any, k: Any) -> Any:
         n = work.listed[q]
         note_reach(rows, work, n)
         soft = rows.cfm[n] + work.eps[n]
+        work.shift[n] = 0.0  # κ of a contact that slides
         if rows.cone[n] == 3:
             _set_block(model, rows, work, n, soft)
         else:
@@ -221,7 +222,7 @@ def _visit(model: Any, rows: Any, work: Any, n: Any) -> None:
             work.along[n + 2] + work.miss[n + 2] - (w2 * a + w12 * b + w22 * c),
         )
         block = (w0 + soft, w1, w2, w11 + soft, w12, w22 + soft)
-        z0, z1, z2 = contact_impulse(block, free, rows.slope[n])
+        z0, z1, z2, work.shift[n] = contact_impulse(block, free, rows.slope[n], work.shift[n])
         work.linear[n], work.linear[n + 1], work.linear[n + 2] = z0 - a, z1 - b, z2 - c
     else:
         z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + soft * rows.impulse[n])
@@ -240,16 +241,16 @@ def _visit(model: Any, rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def contact_impulse(block: Any, free: Any, mu: Any) -> Any:
-    """The impulse (normal, two tangents) by Coulomb's law of a contact whose velocity is W impulse + free.
+def contact_impulse(block: Any, free: Any, mu: Any, rate: Any) -> Any:
+    """The impulse (normal, two tangents) by Coulomb's law of a contact whose velocity is W impulse + free, and κ.
 
     W = (W00, W01, W02, W11, W12, W22), symmetric, positive definite. Opening: 0. Sticking: no velocity. Sliding: the
     tangential velocity is -κ times the tangential impulse, whose length is μ times the normal one; κ > 0 is found by
-    Newton's method within a bracket, in the axes of W's Schur complement.
+    Newton's method within a bracket, in the axes of W's Schur complement, from `rate` if that is positive.
     """
     w0, w1, w2, w11, w12, w22 = block
     if free[0] >= 0.0 or w0 <= 0.0:
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, rate
     p1, p2, most = w1 / w0, w2 / w0, -free[0] / w0
     s11, s12, s22 = w11 - w1 * p1, w12 - w1 * p2, w22 - w2 * p2
     g1, g2 = free[1] + w1 * most, free[2] + w2 * most
@@ -260,23 +261,24 @@ def contact_impulse(block: Any, free: Any, mu: Any) -> Any:
         c, s = (half + radius, s12) if half >= 0.0 else (s12, radius - half)
         length = math.sqrt(c * c + s * s)
         c, s = c / length, s / length
-    big, small = mean + radius, max(mean - radius, 1e-300)
+    big, small = mean + radius, max(mean - radius, _RANK * mean)
     g1, g2 = c * g1 + s * g2, c * g2 - s * g1
     p1, p2 = c * p1 + s * p2, c * p2 - s * p1
     z1, z2 = -g1 / big, -g2 / small
     z0 = most - p1 * z1 - p2 * z2
     if z0 < 0.0 or z1 * z1 + z2 * z2 > mu * mu * z0 * z0:
-        z0, z1, z2 = _sliding((big, small), (g1, g2), (p1, p2), most, mu)
-    return z0, c * z1 - s * z2, s * z1 + c * z2
+        z0, z1, z2, rate = _sliding((big, small), (g1, g2), (p1, p2), most, mu, rate)
+    return z0, c * z1 - s * z2, s * z1 + c * z2, rate
 
 
 @njit
-def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any) -> Any:
-    """The impulse of a sliding contact: (stiff + κ) z_t = -g, z_n = most - p·z_t, |z_t| = μ z_n for a κ > 0."""
+def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
+    """The impulse of a sliding contact, and κ: (stiff + κ) z_t = -g, z_n = most - p·z_t, |z_t| = μ z_n for a κ > 0."""
     if mu <= 0.0:
-        return most, 0.0, 0.0
+        return most, 0.0, 0.0, rate
     low, high = 0.0, 1e300
-    rate = max(math.sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - stiff[0], 1e-3 * stiff[0])
+    if rate <= 0.0:
+        rate = max(math.sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - stiff[0], 1e-3 * stiff[0])
     z0, z1, z2 = most, 0.0, 0.0
     for _ in range(_ROOTS):
         i1, i2 = 1.0 / (stiff[0] + rate), 1.0 / (stiff[1] + rate)
@@ -306,7 +308,7 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any) -> Any:
     z0 = max(z0, 0.0)
     length = math.sqrt(z1 * z1 + z2 * z2)
     scale = mu * z0 * inverse_or_zero(length)
-    return z0, scale * z1, scale * z2
+    return z0, scale * z1, scale * z2, rate
 
 
 # ------------------------------------------------------------------ the mixture

@@ -13,7 +13,7 @@
 | `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
 
 A crowd, more than 300 units of more than 30 bodies or robots, is solved by crowd.py alone: `solve_hard_crowd`, then
-`regularise_crowd`, with at most 700 iterations of O(contacts) together.
+`regularise_crowd`, with at most 900 iterations of O(contacts) together.
 
 The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
 test fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without symmetry,
@@ -39,7 +39,7 @@ from artsim.sim.solvers.attempts import (
 )
 from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.coulomb import coulomb
-from artsim.sim.solvers.crowd import has_hard_contacts, solve_hard_crowd
+from artsim.sim.solvers.crowd import SOLVED_CROWD, has_hard_contacts, solve_hard_crowd
 from artsim.sim.solvers.elimination import is_crowd
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import iterate
@@ -100,6 +100,8 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
         if solved:
             mark_regularised(rows, work, k, 0)
             return left
+    if not few and not is_articulated(robot.model, work, k):
+        return regularise_crowd(robot.model, robot.data, rows, step, solver, k)
     tolerance = tolerance_of(rows, step.next, work, k)
     if few:
         left = regularise(robot, rows, step, solver, k, tolerance, 0.0)
@@ -118,6 +120,10 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
         if is_solved(left, tolerance):
             mark_regularised(rows, work, k, 0)
             return left
+    if not is_articulated(robot.model, work, k):
+        left = regularise_crowd(robot.model, robot.data, rows, step, solver, k)
+        if left <= SOLVED_CROWD:
+            return left
     return _freeze_shifts(robot, rows, step, solver, k)
 
 
@@ -125,12 +131,12 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
 def _settle_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """The same for a crowd."""
     work = solver.newton
-    if is_retried(steps_regularised(rows, work, k), True):
+    hard = has_hard_contacts(rows, work, k)
+    if not hard or is_retried(steps_regularised(rows, work, k), True):
         left, solved = solve_hard_crowd(model, data, rows, step, solver, k)
-        if not has_hard_contacts(rows, work, k):
-            return left
         if solved:
-            mark_regularised(rows, work, k, 0)
+            if hard or work.again[0] == 0:  # else they are soft since they were regularised in this step
+                mark_regularised(rows, work, k, 0)
             return left
     return regularise_crowd(model, data, rows, step, solver, k)
 

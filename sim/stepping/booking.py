@@ -11,7 +11,7 @@ from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, velocities
 from artsim.sim.constraints.coupling_rows import coupling_slope
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
-from artsim.sim.constraints.row import TOLD
+from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.tendon_rows import note_tendon_errors, note_tendon_forces
 from artsim.sim.contact.contact_rows import note_contact_forces
 from artsim.sim.contact.detection import remember
@@ -156,7 +156,7 @@ def _hand_on(state: Any, rows: Any, contact: Any) -> None:
 
     The impulses of rows that contradict each other are not stored, since they would grow from step to step.
     """
-    agreed = rows.report[RESIDUAL] <= TOLD
+    agreed = rows.report[RESIDUAL] <= UNSOLVED
     for n in range(state.impulse.shape[0]):
         state.impulse[n] = rows.impulse[n] if agreed and n < rows.number[LASTING_ROWS] else 0.0
     if contact is not None:
