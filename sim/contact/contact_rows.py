@@ -503,9 +503,10 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
                 aim_open(model, robot.data, inputs, rows, contact, n, row, belt)
                 _aim_rebound(model, inputs, rows, contact, n, row, rate)
                 limited = True
-        elif brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0 and (
-            throws(state, rows, rows.impulse, step, contact, n) > 0.0
-            or not (solved or rows.regularised[row] > 0)  # regularised contacts yield, and count as unsolved
+        elif (
+            rows.regularised[row] == 0  # regularised contacts yield before they throw, and count as unsolved
+            and brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0
+            and (throws(state, rows, rows.impulse, step, contact, n) > 0.0 or not solved)
         ):
             _leave_inside(inputs, rows, contact, n)
             limited = True

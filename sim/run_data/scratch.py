@@ -25,6 +25,7 @@ from artsim.sim.run_data.run_records import Rows
 
 MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
 BLOCK = 16  # most rows that block_gs solves together
+MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
 BLOCKS, ISLANDS, NEWTON_STEPS, KNOWN_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND = range(7)
 # entries of PropagationWork.counts and DirectWork.counts
@@ -112,6 +113,8 @@ class NewtonWork(NamedTuple):
     weight3: Lanes1
     whole: Ints1  # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves
     inverse_mass_jacobian: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
+    history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
+    gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
 
 
 class PropagationWork(NamedTuple):
@@ -272,6 +275,8 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
+        "history": (2 * MIXED, rows),
+        "gram": (2 * MIXED, MIXED + 1),
     }
 
 

@@ -17,7 +17,6 @@ CLOSE = 0.1  # times the convex problem's ε, with which coulomb.py starts near 
 SLIDING_STEPS = 8  # of coulomb.py at most where contacts go on sliding
 RESTING = 1e-9  # of the largest velocity: slower slides count as rest
 FAR = 1e3  # the same for a start far from the solution
-_CROWD = 300  # units: for free bodies with more, the matrix of a Newton step takes too long
 
 
 @njit
@@ -38,12 +37,19 @@ def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: An
 
 @njit
 def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
-    """Reset island k to x = 0 and the warm-start λ; nothing is factorised, the work's gradient holds -f - Jᵀλ."""
+    """Reset island k to x = 0 and the warm-start λ; see `begin`."""
     work = solver.newton
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
             rows.impulse[row] = work.first[row]
+    begin(model, data, rows, step, solver, k)
+
+
+@njit
+def begin(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
+    """Set island k to x = 0 with its present λ; nothing is factorised, the work's gradient holds -f - Jᵀλ."""
+    work = solver.newton
     prepare_island(model, data, rows, step.next, solver, k)
     set_gradient(rows, step.free, work, k)
     work.factorised[k] = 0
@@ -78,9 +84,3 @@ def is_articulated(model: Any, work: Any, k: Any) -> bool:
             dofs += 1
             trees += 1 if model.independent_parent[a] < 0 else 0
     return dofs > 6 * trees
-
-
-@njit
-def is_crowd(model: Any, work: Any, k: Any) -> bool:
-    """Whether island k is free bodies with so many contacts that its matrix takes too long."""
-    return work.unit_start[k + 1] - work.unit_start[k] > _CROWD and not is_articulated(model, work, k)

@@ -6,6 +6,8 @@ which is solved by itself. Within an island, the block coupled to the fewest dof
 neighbours to each other (minimum degree: Tinney and Walker 1967; George and Liu 1989); among equals the last, so that a
 tree is eliminated leaves first, without fill. All of this depends on the rows' columns alone.
 
+A crowd, an island of many bodies with hundreds of contacts, has no order: its matrix would take too long (crowd.py).
+
 The matrix is stored with its dofs in that order, those eliminated first at the end (`place`), so that the entries of
 its rows lie in few contiguous runs.
 """
@@ -18,14 +20,18 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import ALL_ROWS
 from artsim.sim.run_data.scratch import BLOCKS, ISLANDS, KNOWN_ROWS
 
+_CROWD = 300  # units, and
+_CROWD_TREES = 30  # bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
+
 
 @njit
-def find_structure(model: Any, rows: Any, work: Any) -> None:
+def find_structure(model: Any, rows: Any, work: Any, crowds: Any) -> None:
     """Find islands, order and fill for the present rows: work.member, order, place, run_start and so on.
 
     Blocks are found once, since they belong to the model, and the rest again where columns of rows have changed: those
-    of a robot that stands or slides are the same for many steps. O(blocks² · fill) at most; O(blocks + entries) without
-    contacts; O(entries) where nothing has changed.
+    of a robot that stands or slides are the same for many steps. `crowds`: whether to order these too. O(blocks² ·
+    fill) at most for the largest island that is ordered; O(blocks + entries) without contacts; O(entries) where nothing
+    has changed.
     """
     if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
@@ -34,10 +40,22 @@ def find_structure(model: Any, rows: Any, work: Any) -> None:
     _note_columns(rows, work)
     _find_islands(model.independent_parent, rows, work)
     _list_units(rows, work)
-    _tie(model.independent_parent, rows, work)
     end = work.place.shape[0]
     for k in range(work.sizes[ISLANDS]):
-        end = _order(work, work.island_start[k], work.island_start[k + 1], end)
+        if crowds or not is_crowd(model, work, k):
+            _tie(model.independent_parent, rows, work, k)
+            end = _order(work, work.island_start[k], work.island_start[k + 1], end)
+
+
+@njit
+def is_crowd(model: Any, work: Any, k: Any) -> bool:
+    """Whether island k is many bodies with so many contacts that its matrix takes too long."""
+    if work.unit_start[k + 1] - work.unit_start[k] <= _CROWD:
+        return False
+    trees = 0
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        trees += 1 if model.independent_parent[work.block_start[work.member[p]]] < 0 else 0
+    return trees > _CROWD_TREES
 
 
 @njit
@@ -202,23 +220,21 @@ def _island_of(rows: Any, work: Any, n: Any) -> Any:
 
 
 @njit
-def _tie(parent: Any, rows: Any, work: Any) -> None:
-    """work.tie[b, c] = 1 where the matrix couples two blocks."""
-    for k in range(work.sizes[ISLANDS]):
-        for p in range(work.island_start[k], work.island_start[k + 1]):
-            for q in range(work.island_start[k], work.island_start[k + 1]):
-                work.tie[work.member[p], work.member[q]] = 0
-    for b in range(work.sizes[BLOCKS]):
+def _tie(parent: Any, rows: Any, work: Any, k: Any) -> None:
+    """work.tie[b, c] = 1 where the matrix couples two blocks of island k."""
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        for q in range(work.island_start[k], work.island_start[k + 1]):
+            work.tie[work.member[p], work.member[q]] = 0
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
         above = parent[work.block_start[b]]
         while above >= 0:
             c = work.block[above]
             work.tie[b, c] = 1
             work.tie[c, b] = 1
             above = parent[work.block_start[c]]
-    n = 0
-    while n < rows.number[ALL_ROWS]:
-        _tie_row(rows, work, n)
-        n += max(rows.cone[n], 1)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        _tie_row(rows, work, work.listed[q])
 
 
 @njit

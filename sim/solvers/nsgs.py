@@ -28,33 +28,43 @@ def sweep_island(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance:
     Afterwards x, work.velocity and λ are consistent. Sweeps are not counted as steps; one costs O(entries), or O(dofs ·
     depth) for each row that moves only some dofs of its trees.
     """
-    _find_trees(model.independent_parent, work, k)
-    _factorise_trees(model, data, work, k)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        b = work.member[e]
-        for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.direction[a] = 0.0
-            work.through[a] = 0.0
+    start_sweeps(model, data, rows, work, k)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        _find_steps(model, rows, work, n)
-        for row in range(n, n + max(rows.cone[n], 1)):
-            work.miss[row] = work.velocity[row]  # at x = 0
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        b = work.member[e]
-        for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.direction[a] = -work.gradient[a]
-            work.gradient[a] = 0.0
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        root = work.block_start[work.member[e]]
-        if work.degree[root] == root:
-            _solve_tree(model.independent_parent, work, root, work.change)
+        note_reach(rows, work, work.listed[q])
+        find_steps(model, rows, work, work.listed[q], rows.cfm[work.listed[q]])
     for _ in range(most):
         moved = 0.0
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             moved = max(_visit(model, rows, work, work.listed[q]), moved)
         if moved <= _NEAR * tolerance:
             break
+    end_sweeps(rows, work, k)
+
+
+@njit
+def start_sweeps(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
+    """Factorise M̂ of island k by its trees, and set x to match λ; work.miss: the rows' velocities at x = 0."""
+    _find_trees(model.independent_parent, work, k)
+    _factorise_trees(model, data, work, k)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.direction[a] = -work.gradient[a]
+            work.gradient[a] = 0.0
+            work.through[a] = 0.0
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        root = work.block_start[work.member[e]]
+        if work.degree[root] == root:
+            _solve_tree(model.independent_parent, work, root, work.change)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.miss[row] = work.velocity[row]  # at x = 0
+
+
+@njit
+def end_sweeps(rows: Any, work: Any, k: Any) -> None:
+    """Set the velocities of the rows of island k at the x found."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         rows_times(rows, n, work.change, work.velocity)
@@ -69,7 +79,7 @@ def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
     z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + rows.cfm[n] * rows.impulse[n])
     if rows.cone[n] > 1:
         z = max(0.0, z)
-        _rub(rows, work, n, rows.slope[n] * z)
+        rub(rows, work, n, rows.slope[n] * z, rows.cfm[n])
     else:
         z = min(max(rows.lower[n], z), rows.upper[n])
     work.linear[n] = z - rows.impulse[n]
@@ -78,17 +88,23 @@ def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
         rows.impulse[row] = rows.impulse[row] + work.linear[row]
         moved = max(abs(work.linear[row]) * inverse_or_zero(work.pull[row]), moved)
     if moved > 0.0:
-        if work.whole[n] == 1:
-            _add_velocities(rows, work, n)
-        else:
-            add_transposed(rows, n, 1.0, work.linear, work.direction)
-            _spread(model, rows, work, n, work.change)
+        add_impulses(model, rows, work, n)
     return moved
 
 
 @inlined
-def _add_velocities(rows: Any, work: Any, n: Any) -> None:
+def add_impulses(model: Any, rows: Any, work: Any, n: Any) -> None:
     """x += M̂⁻¹ Jᵀ dλ of the unit, whose dλ is in work.linear."""
+    if work.whole[n] == 1:
+        _add_velocities(rows, work, n)
+    else:
+        add_transposed(rows, n, 1.0, work.linear, work.direction)
+        _spread(model, rows, work, n, work.change)
+
+
+@inlined
+def _add_velocities(rows: Any, work: Any, n: Any) -> None:
+    """The same where M̂⁻¹ Jᵀ is kept."""
     first = rows.start[n]
     if rows.cone[n] == 3:
         s = rows.start[n + 1]
@@ -109,11 +125,11 @@ def _add_velocities(rows: Any, work: Any, n: Any) -> None:
 
 
 @inlined
-def _rub(rows: Any, work: Any, n: Any, most: Any) -> None:
-    """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]."""
+def rub(rows: Any, work: Any, n: Any, most: Any, soft: Any) -> None:
+    """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]; soft: velocity per impulse."""
     square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
-        slip = work.along[row] + work.miss[row] + rows.cfm[n] * rows.impulse[row]
+        slip = work.along[row] + work.miss[row] + soft * rows.impulse[row]
         work.linear[row] = rows.impulse[row] - work.pull[row] * slip
         square = square + work.linear[row] * work.linear[row]
     length = math.sqrt(square)
@@ -123,12 +139,10 @@ def _rub(rows: Any, work: Any, n: Any, most: Any) -> None:
 
 
 @njit
-def _find_steps(model: Any, rows: Any, work: Any, n: Any) -> None:
-    """work.pull of the unit: impulse per velocity of its first row, and an upper bound for the others.
-
-    M̂⁻¹ Jᵀ is kept where it has no more entries than J: where the unit moves all dofs of its trees.
+def note_reach(rows: Any, work: Any, n: Any) -> None:
+    """work.whole of the unit: M̂⁻¹ Jᵀ is kept where it has no more entries than J: where the unit moves all dofs of its
+    trees.
     """
-    count = max(rows.cone[n], 1)
     work.whole[n] = 1
     root, dofs = -1, 0
     for e in range(rows.start[n], rows.stop[n]):
@@ -137,29 +151,36 @@ def _find_steps(model: Any, rows: Any, work: Any, n: Any) -> None:
             dofs += work.list[root] - root
     if dofs != rows.stop[n] - rows.start[n]:
         work.whole[n] = 0
+
+
+@njit
+def find_steps(model: Any, rows: Any, work: Any, n: Any, soft: Any) -> None:
+    """work.pull of the unit: impulse per velocity of its first row, and an upper bound for the others; soft: velocity
+    per impulse that its rows add.
+    """
+    count = max(rows.cone[n], 1)
     for row in range(n, n + count):
         work.linear[row] = 0.0
     widest = 0.0
     for row in range(n, n + count):
-        work.linear[row] = work.linear[row] + 1.0
-        add_transposed(rows, n, 1.0, work.linear, work.direction)
-        work.linear[row] = work.linear[row] - 1.0
-        _push(model, rows, work, n, row)
+        push(model, rows, work, n, row)
         if row == n:
-            work.pull[n] = inverse_or_zero(work.along[n] + rows.cfm[n])
+            work.pull[n] = inverse_or_zero(work.along[n] + soft)
         else:
             total = 0.0
             for other in range(n + 1, n + count):
                 total = total + abs(work.along[other])
-            widest = max(total + rows.cfm[n], widest)
+            widest = max(total + soft, widest)
     for row in range(n + 1, n + count):
         work.pull[row] = inverse_or_zero(widest)
 
 
 @njit
-def _push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
-    """work.along = J M̂⁻¹ work.direction of the unit of row n, of which `row` alone is pushed; resets work.direction to
-    0."""
+def push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
+    """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`; work.linear is 0 before and after."""
+    work.linear[row] = work.linear[row] + 1.0
+    add_transposed(rows, n, 1.0, work.linear, work.direction)
+    work.linear[row] = work.linear[row] - 1.0
     _spread(model, rows, work, n, work.through)
     rows_times(rows, n, work.through, work.along)
     if work.whole[n] == 1:

@@ -17,9 +17,8 @@ from typing import Any
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
-from artsim.sim.solvers.attempts import CLOSE, attempt, is_articulated, restart
-from artsim.sim.solvers.conjugate import descend
-from artsim.sim.solvers.shift import move_shifts, slid_before
+from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
+from artsim.sim.solvers.crowd import SOLVED_CROWD, has_hard_contacts, sweep_crowd
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     TOLERANCE,
@@ -39,12 +38,7 @@ _RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard on
 _EARLY_RETRIES = (8, 16, 32)  # and after so many steps
 _NEAR = (0, 30, CLOSE)  # effort of an attempt from the previous impulses
 _SWEPT = (100, 30, CLOSE)  # effort of an attempt from the result of sweeps
-
-# crowds
-_CROWD_STEPS = 150  # conjugate-gradient steps at most, for each guess of the shifts
-_CROWD_TOLERANCE = 1e-6  # relative to the largest velocity
-_CROWD_GUESSES = 4  # guesses of the shifts at most
-_CROWD_NEAR = 1e-3  # relative to the largest velocity: shifts this near the wanted ones are as good
+_CROWD_SWEEPS = 300  # iterations of crowd.py at most, for each softness
 
 
 @njit
@@ -65,7 +59,7 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
     near = is_articulated(robot.model, work, k) or steps_regularised(rows, work, k) > 0
     _forget_unnatural(data, rows, step, work, k, tolerance)
     for level in range(len(_GIVE)):
-        _soften(rows, work, k, level)
+        _soften(rows, work, k, level, False)
         limit = natural_impulse(data, rows, step, work, k, tolerance)
         left = UNTRIED
         if near:
@@ -77,35 +71,34 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
                 mark_regularised(rows, work, k, steps_regularised(rows, work, k) + 1)
                 break
             left = UNTRIED
-        _harden(rows, work, k, level)
+        _harden(rows, work, k, level, False)
     return left
 
 
 @njit
 def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """Solve the convex problem of island k with regularised contacts, for a few guesses of the shifts; return the
-    residual of Coulomb's law [rad/s or m/s].
+    """Solve Coulomb's law of island k, a crowd, with regularised contacts; return the residual of its rows [rad/s or
+    m/s]. Where hard contacts regularised a little are not solved, all contacts are, and more.
 
-    The first guess is the shifts of the step's start, the next are those found. Whatever the shifts are, the convex
-    problem has its minimum, and sliding takes energy: λ·v = -(shift) λ_n.
-
-    Turn: of a crowd, after one attempt with hard contacts every 64 steps. Costs: four times 150 steps of conjugate
-    gradients. Gives up: never. Needed by test_conjugate.py::test_a_crowd_of_grains.
+    Turn: of a crowd whose contacts are not solved as they are, or were not lately; of fewer free bodies that nothing
+    else solves. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
+    test_crowd.py::test_a_crowd_of_grains.
     """
     work = solver.newton
     _forget_unnatural(data, rows, step, work, k, TOLERANCE * largest_speed(step.next, work, k))
-    _soften(rows, work, k, 0)
-    restart(model, data, rows, step, solver, k)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        if rows.cone[n] > 1 and slid_before(rows, work, n) == 0.0:
-            work.shift[n] = 0.0
-    left = 0.0
-    for guess in range(_CROWD_GUESSES):
-        speed = largest_speed(step.next, work, k)
-        left = descend(model, data, rows, step.free, work, k, _CROWD_TOLERANCE * speed, _CROWD_STEPS)
-        left = max(move_shifts(rows, work, k), left)
-        if guess > 0 and left <= _CROWD_NEAR * speed:
+        for row in range(n, n + max(rows.cone[n], 1)):
+            rows.impulse[row] = work.first[row]
+    left = UNTRIED
+    first = 0 if has_hard_contacts(rows, work, k) else 1
+    for level in range(first, len(_GIVE)):
+        if level > first:
+            _harden(rows, work, k, level - 1, True)
+        _soften(rows, work, k, level, True)
+        begin(model, data, rows, step, solver, k)
+        left = sweep_crowd(model, data, rows, work, k, SOLVED_CROWD, _CROWD_SWEEPS)
+        if left <= SOLVED_CROWD:
             break
     mark_regularised(rows, work, k, steps_regularised(rows, work, k) + 1)
     return left
@@ -127,38 +120,41 @@ def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolera
 
 
 @njit
-def _soften(rows: Any, work: Any, k: Any, level: Any) -> None:
-    """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload."""
+def _soften(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
+    """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload;
+    `crowd`: whether the island is one, whose soft contacts are included from the second level on."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.kind[n] == CONTACT_ROW:
             give = _GIVE[level] * inverse_or_zero(work.rho[n])
-            if work.given[n] > 0.0:
+            if work.given[n] > 0.0 and not (crowd and level > 0):
                 give = 0.0
             for row in range(n, n + max(rows.cone[n], 1)):
                 rows.cfm[row] = rows.cfm[row] + give
-                rows.bias[row] = rows.bias[row] - give * _preload(rows, work, n, row, level)
+                rows.bias[row] = rows.bias[row] - give * _preload(rows, work, n, row, level, crowd)
 
 
 @njit
-def _harden(rows: Any, work: Any, k: Any, level: Any) -> None:
+def _harden(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
     """Undo `_soften`."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
             give = rows.cfm[row] - work.given[row]
-            rows.bias[row] = rows.bias[row] + give * _preload(rows, work, n, row, level)
+            rows.bias[row] = rows.bias[row] + give * _preload(rows, work, n, row, level, crowd)
             rows.cfm[row] = work.given[row]
 
 
 @inlined
-def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any) -> Any:
+def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any, crowd: Any) -> Any:
     """The impulse [N s or N m s] about which a contact is regularised; 0 where it was not regularised before.
 
     λ·v = give λ·(preload - λ) ≤ give / 2 (preload² - λ²): it returns at most what it took before, as a spring does. So
-    nothing of a hard contact's impulse is kept, and less at the larger regularisation.
+    nothing of a hard contact's impulse is kept, and less at the larger regularisation. In a crowd only contacts that
+    remove penetration lose some, without which their impulses would grow: all others would sink for it.
     """
-    kept = (_KEPT if row == n else 1.0) * (_KEPT_IF_SOFTER if level > 0 else 1.0)
+    pushes = rows.rate[n] * rows.error[n] < 0.0
+    kept = (_KEPT if row == n and (pushes or not crowd) else 1.0) * (_KEPT_IF_SOFTER if level > 0 else 1.0)
     return kept * work.first[row] if rows.regularised[n] > 0 else 0.0
 
 
@@ -174,7 +170,7 @@ def _sinks(rows: Any, work: Any, k: Any, level: Any, sinking: Any) -> bool:
         if rows.kind[n] == CONTACT_ROW:
             give = rows.cfm[n] - work.given[n]
             inside = rows.rate[n] * min(rows.error[n], 0.0)
-            if inside - work.velocity[n] - give * _preload(rows, work, n, n, level) > sinking + _HALTED:
+            if inside - work.velocity[n] - give * _preload(rows, work, n, n, level, False) > sinking + _HALTED:
                 return True
     return False
 

@@ -4,15 +4,16 @@
 |---------------------|-------------------------------------------|----------------------------------|
 | `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps                  |
 | `_convex`           | always                                    | 100 Newton steps; with contacts  |
-|                     |                                           | 30, first of a robot 8, a crowd 1|
+|                     |                                           | 30, first of a robot 8           |
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
-| crowd               | more than 300 contacts of free bodies     | 4 times 150 steps of conjugate   |
-|                     |                                           | gradients; the last one for it   |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
 | `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
 | sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
 | `_sweep_long`       | at most 60 units, no contradiction        | 2000 sweeps, 300 Coulomb steps   |
 | `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
+
+A crowd, more than 300 units of more than 30 bodies or robots, is solved by crowd.py alone: `solve_hard_crowd`, then
+`regularise_crowd`, with at most 900 iterations of O(contacts) together.
 
 The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
 test fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without symmetry,
@@ -33,12 +34,13 @@ from artsim.sim.solvers.attempts import (
     attempt,
     count_cones,
     is_articulated,
-    is_crowd,
     note_start,
     restart,
 )
 from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.coulomb import coulomb
+from artsim.sim.solvers.crowd import SOLVED_CROWD, has_hard_contacts, solve_hard_crowd
+from artsim.sim.solvers.elimination import is_crowd
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import iterate
 from artsim.sim.solvers.nsgs import sweep_island
@@ -68,7 +70,6 @@ _STEPS_OF_ROWS = 40  # without contacts
 _STEPS_OF_ONE = 100  # with one contact, whose shift is bracketed
 _STEPS_OF_CONTACTS = 30
 _STEPS_OF_ROBOT = 8  # of several contacts before `_coulomb`, which has more steps in hand there; then once more
-_STEPS_OF_CROWD = 1
 
 # `_coulomb`: efforts of its attempts, one after the other
 _EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
@@ -89,19 +90,19 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
 
     Contacts that have been regularised are tried as hard ones again only now and then.
     """
-    model = robot.model
     work = solver.newton
     note_start(rows, work, k)
+    if is_crowd(robot.model, work, k):
+        return _settle_crowd(robot.model, robot.data, rows, step, solver, k)
     steps = steps_regularised(rows, work, k)
-    crowd = is_crowd(model, work, k)
     few = work.unit_start[k + 1] - work.unit_start[k] <= _FEW
-    if is_retried(steps, crowd):
+    if is_retried(steps, False):
         left, solved = _solve_as_hard(robot, rows, step, solver, k, len(_EFFORTS))
         if solved:
             mark_regularised(rows, work, k, 0)
             return left
-    if crowd:
-        return regularise_crowd(model, robot.data, rows, step, solver, k)
+    if not few and not is_articulated(robot.model, work, k):
+        return regularise_crowd(robot.model, robot.data, rows, step, solver, k)
     tolerance = tolerance_of(rows, step.next, work, k)
     if few:
         left = regularise(robot, rows, step, solver, k, tolerance, 0.0)
@@ -120,7 +121,25 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
         if is_solved(left, tolerance):
             mark_regularised(rows, work, k, 0)
             return left
+    if not is_articulated(robot.model, work, k):
+        left = regularise_crowd(robot.model, robot.data, rows, step, solver, k)
+        if left <= SOLVED_CROWD:
+            return left
     return _freeze_shifts(robot, rows, step, solver, k)
+
+
+@njit
+def _settle_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+    """The same for a crowd."""
+    work = solver.newton
+    hard = has_hard_contacts(rows, work, k)
+    if not hard or is_retried(steps_regularised(rows, work, k), True):
+        left, solved = solve_hard_crowd(model, data, rows, step, solver, k)
+        if solved:
+            if hard or work.again[0] == 0:  # else they are soft since they were regularised in this step
+                mark_regularised(rows, work, k, 0)
+            return left
+    return regularise_crowd(model, data, rows, step, solver, k)
 
 
 # ------------------------------------------------------------------ contacts as hard as they are
@@ -132,8 +151,8 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
     model = robot.model
     work = solver.newton
     cones = count_cones(rows, work, k)
-    most = _convex_steps(model, work, k, cones)
-    if most > 1 and cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0:
+    most = _convex_steps(cones)
+    if cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0:
         left, solved = _slide_on(robot, rows, step, work, k)
         if solved:
             return left, True
@@ -177,13 +196,11 @@ def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, m
 
 
 @njit
-def _convex_steps(model: Any, work: Any, k: Any, cones: Any) -> Any:
+def _convex_steps(cones: Any) -> Any:
     """How many Newton steps of `_convex` are worthwhile before `_coulomb`."""
     if cones == 0:
         return _STEPS_OF_ROWS
-    if cones == 1:
-        return _STEPS_OF_ONE
-    return _STEPS_OF_CROWD if is_crowd(model, work, k) else _STEPS_OF_CONTACTS
+    return _STEPS_OF_ONE if cones == 1 else _STEPS_OF_CONTACTS
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Problems of newton_kernels.py through the solvers that sweep, and through nsgs.py by itself."""
+"""Problems of newton_kernels.py through the solvers that sweep, and through nsgs.py and crowd.py by themselves."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from artsim.sim.run_data.scratch import (
     newton_shapes,
 )
 from artsim.sim.solvers import nsgs
+from artsim.sim.solvers.attempts import note_start
 from artsim.sim.solvers.block_gs import block_gs
-from artsim.sim.solvers.conjugate import descend
+from artsim.sim.solvers.crowd import solve_hard_crowd
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import prepare_island
@@ -78,7 +79,7 @@ def solve_block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> N
 def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
     """Sweeps of nsgs over every island, which newton takes a few of."""
     work = solver.newton
-    find_structure(model, rows, work)
+    find_structure(model, rows, work, False)
     for k in range(work.sizes[ISLANDS]):
         prepare_island(model, data, rows, problem.next, solver, k)
         set_gradient(rows, problem.free, work, k)
@@ -87,18 +88,17 @@ def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solv
 
 
 @njit
-def solve_conjugate(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
-    """Conjugate gradients on every island, the shifts those of the start."""
+def solve_crowd(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
+    """Every island as newton solves a crowd's contacts that are hard."""
     work = solver.newton
-    find_structure(model, rows, work)
+    find_structure(model, rows, work, False)
     rows.report[ITERATIONS] = 0.0
     rows.report[RESIDUAL] = 0.0
     for k in range(work.sizes[ISLANDS]):
-        prepare_island(model, data, rows, problem.next, solver, k)
+        note_start(rows, work, k)
         work.sizes[NEWTON_STEPS] = 0
-        rows.report[RESIDUAL] = max(
-            rows.report[RESIDUAL], descend(model, data, rows, problem.free, work, k, 1e-9, inputs.iterations[0])
-        )
+        left, _ = solve_hard_crowd(model, data, rows, problem, solver, k)
+        rows.report[RESIDUAL] = max(rows.report[RESIDUAL], left)
         rows.report[ITERATIONS] = max(rows.report[ITERATIONS], work.sizes[NEWTON_STEPS])
     for a in range(problem.next.shape[0]):
         problem.next[a] += work.change[a]
@@ -108,7 +108,7 @@ _RUN = with_members(RunBundle, inputs=Sweeps, step=Problem)
 _NEWTON = (SweptTree, SweptInertia, Sweeps, Rows, Problem, NEWTON_ALONE)
 _SWEEPING = (SweptTree, SweptInertia, _RUN, Rows, SweepWork)
 SOLVERS = {
-    **{name: Entry(f"solve_{name}", __name__, _NEWTON) for name in ("nsgs", "conjugate")},
+    **{name: Entry(f"solve_{name}", __name__, _NEWTON) for name in ("nsgs", "crowd")},
     **{name: Entry(f"solve_{name.replace('-', '_')}", __name__, _SWEEPING) for name in ("pgs", "tgs")},
     "block-gs": Entry("solve_block_gs", __name__, _SWEEPING),
 }

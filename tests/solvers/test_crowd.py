@@ -1,0 +1,102 @@
+"""Sweeps for crowds: a contact's law by itself, what newton solves as well, and a crowd."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from artsim.sim.foundation.jit import disabled
+from artsim.sim.solvers.crowd import contact_impulse
+from tests.contact.robot_contacts import growth
+from tests.contact.test_contact_closed_forms import FLOOR, free, mjcf, play
+from tests.solvers.newton_kernels import Case, Real, solve
+from tests.solvers.sweep_kernels import swept
+from tests.solvers.test_newton import rolling_spheres
+
+
+def missed(z: Real, v: Real, mu: float) -> float:
+    """How far an impulse z is from its projection on the friction cone after a step along -v, shift included."""
+    step = z - np.array([v[0] + mu * np.hypot(v[1], v[2]), v[1], v[2]])
+    length = np.hypot(step[1], step[2])
+    if length > mu * step[0]:
+        if mu * length <= -step[0]:
+            return float(np.abs(z).max())
+        normal = (step[0] + mu * length) / (1.0 + mu * mu)
+        step = np.array([normal, *(mu * normal * step[1:] / length)])
+    return float(np.abs(z - step).max())
+
+
+@pytest.mark.small
+@pytest.mark.skipif(not disabled(), reason="compiled helpers have no way in from Python")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_contact_opens_sticks_or_slides(seed: int) -> None:
+    """Any symmetric W, also of spheres (diagonal), any velocity and friction; κ from nothing and from elsewhere."""
+    rng = np.random.default_rng(seed)
+    kinds = set()
+    for n in range(300):
+        A = rng.normal(size=(3, 3)) * rng.uniform(0.1, 3.0, size=3)
+        W = np.diag([1.0, 3.5, 3.5]) if n % 3 == 0 else A @ A.T + 1e-3 * np.eye(3)
+        velocity = rng.normal(size=3) * 10 ** rng.uniform(-3, 1, 3)
+        mu = float(10 ** rng.uniform(-2, 0.5))
+        block = (W[0, 0], W[0, 1], W[0, 2], W[1, 1], W[1, 2], W[2, 2])
+        z = np.array(contact_impulse(block, tuple(velocity), mu, float(rng.choice([0.0, 1.0, 1e3])))[:3])
+        kinds.add("opens" if z[0] == 0 else "sticks" if np.hypot(z[1], z[2]) < mu * z[0] * (1 - 1e-9) else "slides")
+        assert missed(z * np.diag(W).max(), W @ z + velocity, mu) <= 1e-10 * max(1.0, np.abs(velocity).max())
+    assert kinds == {"opens", "sticks", "slides"}
+
+
+def solved_by_both(c: Case, parent: np.ndarray) -> tuple[Real, Real, float]:
+    """Velocities by newton and by crowd.py, and the residual of the latter."""
+    sweeps = swept("crowd", c, parent, 1)
+    sweeps.call()
+    return solve(c, parent=parent).velocity, sweeps.problem.next.reshape(-1), float(sweeps.rows.report[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_newton_solves_comes_out_the_same(seed: int) -> None:
+    """Spheres that roll into each other, as hard as they are."""
+    c, parent = rolling_spheres(np.random.default_rng([7, seed]))
+    by_newton, by_sweeps, left = solved_by_both(c, parent)
+    assert left <= 1e-7
+    assert by_sweeps == pytest.approx(by_newton, abs=1e-6 * np.abs(by_newton).max())
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.5, 1.0])
+def test_soft_rows_are_part_of_the_law(friction: float) -> None:
+    """Contacts with a compliance of their own, which takes one round."""
+    c, parent = rolling_spheres(np.random.default_rng(3))
+    c = c._replace(cfm=np.full(len(c.jacobian), 0.2), slope=np.full(len(c.jacobian), friction))
+    by_newton, by_sweeps, left = solved_by_both(c, parent)
+    assert left <= 1e-7
+    assert by_sweeps == pytest.approx(by_newton, abs=1e-6 * np.abs(by_newton).max())
+
+
+def test_a_crowd_of_grains() -> None:
+    """A heap of hard grains in one island of hundreds of contacts falls apart: what gives way returns
+    less than it took, as a spring does."""
+    rng = np.random.default_rng(3)
+    count = 7
+    grains = "".join(
+        free(
+            'type="sphere" size=".01" mass=".004"',
+            f"{0.02001 * i + x} {0.02001 * j + y} {0.02 * k + 0.01}",
+            name=f"g{i}.{j}.{k}",
+        )
+        for i in range(count)
+        for j in range(count)
+        for k in range(count)
+        for x, y in [rng.uniform(-5e-6, 5e-6, 2)]
+    )
+    run = play(mjcf(FLOOR + grains), 0.2, 2e-3, record=("energy", "solver_residual"))
+    energy = run["energy"].sum(axis=1)
+    residual = run["solver_residual"].max()
+    print(
+        f"{run.simulation.contact_extremes[0]} contacts, {run.simulation.eased_steps} steps that gave way,",
+        f"{1e6 * run.simulation.deepest:.0f} µm deep,",
+        f"energy gained {growth(energy):.1e} of {energy[0] - energy[-1]:.1e} J, residual {residual:.1e}",
+    )
+    assert run.simulation.contact_extremes[0] >= 500
+    assert growth(energy) <= 0.02 * (energy[0] - energy[-1])
+    assert np.all(energy <= energy[0])
+    assert residual <= 1e-6
+    assert run.simulation.deepest <= 1e-4
