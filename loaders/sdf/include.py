@@ -249,7 +249,7 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
     try:
         for candidate, root in assets.candidates(uri.replace("\\", "/")):
             try:
-                return model_file(reading, assets, candidate, root)
+                return model_file(assets, candidate, root)
             except FileNotFoundError:
                 tried[candidate] = None
             except AssetRefusedError as error:
@@ -267,7 +267,7 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
     return reading.refuse(element, f"<include>: {uri[:80]!r} not found: tried {listed(tried)}")
 
 
-def model_file(reading: SdfReading, assets: Assets, candidate: Path, root: Path | None) -> Path:
+def model_file(assets: Assets, candidate: Path, root: Path | None) -> Path:
     """The file itself, or that of a model's folder: the newest that its model.config names, else model.sdf."""
     try:
         if not candidate.is_dir():
