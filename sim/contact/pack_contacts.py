@@ -38,7 +38,6 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
 
-LISTED, KNOWN_ROWS, SAME_ROWS = range(3)  # of PackSolver.known
 MOST_PAIRS = 256  # of shapes, each with memory for all its slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
 

@@ -22,12 +22,12 @@ from artsim.sim.contact.contact_rows import (
     throws,
 )
 from artsim.sim.contact.detection import set_drift
-from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
+from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED
 
 _IN_DOUBT = 1e-12  # [m/s or m] a bounce missed by less is left to the single robot's step
 

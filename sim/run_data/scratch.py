@@ -27,7 +27,9 @@ MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (sol
 BLOCK = 16  # most rows that block_gs solves together
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
-BLOCKS, ISLANDS, NEWTON_STEPS, KNOWN_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND = range(7)
+BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND = range(7)
+# entries of PackSolver.known (contact/pack_contacts.py)
+LISTED, KNOWN_ROWS, SAME_ROWS = range(3)
 # entries of PropagationWork.counts and DirectWork.counts
 WIDE_ROWS, LIFTED_PIVOTS = range(2)
 # columns of DirectWork.share

@@ -18,7 +18,7 @@ from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import ALL_ROWS
-from artsim.sim.run_data.scratch import BLOCKS, ISLANDS, KNOWN_ROWS
+from artsim.sim.run_data.scratch import BLOCKS, ISLANDS, TIED_ROWS
 
 _CROWD = 300  # units, and
 _CROWD_TREES = 30  # bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
@@ -61,7 +61,7 @@ def is_crowd(model: Any, work: Any, k: Any) -> bool:
 @njit
 def _is_known(rows: Any, work: Any) -> bool:
     """Whether the rows have the columns for which the structure was found."""
-    if work.sizes[KNOWN_ROWS] != rows.number[ALL_ROWS]:
+    if work.sizes[TIED_ROWS] != rows.number[ALL_ROWS]:
         return False
     for n in range(rows.number[ALL_ROWS]):
         if (
@@ -79,7 +79,7 @@ def _is_known(rows: Any, work: Any) -> bool:
 @njit
 def _note_columns(rows: Any, work: Any) -> None:
     """Store the rows' columns and cones for `_is_known`."""
-    work.sizes[KNOWN_ROWS] = rows.number[ALL_ROWS]
+    work.sizes[TIED_ROWS] = rows.number[ALL_ROWS]
     for n in range(rows.number[ALL_ROWS]):
         work.known_cone[n] = rows.cone[n]
         work.known_start[n] = rows.start[n]

@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.contact.pack_contacts import SAME_ROWS
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND
+from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS
 from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient

@@ -14,7 +14,6 @@ from typing import Any
 from artsim.sim.articulation.coupling import end_velocities, secant_drift
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
-from artsim.sim.contact.pack_contacts import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
 from artsim.sim.contact.pack_rows import list_side, list_slots, may_gain_energy
 from artsim.sim.equipment.actuation import find_places
@@ -23,6 +22,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
+from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
