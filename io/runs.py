@@ -329,6 +329,9 @@ class MemoryRecording(LabelledRows):
         """complete, or stopped at a non-finite state or at an inequality the solver does not serve."""
         return "complete" if self.status == schema.COMPLETE else "stopped"
 
+    def _extent(self) -> str:
+        return f"{self.n_valid} rows"
+
     def __contains__(self, name: object) -> bool:
         return name in self._rows
 

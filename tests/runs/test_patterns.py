@@ -73,6 +73,16 @@ def test_a_name_that_is_none_is_refused(setting: str, of: dict[str, object], tol
 
 
 @pytest.mark.small
+def test_actuators_go_by_pattern_too() -> None:
+    leg = str(ROOT / "robots" / "leg.xml")
+    plan = planned(leg, control={"*": 0.25})
+    assert plan.control.size > 1
+    np.testing.assert_array_equal(plan.control, 0.25)
+    told = CliRunner().invoke(cli, ["run", leg, "--steps", "1", "--control", "k*=0.25", "--control", "nobody*=1"])
+    assert told.exit_code == 2 and "--control: 'nobody*' matches nothing" in told.output
+
+
+@pytest.mark.small
 def test_modes_and_limit_kinds_by_joint() -> None:
     plan = planned(
         ARM,
