@@ -369,3 +369,19 @@ def test_friction_of_an_option_is_that_of_a_file(tmp_path: Path) -> None:
     without = artsim.simulate(ARM, steps=50, torque={"joint_2": 30.0})
     np.testing.assert_array_equal(options["qpos"], by_file["qpos"])
     assert np.abs(options["qpos"] - without["qpos"]).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ["arm7", "two_finger_gripper", "quadruped", "floating_box", "parallel_gripper"])
+@pytest.mark.parametrize("tilt", [0.0, 0.7])
+def test_detection_finds_a_robot_on_the_ground_at_its_gap(name: str, tilt: float) -> None:
+    """Contact detection, which knows nothing of how a base was placed, measures the gap; meshes too."""
+    robot = artsim.load(ROOT / "robots" / f"{name}.urdf", base="fixed" if name == "floating_box" else "floating")
+    settings = {"ground": True, "base_pose": {"": (0, 0, 5, tilt, 0.3 * tilt, 0)}, "steps": 1, "gravity": (0, 0, 0)}
+    if artsim.simulate(robot, **{**settings, "ground": False}).contacts:  # touches itself
+        pytest.skip("touches itself")
+    on = artsim.simulate(robot, on_ground=0.0, **settings)
+    assert not len(on.contacts["depth"]) or abs(on.contacts["depth"].max()) < 1e-12
+    inside = artsim.simulate(robot, on_ground=-1e-3, **settings)
+    assert inside.contacts["depth"].max() == pytest.approx(1e-3, abs=1e-12)
+    above = artsim.simulate(robot, on_ground=0.5, **settings)
+    assert not len(above.contacts["depth"])
