@@ -229,6 +229,8 @@ class RunConfig:
         record = values.get("record")
         if isinstance(record, tuple) and any(isinstance(name, str) and name.startswith("+") for name in record):
             values["record"] = record_names(record)
+        if isinstance(values.get("base_pose"), list | tuple):
+            values["base_pose"] = {"": values["base_pose"]}  # of the only free body
         for name in (*_PAIRS, "base_pose"):
             if isinstance(values.get(name), Mapping):
                 values[name] = {key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}

@@ -176,6 +176,8 @@ def test_a_base_starts_at_its_pose() -> None:
     plan = planned(QUADRUPED, "floating", base_pose={"": (1.0, 2.0, 3.0, 0.0, 0.0, np.pi / 2)}, q0={"root.z": 4.0})
     np.testing.assert_allclose(plan.qpos[:7], [1, 2, 4, np.sqrt(0.5), 0, 0, np.sqrt(0.5)], atol=1e-15)
     assert not plan.config.base_pose  # q0 holds it
+    for alone in ([1.0, 2.0, 3.0], (1.0, 2.0, 3.0), {"root": [1.0, 2.0, 3.0]}):  # lists come from TOML
+        np.testing.assert_array_equal(planned(QUADRUPED, "floating", base_pose=alone).qpos[:3], [1, 2, 3])
     by_link = planned(QUADRUPED, "floating", base_pose={plan.robot.links[0]: (1.0, 2.0, 3.0)})
     np.testing.assert_array_equal(by_link.qpos[:7], [1, 2, 3, 1, 0, 0, 0])
     with pytest.raises(UsageError, match="is no free body"):
@@ -385,3 +387,12 @@ def test_detection_finds_a_robot_on_the_ground_at_its_gap(name: str, tilt: float
     assert inside.contacts["depth"].max() == pytest.approx(1e-3, abs=1e-12)
     above = artsim.simulate(robot, on_ground=0.5, **settings)
     assert not len(above.contacts["depth"])
+
+
+def test_a_place_from_python() -> None:
+    robot = artsim.load(QUADRUPED, base="floating")
+    alone = artsim.simulate(robot, steps=1, base_pose=np.array([1.0, 2.0, 3.0]))  # type: ignore[arg-type]
+    named = artsim.simulate(robot, steps=1, base_pose={"root": (1, 2, 3)})
+    np.testing.assert_array_equal(alone["qpos"], named["qpos"])
+    with pytest.raises(UsageError, match="base_pose is 3, want numbers"):
+        artsim.simulate(robot, steps=1, base_pose=3)  # type: ignore[arg-type]
