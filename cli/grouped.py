@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise", "seed", "threads"),
+    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise", "threads"),
     "Common": (
         "steps",
         "duration",
@@ -27,7 +27,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "force",
         "config",
     ),
-    "Start": ("keyframe", "v0", "base_pose", "activation", "place"),
+    "Start": ("keyframe", "v0", "base_pose", "activation", "place", "seed"),
     "Drives and inputs": (
         "target_velocity",
         "drive_limit",
@@ -81,7 +81,8 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group that has an option of this command."""
-        records = {param.name: record for param in self.get_params(ctx) if (record := param.get_help_record(ctx))}
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {option.name: record for option in options if (record := option.get_help_record(ctx))}
         for title, names in GROUPS.items():
             rows = [records.pop(name) for name in names if name in records]
             if rows:

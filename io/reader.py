@@ -498,6 +498,9 @@ class Recording(Output, LabelledRows):
 
     # the rows
 
+    def _extent(self) -> str:
+        return f"{self.n_valid} rows"
+
     def __getitem__(self, name: str) -> Array:
         """Every valid row of a recorded variable, or `time` (n_valid,) [s]."""
         return self.read(name)

@@ -47,7 +47,6 @@ from artsim.io.runs import (
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.io.settings import RolloutSettings
 from artsim.io.starts import DEEP
-from artsim.sim.articulation.model import Model
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, UsageError, nearest
@@ -57,6 +56,7 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE, RUNNING
 from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import (
     ROLLOUT_RECORDED,
@@ -207,7 +207,7 @@ def spread_ends(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple
     low, high = np.zeros(plan.robot.nq), np.zeros(plan.robot.nq)
     for name, ends in offsets.items():
         if name == JOINTS:
-            found = [coord for coord, dof in movable.items() if not _is_of_base(model, dof)]
+            found = [coord for coord, dof in movable.items() if not is_of_base(model, dof)]
         else:
             found = [coord for coord in movable if fnmatchcase(coords[coord], name)]
             if not found:
@@ -215,12 +215,6 @@ def spread_ends(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple
                 raise UsageError(f"spread: {name!r} is no coordinate that can be spread{nearest(name, known)}")
         low[found], high[found] = ends
     return low, high
-
-
-def _is_of_base(model: Model, dof: int) -> bool:
-    """Whether a dof belongs to a joint of several dofs between a body and the world."""
-    body = int(model.dof_body[dof])
-    return bool(model.body_parent[body] == 0 and model.body_dof[body + 1] - model.body_dof[body] > 1)
 
 
 def _velocity_spread(plan: Plan, config: RolloutConfig) -> Array:

@@ -330,6 +330,9 @@ class MemoryRecording(LabelledRows):
         """complete, or stopped at a non-finite state or at an inequality the solver does not serve."""
         return "complete" if self.status == schema.COMPLETE else "stopped"
 
+    def _extent(self) -> str:
+        return f"{self.n_valid} rows"
+
     def __contains__(self, name: object) -> bool:
         return name in self._rows
 
@@ -538,7 +541,8 @@ def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if name in _ONE_OR_BY_NAME and isinstance(value, Mapping):
         return {key: entry if isinstance(entry, str) else float(entry) for key, entry in value.items()}
     if name == "base_pose":
-        return {key: tuple(map(float, place)) for key, place in value.items()}
+        places = value if isinstance(value, Mapping) else {"": value}
+        return {key: tuple(map(float, place)) for key, place in places.items()}
     if name not in _BY_NAME:
         if name in ("gravity", "record") and value is not None and not isinstance(value, str):
             return tuple(entry if isinstance(entry, str) else float(entry) for entry in value)

@@ -42,7 +42,7 @@ class RunSettings(TypedDict, total=False):
     keyframe: str  # keyframe of the file to start from
     q0: Values  # initial coordinates, by coordinate [rad or m]
     v0: Values  # initial velocities, by dof [rad/s or m/s]
-    base_pose: Mapping[str, Place]  # pose of a free base, by its joint or link; "": the only one
+    base_pose: Place | Mapping[str, Place]  # pose of the only free base, or poses by joint or link
     on_ground: float | None  # gap between the lowest shape of a free base and the ground at the start [m]
     activation: Mapping[str, float]  # initial activations, by actuator
     control: Values  # controls of actuators, by name

@@ -14,6 +14,7 @@ from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
 from artsim.loaders.loops import MAX_MB, with_loops
 from artsim.loaders.names import Found, find_model
+from artsim.loaders.other_kinds import refuse_other_kinds
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
@@ -237,25 +238,6 @@ def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
 def is_scene(text: bytes | str) -> bool:
     """Whether a text is that of a scene, not XML."""
     return text.startswith(MARK) if isinstance(text, str) else text.startswith(MARK.encode())
-
-
-OTHER_KINDS = {
-    b"\x89HDF\r\n\x1a\n": "an HDF5 file, no model; `artsim info` tells what it holds, `run --config` runs it again",
-    b"\x93NUMPY": "a .npy array, no model; configurations go to `artsim batch --input`",
-    b"PK\x03\x04": "a .npz or zip archive, no model",
-    b"solid ": "a mesh (STL), no model",
-    b"ply": "a mesh (PLY), no model",
-    b"glTF": "a mesh (glTF), no model",
-    b"\x1f\x8b": "compressed (gzip); `zcat FILE | artsim … -` reads it",
-}
-"""What files are that begin with these bytes, which no model does."""
-
-
-def refuse_other_kinds(data: bytes, name: str) -> None:
-    """Raise ModelError for the bytes of a file that is of a known other kind."""
-    for first, told in OTHER_KINDS.items():
-        if data.startswith(first):
-            raise ModelError(f"{Source(name)}: is {told}")
 
 
 def refuse_base(name: str, robot: Articulation) -> NoReturn:

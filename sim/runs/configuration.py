@@ -226,8 +226,11 @@ class RunConfig:
         for name in ("gravity", "record", "com_velocity_limit"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
-        if isinstance(values.get("record"), tuple):
-            values["record"] = record_names(values["record"])
+        record = values.get("record")
+        if isinstance(record, tuple) and any(isinstance(name, str) and name.startswith("+") for name in record):
+            values["record"] = record_names(record)
+        if isinstance(values.get("base_pose"), list | tuple):
+            values["base_pose"] = {"": values["base_pose"]}  # of the only free body
         for name in (*_PAIRS, "base_pose"):
             if isinstance(values.get(name), Mapping):
                 values[name] = {key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}

@@ -62,7 +62,7 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
     """The names of each kind."""
     followers = {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
     free = [k for k, coord in enumerate(model.dof_coord) if coord >= 0 and k not in followers]
-    joints = [k for k in free if not _is_of_base(model, k)]
+    joints = [k for k in free if not is_of_base(model, k)]
     coord, dof = model.dof_coord, labels.dofs
     single = tuple(joint.name for joint in articulation.joints if joint.kind in ("revolute", "continuous", "prismatic"))
     turning = tuple(joint.name for joint in articulation.joints if joint.kind == "ball")
@@ -152,7 +152,7 @@ def unmatched(name: str, names: Names) -> str:
     return f"{name!r} matches nothing that can be set by a pattern{nearest(name, names.matched)}"
 
 
-def _is_of_base(model: Model, dof: int) -> bool:
+def is_of_base(model: Model, dof: int) -> bool:
     """Whether a dof belongs to a joint of several dofs between a body and the world."""
     body = int(model.dof_body[dof])
     return bool(model.body_parent[body] == 0 and model.body_dof[body + 1] - model.body_dof[body] > 1)

@@ -296,6 +296,7 @@ def test_outputs_say_what_they_are(tmp_path: Path) -> None:
     assert repr(run).startswith("<MemoryRecording 'artsim run of arm7': 4 rows; qpos, qvel, qacc, ")
     with artsim.simulate(ARM, steps=4, output=tmp_path / "run.h5") as recording:
         assert repr(recording).startswith("<Recording 'run.h5': 4 rows; qpos, ")
+    assert "4 rows" in repr(recording)  # closed, too
     rolled = artsim.rollout(ARM, samples=3, steps=4)
     assert repr(rolled).startswith("<MemoryRollout 'artsim rollout of arm7': 3 samples of 4 rows; qpos, ")
     with artsim.rollout(ARM, samples=3, steps=4, output=tmp_path / "r.h5") as rollout:

@@ -73,6 +73,16 @@ def test_a_name_that_is_none_is_refused(setting: str, of: dict[str, object], tol
 
 
 @pytest.mark.small
+def test_actuators_go_by_pattern_too() -> None:
+    leg = str(ROOT / "robots" / "leg.xml")
+    plan = planned(leg, control={"*": 0.25})
+    assert plan.control.size > 1
+    np.testing.assert_array_equal(plan.control, 0.25)
+    told = CliRunner().invoke(cli, ["run", leg, "--steps", "1", "--control", "k*=0.25", "--control", "nobody*=1"])
+    assert told.exit_code == 2 and "--control: 'nobody*' matches nothing" in told.output
+
+
+@pytest.mark.small
 def test_modes_and_limit_kinds_by_joint() -> None:
     plan = planned(
         ARM,
@@ -166,6 +176,8 @@ def test_a_base_starts_at_its_pose() -> None:
     plan = planned(QUADRUPED, "floating", base_pose={"": (1.0, 2.0, 3.0, 0.0, 0.0, np.pi / 2)}, q0={"root.z": 4.0})
     np.testing.assert_allclose(plan.qpos[:7], [1, 2, 4, np.sqrt(0.5), 0, 0, np.sqrt(0.5)], atol=1e-15)
     assert not plan.config.base_pose  # q0 holds it
+    for alone in ([1.0, 2.0, 3.0], (1.0, 2.0, 3.0), {"root": [1.0, 2.0, 3.0]}):  # lists come from TOML
+        np.testing.assert_array_equal(planned(QUADRUPED, "floating", base_pose=alone).qpos[:3], [1, 2, 3])
     by_link = planned(QUADRUPED, "floating", base_pose={plan.robot.links[0]: (1.0, 2.0, 3.0)})
     np.testing.assert_array_equal(by_link.qpos[:7], [1, 2, 3, 1, 0, 0, 0])
     with pytest.raises(UsageError, match="is no free body"):
@@ -359,3 +371,28 @@ def test_friction_of_an_option_is_that_of_a_file(tmp_path: Path) -> None:
     without = artsim.simulate(ARM, steps=50, torque={"joint_2": 30.0})
     np.testing.assert_array_equal(options["qpos"], by_file["qpos"])
     assert np.abs(options["qpos"] - without["qpos"]).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ["arm7", "two_finger_gripper", "quadruped", "floating_box", "parallel_gripper"])
+@pytest.mark.parametrize("tilt", [0.0, 0.7])
+def test_detection_finds_a_robot_on_the_ground_at_its_gap(name: str, tilt: float) -> None:
+    """Contact detection, which knows nothing of how a base was placed, measures the gap; meshes too."""
+    robot = artsim.load(ROOT / "robots" / f"{name}.urdf", base="fixed" if name == "floating_box" else "floating")
+    settings = {"ground": True, "base_pose": {"": (0, 0, 5, tilt, 0.3 * tilt, 0)}, "steps": 1, "gravity": (0, 0, 0)}
+    if artsim.simulate(robot, **{**settings, "ground": False}).contacts:  # touches itself
+        pytest.skip("touches itself")
+    on = artsim.simulate(robot, on_ground=0.0, **settings)
+    assert not len(on.contacts["depth"]) or abs(on.contacts["depth"].max()) < 1e-12
+    inside = artsim.simulate(robot, on_ground=-1e-3, **settings)
+    assert inside.contacts["depth"].max() == pytest.approx(1e-3, abs=1e-12)
+    above = artsim.simulate(robot, on_ground=0.5, **settings)
+    assert not len(above.contacts["depth"])
+
+
+def test_a_place_from_python() -> None:
+    robot = artsim.load(QUADRUPED, base="floating")
+    alone = artsim.simulate(robot, steps=1, base_pose=np.array([1.0, 2.0, 3.0]))  # type: ignore[arg-type]
+    named = artsim.simulate(robot, steps=1, base_pose={"root": (1, 2, 3)})
+    np.testing.assert_array_equal(alone["qpos"], named["qpos"])
+    with pytest.raises(UsageError, match="base_pose is 3, want numbers"):
+        artsim.simulate(robot, steps=1, base_pose=3)  # type: ignore[arg-type]
