@@ -22,6 +22,7 @@ import math
 from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.run_data.scratch import MIXED, NEWTON_STEPS
@@ -31,7 +32,7 @@ from artsim.sim.solvers.impulses import rows_times
 from artsim.sim.solvers.nsgs import add_impulses, end_sweeps, find_steps, note_reach, push, rub, start_sweeps
 from artsim.sim.solvers.tolerance import UNTRIED
 
-SOLVED_CROWD = 5e-8  # [rad/s or m/s] residual at which iterations end
+SOLVED_CROWD = 0.8 * UNSOLVED  # [rad/s or m/s] residual at which iterations end
 _HARD_ITERATIONS = 300  # in all rounds with contacts as hard as they are
 _PROXIMAL = 0.01  # ε of the first of these, relative to a row's mobility
 _HARDER = 0.1  # factor on ε in every further one, which takes

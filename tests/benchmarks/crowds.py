@@ -1,9 +1,14 @@
-"""Spheres poured into a box: what the solver leaves, and that a run says so.
+"""Crowds beside MuJoCo (and SAPIEN, PhysX on the CPU, where it is installed): time of a step, what is left, how deep.
 
-    python -m tests.benchmarks.crowds [--counts 216 1000] [--seconds 1.5]
+    python -m tests.benchmarks.crowds [--counts 216 1000 4000] [--seconds 1] [--only spheres] [--limit 20]
 
-Each crowd runs by the command line, as a user would: what is left of the rows must be 1e-6 m/s at most, or the run
-warns, tells in --json in how many steps and how much, and ends with exit code 3 under --strict.
+Spheres and boxes poured into a box that is too narrow for them to lie side by side, and scenes of the corpus
+($ARTSIM_CORPUS): castles of sand, particles, 100 humanoids, bunnies. artsim runs for so many seconds of simulated time;
+then MuJoCo takes 20 steps from where that ended, with the solver of the file (its default is Newton) and with conjugate
+gradients, as long as --limit seconds each. CPU time of stepping alone, one thread, of artsim's last 50 steps.
+
+--told runs 216 spheres by the command line, as a user would: what is left of the rows must be 1e-6 m/s at most, or the
+run warns, tells in --json in how many steps and how much, and ends with exit code 3 under --strict.
 """
 
 from __future__ import annotations
@@ -15,35 +20,127 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
+
+from artsim.loaders.load import load_articulation, load_text
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.simulate import Simulation
 
 RADIUS = 0.02
 SOLVED = 1e-6  # [m/s]
+LAST = 50  # steps of artsim that are timed
+STEPS = 20  # of MuJoCo at most
+CORPUS = {
+    "castle": "adhesion/sand_castle.xml",
+    "particles": "replicate/particle.xml",
+    "humanoids": "humanoid/100_humanoids.xml",
+    "bunnies": "replicate/bunnies.xml",
+}
+
+mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file
 
 
-def poured(count: int, friction: float) -> str:
-    """So many spheres in columns above a box that is too narrow for them to lie side by side."""
+def poured(count: int, friction: float, kind: str = "sphere") -> str:
+    """So many spheres, or boxes turned at random, in columns above a box."""
     draw = np.random.default_rng(count)
     side = max(2, round((count / 2) ** (1 / 3)))
-    pitch = 2.2 * RADIUS
+    wide = 1.0 if kind == "sphere" else 1.65
+    pitch = 2.2 * RADIUS * wide
     half = side * pitch / 2 + RADIUS / 4
     walls = "".join(
         f'<geom type="plane" size="1 1 1" pos="{-x * half} {-y * half} 0" zaxis="{x} {y} 0"/>'
         for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))
     )
-    spheres = []
+    size = f"{RADIUS}" if kind == "sphere" else f"{RADIUS} {RADIUS} {RADIUS}"
+    bodies = []
     for k in range(count):
         layer, place = divmod(k, side * side)
         x, y = (np.array(divmod(place, side)) - (side - 1) / 2) * pitch + draw.uniform(-0.05, 0.05, 2) * RADIUS
-        spheres.append(
-            f'<body pos="{float(x)!r} {float(y)!r} {RADIUS + (layer + 0.5) * pitch!r}"><freejoint/>'
-            f'<geom type="sphere" size="{RADIUS}" mass=".03" condim="3"/></body>'
+        turn = draw.normal(size=4) if kind == "box" else np.array([1.0, 0.0, 0.0, 0.0])
+        bodies.append(
+            f'<body pos="{float(x)!r} {float(y)!r} {RADIUS + (layer + 0.5) * pitch!r}" '
+            f'quat="{" ".join(map(str, turn / np.linalg.norm(turn)))}"><freejoint/>'
+            f'<geom type="{kind}" size="{size}" mass=".03" condim="3"/></body>'
         )
-    inside = f'<geom type="plane" size="1 1 1"/>{walls}{"".join(spheres)}'
-    return f'<mujoco><default><geom friction="{friction} 0 0"/></default><worldbody>{inside}</worldbody></mujoco>'
+    inside = f'<geom type="plane" size="1 1 1"/>{walls}{"".join(bodies)}'
+    return (
+        '<mujoco><option cone="elliptic" timestep="0.002"/>'
+        f'<default><geom friction="{friction} 0 0"/></default><worldbody>{inside}</worldbody></mujoco>'
+    )
+
+
+# ------------------------------------------------------------------ side by side
+
+
+def scenes(counts: list[int]) -> Iterator[tuple[str, str | Path]]:
+    """Names, and texts or files."""
+    for count in counts:
+        for kind in ("sphere", "box"):
+            yield f"{count} {'spheres' if kind == 'sphere' else 'boxes'}", poured(count, 0.5, kind)
+    folder = os.environ.get("ARTSIM_CORPUS")
+    if folder:
+        for name, file in CORPUS.items():
+            yield name, Path(folder) / "files/mujoco/model" / file
+
+
+def compare(name: str, scene: str | Path, seconds: float, limit: float) -> None:
+    """A block of the table."""
+    text = isinstance(scene, str)
+    model = mujoco.MjModel.from_xml_string(scene) if text else mujoco.MjModel.from_xml_path(str(scene))
+    loaded = load_text(scene, name="crowd.xml") if isinstance(scene, str) else load_articulation(str(scene))
+    steps = round(seconds / model.opt.timestep)
+    plan = plan_run(loaded, RunConfig(steps=steps, dt=model.opt.timestep, every=steps, max_contacts=10**6))
+    held = Controls(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
+    simulation = Simulation(plan, held)
+    spent: list[float] = []
+    begun = time.perf_counter()
+    while simulation.step < steps and not simulation.stop_reason and time.perf_counter() - begun < 10 * limit:
+        start = time.process_time()
+        for _ in simulation.blocks(1):
+            pass
+        spent.append(time.process_time() - start)
+    most = simulation.contact_extremes[0]
+    ours = float(np.mean(spent[-LAST:]))
+    left = f"left at most {simulation.worst_residual:.1e}, above 1e-6 in {simulation.unsolved_steps}"
+    print(
+        f"{name}: artsim {1e3 * ours:.1f} ms a step (of all {1e3 * np.mean(spent[1:]):.1f}),"
+        f" {1e6 * ours / max(most, 1):.1f} us per contact of at most {most}; {left} of {simulation.step} steps,"
+        f" gave way in {simulation.eased_steps}; deepest {1e3 * simulation.deepest:.3f} mm",
+        flush=True,
+    )
+    for label, solver in (("as it is", model.opt.solver), ("CG", mujoco.mjtSolver.mjSOL_CG)):
+        model.opt.solver = solver
+        theirs, data = mujoco_s(model, simulation, limit)
+        deepest = max((-float(contact.dist) for contact in data.contact), default=0.0)
+        print(
+            f"    MuJoCo {label}: {1e3 * theirs:.1f} ms a step, {1e6 * theirs / max(data.ncon, 1):.1f} us per"
+            f" contact of {data.ncon}, deepest {1e3 * deepest:.3f} mm; artsim takes {ours / theirs:.2f} times that",
+            flush=True,
+        )
+
+
+def mujoco_s(model: Any, simulation: Simulation, limit: float) -> tuple[float, Any]:
+    """CPU time of a step of MuJoCo [s] from the simulation's state, and its data; the first step is not counted."""
+    data = mujoco.MjData(model)
+    if len(simulation.qpos) == model.nq:
+        data.qpos[:], data.qvel[:] = simulation.qpos, simulation.qvel
+    mujoco.mj_step(model, data)
+    spent: list[float] = []
+    while len(spent) < STEPS and sum(spent) < limit:
+        start = time.process_time()
+        mujoco.mj_step(model, data)
+        spent.append(time.process_time() - start)
+    return float(np.mean(spent)), data
+
+
+# ------------------------------------------------------------------ what a run says
 
 
 def crowd(count: int, friction: float, dt: float, seconds: float) -> None:
@@ -79,12 +176,20 @@ def artsim(*options: str) -> subprocess.CompletedProcess[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--counts", type=int, nargs="+", default=[216, 1000])
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--counts", type=int, nargs="*", default=[216, 1000])
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument("--told", action="store_true")
     given: Any = parser.parse_args()
-    for count in given.counts:
+    os.environ.setdefault("ARTSIM_LIMITS", "60")  # matrices of 24000 degrees of freedom, of which little is touched
+    if given.told:
         for friction in (0.0, 0.5):
-            crowd(count, friction, 0.002, given.seconds)
+            crowd(216, friction, 0.002, given.seconds)
+        return
+    for name, scene in scenes(given.counts):
+        if given.only in name:
+            compare(name, scene, given.seconds, given.limit)
 
 
 if __name__ == "__main__":
