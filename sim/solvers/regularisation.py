@@ -81,7 +81,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     m/s]. Where hard contacts regularised a little are not solved, all contacts are, and more.
 
     Turn: of a crowd whose contacts are not solved as they are, or were not lately; of fewer free bodies that nothing
-    else solves. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
+    else solves, even nearly. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
     test_crowd.py::test_a_crowd_of_grains.
     """
     work = solver.newton
