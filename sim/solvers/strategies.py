@@ -12,7 +12,7 @@
 | `_sweep_long`       | at most 60 units, no contradiction        | 2000 sweeps, 300 Coulomb steps   |
 | `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
 
-A crowd, more than 300 units of more than 30 bodies or robots, is solved by crowd.py alone: `solve_hard_crowd`, then
+A crowd, more than 300 units of more than 100 bodies or robots, is solved by crowd.py alone: `solve_hard_crowd`, then
 `regularise_crowd`, with at most 900 iterations of O(contacts) together.
 
 The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
