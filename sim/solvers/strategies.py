@@ -6,6 +6,7 @@
 | `_convex`           | always                                    | 100 Newton steps; with contacts  |
 |                     |                                           | 30                               |
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
+| regularise_crowd    | more than 60 units of free bodies         | 600 iterations of crowd.py       |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
 | `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
 | sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
