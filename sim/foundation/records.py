@@ -11,6 +11,7 @@ needs it.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from artsim.sim.foundation.dataclass import dataclass
 
+_SPARSE = 1e8  # bytes: in larger arrays most pages are never touched
 BUFFER = 512  # entries of Jacobians gathered before they are written: 4 kB stay in the first cache
 EMPTY_BLOCK = -2  # in a table of entries (lanes.chosen_from_lanes): this entry and the WIDTH - 1 after it are zeros
 WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2
@@ -93,9 +95,22 @@ def with_members(bundle: type[Any], **members: Member) -> type[Any]:
 
 def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
     """A zeroed array of a field's kind; lane arrays get the lane axis and start at a 64-byte boundary."""
-    if not kind.lanes or width == 1:
-        return np.zeros(shape, kind.dtype)
-    return aligned_zeros((*shape, width))
+    if kind.lanes and width > 1:
+        return aligned_zeros((*shape, width))
+    if np.prod(shape, dtype=float) * 8 > _SPARSE:
+        return _sparse_zeros(shape, kind)
+    return np.zeros(shape, kind.dtype)
+
+
+def _sparse_zeros(shape: Sequence[int], kind: Kind) -> Array:
+    """The same for an array so large that it can only be the matrix of a crowd, of which few entries per row are used:
+    in small pages where the system lets us choose, since large ones would all be touched.
+    """
+    size = int(np.prod(shape))
+    memory = mmap.mmap(-1, 8 * size)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, kind.dtype, size).reshape(shape)
 
 
 def aligned_zeros(shape: Sequence[int]) -> Array:

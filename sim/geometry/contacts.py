@@ -100,6 +100,7 @@ class ContactWork(NamedTuple):
     low: Reals2  # (n, 3) box around it and its margin [m]
     high: Reals2
     order: Ints1  # (solids,) along an axis
+    swept: Reals2  # (solids, 6) boxes in that order: low and high along that axis, then along the other two [m]
     known: Ints1  # (n,) the last contact of the step before whose second shape it is; -1: none
     known_before: Ints1  # (k,) of such a contact, the one before it; -1: none
     before: Reals2  # (k, 8) contacts of an earlier detection in the same step: shapes, feature, dimension, gap, point
@@ -182,6 +183,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         **dict.fromkeys(("low", "high", "position"), (n, 3)),
         "rotation": (n, 3, 3),
         "order": (solids,),
+        "swept": (solids, 6),
         "known": (n,),
         "shape": (room, 2),
         **dict.fromkeys(("point", "belt", "lag"), (room, 3)),

@@ -21,7 +21,7 @@ from artsim.sim.run_data.run_records import ALL_ROWS
 from artsim.sim.run_data.scratch import BLOCKS, ISLANDS, TIED_ROWS
 
 _CROWD = 300  # units, and
-_CROWD_TREES = 30  # bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
+_CROWD_TREES = 100  # bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
 
 
 @njit

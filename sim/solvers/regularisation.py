@@ -48,9 +48,9 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
     A solution in which a contact goes deeper faster than `sinking` [m/s] does not count: what presses is too heavy for
     what gives way.
 
-    Turn: in strategies.py first with sinking 0 and few units, then with more. Costs: 200 sweeps and 120 Coulomb steps.
-    Gives up: after two softnesses with up to two attempts each; contacts are hard again then. Needed by
-    test_strategies.py::test_what_friction_holds_against_a_limit_gives_way (sinking 0) and
+    Turn: in strategies.py first with sinking 0 and few units, then with more of articulated robots. Costs: 200 sweeps
+    and 120 Coulomb steps. Gives up: after two softnesses with up to two attempts each; contacts are hard again then.
+    Needed by test_strategies.py::test_what_friction_holds_against_a_limit_gives_way (sinking 0) and
     test_contact_hard.py::test_a_crowded_box_of_balls (more).
     """
     data = robot.data
@@ -81,7 +81,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     m/s]. Where hard contacts regularised a little are not solved, all contacts are, and more.
 
     Turn: of a crowd whose contacts are not solved as they are, or were not lately; of fewer free bodies that nothing
-    else solves. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
+    else solves, even nearly. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
     test_crowd.py::test_a_crowd_of_grains.
     """
     work = solver.newton
