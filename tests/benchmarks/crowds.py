@@ -1,4 +1,4 @@
-"""Crowds beside MuJoCo (and SAPIEN, PhysX on the CPU, where it is installed): time of a step, what is left, how deep.
+"""Crowds beside MuJoCo: time of a step, what is left, how deep.
 
     python -m tests.benchmarks.crowds [--counts 216 1000 4000] [--seconds 1] [--only spheres] [--limit 20]
 
