@@ -44,6 +44,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "coupling_frequency",
         "coupling_damping",
         "coupling_erp",
+        "loops",
     ),
     "Links": ("link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold", "sleep_time"),
     "Contact": (

@@ -24,6 +24,7 @@ from artsim.loaders.xml import MAX_ELEMENTS, check_size, parse
 from artsim.sim.articulation.description import Pose
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ArtsimError
 
 NEWEST = (1, 12)
 OLDEST = (1, 4)
@@ -260,6 +261,8 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
     except AssetMissingError as error:
         if not tried:
             reading.refuse(element, f"<include>: {uri[:80]!r} not found: {error}")
+    except ArtsimError:
+        raise
     except ValueError:  # a NUL in the name
         reading.refuse(element, f"<include>: {uri[:80]!r} is no name of a file")
     if refused:

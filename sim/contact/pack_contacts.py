@@ -64,6 +64,7 @@ class PackSolver(NamedTuple):
     bound: Lanes1  # (1,) 1: the lane has rows
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
+    heavy: Lanes1  # (1,) 1: impulses have been too large for that
     together: Lanes1  # (1,) 1: the lane takes its Newton steps in impulses with others
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver

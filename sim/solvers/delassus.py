@@ -3,7 +3,8 @@
 Once M̂ x = f + Jᵀλ holds, a Newton step of coulomb_system.py keeps it, so that the rows' velocities change by W dλ with
 the Delassus matrix W = J M̂⁻¹ Jᵀ, and dλ = -D S W dλ + the change of λ at fixed x, with D S of `_stiffness` and the
 shift. W is computed once, from J L⁻¹ with M̂ = Lᵀ D L; a step then costs O(rows³) instead of a factorisation of
-M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_FEW rows the latter is cheaper.
+M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_FEW rows the latter is cheaper; where a stiff drive
+presses on a light link, it is more accurate.
 
 Every function serves both widths. The units that take part are listed in work.few_first, the rows of these numbered
 from 0. Packs list the rows of some lanes (pack_coulomb.py): other lanes' rows are zeros there, which change nothing.
@@ -20,6 +21,8 @@ from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
 from artsim.sim.solvers.coulomb_system import set_pull, set_still_change, stiffness
 from artsim.sim.solvers.impulses import add_transposed
+
+MOST_PULL = 1e3  # [rad/s or m/s] by an impulse, beyond which W dλ loses too many digits of velocities
 
 
 @njit

@@ -28,7 +28,7 @@ from artsim.sim.solvers.coulomb import (
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
-from artsim.sim.solvers.delassus import find_few, is_kept, list_unit, set_change, set_delassus
+from artsim.sim.solvers.delassus import MOST_PULL, find_few, is_kept, list_unit, set_change, set_delassus
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -50,7 +50,7 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
 
     Steps are taken in impulses in lanes of few rows. Which lanes take them together changes nothing in any of them.
     """
-    left = has_few(rows, solver.newton, k)
+    left = has_few(rows, solver, k)
     others = where_greater(left, zero_like(chosen), zero_like(chosen), chosen)
     solved = zero_like(chosen)
     tried = False
@@ -71,8 +71,11 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
 
 
 @njit
-def has_few(rows: Any, work: Any, k: Any) -> Any:
-    """1 in lanes with contacts of which no more rows than MOST_FEW act, and of contacts no more than there are dofs."""
+def has_few(rows: Any, solver: Any, k: Any) -> Any:
+    """1 in lanes with contacts of which no more rows than MOST_FEW act, and of contacts no more than there are dofs,
+    and whose impulses are not too large for steps in impulses.
+    """
+    work = solver.newton
     zero = zero_like(work.change[0])
     count, of_contacts, dofs = zero, zero, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -86,6 +89,8 @@ def has_few(rows: Any, work: Any, k: Any) -> Any:
         dofs += work.block_start[b + 1] - work.block_start[b]
     touching = where_greater(of_contacts, zero, zero + 1.0, zero)
     within = where_greater(of_contacts, zero + dofs, zero, touching)
+    within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, within)
+    within = where_greater(solver.pack.heavy[0], zero, zero, within)
     return where_greater(count, zero + MOST_FEW, zero, within)
 
 
@@ -179,6 +184,9 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         if turn == most or highest(running) <= 0.0:
             break
         if few:
+            heavy = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, running, zero)
+            solver.pack.heavy[0] = largest(solver.pack.heavy[0], heavy)
+            running = running - heavy
             find_few(rows, work, k)
         else:
             assemble(model, data, rows, work, k)

@@ -40,6 +40,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     if solver.pack.known[SAME_ROWS] == 0:
         work.sizes[KEPT_ISLAND] = 0
     solver.pack.solved[0] = like(1.0, data)
+    solver.pack.heavy[0] = like(0.0, data)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         note_start(rows, work, k)
@@ -65,7 +66,7 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     cones = count_cones(rows, work, k) > 0
     if cones:
         sliding = slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
-        sliding = (one - ended) * largest(sliding, has_few(rows, work, k))
+        sliding = (one - ended) * largest(sliding, has_few(rows, solver, k))
         if highest(sliding) > 0.0:
             set_gradient(rows, step.free, work, k)
             ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
