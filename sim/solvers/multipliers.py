@@ -37,6 +37,7 @@ _TIGHTER = 0.01  # factor on ε at each decrease
 _SOFT = 1e-10  # a row whose cfm is above this needs no ε
 
 # when a round of Newton steps ends, and when rounds do
+_BALANCED = 1e-13  # of the largest impulse on a dof: what equations of motion may miss after a single step
 _NO_PROGRESS = 0.7  # a step or round that leaves a larger share of the previous residual does not help
 _STUCK_STEPS = 4  # unhelpful steps that end a round: the residual is lost in the digits of the impulses
 _STALLED_ROUNDS = 8  # unhelpful rounds that end the search: rows contradict each other
@@ -300,7 +301,9 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
         if rounded or bent <= tolerance:
             stuck, least_bent = 0, UNTRIED
             open_before, (still_open, left) = still_open, recentre(rows, work, k, 1.0, shifts)
-            ended = left <= tolerance and (steps > 1 or not _is_cancelling(rows, work, k))
+            ended = left <= tolerance and (
+                steps > 1 or (not _is_cancelling(rows, work, k) and _is_balanced(rows, step.free, work, k))
+            )
             if ended:
                 break
             # nearly redundant rows converge slowly, contradictory rows never
@@ -358,6 +361,20 @@ def _is_cancelling(rows: Any, work: Any, k: Any) -> bool:
         if work.eps[n] <= 0.0 and lost > 0.0:
             return True
     return False
+
+
+@njit
+def _is_balanced(rows: Any, force: Any, work: Any, k: Any) -> bool:
+    """Whether M̂ x = f + Jᵀλ holds to rounding, which a first step that is long loses where rows have little
+    compliance."""
+    set_gradient(rows, force, work, k)
+    off, size = 0.0, 0.0
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            off = max(off, abs(work.gradient[a]))
+            size = max(size, abs(work.product[a]), abs(force[a]))
+    return off <= _BALANCED * size
 
 
 @inlined
