@@ -19,7 +19,7 @@ from artsim.sim.equipment.actuation import coordinate, implicit_system
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
-from artsim.sim.run_data.run_records import EVALUATION, RESIDUAL, SOLVED_ONCE, STIFFENED
+from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, RESIDUAL, SOLVED_ONCE, STIFFENED
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
@@ -29,6 +29,8 @@ from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forc
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 from artsim.sim.stepping.packs import WEIGHED
+
+_HUGE = 1e4  # [N s or N m s]
 
 
 @njit
@@ -98,11 +100,20 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
         return
     mark(run.clock, ROWS)
     solve_rows(robot, run, rows, solver)
-    if solver.sweeps is None and rows.report[RESIDUAL] <= UNSOLVED:
+    if solver.sweeps is None and rows.report[RESIDUAL] <= UNSOLVED and _are_moderate(rows):
         keep_impulses(rows)
         run.step.retries[SOLVED_ONCE] = 1
     found(robot.model, robot.data, run)
     mark(run.clock, SOLVER)
+
+
+@inlined
+def _are_moderate(rows: Any) -> bool:
+    """Whether no impulse is so large that a start from it loses digits of velocities."""
+    for n in range(rows.number[ALL_ROWS]):
+        if abs(rows.impulse[n]) > _HUGE:
+            return False
+    return True
 
 
 @njit
