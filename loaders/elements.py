@@ -235,10 +235,26 @@ def read_quaternion(reading: Reading, element: Element) -> Quaternion:
 
 def direction(reading: Reading, element: Element, vector: Vector3) -> Vector3:
     """The unit vector along `vector`, which the element holds; refused where it has no length."""
-    length = math.hypot(*vector)
+    x, y, z = normalised(reading, element, vector, describe(element), "a direction")
+    return (x, y, z)
+
+
+def normalised(
+    reading: Reading, element: Element, values: tuple[float, ...], name: str, wanted: str
+) -> tuple[float, ...]:
+    """`values` of the element divided by their length; refused where they have none, with a warning where that is not
+    about 1. `name` and `wanted` say what the values are and what they should be.
+    """
+    length = math.hypot(*values)
     if length < 1e-12:
-        reading.refuse(element, f"{describe(element)} is zero, want a direction")
+        reading.refuse(element, f"{name} is zero, want {wanted}")
     if abs(length - 1.0) > ROUNDED:
-        reading.note(element, f"{describe(element)} has length {length:.6g}: normalised")
-    x, y, z = vector
-    return (x / length, y / length, z / length)
+        reading.note(element, f"{name} has length {length:.6g}: normalised")
+    return tuple(value / length for value in values)
+
+
+def check_sizes(reading: Reading, element: Element, sizes: tuple[float, ...]) -> None:
+    """Refuse negative sizes."""
+    worst = min(sizes)
+    if worst < 0:
+        reading.refuse(element, f"{describe(element)}: size {worst:g} m, want more than 0")

@@ -17,6 +17,7 @@ from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRef
 from artsim.loaders.elements import (
     Element,
     Reading,
+    check_sizes,
     child,
     children,
     content_number,
@@ -400,13 +401,6 @@ def read_scale(reading: Reading, element: Element) -> Vector3:
     if 0.0 in scale:
         reading.refuse(element, f"{describe(element)}: scale {text!r} flattens the mesh")
     return scale
-
-
-def check_sizes(reading: Reading, element: Element, sizes: tuple[float, ...]) -> None:
-    """Negative sizes are refused."""
-    worst = min(sizes)
-    if worst < 0:
-        reading.refuse(element, f"{describe(element)}: size {worst:g} m, want more than 0")
 
 
 SHAPES = {

@@ -9,6 +9,7 @@ from dataclasses import replace
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
 from artsim.loaders.elements import (
     Element,
+    check_sizes,
     child,
     children,
     convert,
@@ -180,13 +181,6 @@ def read_mesh(reading: SdfReading, element: Element, plain: Geom) -> Geom | None
     except AssetMissingError as error:
         reading.missing.setdefault(error.why, []).append((element, uri, str(error)))
         return replace(geom, mesh_absent=f"not found: {error}")
-
-
-def check_sizes(reading: SdfReading, element: Element, sizes: tuple[float, ...]) -> None:
-    """Negative sizes are refused."""
-    worst = min(sizes)
-    if worst < 0:
-        reading.refuse(element, f"{describe(element)}: size {worst:g} m, want more than 0")
 
 
 SHAPES: dict[str, Callable[[SdfReading, Element, Geom], Geom | None]] = {

@@ -9,12 +9,12 @@ from typing import cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import (
-    ROUNDED,
     Element,
     Reading,
     child,
     convert,
     describe,
+    normalised,
     tag,
 )
 from artsim.sim.articulation.description import Pose, Quaternion, Source, Vector3
@@ -158,9 +158,5 @@ def read_pose(reading: SdfReading, element: Element | None) -> Pose:
 
 def unit_quaternion(reading: SdfReading, element: Element, q: Quaternion) -> Quaternion:
     """q normalised, refused where it has no length."""
-    length = math.hypot(*q)
-    if length < 1e-12:
-        reading.refuse(element, f"{describe(element)}: the quaternion is zero, want a rotation")
-    if abs(length - 1.0) > ROUNDED:
-        reading.note(element, f"{describe(element)}: the quaternion has length {length:.6g}: normalised")
-    return (q[0] / length, q[1] / length, q[2] / length, q[3] / length)
+    w, x, y, z = normalised(reading, element, q, f"{describe(element)}: the quaternion", "a rotation")
+    return (w, x, y, z)
