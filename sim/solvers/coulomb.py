@@ -22,7 +22,7 @@ from artsim.sim.foundation.scalars import inverse_or_zero, largest
 from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
-from artsim.sim.solvers.delassus import MOST_PULL, demanded_pull, find_few, list_few, set_change, set_delassus
+from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_few, set_change, set_delassus
 from artsim.sim.solvers.impulses import rows_times, set_gradient
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -59,8 +59,7 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     most, first, near = effort
     left = UNTRIED
     balance(model, data, rows, work, k)
-    pull = max(largest_pull(rows, work, k), demanded_pull(rows, step.free, work, k))
-    few = pull <= MOST_PULL and list_few(rows, work, k)
+    few = largest_pull(rows, work, k) <= MOST_PULL and list_few(rows, work, k)
     if few:
         set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)

@@ -15,8 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, sqrt, zero_like
-from artsim.sim.foundation.scalars import inverse_or_zero, largest
+from artsim.sim.foundation.lanes import highest, sqrt, zero_like
 from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
@@ -45,22 +44,6 @@ def list_unit(work: Any, n: Any) -> None:
     """List the unit of row n."""
     work.few_first[work.sizes[FEW_UNITS]] = n
     work.sizes[FEW_UNITS] += 1
-
-
-@njit
-def demanded_pull(rows: Any, force: Any, work: Any, k: Any) -> Any:
-    """The velocity that the largest impulse of the forces on island k would give one of its rows, about, a T [rad/s or
-    m/s].
-    """
-    most = zero_like(work.change[0])
-    size = most
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        most = largest(inverse_or_zero(work.rho[work.listed[q]]), most)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        b = work.member[e]
-        for a in range(work.block_start[b], work.block_start[b + 1]):
-            size = largest(absolute(force[a]), size)
-    return most * size
 
 
 @njit

@@ -28,7 +28,7 @@ from artsim.sim.solvers.coulomb import (
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
-from artsim.sim.solvers.delassus import MOST_PULL, demanded_pull, find_few, is_kept, list_unit, set_change, set_delassus
+from artsim.sim.solvers.delassus import MOST_PULL, find_few, is_kept, list_unit, set_change, set_delassus
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -50,7 +50,7 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
 
     Steps are taken in impulses in lanes of few rows. Which lanes take them together changes nothing in any of them.
     """
-    left = has_few(rows, step, solver, k)
+    left = has_few(rows, solver, k)
     others = where_greater(left, zero_like(chosen), zero_like(chosen), chosen)
     solved = zero_like(chosen)
     tried = False
@@ -71,7 +71,7 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
 
 
 @njit
-def has_few(rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def has_few(rows: Any, solver: Any, k: Any) -> Any:
     """1 in lanes with contacts of which no more rows than MOST_FEW act, and of contacts no more than there are dofs,
     and whose impulses are not too large for steps in impulses.
     """
@@ -89,8 +89,7 @@ def has_few(rows: Any, step: Any, solver: Any, k: Any) -> Any:
         dofs += work.block_start[b + 1] - work.block_start[b]
     touching = where_greater(of_contacts, zero, zero + 1.0, zero)
     within = where_greater(of_contacts, zero + dofs, zero, touching)
-    pull = largest(largest_pull(rows, work, k), demanded_pull(rows, step.free, work, k))
-    within = where_greater(pull, zero + MOST_PULL, zero, within)
+    within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, within)
     within = where_greater(solver.pack.heavy[0], zero, zero, within)
     return where_greater(count, zero + MOST_FEW, zero, within)
 

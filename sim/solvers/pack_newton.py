@@ -66,7 +66,7 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     cones = count_cones(rows, work, k) > 0
     if cones:
         sliding = slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
-        sliding = (one - ended) * largest(sliding, has_few(rows, step, solver, k))
+        sliding = (one - ended) * largest(sliding, has_few(rows, solver, k))
         if highest(sliding) > 0.0:
             set_gradient(rows, step.free, work, k)
             ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))

@@ -41,7 +41,6 @@ from artsim.sim.solvers.attempts import (
 from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.coulomb import coulomb
 from artsim.sim.solvers.crowd import has_hard_contacts, solve_hard_crowd
-from artsim.sim.solvers.delassus import MOST_PULL, demanded_pull
 from artsim.sim.solvers.elimination import is_crowd
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import iterate
@@ -158,7 +157,7 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
         if solved:
             return left, True
         restart(model, robot.data, rows, step, solver, k)
-    brief = cones > 1 and is_articulated(model, work, k) and demanded_pull(rows, step.free, work, k) <= MOST_PULL
+    brief = cones > 1 and is_articulated(model, work, k)
     left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
     if solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):  # `_coulomb` does better than good
         return left, True

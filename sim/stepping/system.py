@@ -30,7 +30,7 @@ from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 from artsim.sim.stepping.packs import WEIGHED
 
-_HUGE = 1e4  # [N s or N m s]
+_HUGE = 1e4  # [N s or N m s] impulses from which a step that is solved again does not start
 
 
 @njit
@@ -109,7 +109,7 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
 
 @inlined
 def _are_moderate(rows: Any) -> bool:
-    """Whether no impulse is so large that a start from it loses digits of velocities."""
+    """Whether no impulse is so large that f + Jᵀλ, from which a solution starts, loses digits of velocities."""
     for n in range(rows.number[ALL_ROWS]):
         if abs(rows.impulse[n]) > _HUGE:
             return False
