@@ -178,9 +178,7 @@ def _print_csv(
     numbers: list[float] = []
     for name, values in ({"qpos": given["qpos"]} | dict(found)).items():
         dims = INPUTS[name] if name in INPUTS else variables[name].dims[1:]
-        of = [schema.labels_of(dim, labels) for dim in dims]
-        for index in np.ndindex(*np.shape(values)):
-            header.append(".".join((name, *(names[k] for names, k in zip(of, index, strict=True)))))
+        header += schema.entry_names((schema.labels_of(dim, labels) for dim in dims), name)
         numbers += np.asarray(values).reshape(-1).tolist()
     csv.writer(sys.stdout, lineterminator="\n").writerows([header, numbers])
 

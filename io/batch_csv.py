@@ -113,11 +113,9 @@ class CsvWriter:
 
 def columns_of(content: Content) -> list[str]:
     """The names of all columns: a variable's name, and the labels of its entry."""
-    names = []
+    names: list[str] = []
     for name, column in content.columns.items():
-        labels = [schema.labels_of(dim, content.labels) for dim in column.dims]
-        for index in np.ndindex(*column.shape):
-            names.append(".".join((name, *(of[k] for of, k in zip(labels, index, strict=True)))))
+        names += schema.entry_names((schema.labels_of(dim, content.labels) for dim in column.dims), name)
     return names
 
 

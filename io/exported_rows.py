@@ -22,9 +22,7 @@ class Column(NamedTuple):
 
 def names_of_entries(recording: Recording, name: str) -> list[str]:
     """The labels of a variable's stored entries, joined by dots for several dimensions."""
-    labels = [recording.names_of(dim) for dim in schema.TABLE[f"trajectory/{name}"].dims[1:]]
-    shape = tuple(len(of) for of in labels)
-    return [".".join(of[k] for of, k in zip(labels, index, strict=True)) for index in np.ndindex(*shape)]
+    return schema.entry_names(recording.names_of(dim) for dim in schema.TABLE[f"trajectory/{name}"].dims[1:])
 
 
 def columns_of(recording: Recording) -> list[Column]:

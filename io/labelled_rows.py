@@ -97,13 +97,10 @@ class LabelledRows:
                 raise UsageError(f"{name} has rows by {_words(leading[name])}, other variables by {_words(rows)}")
         columns: dict[str, Array] = {}
         for name in names:
-            entries = self.variable(name).dims[len(rows) :]
-            labels = [self.names_of(dim) for dim in entries]
+            labels = map(self.names_of, self.variable(name).dims[len(rows) :])
             values = self[name]
             flat = values.reshape(math.prod(values.shape[: len(rows)]), -1)
-            for k, index in enumerate(np.ndindex(*map(len, labels))):
-                words = [of[n] for of, n in zip(labels, index, strict=True)]
-                columns[".".join((name, *words))] = flat[:, k]
+            columns |= zip(schema.entry_names(labels, name), flat.T, strict=True)
         return pandas.DataFrame(columns, index=self._index(rows, names))
 
     def _index(self, rows: tuple[str, ...], names: Sequence[str]) -> pandas.Index[Any]:

@@ -7,7 +7,8 @@ robot's parts are labels stored in datasets and never HDF5 paths; the paths are 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple  # 5 times as fast to define as a dataclass, and every run imports these
 
 SCHEMA_VERSION = "1.0"
@@ -784,6 +785,11 @@ def sample_input(name: str) -> Variable:
     """TABLE's entry of an input that differs between the samples of a rollout."""
     variable = TABLE[f"controls/{name}"]
     return variable._replace(dims=("sample", *variable.dims))
+
+
+def entry_names(labels: Iterable[Sequence[str]], *first: str) -> list[str]:
+    """The names of a variable's entries, in order: `first`, and the labels of an entry's place, joined by dots."""
+    return [".".join((*first, *words)) for words in product(*labels)]
 
 
 def labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
