@@ -69,9 +69,7 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     while steps < most:
         good = ENOUGH * max(rounding(rows, work, k), tolerance)
         if is_met(size, last, good, tolerance) > 0.0:
-            if few:
-                set_change(rows, step.free, work, k)
-            refresh(rows, step.next, work, k, 1.0)
+            refresh(rows, step, work, k, 1.0, few)
             size = residual(rows, work, k, 0.0)
         if is_met(size, last, good, tolerance) > 0.0:
             left, ended = _end_round(rows, work, k, size, left, limit, good, tolerance)
@@ -90,16 +88,10 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
             break
         steps, since = steps + 1, since + 1
         if few and largest_pull(rows, work, k) > MOST_PULL:
+            refresh(rows, step, work, k, 1.0, few)
             few = False
-            set_change(rows, step.free, work, k)
-            refresh(rows, step.next, work, k, 1.0)
             size = residual(rows, work, k, 0.0)
-        if few:
-            find_few(rows, work, k)
-        else:
-            assemble(model, data, rows, work, k)
-            factorise_blocks(work, k, work.matrix, work.transpose, True)
-            find_direction(model, data, rows, step.free, work, k)
+        find_step(model, data, rows, step, work, k, few)
         last, size = size, take_step(rows, work, k, bar, size, near)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
@@ -154,11 +146,26 @@ def _better_of_both(robot: Any, rows: Any, force: Any, work: Any, k: Any, tolera
 
 
 @njit
-def refresh(rows: Any, u: Any, work: Any, k: Any, chosen: Any) -> None:
-    """Recompute work.velocity from x in lanes where `chosen` is 1: steps on the way may have been so long that its
-    digits are lost.
+def find_step(model: Any, data: Any, rows: Any, step: Any, work: Any, k: Any, few: Any) -> None:
+    """Find the Newton step: work.linear = dλ, work.along = J dx, and unless it is one of `few` rows, in their impulses,
+    work.direction = dx.
     """
-    zero = zero_like(chosen)
+    if few:
+        find_few(rows, work, k)
+    else:
+        assemble(model, data, rows, work, k)
+        factorise_blocks(work, k, work.matrix, work.transpose, True)
+        find_direction(model, data, rows, step.free, work, k)
+
+
+@njit
+def refresh(rows: Any, step: Any, work: Any, k: Any, chosen: Any, few: Any) -> None:
+    """Recompute work.velocity from x in lanes where `chosen` is 1: steps on the way may have been so long that its
+    digits are lost. After steps of `few` rows, which move λ alone, x is computed first.
+    """
+    if few:
+        set_change(rows, step.free, work, k)
+    u, zero = step.next, zero_like(chosen)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):

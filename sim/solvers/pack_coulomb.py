@@ -9,7 +9,6 @@ from artsim.sim.foundation.lanes import highest, lane_count, lane_of, lane_set, 
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.scratch import FEW_UNITS, MOST_FEW
 from artsim.sim.solvers.attempts import restart
-from artsim.sim.solvers.blocks import factorise_blocks
 from artsim.sim.solvers.coulomb import (
     EASIER,
     GLANCE,
@@ -21,14 +20,15 @@ from artsim.sim.solvers.coulomb import (
     balance,
     balance_by_factor,
     begin_round,
+    find_step,
     is_met,
     recentre,
     refresh,
     scale,
     take_step,
 )
-from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
-from artsim.sim.solvers.delassus import MOST_PULL, find_few, is_kept, list_unit, set_change, set_delassus
+from artsim.sim.solvers.coulomb_system import residual, set_rates
+from artsim.sim.solvers.delassus import MOST_PULL, is_kept, list_unit, set_delassus
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -153,9 +153,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
         met = running * is_met(size, last, good, tolerance)
         if highest(met) > 0.0:
-            if few:
-                set_change(rows, step.free, work, k)
-            refresh(rows, step.next, work, k, met)
+            refresh(rows, step, work, k, met, few)
             size = where_greater(met, zero, residual(rows, work, k, zero), size)
             met = met * is_met(size, last, good, tolerance)
         if highest(met) > 0.0:
@@ -187,11 +185,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
             heavy = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, running, zero)
             solver.pack.heavy[0] = largest(solver.pack.heavy[0], heavy)
             running = running - heavy
-            find_few(rows, work, k)
-        else:
-            assemble(model, data, rows, work, k)
-            factorise_blocks(work, k, work.matrix, work.transpose, True)
-            find_direction(model, data, rows, step.free, work, k)
+        find_step(model, data, rows, step, work, k, few)
         last = size
         size = take_step(rows, work, k, bar, size, near)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
