@@ -34,6 +34,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "drive_mode",
         "drive_limit_kind",
         "interpolate",
+        "wrench",
+        "wrench_at",
+        "wrench_frame",
+        "push",
     ),
     "Joints and couplings": (
         "joint_friction",

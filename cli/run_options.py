@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import STREAMS, is_file, read_input
+from artsim.io.control_files import links_pushed
 from artsim.io.output_words import variables_named
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import compile_model
@@ -40,6 +41,7 @@ from artsim.sim.runs.configuration import (
 from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, names_of, unmatched
 from artsim.sim.runs.plan import TIME_STEP, time_step
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
+from artsim.sim.runs.wrench_inputs import with_links
 
 R = TypeVar("R")
 _MOST_NUMBERS = 1 << 26  # bytes read at most from a file of numbers
@@ -120,6 +122,23 @@ RUN_OPTIONS = (
     _named("--target", "Position target of a joint drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
     _named("--target-velocity", "Velocity target of a joint drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
     _named("--torque", "Constant joint force [N m, N].", "JOINT=VALUE|FILE"),
+    _named(
+        "--wrench",
+        "Constant force [N] and torque [N m] on a link; LINK may contain *.",
+        "LINK=FX,FY,FZ[,TX,TY,TZ]",
+    ),
+    _named(
+        "--wrench-at",
+        "Where the force of a wrench or push acts: the origin of the link (default), its centre of mass (com), or a "
+        "point in its axes [m].",
+        "[LINK=]origin|com|X,Y,Z",
+    ),
+    _named("--wrench-frame", "Axes of wrenches and pushes: the world's (default), or the link's.", "[LINK=]world|link"),
+    _named(
+        "--push",
+        "Impulse [N s, N m s] on a link at a time [s]: a wrench that acts for one step.",
+        "LINK=JX,JY,JZ[,LX,LY,LZ]@TIME",
+    ),
     _named("--stiffness", "Stiffness of a joint drive [N m/rad, N/m]; without JOINT= that of all independent joints."),
     _named("--damping", "Damping of a joint drive [N m s/rad, N s/m]; without JOINT= that of all independent joints."),
     _named("--drive-limit", "Largest force of a joint drive [N m, N]; the joint's effort limit bounds it in any case."),
@@ -141,8 +160,8 @@ RUN_OPTIONS = (
     _named(
         "--control",
         "Constant control of an actuator, or a .csv, .npz or .h5 file of inputs over time, whose columns are named "
-        "ACTUATOR, JOINT.target, JOINT.velocity or JOINT.torque (CSV from a pipe or -, too). FILE.h5:target=qpos,… "
-        "takes variables of a run or a batch as target, velocity, torque or control.",
+        "ACTUATOR, JOINT.target, JOINT.velocity, JOINT.torque or LINK.fx, … LINK.tz (CSV from a pipe or -, too). "
+        "FILE.h5:target=qpos,… takes variables of a run or a batch as target, velocity, torque or control.",
         "ACTUATOR=VALUE|FILE",
     ),
     click.option(
@@ -388,6 +407,8 @@ def run_config(
             continue  # RunConfig has the default
         values[name] = _read_option(name, value, values.get(name), names)
     config = RunConfig.from_mapping({**values, **more})
+    if (file := control_file(options.get("control", ()))) is not None:
+        config = with_links(config, links_pushed(file, [link.name for link in articulation.links]))
     if was_typed(ctx, "coupling_frequency") and config.coupling != "compliant":
         raise UsageError(f"--coupling-frequency is for --coupling compliant, not {config.coupling!r}")
     if was_typed(ctx, "on_ground") and not config.contacts:
@@ -461,6 +482,12 @@ def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names])
         return {**before, **_read_named(name, value, names[KINDS[name]])}
     if name in _BY_FOLLOWER:
         return _read_by_follower(name, value, stored)
+    if name == "wrench":
+        return {**before, **dict(map(_read_wrench, value))}
+    if name in ("wrench_at", "wrench_frame"):
+        return _read_texts(value, stored)
+    if name == "push":
+        return tuple(value)
     if name == "base_pose":
         return {**before, **dict(map(read_base_pose, value))}
     if name in ("link_damping", "link_velocity_limit"):
@@ -510,19 +537,32 @@ def read_by_name(option: str, words: tuple[str, ...], articulation: Articulation
 
 
 def read_wrenches(words: Sequence[str], links: Sequence[str]) -> Array:
-    """Read LINK=FX,FY,FZ,TX,TY,TZ words as (links, 6) [N, N m]; those of one link add up. Raises UsageError."""
+    """Read LINK=FX,FY,FZ[,TX,TY,TZ] words as (links, 6) [N, N m]; those of one link add up. Raises UsageError."""
     import numpy as np
 
     wrenches = np.zeros((len(links), 6))
-    for word in words:
-        name, _, text = word.rpartition("=")
+    for name, numbers in map(_read_wrench, words):
         if name not in links:
             raise UsageError(f"--wrench: {name!r} is not a link{nearest(name, links)}")
-        parts = text.split(",")
-        if len(parts) != 6:
-            raise UsageError(f"--wrench {name}: got {len(parts)} numbers, want 6: FX,FY,FZ,TX,TY,TZ")
-        wrenches[links.index(name)] += [_number(part, f"--wrench {name}") for part in parts]
+        wrenches[links.index(name), : len(numbers)] += numbers
     return wrenches
+
+
+def _read_wrench(word: str) -> tuple[str, tuple[float, ...]]:
+    """Read LINK=FX,FY,FZ[,TX,TY,TZ]."""
+    name, _, text = word.rpartition("=")
+    parts = text.split(",")
+    if not name or len(parts) not in (3, 6):
+        raise UsageError(f"--wrench: got {word!r}, want LINK=FX,FY,FZ or LINK=FX,FY,FZ,TX,TY,TZ")
+    return name, tuple(_number(part, f"--wrench {name}") for part in parts)
+
+
+def _read_texts(words: Sequence[str], stored: Any) -> str | dict[str, str]:
+    """Read [LINK=]TEXT words: one for all links, or texts by link and, as "", that of all others."""
+    found = {name: text for name, _, text in (word.rpartition("=") for word in words)}
+    if found.keys() == {""}:
+        return found[""]
+    return {**(stored if isinstance(stored, Mapping) else {} if stored is None else {"": stored}), **found}
 
 
 def read_base_pose(word: str) -> tuple[str, tuple[float, ...]]:

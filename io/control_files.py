@@ -16,6 +16,7 @@ import numpy.typing as npt
 from artsim.io.csv_rows import number_of, words_of
 from artsim.io.interpolation import HELD, Interpolation
 from artsim.io.tables import npy_header
+from artsim.sim.equipment.build_link_wrenches import COMPONENTS
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
 from artsim.sim.runs.configuration import HOLD
 from artsim.sim.runs.controls import VALUES, Controls
@@ -33,11 +34,12 @@ MAX_FILE_BYTES = 1 << 30
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
 ARRAYS = (*SUFFIXES, "control")
-_KNOWN = ("time", "names", "actuators", *ARRAYS)
+WRENCHES, LINKS = "wrench", "links"  # arrays of wrenches on links, and which these are
+_KNOWN = ("time", "names", "actuators", LINKS, WRENCHES, *ARRAYS)
 
 
 class _Names(NamedTuple):
-    """Names of the possible inputs: dofs, and controls of actuators."""
+    """Names of the possible inputs: dofs, and controls of actuators, of which wrenches on links are the last."""
 
     dofs: tuple[str, ...]
     actuators: tuple[str, ...]
@@ -60,11 +62,13 @@ def read_controls(
 ) -> Controls:
     """Read a .csv, .npz or .h5 control file for a robot with these dofs; a row acts from the first step at its time.
 
-    CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.torque`, or the name of one of `actuators`.
+    CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.torque`, or the name of one of `actuators`,
+    among which are `<link>.fx`, `.fy`, `.fz` [N] and `.tx`, `.ty`, `.tz` [N m] for links with wrenches.
     Arrays: `time` (rows,), any of `target`, `velocity`, `torque` (rows, n), with `names` (n,) unless n is the number of
-    dofs, and `control` (rows, n) with `actuators` (n,) unless n is the number of actuators; or arrays (rows,) called as
-    the columns of CSV. An artsim run file gives its own inputs. `-` and pipes of the shell are read as CSV. Inputs that
-    the file does not name keep `torque`, `target`, `target_velocity` (nv,) and `control` (actuators,), by default 0.
+    dofs, `control` (rows, n) with `actuators` (n,) unless n is the number of actuators, and `wrench` (rows, n, 6) with
+    `links` (n,); or arrays (rows,) called as the columns of CSV. An artsim run file gives its own inputs. `-` and pipes
+    of the shell are read as CSV. Inputs that the file does not name keep `torque`, `target`, `target_velocity` (nv,)
+    and `control` (actuators,), by default 0.
 
     Raises MissingInputError (66), ModelError (65: malformed, not finite, time not increasing; with row and column),
     UsageError (2: unknown dof, wrong number of columns for the robot).
@@ -143,7 +147,8 @@ def _arrays_by_sample(path: Path, names: _Names) -> dict[str, Array]:
         arrays = _h5_arrays(path, names)
     else:
         return {}
-    return arrays if any(values.ndim == 3 for values in arrays.values()) else {}
+    sampled = any(values.ndim == 3 for name, values in arrays.items() if name != WRENCHES)
+    return arrays if sampled else {}
 
 
 def _held(names: _Names, *rows: FloatArray | None) -> dict[str, FloatArray]:
@@ -159,6 +164,54 @@ class InputTable(NamedTuple):
     columns: Mapping[str, tuple[list[int], FloatArray]]
 
 
+_read_ahead: dict[str, bytes] = {}  # of streams, which can be read once only, until their inputs are read
+
+
+def links_pushed(path: str | os.PathLike[str], links: Sequence[str]) -> list[str]:
+    """Those of `links` on which a control file has wrenches; none of a file that `read_controls` will refuse."""
+    columns = [f"{link}.{component}" for link in links for component in COMPONENTS]
+    try:
+        present = _names_in(path)
+    except ArtsimError:
+        return []
+    found = {name.rpartition(".")[0] for name in set(columns) & set(present)}
+    return [link for link in links if link in found or link in present]
+
+
+def _names_in(path: str | os.PathLike[str]) -> set[str]:
+    """The names of a file's columns or arrays, and of the links of its array of wrenches."""
+    if is_stream(str(path)):
+        _read_ahead[str(path)] = data = _stream_bytes(str(path))
+        return _header_of(data)
+    where = Path(path)
+    if where.suffix.lower() not in (".csv", ".npz", ".h5", ".hdf5"):
+        return set()
+    _check_readable(where)
+    if where.suffix.lower() == ".csv":
+        return _header_of(where.read_bytes())
+    nobody = _Names((), ())
+    if where.suffix.lower() == ".npz":
+        arrays, present = _npz_arrays(where, nobody)
+    else:
+        from artsim.io.reader import open_checked, open_recording, reading
+
+        with open_checked(where) as file, reading(where):
+            of_run = "artsim_schema" in file.attrs
+            present = list(file)
+        if of_run:
+            with open_recording(where) as recording:
+                return set(recording.labels.controls)
+        arrays = _h5_arrays(where, nobody)
+    pushed = _array_names(where, arrays[LINKS]) if LINKS in arrays else ()
+    return {*present, *pushed}
+
+
+def _header_of(data: bytes) -> set[str]:
+    """The words of a CSV text's first line that is not empty."""
+    line = next((line for line in data.decode("utf-8-sig", "replace").splitlines() if line.strip()), "")
+    return {word.strip() for word in line.split(",")}
+
+
 def is_stream(text: str) -> bool:
     """Whether a name stands for standard input or a pipe of the shell, `--control <(…)`."""
     return text == "-" or text.startswith(STREAMS)
@@ -166,6 +219,8 @@ def is_stream(text: str) -> bool:
 
 def _stream_bytes(text: str) -> bytes:
     """All bytes of a stream. Raises MissingInputError, ModelError for too many, UsageError for those of no CSV."""
+    if text in _read_ahead:
+        return _read_ahead.pop(text)
     try:
         with sys.stdin.buffer if text == "-" else Path(text).open("rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
@@ -296,7 +351,9 @@ def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> lis
         hint = "; separate columns by commas" if ";" in header[0] or "\t" in header[0] else ""
         raise ModelError(f"{path}:{line}: the first column is {header[0]!r}, want 'time'{hint}")
     columns = []
-    wanted = "<joint>.target, <joint>.velocity, <joint>.torque" + (" or an actuator" if names.actuators else "")
+    wanted = "<joint>.target, <joint>.velocity, <joint>.torque, <link>.fx, …" + (
+        " or an actuator" if names.actuators else ""
+    )
     for word in header[1:]:
         if word in names.actuators:
             columns.append(("control", names.actuators.index(word)))
@@ -450,6 +507,7 @@ def _single_columns(path: Path, arrays: Mapping[str, Array], names: _Names) -> d
 
 
 def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _Names) -> InputTable:
+    arrays = _with_wrench_columns(path, arrays)
     kinds = [name for name in ARRAYS if name in arrays]
     single = _single_columns(path, arrays, names)
     if "time" not in arrays or not (kinds or single):
@@ -485,6 +543,24 @@ def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _
         columns[key] = (places, numbers)
     _check_finite(path, columns, names)
     return InputTable(time, columns)
+
+
+def _with_wrench_columns(path: Path, arrays: Mapping[str, Array]) -> Mapping[str, Array]:
+    """The arrays with columns LINK.fx, … in place of `wrench` (rows, n, 6) and `links` (n,)."""
+    if WRENCHES not in arrays:
+        return arrays
+    if LINKS not in arrays:
+        raise ModelError(f"{path}: want links, the names of the links, beside {WRENCHES}")
+    links, numbers = _array_names(path, arrays[LINKS]), _numbers(path, WRENCHES, arrays[WRENCHES], 3)
+    if numbers.shape[1:] != (len(links), len(COMPONENTS)):
+        want = f"(times, {len(links)}, {len(COMPONENTS)}): times, links, force and torque"
+        raise UsageError(f"{path}: {WRENCHES} has shape {numbers.shape}, want {want}")
+    columns = {
+        f"{link}.{component}": numbers[:, n, k]
+        for n, link in enumerate(links)
+        for k, component in enumerate(COMPONENTS)
+    }
+    return {name: values for name, values in arrays.items() if name not in (WRENCHES, LINKS)} | columns
 
 
 def _check_finite(path: Path, columns: Mapping[str, tuple[list[int], FloatArray]], names: _Names) -> None:

@@ -68,6 +68,7 @@ from artsim.sim.runs.sampled_runs import (
     make_roller,
     reason_against_packs,
 )
+from artsim.sim.runs.wrench_inputs import with_pushes
 
 GIVEN = "given"
 JOINTS = ""  # in RolloutConfig.spread: all joints of one dof that do not carry a base
@@ -243,6 +244,7 @@ def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int)
     controls = read_sample_controls(
         path, samples, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held
     )
+    controls = [with_pushes(one, plan.pushed, plan.dt) for one in controls]
     for one in controls:
         check_driven(plan, one, path)
     return controls
@@ -581,7 +583,7 @@ def rollout(
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None
-    plan, one, _ = prepared(robot, controller, one, of_run)
+    plan, one, _ = prepared(robot, controller, one, of_run, controls)
     warm(kernels(plan))
     if isinstance(controls, str | os.PathLike):
         given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
@@ -589,6 +591,7 @@ def rollout(
         interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
         each: Sequence[Controls] = () if controls is None or one is not None else controls  # type: ignore[assignment]
         given = [one] if one is not None else [for_every_step(own, plan.dt, interpolation) for own in each]
+        given = given if one is not None else [with_pushes(own, plan.pushed, plan.dt) for own in given]
     arrays: dict[str, Array] = {}
     first = threading.Lock()
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 
 from artsim import __version__
 from artsim.io import schema
-from artsim.io.control_files import controls_of, for_every_step, read_controls, read_run_controls
+from artsim.io.control_files import controls_of, for_every_step, links_pushed, read_controls, read_run_controls
 from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.output_inputs import read_output_inputs
@@ -46,6 +46,7 @@ from artsim.sim.runs.length_range import with_length_ranges
 from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
 from artsim.sim.runs.refusals import led_targets, undriven
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
+from artsim.sim.runs.wrench_inputs import with_links, with_pushes
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""
@@ -90,10 +91,11 @@ def _spatial_armature(articulation: Articulation) -> bool:
 
 
 def held_controls(plan: Plan) -> Controls:
-    """The plan's torques, targets and controls, constant over the whole run."""
-    return Controls.held(
+    """The plan's torques, targets and controls, constant over the whole run but for pushes."""
+    held = Controls.held(
         torque=plan.torque, target=plan.target, target_velocity=plan.target_velocity, control=plan.control
     )
+    return with_pushes(held, plan.pushed, plan.dt)
 
 
 def clamped_controls(plan: Plan, controls: Controls) -> list[str]:
@@ -430,15 +432,21 @@ def prepared(
     controller: ControllerFunction | str,
     controls: Controls | str | os.PathLike[str] | None,
     settings: Mapping[str, Any],
+    file: object = None,
 ) -> tuple[Plan, Controls | None, ControllerFunction | None]:
-    """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`."""
+    """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`. `file`:
+    another control file, for the inputs of samples."""
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
     robot = as_read(robot, settings)
     values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
-    plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
+    config = RunConfig.from_mapping({**values, "controller": name})
+    if isinstance(file := controls if file is None else file, str | os.PathLike):
+        config = with_links(config, links_pushed(file, [link.name for link in robot.articulation.links]))
+    plan = prepare(robot.articulation, config)
     if isinstance(controls, Controls):
         controls = for_every_step(controls, plan.dt, Interpolation(plan.config.interpolate, plan.config.steps))
+        controls = with_pushes(controls, plan.pushed, plan.dt)
     elif controls is not None:
         controls = plan_controls(plan, controls)
     return plan, controls, function
@@ -481,7 +489,7 @@ def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = Fa
     else:
         controls = read_controls(path, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held)
     check_driven(plan, controls, path)
-    return controls
+    return with_pushes(controls, plan.pushed, plan.dt)
 
 
 def late_controls(plan: Plan, controls: Controls) -> list[str]:
@@ -535,11 +543,27 @@ def _plain(name: str, value: Any, robot: Robot) -> Any:
         raise UsageError(f"{name} is {value!r}, want numbers by name or in order{where}") from None
 
 
+def _point(at: str | Sequence[float]) -> str:
+    """A point of a link as a configuration has it."""
+    return at if isinstance(at, str) else ",".join(repr(float(x)) for x in at)
+
+
+def _push(link: str, impulse: Sequence[float], time: float) -> str:
+    """A push as a configuration has it."""
+    return f"{link}={_point(impulse)}@{float(time)!r}"
+
+
 def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if name == "activation":
         return {key: float(number) for key, number in value.items()}
     if name in _ONE_OR_BY_NAME and isinstance(value, Mapping):
         return {key: entry if isinstance(entry, str) else float(entry) for key, entry in value.items()}
+    if name == "wrench":
+        return {key: tuple(map(float, numbers)) for key, numbers in value.items()}
+    if name == "wrench_at":
+        return {key: _point(at) for key, at in value.items()} if isinstance(value, Mapping) else _point(value)
+    if name == "push":
+        return tuple(entry if isinstance(entry, str) else _push(*entry) for entry in value)
     if name == "base_pose":
         places = value if isinstance(value, Mapping) else {"": value}
         return {key: tuple(map(float, place)) for key, place in places.items()}

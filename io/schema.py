@@ -444,7 +444,7 @@ TABLE: dict[str, Variable] = {
         ("time", "actuator"),
         "1",
         "controls of the actuators",
-        comment="a servo or motor with several has one entry each",
+        comment="a servo or motor with several has one entry each; LINK.fx … LINK.tz: wrenches on links [N, N m]",
     ),
     "controls/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "controls/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),

@@ -57,6 +57,10 @@ class RunSettings(TypedDict, total=False):
     drive_limit_kind: LimitKind | Mapping[str, LimitKind]  # whether limits bound the force or the impulse per step
     joint_friction: float | Mapping[str, float]  # Coulomb friction of joints instead of the file's [N m or N]
     armature: float | Mapping[str, float]  # armature of joints instead of the file's [kg m² or kg]
+    wrench: Mapping[str, Sequence[float]]  # force [N], and torque [N m], on links, by link or pattern
+    wrench_at: str | Sequence[float] | Mapping[str, str | Sequence[float]]  # "origin", "com" or a point [m]; by link
+    wrench_frame: str | Mapping[str, str]  # axes of wrenches: "world" or "link"; also by link
+    push: Sequence[str | tuple[str, Sequence[float], float]]  # link, impulse (3,) or (6,) [N s, N m s], time [s]
     friction_coefficient: Values  # joint friction per load that the joint transmits
     solver: Literal["newton", "pgs", "tgs", "block-gs", "propagation", "direct"]  # constraint solver
     iterations: int  # sweeps of pgs, tgs and block-gs

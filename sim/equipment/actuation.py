@@ -21,6 +21,7 @@ from typing import Any
 from artsim.sim.articulation.dynamics import inverse_dynamics
 from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.equipment.tendons import add_inertia_forces, has_inertia, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
@@ -56,13 +57,15 @@ def control_row(start_step: Any, row: Any, now: Any) -> Any:
 
 @njit
 def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
-    """Set step.applied (nv,) to the torques of the control row plus those of the built-in controller [N m or N]."""
+    """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links."""
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[row, k]
     if inputs.controller[0] != NO_CONTROLLER:
         _controller(robot, q, v, run, equipment)
+    if equipment is not None:
+        apply_link_wrenches(robot, run, equipment)
 
 
 @njit

@@ -55,6 +55,10 @@ ROLE_POSITION, ROLE_VELOCITY, ROLE_FEEDFORWARD, ROLE_VOLTAGE = range(4)
 ROLE_FOURTH = 3  # of rotation servos: the fourth component of a quaternion
 # columns of scaling
 INVERSE_SCALE, INVERSE_NORM, SOLUTIONS = range(3)
+# numbers of a wrench, each a control of its own: force, then torque
+WRENCH = 6
+# entries of link_wrench_axes
+OF_WORLD, OF_LINK = range(2)
 # columns of ray_hit; the normal follows
 RAY_DISTANCE = 0
 
@@ -246,6 +250,10 @@ class Equipment(NamedTuple):
     actuator_length_range: ConstReals2  # (na, 2)
     dof_force_lower: ConstReals1  # (nv,) bounds of the sum of a dof's actuator forces [N or N m]
     dof_force_upper: ConstReals1  # (nv,)
+    # wrenches on links that are inputs of the run: the last WRENCH nw controls
+    link_wrench_link: ConstInts1  # (nw,)
+    link_wrench_point: ConstReals2  # (nw, 3) where the force acts, in the body's own frame [m]
+    link_wrench_axes: ConstInts1  # (nw,) axes of force and torque: OF_WORLD or OF_LINK
     # sensors
     sensor_kind: ConstInts1  # (nsensor,) ACCELEROMETER … ACTUATOR_FORCE
     sensor_first: ConstInts1  # (nsensor + 1,) first output of each
@@ -300,6 +308,7 @@ class EquipmentWork(NamedTuple):
     start_length: Reals1  # (na,) RK4: at the start of the step
     start_velocity: Reals1  # (na,) RK4: at the start of the step
     sum_activation: Reals1  # (nact,) RK4: weighted sum of the stages' rates
+    link_wrench: Reals2  # (nw, 6) force [N] and torque [N m] of this step, world axes
     loop_error: Reals2  # (nloop, 6) C of each loop: translation [m]; for welds also rotation times torque scale [m]
     loop_aim: Reals2  # (nloop, 6) C at the end of the step
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
@@ -421,6 +430,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
             **dict.fromkeys(("loop_error", "loop_aim", "loop_force"), (len(equipment.loop_kind), 6)),
+            "link_wrench": (len(equipment.link_wrench_link), WRENCH),
             "loop_drift": (6,),
             "loop_mobility": (len(equipment.loop_kind), 2),
         },

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import Compiled
-from artsim.sim.equipment.arrays import Equipment, EquipmentLabels, Equipped
+from artsim.sim.equipment.arrays import WRENCH, Equipment, EquipmentLabels, Equipped
 from artsim.sim.equipment.build_actuators import acting, actuator_arrays, forces_of
+from artsim.sim.equipment.build_link_wrenches import LinkWrench, link_wrench_arrays
 from artsim.sim.equipment.build_loops import loop_arrays
 from artsim.sim.equipment.build_passive import has_passive, passive_arrays
 from artsim.sim.equipment.build_sensors import sensor_arrays, sensor_labels
@@ -17,8 +20,9 @@ from artsim.sim.foundation.records import Array, kinds
 from artsim.sim.foundation.spatial import Real
 
 
-def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
-    """Build the equipment of an articulation compiled to `compiled`; None for a robot without equipment."""
+def equip(articulation: Articulation, compiled: Compiled, wrenches: tuple[LinkWrench, ...] = ()) -> Equipped | None:
+    """Build the equipment of an articulation compiled to `compiled`, and of links on which wrenches act in a run; None
+    for a robot without any."""
     places = Places(
         compiled,
         {name: n for n, name in enumerate(compiled.labels.links)},
@@ -27,7 +31,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
         {geom.name: n for n, geom in enumerate(articulation.wrap_geoms)},
         {actuator.name: n for n, (actuator, _) in reversed(list(enumerate(forces_of(articulation))))},
     )
-    if not _is_equipped(articulation):
+    if not _is_equipped(articulation) and not wrenches:
         return None
     sites = _site_arrays(articulation, places)
     tendons = tendon_arrays(articulation, places, sites["site_body"])
@@ -40,9 +44,14 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
         **passive_arrays(articulation, places),
         **actuator_arrays(articulation, places, sites["site_body"], tendons),
         **sensor_arrays(articulation, places),
+        **link_wrench_arrays(wrenches, places),
     }
+    for bound, value in (("control_lower", -np.inf), ("control_upper", np.inf)):
+        arrays[bound] = np.append(arrays[bound], np.full(WRENCH * len(wrenches), value))
+    labels = labels_of(articulation)
+    labels = replace(labels, controls=(*labels.controls, *(name for wrench in wrenches for name in wrench.controls)))
     frozen = {name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Equipment).items()}
-    return Equipped(Equipment(**frozen), labels_of(articulation))
+    return Equipped(Equipment(**frozen), labels)
 
 
 def _relaxed(articulation: Articulation, compiled: Compiled) -> Real:

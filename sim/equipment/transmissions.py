@@ -97,7 +97,7 @@ def turned_gear(data: Any, equipment: Any, site: Any, g0: Any, g1: Any, g2: Any)
 
 
 @njit
-def _push(robot: Any, equipment: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any) -> None:
+def add_wrench(robot: Any, equipment: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any) -> None:
     """equipment.data.row += sign Jᵀ wrench: a force at point p of `body` and a torque (6), world axes. O(depth)."""
     model, data = robot.model, robot.data
     f0, f1, f2, t0, t1, t2 = wrench
@@ -138,12 +138,12 @@ def _site(robot: Any, equipment: Any, a: Any) -> None:
     wrench = (f0, f1, f2, t0, t1, t2)
     p0, p1, p2 = site_point(model, data, equipment, site)
     body = equipment.model.site_body[site]
-    _push(robot, equipment, body, p0, p1, p2, wrench, 1.0)
+    add_wrench(robot, equipment, body, p0, p1, p2, wrench, 1.0)
     if reference < 0:
         return
     r0, r1, r2 = site_point(model, data, equipment, reference)
     base = equipment.model.site_body[reference]
-    _push(robot, equipment, base, r0, r1, r2, wrench, -1.0)
+    add_wrench(robot, equipment, base, r0, r1, r2, wrench, -1.0)
     k = _common_dof(model, body, base)
     while k >= 0:
         equipment.data.row[k] = 0.0
@@ -203,8 +203,8 @@ def _slider_crank(robot: Any, equipment: Any, a: Any) -> None:
     equipment.data.actuator_length[a] = length
     p0, p1, p2 = site_point(model, data, equipment, pin)
     s0, s1, s2 = site_point(model, data, equipment, slider)
-    _push(robot, equipment, equipment.model.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
-    _push(robot, equipment, equipment.model.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
+    add_wrench(robot, equipment, equipment.model.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
+    add_wrench(robot, equipment, equipment.model.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
 
 
 @njit

@@ -1,7 +1,8 @@
-"""Wrenches of tendons and actuators on the links as free bodies, which no joint of the tree carries.
+"""Wrenches of tendons, actuators and inputs on the links as free bodies, which no joint of the tree carries.
 
-A spatial tendon pulls at the points of its path; an actuator at a site or a slider-crank pushes there. All other forces
-on the dofs (fixed tendons, actuators of joints, springs, compensated weights, the medium) act in the joints.
+A spatial tendon pulls at the points of its path; an actuator at a site or a slider-crank pushes there; a run may push
+links. All other forces on the dofs (fixed tendons, actuators of joints, springs, compensated weights, the medium) act
+in the joints.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import link_frame, origin_of
 from artsim.sim.equipment.arrays import PATH_JOINT, PATH_PULLEY, PATH_SITE, SITE, SLIDER_CRANK
+from artsim.sim.equipment.link_wrenches import wrench_point
 from artsim.sim.equipment.tendons import site_point, way_around
 from artsim.sim.equipment.transmissions import crank, turned_gear, wrench_frame
 from artsim.sim.equipment.wrapping import unit3
@@ -39,6 +41,15 @@ def take_off_actuators(robot: Any, step: Any, equipment: Any) -> None:
             _take_off_site(robot, step, equipment, a, equipment.data.actuator_force[a])
         elif kind == SLIDER_CRANK:
             _take_off_crank(robot, step, equipment, a, equipment.data.actuator_force[a])
+
+
+@njit
+def take_off_inputs(robot: Any, step: Any, equipment: Any) -> None:
+    """Subtract the wrenches that are inputs of the run from step.link_force and step.link_torque."""
+    for n in range(equipment.model.link_wrench_link.shape[0]):
+        w = equipment.data.link_wrench[n]
+        p = wrench_point(robot, equipment, n)
+        _take_off(robot, step, equipment.model.link_wrench_link[n], p, (w[0], w[1], w[2]), (w[3], w[4], w[5]))
 
 
 @inlined

@@ -65,7 +65,8 @@ MAX_ITERATIONS = 100_000  # of a sweeping solver per step, since no signal inter
 LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
 _PAIRS = ("link_damping", "link_velocity_limit")
 _COUNTS = ("steps", "every", "iterations", "max_contacts")
-_CHOSEN_BY_NAME = ("drive_mode", "drive_limit_kind")
+_TEXTS = {"record": "a list of names", "push": "a list of LINK=JX,JY,JZ@TIME"}
+_TEXT_BY_NAME = {"drive_mode": "joint", "drive_limit_kind": "joint", "wrench_at": "link", "wrench_frame": "link"}
 _CHOICES: Mapping[str, Collection[str]] = {
     "solver": SOLVERS,
     "integrator": ("auto", *INTEGRATORS),
@@ -104,6 +105,10 @@ class RunConfig:
     target: Value = field(default_factory=dict)
     target_velocity: Value = field(default_factory=dict)
     torque: Value = field(default_factory=dict)
+    wrench: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # by link or pattern: force, torque [N, N m]
+    wrench_at: str | Mapping[str, str] = "origin"  # where wrenches act: origin, com or X,Y,Z; also by link
+    wrench_frame: str | Mapping[str, str] = "world"  # or "link": the axes of wrenches; also by link
+    push: tuple[str, ...] = ()  # LINK=JX,JY,JZ[,LX,LY,LZ]@TIME: impulses [N s, N m s]
     stiffness: Value = field(default_factory=dict)
     damping: Value = field(default_factory=dict)
     drive_limit: Value = field(default_factory=dict)
@@ -223,7 +228,7 @@ class RunConfig:
             if name not in known:
                 raise SettingError(f"configuration: {name!r} is not known{nearest(name, known)}", name)
         values = dict(content)
-        for name in ("gravity", "record", "com_velocity_limit"):
+        for name in ("gravity", "record", "com_velocity_limit", "push"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
         record = values.get("record")
@@ -231,7 +236,7 @@ class RunConfig:
             values["record"] = record_names(record)
         if isinstance(values.get("base_pose"), list | tuple):
             values["base_pose"] = {"": values["base_pose"]}  # of the only free body
-        for name in (*_PAIRS, "base_pose"):
+        for name in (*_PAIRS, "base_pose", "wrench"):
             if isinstance(values.get(name), Mapping):
                 values[name] = {key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}
         try:
@@ -265,8 +270,8 @@ def _from_0(value: float) -> bool:
 
 def _check_type(name: str, value: object, default: object) -> None:
     """Refuse a value of another type than the field's default (configurations come from files)."""
-    if name in _CHOSEN_BY_NAME:
-        want = "a text, or texts by joint"
+    if name in _TEXT_BY_NAME:
+        want = f"a text, or texts by {_TEXT_BY_NAME[name]}"
         entries = value.values() if isinstance(value, Mapping) else (value,)
         right = all(isinstance(entry, str) for entry in entries)
     elif name in ("coupling_frequency", "coupling_damping"):
@@ -276,10 +281,13 @@ def _check_type(name: str, value: object, default: object) -> None:
     elif name == "base_pose":
         want = "X, Y, Z or X, Y, Z, ROLL, PITCH, YAW by joint or link"
         right = isinstance(value, Mapping) and all(map(_is_place, value.values()))
-    elif name in ("gravity", "record"):
+    elif name == "wrench":
+        want = "finite FX, FY, FZ or FX, FY, FZ, TX, TY, TZ by link"
+        right = isinstance(value, Mapping) and all(map(_is_place, value.values()))
+    elif name in _TEXTS or name == "gravity":
         right = value is None or isinstance(value, tuple)
-        entry = str if name == "record" else (int, float)
-        want = "a list of names" if name == "record" else "three numbers"
+        entry = str if name in _TEXTS else (int, float)
+        want = _TEXTS.get(name, "three numbers")
         right = right and all(isinstance(item, entry) for item in value or ())  # type: ignore[attr-defined]
     elif name in _PAIRS:
         want = "two numbers (linear, angular) by link"

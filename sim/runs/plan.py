@@ -47,6 +47,7 @@ from artsim.sim.runs.refusals import (
 )
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
+from artsim.sim.runs.wrench_inputs import LinkWrenches, link_wrenches
 from artsim.sim.stepping.entries import SOLVE, simulate_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
@@ -68,12 +69,13 @@ class Plan:
     qvel: Real  # (nv,)
     notes: tuple[str, ...]
     equipped: Equipped | None = None
-    control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators
+    control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators, and wrenches on links
     activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
     touching: Touching | None = None
     rules: LinkRules | None = None
     seen: Seen | None = None
     delayed: Delayed | None = None
+    pushed: LinkWrenches = field(default_factory=LinkWrenches)
 
     @property
     def dt(self) -> float:
@@ -134,8 +136,11 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     articulation = with_joint_settings(articulation, config)
     config = with_options(articulation, config, notes)
     robot = compiled_robot(articulation, config)
-    equipped = equip(_tied(articulation, config), robot.compiled)
     labels, model = robot.labels, robot.model
+    pushed = link_wrenches(labels.links, config)
+    if config.is_maximal and pushed.wrenches:
+        raise UsageError("maximal coordinates do not take wrenches and pushes on links; use reduced ones")
+    equipped = equip(_tied(articulation, config), robot.compiled, pushed.wrenches)
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose)
@@ -149,7 +154,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
     activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
     idle = () if equipped is None else idle_controls(articulation)
-    control = _values(config.control, names.controls, "control", "actuator", key.control or idle)
+    actuated = names.controls[: len(names.controls) - len(pushed.held)]
+    control = _values(config.control, actuated, "control", "actuator", key.control or idle)
     follow_velocities(model, labels, qpos, qvel, config.v0)
     touching = None
     if config.is_maximal and not config.ground:
@@ -185,7 +191,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         replace(
             _resolved(config, model, labels, qpos, qvel),
             activation=dict(zip(names.activations, activation.tolist(), strict=True)),
-            control=dict(zip(names.controls, control.tolist(), strict=True)),
+            control=dict(zip(actuated, control.tolist(), strict=True)),
+            wrench=pushed.by_link(),
             record=record,
         ),
         robot,
@@ -197,12 +204,13 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         qvel,
         tuple(notes),
         equipped,
-        control,
+        np.concatenate([control, pushed.held]),
         activation,
         touching,
         link_rules(robot.model, labels, config.link_damping, config.link_velocity_limit, config.com_velocity_limit),
         seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
         delayed,
+        pushed,
     )
 
 

@@ -21,7 +21,7 @@ from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import add_inertia, add_inertia_forces, inertia_energy
-from artsim.sim.equipment.wrenches import take_off_actuators, take_off_tendons
+from artsim.sim.equipment.wrenches import take_off_actuators, take_off_inputs, take_off_tendons
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.recordtype import connected
@@ -180,6 +180,7 @@ def _take_off_all(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
         take_off_loops(model, data, step, equipment)
         take_off_tendons(robot, step, equipment)
         take_off_actuators(robot, step, equipment)
+        take_off_inputs(robot, step, equipment)
     if contact is not None:
         take_off_contacts(model, data, step, contact)
 

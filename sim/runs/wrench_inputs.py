@@ -1,0 +1,147 @@
+"""Wrenches and pushes on links: resolved from a configuration, and pushes as rows of the inputs.
+
+A push is a wrench that acts for one step, J / h, so that the momentum changes by J.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from artsim.sim.articulation.description import Vector3
+from artsim.sim.equipment.arrays import WRENCH
+from artsim.sim.equipment.build_link_wrenches import LinkWrench
+from artsim.sim.foundation.errors import SettingError, nearest
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import VALUES, Controls
+
+T = TypeVar("T")
+
+CENTRE = "com"
+ORIGIN = "origin"
+FRAMES = ("world", "link")
+
+
+class Push(NamedTuple):
+    """An impulse on a link."""
+
+    link: str
+    impulse: tuple[float, ...]  # (6,) force [N s] and torque [N m s]
+    time: float  # [s]
+
+
+class LinkWrenches(NamedTuple):
+    """The wrenches of a run: where they act, what acts on them without a control file, and pushes."""
+
+    wrenches: tuple[LinkWrench, ...] = ()
+    held: Real = np.zeros(0)  # (6 nw,) [N, N m]
+    pushes: tuple[Push, ...] = ()
+
+    def by_link(self) -> dict[str, tuple[float, ...]]:
+        """The held wrenches by link."""
+        rows = self.held.reshape(-1, WRENCH).tolist()
+        return {wrench.link: tuple(row) for wrench, row in zip(self.wrenches, rows, strict=True)}
+
+
+def link_wrenches(links: Sequence[str], config: RunConfig) -> LinkWrenches:
+    """The wrenches that a configuration names, in the order of the links.
+
+    Raises SettingError: an unknown link or a pattern that matches none; numbers that are not finite; a point or frame
+    that is none.
+    """
+    pushes = tuple(read_push(text) for text in config.push)
+    for push in pushes:
+        if push.link not in links:
+            raise SettingError(f"push: {push.link!r} is not a link of this robot{nearest(push.link, links)}", "push")
+    by_link: dict[str, tuple[float, ...]] = {push.link: (0.0,) * WRENCH for push in pushes}
+    by_link |= {name: (*w, *(0.0,) * (WRENCH - len(w))) for name, w in _by_link("wrench", config.wrench, links).items()}
+    chosen = [name for name in links if name in by_link]
+    points, frames = (
+        {"": value} if isinstance(value, str) else value for value in (config.wrench_at, config.wrench_frame)
+    )
+    at, axes = _by_link("wrench_at", points, links), _by_link("wrench_frame", frames, links)
+    wrenches = tuple(
+        LinkWrench(
+            name,
+            _point(at.get(name, points.get("", ORIGIN)), name),
+            _is_of_link(axes.get(name, frames.get("", FRAMES[0])), name),
+        )
+        for name in chosen
+    )
+    return LinkWrenches(wrenches, np.array([by_link[name] for name in chosen], float).ravel(), pushes)
+
+
+def _by_link(setting: str, given: Mapping[str, T], links: Sequence[str]) -> dict[str, T]:
+    """The values by link, those of exact names before those of patterns; "" stands for all and is left out."""
+    found: dict[str, T] = {}
+    for pattern in sorted((name for name in given if name), key=lambda name: name in links):
+        matches = [pattern] if pattern in links else [link for link in links if fnmatchcase(link, pattern)]
+        if not matches:
+            raise SettingError(
+                f"{setting}: {pattern!r} is not a link of this robot{nearest(pattern, links)}", setting, pattern
+            )
+        found |= dict.fromkeys(matches, given[pattern])
+    return found
+
+
+def _point(text: str, link: str) -> Vector3 | None:
+    """The point of a text: origin, com, or X,Y,Z in link axes [m]; None: the centre of mass."""
+    if text in (ORIGIN, CENTRE):
+        return (0.0, 0.0, 0.0) if text == ORIGIN else None
+    try:
+        x, y, z = map(float, text.split(","))
+    except ValueError:
+        x = y = z = math.nan
+    if not math.isfinite(x + y + z):
+        raise SettingError(f"wrench_at of {link!r} is {text!r}, want origin, com or X,Y,Z", "wrench_at", link)
+    return x, y, z
+
+
+def _is_of_link(text: str, link: str) -> bool:
+    if text not in FRAMES:
+        raise SettingError(f"wrench_frame of {link!r} is {text!r}, want world or link", "wrench_frame", link)
+    return text == FRAMES[1]
+
+
+def read_push(text: str) -> Push:
+    """Read LINK=JX,JY,JZ[,LX,LY,LZ]@TIME. Raises SettingError."""
+    link, _, rest = text.rpartition("=")
+    numbers, _, time = rest.partition("@")
+    try:
+        impulse, at = tuple(map(float, numbers.split(","))), float(time)
+    except ValueError:
+        impulse, at = (), math.nan
+    if not link or len(impulse) not in (3, WRENCH) or not all(map(math.isfinite, impulse)) or not 0 <= at < math.inf:
+        raise SettingError(
+            f"push {text!r}: want LINK=JX,JY,JZ@TIME or LINK=JX,JY,JZ,LX,LY,LZ@TIME [N s, N m s], time from 0 [s]",
+            "push",
+        )
+    return Push(link, (*impulse, *(0.0,) * (WRENCH - len(impulse))), at)
+
+
+def with_links(config: RunConfig, links: Iterable[str]) -> RunConfig:
+    """The configuration with wrenches, of zeros, on further links: those that a control file pushes."""
+    more = [link for link in links if not any(link == name or fnmatchcase(link, name) for name in config.wrench)]
+    return replace(config, wrench={**config.wrench, **dict.fromkeys(more, (0.0,) * WRENCH)}) if more else config
+
+
+def with_pushes(controls: Controls, acting: LinkWrenches, dt: float) -> Controls:
+    """The controls with the pushes, each in the first step that does not begin before its time."""
+    if not acting.pushes:
+        return controls
+    steps = [math.ceil(push.time / dt - 1e-9 - 1e-15 * push.time / dt) for push in acting.pushes]
+    start = np.unique(np.concatenate([controls.start_step, steps, np.array(steps) + 1])).astype(np.int64)
+    row = np.maximum(np.searchsorted(controls.start_step, start, side="right") - 1, 0)
+    values = {name: getattr(controls, name)[row] for name in VALUES}
+    names = [wrench.link for wrench in acting.wrenches]
+    first = values["control"].shape[1] - WRENCH * len(names)
+    for push, step in zip(acting.pushes, steps, strict=True):
+        at = first + WRENCH * names.index(push.link)
+        values["control"][np.searchsorted(start, step), at : at + WRENCH] += np.array(push.impulse) / dt
+    return Controls(start, **values).beginning_at(controls.begin)
