@@ -47,6 +47,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "coupling",
         "coupling_frequency",
         "coupling_damping",
+        "coupling_ratio",
+        "coupling_offset",
         "coupling_erp",
         "loops",
     ),

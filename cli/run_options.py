@@ -246,6 +246,8 @@ RUN_OPTIONS = (
         "followers are compliant.",
         "[JOINT=]HZ",
     ),
+    _named("--coupling-ratio", "Ratio of a linear coupling instead of the file's.", "JOINT=RATIO"),
+    _named("--coupling-offset", "Offset of a linear coupling instead of the file's [rad, m].", "JOINT=OFFSET"),
     _named("--coupling-damping", "Damping ratio of compliant couplings; default: 1.", "[JOINT=]RATIO"),
     click.option(
         "--contacts/--no-contacts",
@@ -343,7 +345,7 @@ _CHOSEN = {"drive_mode": DRIVE_MODES, "drive_limit_kind": LIMIT_KINDS}
 DEGREES = "deg"
 _OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity")
 _OPTION_KINDS = {**KINDS, "a0": "dof"}
-_BY_FOLLOWER = ("coupling_frequency", "coupling_damping")
+_BY_FOLLOWER = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
 
 
 def _controller_option(choices: Sequence[str], more: str = "") -> Any:

@@ -27,6 +27,7 @@ from artsim.io.probe import probe
 from artsim.io.schema import Labels
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.runs.changes import Change
 from artsim.sim.runs.controls import VALUES, Controls
 
 if TYPE_CHECKING:
@@ -598,6 +599,16 @@ class Recording(Output, LabelledRows):
             return controls_from_file(self._file)
 
     @property
+    def changes(self) -> list[Change]:
+        """Changes of state and settings between steps, in their order. Raises ModelError for text that is none."""
+        group = self._file["controls"]
+        if "changes" not in group:
+            return []
+        with reading(self.path):
+            text = read_whole(self.path, group["changes"]).tobytes().decode("utf-8", "replace")
+        return [Change.from_json(line) for line in text.splitlines()]
+
+    @property
     def final(self) -> dict[str, Array]:
         """The full state after the last step (schema: final/…); NaN if the run did not end properly."""
         with reading(self.path):
@@ -798,6 +809,8 @@ def first_difference(a: Recording, b: Recording, tolerance: float = 0.0) -> Diff
         return found
     if a.n_valid != b.n_valid:
         return Difference("n_valid", min(a.n_valid, b.n_valid) * a.every, f"{a.n_valid} rows, {b.n_valid} rows")
+    if a.changes != b.changes:
+        return Difference("controls/changes", None, "")
     return _in_controls(a, b) or (None if tolerance else _in_final(a, b) or _in_checkpoints(a, b))
 
 

@@ -47,6 +47,7 @@ _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what 
 _CONTACT_BYTES = 160  # of a row of /contact's table
 _FINAL_CONTACTS = 64  # in a chunk of /final and /checkpoint
 _CHECKPOINTS = 16  # in a chunk
+_CHANGE_BYTES = 4096  # in a chunk
 _BLOCKS = 16  # smallest number of blocks that fit into the free space
 _CHECKPOINT_STEPS = 10_000
 _CHECKPOINT_BYTES = 256 << 10  # of chunks that a checkpoint may be the first of
@@ -268,6 +269,7 @@ class Recorder:
     `controls`: the inputs known in advance; without rows each `write` brings its own.
     `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
     `earlier`: a run to continue, in place or in a new file; labels, variables and inputs must be its own.
+    `changing`: whether settings or state change between steps, which `change` notes.
     `force` overwrites a file. `compress`: "gzip" (level 4, shuffled) or "zstd" (level 3, shuffled, by the package
     hdf5plugin) give smaller files but take longer.
 
@@ -291,10 +293,12 @@ class Recorder:
         compress: str | None = None,
         force: bool = False,
         earlier: Earlier | None = None,
+        changing: bool = False,
     ) -> None:
         self.path = Path(path)
         check_compression(compress)
         self._labels, self._dt, self._every, self._compress = labels, dt, every, compress
+        self._changing, self._change_bytes = changing, 0
         self._steps_total, self._state = steps_total, state
         self._rows_total = None if steps_total is None else -(-steps_total // every)
         self._variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
@@ -431,6 +435,15 @@ class Recorder:
             self._set("trajectory/n_valid", self._rows)
             self._file.flush()
         self._take_place()
+
+    def change(self, line: str) -> None:
+        """Append a line about a change between the rows written so far and the next. Raises StorageError."""
+        values = np.frombuffer(f"{line}\n".encode(), np.int8)
+        self._check_space(0, 0, more=len(values) + _CHANGE_BYTES)
+        with _Guard(self):
+            self._append("controls/changes", self._change_bytes, values)
+            self._change_bytes += len(values)
+            self._file.flush()
 
     def _take_place(self) -> None:
         """Let a continued run replace the file that it continues."""
@@ -606,6 +619,8 @@ class Recorder:
             section.growing(
                 name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels.of_controls), rows, self._compress
             )
+        if self._changing:
+            section.growing("changes", (), _CHANGE_BYTES, None)
         section.fixed("n_valid", np.int64(0))
         self._append_controls(controls)
 

@@ -59,6 +59,8 @@ def resume(
             raise BusyError(f"{source}: is being written by another process")
         if recording.state == "stopped":
             raise StoppedError(f"{source}: the run stopped by itself; it cannot go on")
+        if recording.steps_total is None or recording.changes:
+            raise UsageError(f"{source}: was stepped from Python, and goes on there only")
         state, made = _start(recording)
         done = 0 if state is None else int(state["step"])
         total = int(recording.config.get("steps", 0)) if steps is None else steps

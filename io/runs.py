@@ -40,6 +40,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
+from artsim.sim.runs.changes import Change, changed
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
@@ -126,11 +127,12 @@ def run(
     force: bool = False,
     progress: Progress | None = None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
+    changes: Sequence[Change] = (),
 ) -> Outcome:
     """Simulate, into a file if `output` is given; the results of a Python controller are stored as they acted.
 
     on_block: called with the recorded rows and the contacts of every block, which are valid only during the call.
-    checkpoint: see Recorder.
+    checkpoint: see Recorder. changes: of state and settings between steps, in the order of steps.
 
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
@@ -138,24 +140,46 @@ def run(
     simulation = simulation_of(plan, controls, controller)
     if output is None:
         began = time.perf_counter()
-        status = _drive(simulation, None, progress, on_block)
+        simulation, status = _drive(simulation, None, progress, on_block, changes)
         return Outcome(simulation, status, time.perf_counter() - began)
-    recorder = Recorder(
+    recorder = recorder_of(
+        simulation,
+        output,
+        controls=controls if controller is None else no_controls(plan),
+        provenance=provenance or {},
+        steps_total=plan.config.steps,
+        checkpoint=checkpoint,
+        compress=compress,
+        force=force,
+        changing=bool(changes),
+    )
+    return record(simulation, recorder, progress, on_block, changes)
+
+
+def recorder_of(
+    simulation: Simulation,
+    output: str | os.PathLike[str],
+    *,
+    controls: Controls,
+    provenance: Mapping[str, str | int | float],
+    compress: str | None,
+    **options: Any,
+) -> Recorder:
+    """Open the file of a simulation that has not begun. Raises what Recorder raises, which takes the other options."""
+    plan = simulation.plan
+    return Recorder(
         output,
         labels=run_labels(plan),
         dt=plan.dt,
         model=model_record(plan.robot.articulation, plan.kept),
-        controls=controls if controller is None else no_controls(plan),
-        provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **facts_of(plan)},
+        controls=controls,
+        provenance={**provenance, "config": plan.config.to_json(), **facts_of(plan)},
         variables=plan.config.record,
-        steps_total=plan.config.steps,
         state=stored_state(simulation),
-        checkpoint=checkpoint,
         every=plan.config.every,
         compress=None if compress == "none" else compress,
-        force=force,
+        **options,
     )
-    return record(simulation, recorder, progress, on_block)
 
 
 def record(
@@ -163,13 +187,14 @@ def record(
     recorder: Recorder,
     progress: Progress | None = None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
+    changes: Sequence[Change] = (),
 ) -> Outcome:
     """Simulate to the end, or until the run stops, into a file, and close the file."""
     with recorder:
         simulation.block_rows = recorder.block_rows
         simulation.reblock()
         began = time.perf_counter()
-        status = _drive(simulation, recorder, progress, on_block)
+        simulation, status = _drive(simulation, recorder, progress, on_block, changes)
         recorder.close(status, None if simulation.spoiled else stored_state(simulation))
     return Outcome(simulation, status, time.perf_counter() - began)
 
@@ -179,29 +204,40 @@ def _drive(
     recorder: Recorder | None,
     progress: Progress | None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None,
-) -> int:
-    simulation.signalled = getattr(progress, "signalled", None)
-    for block in _blocks(simulation, recorder):
-        contacts = named_contacts(simulation.plan, block.contacts)
-        empty = not len(next(iter({**block.rows, **contacts}.values()), ())) and block.controls is None
-        if recorder is not None and not empty:
-            recorder.write(block.rows, block.controls, contacts)
-        if on_block is not None:
-            on_block(block.rows, contacts)
-        if progress is not None and progress(simulation) and simulation.step < simulation.plan.config.steps:
-            return schema.INTERRUPTED
-    if simulation.stop_reason:
-        return schema.NON_FINITE if simulation.stop_reason == NON_FINITE else schema.INTERRUPTED
-    return schema.COMPLETE
+    changes: Sequence[Change],
+) -> tuple[Simulation, int]:
+    """Simulate to the end, with changes on the way; returns the simulation as it is then, and the status."""
+    total = simulation.plan.config.steps
+    for change in (*changes, None):
+        simulation.signalled = getattr(progress, "signalled", None)
+        end = total if change is None else min(change.step, total)
+        for block in _blocks(simulation, recorder, end):
+            contacts = named_contacts(simulation.plan, block.contacts)
+            empty = not len(next(iter({**block.rows, **contacts}.values()), ())) and block.controls is None
+            if recorder is not None and not empty:
+                recorder.write(block.rows, block.controls, contacts)
+            if on_block is not None:
+                on_block(block.rows, contacts)
+            if progress is not None and progress(simulation) and simulation.step < total:
+                return simulation, schema.INTERRUPTED
+        if simulation.stop_reason:
+            status = schema.NON_FINITE if simulation.stop_reason == NON_FINITE else schema.INTERRUPTED
+            return simulation, status
+        if change is not None:
+            if recorder is not None:
+                recorder.change(change.to_json())
+            simulation = changed(simulation, change)
+    return simulation, schema.COMPLETE
 
 
-def _blocks(simulation: Simulation, recorder: Recorder | None) -> Iterator[BlockOfRows]:
-    """Yield the blocks of the run, and store checkpoints in the file in between."""
-    total, every = simulation.plan.config.steps, 0 if recorder is None else recorder.checkpoint_steps
+def _blocks(simulation: Simulation, recorder: Recorder | None, total: int) -> Iterator[BlockOfRows]:
+    """Yield the blocks up to a step, and store checkpoints in the file in between."""
+    every, last = 0 if recorder is None else recorder.checkpoint_steps, simulation.plan.config.steps
     while simulation.step < total and not simulation.stop_reason:
         end = min(total, (simulation.step // every + 1) * every) if every else total
         yield from simulation.blocks(end - simulation.step)
-        if recorder is not None and simulation.step == end < total and not simulation.stop_reason:
+        at_checkpoint = every and simulation.step % every == 0
+        if recorder is not None and at_checkpoint and simulation.step < last and not simulation.stop_reason:
             recorder.checkpoint(stored_state(simulation))
 
 
@@ -439,7 +475,7 @@ def prepared(
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
     robot = as_read(robot, settings)
-    values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
+    values = {**robot.loaded_with, **plain_settings(settings, robot)}
     config = RunConfig.from_mapping({**values, "controller": name})
     if isinstance(file := controls if file is None else file, str | os.PathLike):
         config = with_links(config, links_pushed(file, [link.name for link in robot.articulation.links]))
@@ -528,8 +564,14 @@ _BY_NAME = {
 }
 
 
-_ONE_OR_BY_NAME = ("coupling_frequency", "coupling_damping", "drive_mode", "drive_limit_kind")
+_OF_COUPLINGS = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
+_ONE_OR_BY_NAME = (*_OF_COUPLINGS, "drive_mode", "drive_limit_kind")
 _OF_INDEPENDENT = ("v0", "target", "target_velocity", "torque", *_GAINS[:3])  # also without the joints that follow
+
+
+def plain_settings(settings: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
+    """Settings in the form of RunConfig. Raises UsageError."""
+    return {name: _plain(name, value, robot) for name, value in settings.items()}
 
 
 def _plain(name: str, value: Any, robot: Robot) -> Any:
@@ -680,12 +722,15 @@ def _again(plan: Plan, recording: Recording, path: Path) -> int:
         controller="none" if plan.config.is_python else plan.config.controller,  # its outputs are in the file
     )
     plan = replace(plan, config=config)
-    return run(plan, controls=recording.controls, output=path, checkpoint=recording.checkpoint_steps).status
+    interval = recording.checkpoint_steps
+    return run(plan, controls=recording.controls, changes=recording.changes, output=path, checkpoint=interval).status
 
 
 def _steps_taken(config: RunConfig, recording: Recording) -> int:
     """The number of steps to simulate: never many more than the rows of the file, whatever its configuration says."""
     rows = recording.n_valid
+    if recording.steps_total is None and recording.status == schema.COMPLETE:
+        return min(int(recording.final["step"]), rows * recording.every)
     if recording.status == schema.INTERRUPTED and int(recording.final["step"]) > 0:
         return min(int(recording.final["step"]), rows * recording.every)
     if recording.status in (schema.RUNNING, schema.INTERRUPTED):

@@ -446,6 +446,13 @@ TABLE: dict[str, Variable] = {
         "controls of the actuators",
         comment="a servo or motor with several has one entry each; LINK.fx … LINK.tz: wrenches on links [N, N m]",
     ),
+    "controls/changes": Variable(
+        ("changes",),
+        "1",
+        "changes of state and settings between steps, as text",
+        "i1",
+        comment="UTF-8; a line of JSON each: the step that they precede, settings as in /provenance, state",
+    ),
     "controls/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "controls/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "controls/n_valid": Variable((), "1", "rows written in full", "i8"),

@@ -73,6 +73,8 @@ class RunSettings(TypedDict, total=False):
     coupling: Literal["auto", "exact", "rows", "compliant"]  # how mimic joints and equalities are enforced
     coupling_frequency: float | Mapping[str, float] | None  # natural frequency of compliant couplings [Hz]
     coupling_damping: float | Mapping[str, float]  # damping ratio of compliant couplings
+    coupling_ratio: Mapping[str, float]  # ratio of a linear coupling instead of the file's, by following joint
+    coupling_offset: Mapping[str, float]  # its offset [rad or m]
     velocity_limits: bool  # whether the joints' velocity limits are enforced
     contacts: bool  # whether contacts are simulated
     self_collide: bool  # whether links of a URDF collide with each other

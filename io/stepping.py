@@ -1,27 +1,73 @@
-"""Simulation, which Python code advances step by step and can save and restore at any step."""
+"""Simulation, which Python code advances step by step, with inputs and changes between steps, saved and restored at any
+step, and recorded in a file that replays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Unpack
+import os
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from artsim.io import runs
+from artsim.io import runs, schema
+from artsim.io.recorder import Recorder, check_run_name
 from artsim.io.settings import RunSettings
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.equipment.arrays import WRENCH
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.jit import warm
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.run_data.run_records import NON_FINITE
+from artsim.sim.runs import simulate
+from artsim.sim.runs.changes import Change, changed, with_entry
 from artsim.sim.runs.configuration import MAX_STEPS
-from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.simulate import ControllerFunction, simulation_of
+from artsim.sim.runs.controls import VALUES, ControlLog, Controls
+from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, simulation_of
+from artsim.sim.runs.start import follow_velocities, settle_coordinates
+
+Numbers = ArrayLike | Mapping[str, float]
+"""Numbers in the model's order, or by name."""
+
+
+class StepRows(Mapping[str, Array]):
+    """The rows that steps recorded, by name: arrays of their own, copied when first looked at or by the next step."""
+
+    def __init__(self, simulation: simulate.Simulation, earlier: dict[str, Array] | None = None) -> None:
+        self._simulation = simulation
+        self._rows = earlier
+
+    def keep(self) -> dict[str, Array]:
+        """Copy the rows, before the block in which they are is written again. Raises StoppedError for one that is not
+        finite."""
+        if self._rows is None:
+            self._rows = _rows_of(self._simulation, self._simulation.taken())
+        return self._rows
+
+    def __getitem__(self, name: str) -> Array:
+        rows = self.keep()
+        if name not in rows:
+            raise KeyError(f"{name!r} is not recorded{nearest(name, tuple(rows))}")
+        return rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keep())
+
+    def __len__(self) -> int:
+        return len(self.keep())
+
+    def __repr__(self) -> str:
+        return f"StepRows({', '.join(self)})"
 
 
 class Simulation:
     """A robot's simulation that is advanced by calls of `step`.
 
-    Args: those of artsim.simulate, without `steps` and `output`.
+    Args: those of artsim.simulate, without `steps`; with `output`, a file is written, which is whole after `close` or
+        at the end of a `with` block, and which `artsim replay --verify` simulates again, changes included.
 
     Raises:
         UsageError, ModelError: as in artsim.simulate.
@@ -33,12 +79,41 @@ class Simulation:
         *,
         controller: ControllerFunction | str = "none",
         controls: Controls | str | None = None,
+        output: str | os.PathLike[str] | None = None,
+        compress: str | None = None,
+        force: bool = False,
         **settings: Unpack[RunSettings],
     ) -> None:
         if "steps" in settings:
             raise UsageError("Simulation: steps are taken by step(n)")
+        if output is not None:
+            check_run_name(output)
         plan, given, function = runs.prepared(robot, controller, controls, {**settings, "steps": MAX_STEPS})
-        self._simulation = simulation_of(plan, given or runs.held_controls(plan), function)
+        if not plan.config.is_maximal:
+            warm((entry, 1) for entry in plan.entries)
+        self._set(simulation_of(plan, given or runs.held_controls(plan), function))
+        self._last: weakref.ref[StepRows] | None = None
+        self._recorder: Recorder | None = None
+        if output is not None:
+            self._recorder = runs.recorder_of(
+                self._simulation,
+                output,
+                controls=runs.no_controls(plan),
+                provenance=runs.provenance("artsim.Simulation"),
+                compress=compress,
+                force=force,
+                changing=True,
+            )
+            self._log = ControlLog(self.robot.nv, plan.control.size)
+            self._waiting: list[tuple[dict[str, Array], dict[str, Array]]] = []
+
+    def _set(self, simulation: simulate.Simulation) -> None:
+        """Go on with this simulation."""
+        self._simulation = simulation
+        self._qpos, self._qvel, self._activation = (_view(values) for values in simulation.state)
+        self._in_one_call = 0 if simulation.controller is not None else simulation.steps_per_block
+
+    # ------------------------------------------------------------------ what there is
 
     @property
     def robot(self) -> Robot:
@@ -57,16 +132,61 @@ class Simulation:
 
     @property
     def qpos(self) -> Real:
-        """Current coordinates (nq,) [rad or m]."""
-        return self._simulation.qpos
+        """Coordinates (nq,) now [rad or m]: a read-only view, which steps change. Assign all, or some by name.
+
+        Raises UsageError for values that are not finite or that break a coupling.
+        """
+        return self._qpos
+
+    @qpos.setter
+    def qpos(self, values: Numbers) -> None:
+        labels = self.robot.labels
+        whole = self._whole("qpos", values, labels.coords, self._qpos)
+        if isinstance(values, Mapping):  # others than those named follow
+            settle_coordinates(self.robot.model, labels, whole, values)
+        self._change(state={"qpos": whole.tolist()})
 
     @property
     def qvel(self) -> Real:
-        """Current velocities (nv,) [rad/s or m/s]."""
-        return self._simulation.qvel
+        """Velocities (nv,) now [rad/s or m/s], as qpos."""
+        return self._qvel
 
-    def step(self, steps: int = 1) -> dict[str, Array]:
+    @qvel.setter
+    def qvel(self, values: Numbers) -> None:
+        labels = self.robot.labels
+        whole = self._whole("qvel", values, labels.dofs, self._qvel)
+        if isinstance(values, Mapping):
+            follow_velocities(self.robot.model, labels, self._qpos, whole, values)
+        self._change(state={"qvel": whole.tolist()})
+
+    @property
+    def activation(self) -> Real:
+        """Activations (nact,) of actuators now, as qpos."""
+        return self._activation
+
+    @activation.setter
+    def activation(self, values: Numbers) -> None:
+        equipped = self._simulation.plan.equipped
+        names = () if equipped is None else equipped.labels.activations
+        self._change(state={"activation": self._whole("activation", values, names, self._activation).tolist()})
+
+    # ------------------------------------------------------------------ steps
+
+    def step(
+        self,
+        steps: int = 1,
+        *,
+        torque: Numbers | None = None,
+        target: Numbers | None = None,
+        target_velocity: Numbers | None = None,
+        control: Numbers | None = None,
+        wrench: Mapping[str, ArrayLike] | None = None,
+    ) -> StepRows:
         """Take steps and return their recorded rows (settings `record`, `every`) by name, as in artsim.simulate.
+
+        Inputs act from these steps on until they are given anew: joint forces (nv,) [N m, N], drives' targets (nv,)
+        and their velocities, controls of actuators, and wrenches (6,) or forces (3,) on links [N, N m] by link. Joints
+        may be given by name, the others then keep what they have.
 
         Contacts have the names of /contact with the prefix `contact/`: `contact/contact_count`, `contact/point`, …
 
@@ -74,13 +194,258 @@ class Simulation:
         """
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
+        if self._last is not None and (rows := self._last()) is not None:
+            rows.keep()
+        simulation = self._simulation
+        if torque is not None:
+            self._give("torque", torque)
+        if target is not None:
+            self._give("target", target)
+        if target_velocity is not None:
+            self._give("target_velocity", target_velocity)
+        if control is not None:
+            self._give("control", control)
+        if wrench is not None:
+            self._push(wrench)
+            simulation = self._simulation
+        if self._recorder is None and steps <= self._in_one_call:
+            if simulation.take(steps):
+                rows = StepRows(simulation)
+                self._last = weakref.ref(rows)
+                return rows
+            return StepRows(simulation, self._joined(simulation.left_blocks()))
+        return StepRows(simulation, self._joined(simulation.blocks(steps)))
+
+    def _joined(self, blocks: Iterator[BlockOfRows]) -> dict[str, Array]:
+        """The rows of all blocks, which are also written where there is a file."""
+        simulation, first = self._simulation, self.steps
         parts = []
-        for block in self._simulation.blocks(steps):
-            contacts = runs.named_contacts(self._simulation.plan, block.contacts)
-            rows = block.rows | {f"contact/{name}": values for name, values in contacts.items()}
-            parts.append({name: np.array(values) for name, values in rows.items()})
-        self._simulation.check()
+        for block in blocks:
+            parts.append(_rows_of(simulation, block))
+            if self._recorder is not None:
+                self._write(block, first)
+                first = self.steps
+        self._check_inputs()
+        simulation.check()
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _write(self, block: BlockOfRows, first: int) -> None:
+        """Keep the rows of the steps from `first` on for the file, with the inputs that acted."""
+        simulation = self._simulation
+        if simulation.controller is None:
+            for step, values in simulation.acting_from(first):
+                self._log.append(step, *values)
+        else:
+            assert block.controls is not None
+            for row, step in enumerate(block.controls.start_step):
+                self._log.append(int(step), *(getattr(block.controls, name)[row] for name in VALUES))
+        rows = {name: values.copy() for name, values in block.rows.items()}
+        contacts = runs.named_contacts(simulation.plan, block.contacts)
+        self._waiting.append((rows, {name: values.copy() for name, values in contacts.items()}))
+        assert self._recorder is not None
+        waiting = sum(len(next(iter(part.values()), ())) for part, _ in self._waiting)
+        if waiting >= self._recorder.block_rows:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the rows that wait."""
+        assert self._recorder is not None
+        if not self._waiting:
+            return
+        rows, contacts = (
+            {name: np.concatenate([part[k][name] for part in self._waiting]) for name in self._waiting[0][k]}
+            for k in range(2)
+        )
+        self._waiting = []
+        self._recorder.write(rows, self._log.take(), contacts)
+
+    def _check_inputs(self) -> None:
+        """Raise UsageError for inputs that are not finite, where these stopped the run."""
+        if self._simulation.stop_reason != NON_FINITE:
+            return
+        for name in VALUES:
+            values = self._simulation.acting(name)
+            if not np.all(np.isfinite(values)):
+                entry = self._names(name)[int(np.argmin(np.isfinite(values)))]
+                raise UsageError(f"{name} of {entry!r} is not finite")
+
+    # ------------------------------------------------------------------ inputs
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        """The names of an input's entries; controls without those of wrenches."""
+        if name != "control":
+            return self.robot.dofs
+        plan = self._simulation.plan
+        count = len(plan.control) - len(plan.pushed.held)
+        return () if plan.equipped is None else plan.equipped.labels.controls[:count]
+
+    def _give(self, name: str, values: Numbers) -> None:
+        """Set an input from the next step on."""
+        place = self._simulation.acting(name, later=True)
+        width = place.shape[1]
+        if isinstance(values, np.ndarray) and values.shape == (width,):
+            place[:] = values
+            return
+        names = self._names(name)
+        if isinstance(values, Mapping):
+            for entry, number in values.items():
+                if entry not in names:
+                    noun = "an actuator" if name == "control" else "a joint"
+                    raise UsageError(f"{name}: {entry!r} is not {noun} of this robot{nearest(entry, names)}")
+                place[:, names.index(entry)] = number
+            return
+        given = _vector(name, values)
+        free = [names.index(dof) for dof in self.robot.independent_dofs] if name != "control" else []
+        if given.shape == (len(names),):
+            place[:, : len(names)] = given
+        elif free and given.shape == (len(free),):
+            place[:, free] = given
+        else:
+            raise UsageError(f"{name} has shape {given.shape}, want ({len(names)},): {', '.join(names[:8])}")
+
+    def _push(self, wrench: Mapping[str, ArrayLike]) -> None:
+        """Set wrenches on links from the next step on."""
+        links = [push.link for push in self._simulation.plan.pushed.wrenches]
+        if not set(wrench) <= set(links):
+            if self._recorder is not None:
+                link = next(link for link in wrench if link not in links)
+                raise UsageError(
+                    f"wrench: the file has no place for {link!r}; start with wrench={{{link!r}: (0, 0, 0)}}"
+                )
+            before = self._simulation.plan.config.wrench
+            self._change(settings={"wrench": {**before, **{k: [0.0] * WRENCH for k in wrench if k not in links}}})
+            links = [push.link for push in self._simulation.plan.pushed.wrenches]
+        place = self._simulation.acting("control", later=True)
+        first = place.shape[1] - WRENCH * len(links)
+        for link, given in wrench.items():
+            numbers = _vector("wrench", given)
+            if numbers.shape not in ((3,), (WRENCH,)):
+                raise UsageError(f"wrench of {link!r} has shape {numbers.shape}, want (3,) or ({WRENCH},)")
+            at = first + WRENCH * links.index(link)
+            place[:, at : at + WRENCH] = 0.0
+            place[:, at : at + len(numbers)] = numbers
+
+    def push(self, link: str, impulse: ArrayLike) -> StepRows:
+        """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link; see step."""
+        numbers = _vector("push", impulse)
+        if numbers.shape not in ((3,), (WRENCH,)):
+            raise UsageError(f"push has shape {numbers.shape}, want (3,) or ({WRENCH},)")
+        pushed = [push.link for push in self._simulation.plan.pushed.wrenches]
+        now = np.zeros(WRENCH)
+        if link in pushed:
+            row = self._simulation.acting("control")
+            first = len(row) - WRENCH * (len(pushed) - pushed.index(link))
+            now = row[first : first + WRENCH].copy()
+        wrench = now.copy()
+        wrench[: len(numbers)] += numbers / self._simulation.plan.dt
+        rows = self.step(wrench={link: wrench})
+        rows.keep()
+        self._push({link: now})
+        return rows
+
+    # ------------------------------------------------------------------ changes
+
+    def change(self, **settings: Any) -> None:
+        """Change settings from the next step on: gravity, gains, friction, couplings, wrenches, damping of links, …
+
+        They have the names and meanings of RunSettings; values by name join those that were set before. Raises
+        UsageError for a setting that cannot change during a run, and what artsim.simulate raises.
+        """
+        config, given = self._simulation.plan.config, runs.plain_settings(settings, self.robot)
+        for name, value in given.items():
+            before = getattr(config, name, None)
+            if isinstance(value, Mapping) and isinstance(before, Mapping):
+                given[name] = {**before, **value}
+        self._change(settings=given)
+
+    def set_drive(
+        self,
+        joint: str,
+        *,
+        stiffness: float | None = None,
+        damping: float | None = None,
+        limit: float | None = None,
+        mode: str | None = None,
+    ) -> None:
+        """Change the drive of a joint, or of all that a pattern matches: gains [N m/rad, N m s/rad; N/m, N s/m] and the
+        largest force [N m, N]; mode "acceleration": gains in 1/s², 1/s."""
+        given = {"stiffness": stiffness, "damping": damping, "drive_limit": limit, "drive_mode": mode}
+        self.change(**{name: {joint: value} for name, value in given.items() if value is not None})
+
+    def set_coupling(
+        self,
+        follower: str,
+        *,
+        ratio: float | None = None,
+        offset: float | None = None,
+        frequency: float | None = None,
+        damping: float | None = None,
+    ) -> None:
+        """Change the coupling of a joint that follows another: q = ratio · leader + offset; natural frequency [Hz] and
+        damping ratio make it compliant. A hard follower is at its new place from the next step on."""
+        config = self._simulation.plan.config
+        settings: dict[str, Any] = {}
+        for name, value in (("coupling_ratio", ratio), ("coupling_offset", offset)):
+            if value is not None:
+                settings |= with_entry(config, name, follower, value)
+        if frequency is not None:
+            settings |= with_entry(config, "coupling_frequency", follower, frequency) | {"coupling": "compliant"}
+        if damping is not None:
+            settings |= with_entry(config, "coupling_damping", follower, damping)
+        self._change(settings=settings)
+
+    def set_friction(
+        self,
+        joint: str | None = None,
+        *,
+        force: float | None = None,
+        coefficient: float | None = None,
+        ground: float | None = None,
+    ) -> None:
+        """Change the friction of a joint (or a pattern): Coulomb's force [N m, N], and the coefficient of that which
+        goes by the load; `ground`: the coefficient of the ground."""
+        given = {"joint_friction": force, "friction_coefficient": coefficient}
+        settings: dict[str, Any] = {name: {joint: value} for name, value in given.items() if value is not None}
+        if settings and joint is None:
+            raise UsageError("set_friction: force and coefficient are those of a joint: give its name")
+        if ground is not None:
+            settings["ground_friction"] = ground
+        self.change(**settings)
+
+    def set_gravity(self, gravity: Sequence[float]) -> None:
+        """Change the gravitational acceleration (3,) [m/s²]."""
+        self.change(gravity=gravity)
+
+    def _change(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        state: Mapping[str, Sequence[float]] | None = None,
+    ) -> None:
+        if self._last is not None and (rows := self._last()) is not None:
+            rows.keep()
+        change = Change(self.steps, dict(settings or {}), dict(state or {}))
+        after = changed(self._simulation, change)
+        if self._recorder is not None:
+            self._flush()
+            self._recorder.change(change.to_json())
+        if after is not self._simulation:
+            self._set(after)
+
+    def _whole(self, what: str, values: Numbers, names: tuple[str, ...], now: Real) -> Real:
+        """All entries of a part of the state, those that are not given by name as they are now."""
+        if not isinstance(values, Mapping):
+            given = _vector(what, values)
+            if given.shape != (len(names),):
+                raise UsageError(f"{what} has shape {given.shape}, want ({len(names)},): {', '.join(names[:8])}")
+            return given
+        whole = now.copy()
+        for name, value in values.items():
+            if name not in names:
+                raise UsageError(f"{what}: {name!r} is not known{nearest(name, names)}")
+            whole[names.index(name)] = value
+        return whole
+
+    # ------------------------------------------------------------------ snapshots and files
 
     def save(self) -> dict[str, Array]:
         """The current state as plain arrays by name, for numpy.savez; `restore` continues from it byte for byte."""
@@ -89,6 +454,48 @@ class Simulation:
     def restore(self, snapshot: Mapping[str, Array]) -> None:
         """Continue from a snapshot of this robot with the same settings, taken in this process or another.
 
-        Raises UsageError if it does not fit.
+        Raises UsageError if it does not fit, or if the simulation writes a file, which holds one run only.
         """
+        if self._recorder is not None:
+            raise UsageError("restore: this simulation writes a file, in which time only goes on")
+        if self._last is not None and (rows := self._last()) is not None:
+            rows.keep()
         self._simulation.restore(snapshot)
+
+    def close(self) -> None:
+        """Finish the output file, if there is one."""
+        if self._recorder is not None:
+            self._flush()
+            status = schema.NON_FINITE if self._simulation.stop_reason == NON_FINITE else schema.COMPLETE
+            recorder, self._recorder = self._recorder, None
+            recorder.close(status, None if self._simulation.spoiled else runs.stored_state(self._simulation))
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _view(values: Real) -> Real:
+    """A read-only view."""
+    view = values.view()
+    view.setflags(write=False)
+    return view
+
+
+def _vector(what: str, values: Any) -> Real:
+    """Numbers in order. Raises UsageError."""
+    try:
+        return np.array(values, float)
+    except (TypeError, ValueError):
+        raise UsageError(f"{what} is {values!r}, want numbers") from None
+
+
+def _rows_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, Array]:
+    """The rows of a block and its contacts, as arrays of their own."""
+    contacts = runs.named_contacts(simulation.plan, block.contacts)
+    rows = block.rows | {f"contact/{name}": values for name, values in contacts.items()}
+    return {name: np.array(values) for name, values in rows.items()}

@@ -130,6 +130,8 @@ class RunConfig:
     coupling: str = "auto"
     coupling_frequency: float | Value | None = None  # [Hz]; or by following joint or tendon: those are compliant
     coupling_damping: float | Value = 1.0
+    coupling_ratio: Value = field(default_factory=dict)  # by following joint: slope of a linear coupling
+    coupling_offset: Value = field(default_factory=dict)  # by following joint [rad or m]
     velocity_limits: bool = False
     contacts: bool = True  # with the ground, with other models, and in MJCF as the file says
     self_collide: bool = False  # links of a URDF collide with each other

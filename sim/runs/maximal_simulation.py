@@ -86,6 +86,19 @@ class MaximalSimulation(Simulation):
         self._state.qpos[:] = bodies.qpos
         self._state.qvel[:] = self._lines.rate[self._dof_line]
 
+    def set_state(self, **values: Array) -> None:
+        """Set qpos or qvel as in Simulation, and the bodies by them."""
+        super().set_state(**values)
+        self._place_bodies()
+
+    def go_on_from(self, other: Simulation) -> None:
+        """Take over the state of another run as in Simulation, and the bodies by it."""
+        super().go_on_from(other)
+        self._place_bodies()
+
+    def _place_bodies(self) -> None:
+        self.bodies = body_states(self._model, self._masses, self._state.qpos, self._state.qvel)
+
     def _own(self) -> dict[str, Array]:
         """The entries of a snapshot besides those of Simulation."""
         b = self._bodies
@@ -129,7 +142,7 @@ class MaximalSimulation(Simulation):
         counters, block = self._step.counters, self._block
         counters[ROWS_RECORDED] = 0
         with np.errstate(all="ignore"):
-            if self.step == 0:
+            if self.step == 0 or np.isnan(self._step.energy[AT_START]):
                 self._step.energy[AT_START] = self._energy()
             for _ in range(int(block.plan[STEPS_TO_TAKE])):
                 self._choose_controls()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.description import Articulation, Coupling
 from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.equipment.arrays import EquipmentLabels
 from artsim.sim.foundation.errors import SettingError, nearest
@@ -159,7 +159,15 @@ def is_of_base(model: Model, dof: int) -> bool:
 
 
 def with_joint_settings(articulation: Articulation, config: RunConfig) -> Articulation:
-    """The articulation with the armature and the friction of joints that the configuration gives by name."""
+    """The articulation with the armature and friction of joints and the ratio and offset of couplings that the
+    configuration gives by name.
+
+    Raises SettingError: a negative or infinite number, or a ratio or offset of a coupling that is not linear.
+    """
+    return _with_couplings(_with_joints(articulation, config), config)
+
+
+def _with_joints(articulation: Articulation, config: RunConfig) -> Articulation:
     if not (config.armature or config.joint_friction):
         return articulation
     fields = {"armature": config.armature, "friction": config.joint_friction}
@@ -172,6 +180,30 @@ def with_joint_settings(articulation: Articulation, config: RunConfig) -> Articu
         changes: dict[str, Any] = {field: given[joint.name] for field, given in fields.items() if joint.name in given}
         joints.append(replace(joint, **changes))
     return replace(articulation, joints=tuple(joints))
+
+
+def _with_couplings(articulation: Articulation, config: RunConfig) -> Articulation:
+    if not (config.coupling_ratio or config.coupling_offset):
+        return articulation
+    couplings = tuple(_with_terms(coupling, config) for coupling in articulation.couplings)
+    return replace(articulation, couplings=couplings)
+
+
+def _with_terms(coupling: Coupling, config: RunConfig) -> Coupling:
+    """The coupling y = offset + ratio x with the configuration's numbers."""
+    name, terms = coupling.follower, [*coupling.coefficients, 0.0, 0.0]
+    for place, setting, given in (
+        (0, "coupling_offset", config.coupling_offset),
+        (1, "coupling_ratio", config.coupling_ratio),
+    ):
+        if name not in given:
+            continue
+        if any(terms[2:]) or (place == 1 and coupling.leader is None):
+            raise SettingError(f"{setting}: the coupling of {name!r} is not linear in another joint", setting, name)
+        if not np.isfinite(given[name]):
+            raise SettingError(f"{setting}: {name} is {given[name]}, want a finite number", setting, name)
+        terms[place] = given[name]
+    return replace(coupling, coefficients=tuple(terms[: max(2, len(coupling.coefficients))]))
 
 
 def of_followers(setting: str, given: Mapping[str, float], followers: Sequence[str]) -> dict[str, float]:

@@ -221,12 +221,16 @@ def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
         compiled = compile_model(articulation)
         names = names_of(articulation, compiled.model, compiled.labels, labels_of(articulation))
         config = expanded(config, names)
-    followers = [coupling.follower for coupling in articulation.couplings]
-    followers += [coupling.follower for coupling in articulation.tendon_couplings]
+    joints = [coupling.follower for coupling in articulation.couplings]
+    both = [*joints, *(coupling.follower for coupling in articulation.tendon_couplings)]
     given: dict[str, Any] = {
         setting: of_followers(setting, values, followers)
-        for setting in ("coupling_frequency", "coupling_damping")
-        if isinstance(values := getattr(config, setting), Mapping)
+        for followers, settings in (
+            (both, ("coupling_frequency", "coupling_damping")),
+            (joints, ("coupling_ratio", "coupling_offset")),
+        )
+        for setting in settings
+        if isinstance(values := getattr(config, setting), Mapping) and values
     }
     return replace(config, **given) if given else config
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
@@ -24,15 +25,19 @@ from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, connect_detect
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.run_records import (
+    AT_REST,
+    AT_START,
     CONTACT_TABLE,
     CROWDED,
     NON_FINITE,
+    NOW,
     ROWS_RECORDED,
     STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
     STOP_REASON,
     Block,
+    Inputs,
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SolverBundle, make_solver_bundle
@@ -243,6 +248,88 @@ class Simulation(Account):
         self.stop_reason = 0
         self._failure = None
         self._odd = ""
+
+    @property
+    def inputs(self) -> Inputs:
+        """The inputs by rows; those of controls may be written."""
+        return self._inputs
+
+    def set_state(self, **values: Array) -> None:
+        """Set qpos, qvel or activation, whole and consistent with couplings; the energy received counts anew."""
+        for name, entries in values.items():
+            getattr(self._state, name)[:] = entries
+        self._state.still[:] = 0.0
+        self._step.counters[AT_REST] = 0
+        self._step.energy[AT_START] = math.nan
+
+    def go_on_from(self, other: Simulation) -> None:
+        """Take over the state of another run of this robot, in its own arrays, and its account so far.
+
+        Impulses of the last step, the solver's first guess, start at zero where the runs have other rows.
+        """
+        snapshot = self.save()
+        for name, values in other.save().items():
+            if name == "contact" or values.shape == snapshot[name].shape:
+                snapshot[name] = values
+        self.restore(snapshot)
+        kept = {name: getattr(other._state, name) for name in ("qpos", "qvel", "activation")}
+        self._state = self._state._replace(**kept)
+        self._step.counters[:] = other._step.counters
+        self._step.energy[AT_START] = math.nan
+        self.reblock()
+
+    @property
+    def state(self) -> tuple[Real, Real, Real]:
+        """The coordinates, velocities and activations themselves, which steps change."""
+        return self._state.qpos, self._state.qvel, self._state.activation
+
+    def acting(self, name: str, *, later: bool = False) -> Array:
+        """The row of an input that acts in the next step, itself; `later`: with those after it."""
+        values: Array = getattr(self._inputs, name)
+        row = 0 if len(values) == 1 else max(self.controls.row_at(self.step), 0)
+        return values[row:] if later else values[row]
+
+    def acting_from(self, step: int) -> Iterator[tuple[int, list[Array]]]:
+        """The inputs that acted from a step up to now: the first step of each row, and the row."""
+        start = self._inputs.start_step
+        first = max(self.controls.row_at(step), 0)
+        for row in range(first, max(self.controls.row_at(self.step - 1), 0) + 1):
+            yield max(step, int(start[row])), [getattr(self._inputs, name)[row] for name in VALUES]
+
+    @property
+    def steps_per_block(self) -> int:
+        """The largest number of steps whose rows fit into the block."""
+        assert self.block_rows is not None
+        return min(self.block_rows * self.plan.config.every, MOST_STEPS)
+
+    def take(self, steps: int) -> bool:
+        """Take at most steps_per_block steps by one call of the kernel, without looking at what is recorded.
+
+        False if the call ended early: `left_blocks` then gives its rows and goes on.
+        """
+        self._begun = self.step
+        self._end = self._begun + steps
+        self._block.plan[STEPS_TO_TAKE] = steps
+        self._call()
+        return not self._step.counters[STOP_REASON] and isfinite(self._step.energy[NOW])
+
+    def taken(self) -> BlockOfRows:
+        """Views of the rows that the last `take` recorded, up to the first that is not finite, at which the run then
+        stops."""
+        count = int(self._step.counters[ROWS_RECORDED])
+        return self._finite_rows(
+            BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count)), self._begun
+        )
+
+    def left_blocks(self) -> Iterator[BlockOfRows]:
+        """Yield the rows of a `take` that ended early, and go on to where it was to end."""
+        end, rows = self._end, self.taken()
+        if not self.stop_reason:
+            self._note_stop()
+        yield rows
+        if self._failure is not None:
+            raise self._failure
+        yield from self.blocks(end - self.step)
 
     def blocks(self, steps: int | None = None) -> Iterator[BlockOfRows]:
         """Yield recorded rows until the run ends or stops, or for `steps` steps; `stop_reason` says what stopped it."""

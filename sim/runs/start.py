@@ -56,6 +56,21 @@ def initial_qpos(
         if not math.isfinite(value):
             raise SettingError(f"q0: {name} is {value}, want a finite number", "q0", name)
         q[labels.coords.index(name)] = value
+    settle_coordinates(model, labels, q, given)
+    for k, coord in enumerate(model.dof_coord):
+        if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
+            notes.append(
+                f"{labels.coords[coord]} starts at {q[coord]:.6g}, outside its limits "
+                f"[{model.lower[k]:.6g}, {model.upper[k]:.6g}]"
+            )
+    return q
+
+
+def settle_coordinates(model: Model, labels: Labels, q: Real, given: Value) -> None:
+    """Normalise quaternions and set followers from their leaders, except those with couplings as rows that are given.
+
+    Raises SettingError: a quaternion of zeros, or a given follower that contradicts its leader.
+    """
     _unit_quaternions(model, labels, q)
     for follower, leader, p in zip(
         model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
@@ -69,13 +84,6 @@ def initial_qpos(
             )
         q[coord] = want
     _place_row_followers(model, labels, q, given)
-    for k, coord in enumerate(model.dof_coord):
-        if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
-            notes.append(
-                f"{labels.coords[coord]} starts at {q[coord]:.6g}, outside its limits "
-                f"[{model.lower[k]:.6g}, {model.upper[k]:.6g}]"
-            )
-    return q
 
 
 def moved_into_limits(compiled: Compiled, q: Real) -> list[str]:

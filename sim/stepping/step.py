@@ -27,7 +27,10 @@ from artsim.sim.run_data.run_records import (
     CONTROL_ROW,
     CROWDED,
     EVALUATION,
+    EXCESS_STEP,
     FREE_STEPS_POSSIBLE,
+    GIVEN,
+    MOST,
     NON_FINITE,
     NOW,
     ROWS_RECORDED,
@@ -189,12 +192,14 @@ def begin(robot: Any, run: Any, equipment: Any, rules: Any) -> None:
         weigh_springs(model, run, equipment)
     expand(model, state.qpos, state.qvel, robot.data)
     step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(model, run.inputs, equipment, rules) else 1
-    if step.counters[STEP_NUMBER] == 0:
+    if step.counters[STEP_NUMBER] == 0 or math.isnan(step.energy[AT_START]):  # where the state or settings were changed
         step.energy[AT_START] = total_energy(robot, step, equipment)
+        step.watch[GIVEN] = 0.0
+        step.watch[MOST] = 0.0
+    if step.counters[STEP_NUMBER] == 0:
+        step.watch[EXCESS_STEP] = 0.0
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = 0.0
-        for k in range(step.watch.shape[0]):
-            step.watch[k] = 0.0
         note_load(robot, step)  # the load on the joints before anything moves: friction acts from the first step
 
 

@@ -1,0 +1,163 @@
+"""Changes of a run between two of its steps: of its state, or of settings. They are made in place where a run is
+stepped, and again where its file is simulated again.
+
+A changed setting makes a new plan from the robot's description, so that it means what it means at the start of a run;
+the state goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, nearest
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.plan import Plan, plan_run
+from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.start import follow_velocities, settle_coordinates
+
+CHANGEABLE = (
+    "gravity",
+    "stiffness",
+    "damping",
+    "drive_limit",
+    "drive_mode",
+    "drive_limit_kind",
+    "joint_friction",
+    "friction_coefficient",
+    "armature",
+    "wrench",
+    "wrench_at",
+    "wrench_frame",
+    "coupling",
+    "coupling_frequency",
+    "coupling_damping",
+    "coupling_ratio",
+    "coupling_offset",
+    "coupling_erp",
+    "iterations",
+    "velocity_limits",
+    "restitution",
+    "ground_friction",
+    "link_damping",
+    "link_velocity_limit",
+    "com_velocity_limit",
+)
+"""The settings that can change during a run."""
+STATES = ("qpos", "qvel", "activation")
+
+
+class Change(NamedTuple):
+    """What changes before a step: settings by the names of RunConfig, or parts of the state, whole."""
+
+    step: int
+    settings: Mapping[str, Any] = {}
+    state: Mapping[str, Sequence[float]] = {}
+
+    def to_json(self) -> str:
+        """The change as one line."""
+        return json.dumps(self._asdict(), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, line: str) -> Change:
+        """Read what `to_json` wrote. Raises ModelError for anything else."""
+        try:
+            content = json.loads(line)
+            step, settings, state = int(content["step"]), dict(content["settings"]), dict(content["state"])
+            right = step >= 0 and set(settings) <= set(CHANGEABLE) and set(state) <= set(STATES)
+            numbers = {name: [float(x) for x in values] for name, values in state.items()}
+        except (ValueError, KeyError, TypeError, RecursionError):
+            right = False
+        if not right:
+            raise ModelError(f"a change is {line[:80]!r}, want step, settings and state")
+        return cls(step, settings, numbers)
+
+
+def changed_config(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
+    """The configuration with other settings. Raises SettingError for one that does not change during a run."""
+    for name in settings:
+        if name not in CHANGEABLE:
+            raise SettingError(f"{name!r} does not change during a run{nearest(name, CHANGEABLE)}", name)
+    return RunConfig.from_mapping({**asdict(config), **settings})
+
+
+def changed(simulation: Simulation, change: Change) -> Simulation:
+    """The simulation that goes on from this one's state with a change; the same object if only the state changes.
+
+    Raises what plan_run raises, and UsageError for a state of wrong size, not finite, or that breaks a coupling.
+    """
+    if change.settings:
+        old = simulation.plan
+        plan = plan_run(old.robot.articulation, changed_config(old.config, change.settings))
+        changed_run = simulation_of(plan, acting_controls(simulation, plan), simulation.controller)
+        changed_run.go_on_from(simulation)
+        qpos, qvel = np.array(changed_run.qpos), np.array(changed_run.qvel)
+        settle_coordinates(plan.robot.model, plan.robot.labels, qpos, {})
+        follow_velocities(plan.robot.model, plan.robot.labels, qpos, qvel, {})
+        changed_run.set_state(qpos=qpos, qvel=qvel)
+        simulation = changed_run
+    if change.state:
+        simulation.set_state(**_checked_state(simulation, change.state))
+    return simulation
+
+
+def _checked_state(simulation: Simulation, state: Mapping[str, Sequence[float]]) -> dict[str, Real]:
+    """The given parts of the state, and the velocities of followers, as arrays."""
+    robot = simulation.plan.robot
+    labels, model = robot.labels, robot.model
+    found = {name: np.array(values, float) for name, values in state.items()}
+    for name, values in found.items():
+        size = getattr(simulation, name).shape
+        if values.shape != size:
+            raise UsageError(f"{name} has shape {values.shape}, want {size}")
+        if not np.all(np.isfinite(values)):
+            raise UsageError(f"{name} is not finite")
+    qpos, qvel = found.get("qpos", np.array(simulation.qpos)), found.get("qvel", np.array(simulation.qvel))
+    if "qpos" in found:
+        settle_coordinates(model, labels, qpos, dict(zip(labels.coords, qpos.tolist(), strict=True)))
+    if "qpos" in found or "qvel" in found:
+        given = dict(zip(labels.dofs, qvel.tolist(), strict=True)) if "qvel" in found else {}
+        follow_velocities(model, labels, qpos, qvel, given)
+        found["qvel"] = qvel
+    return found
+
+
+def acting_controls(simulation: Simulation, plan: Plan) -> Controls:
+    """The inputs of a run from now on, for a plan that has wrenches on other links."""
+    values = {name: np.array(getattr(simulation.inputs, name)) for name in VALUES}
+    before, after = simulation.plan.pushed.wrenches, plan.pushed.wrenches
+    if before != after:
+        actuated = values["control"].shape[1] - len(simulation.plan.pushed.held)
+        columns = {name: values["control"][:, actuated + k] for k, name in enumerate(_columns(before))}
+        held = dict(zip(_columns(after), plan.pushed.held, strict=True))
+        pushed = [columns.get(name, np.full(len(values["control"]), held[name])) for name in _columns(after)]
+        values["control"] = np.column_stack([values["control"][:, :actuated], *pushed])
+    return Controls(np.array(simulation.inputs.start_step), **values)
+
+
+def _columns(wrenches: Sequence[Any]) -> list[str]:
+    return [name for wrench in wrenches for name in wrench.controls]
+
+
+def finite_number(value: object, what: str) -> float:
+    """A number of a setting. Raises UsageError."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UsageError(f"{what} is {value!r}, want a finite number")
+    return number
+
+
+def with_entry(config: RunConfig, setting: str, name: str, value: float) -> dict[str, Any]:
+    """The setting with another value for one name."""
+    before = getattr(config, setting)
+    return {setting: {**(before if isinstance(before, Mapping) else {}), name: value}}
