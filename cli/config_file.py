@@ -55,7 +55,14 @@ def read_config(config: Path | None) -> Stored:
         with open_recording(config) as recording:
             if "config" not in recording.provenance:
                 raise ModelError(f"{config}: holds no configuration: it does not say what was simulated")
-            return Stored(recording.config, recording.model_text, recording.kept)
+            values = dict(recording.config)
+            if recording.steps_total is None:  # stepped from Python
+                values["steps"] = max(1, int(recording.final["step"]))
+            if recording.changes:
+                raise UsageError(
+                    f"{config}: its run was changed between steps, from Python; `artsim replay --verify` makes it again"
+                )
+            return Stored(values, recording.model_text, recording.kept)
     name = "<stdin>" if str(config) == "-" else str(config)
     data = sys.stdin.buffer.read(_MOST_TOML) if name == "<stdin>" else read_input(config, _MOST_TOML)
     if data.startswith(_HDF5):

@@ -3,6 +3,7 @@ step, and recorded in a file that replays."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -106,6 +107,7 @@ class Simulation:
             )
             self._log = ControlLog(self.robot.nv, plan.control.size)
             self._waiting: list[tuple[dict[str, Array], dict[str, Array]]] = []
+            atexit.register(_close, weakref.ref(self))
 
     def _set(self, simulation: simulate.Simulation) -> None:
         """Go on with this simulation."""
@@ -470,6 +472,10 @@ class Simulation:
             recorder, self._recorder = self._recorder, None
             recorder.close(status, None if self._simulation.spoiled else runs.stored_state(self._simulation))
 
+    def __del__(self) -> None:
+        if getattr(self, "_recorder", None) is not None:
+            self.close()
+
     def __enter__(self) -> Simulation:
         return self
 
@@ -477,6 +483,12 @@ class Simulation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _close(simulation: weakref.ref[Simulation]) -> None:
+    """Finish the file of a simulation that the program left open."""
+    if (left := simulation()) is not None:
+        left.close()
 
 
 def _view(values: Real) -> Real:
