@@ -254,7 +254,12 @@ def test_the_table_is_what_a_file_holds(run_file: Path, tmp_path: Path) -> None:
     maximal = tmp_path / "maximal.h5"
     gripper = ROOT / "robots" / "parallel_gripper.urdf"
     artsim.simulate(gripper, steps=5, coordinates="maximal", record=("qpos",), checkpoint=2, output=maximal).close()
-    for path in (run_file, touching, maximal):
+    stepped = tmp_path / "stepped.h5"
+    with artsim.Simulation(artsim.load(gripper), record=("qpos",), output=stepped) as simulation:
+        simulation.step(2)
+        simulation.set_gravity((0, 0, -1))
+        simulation.step(2)
+    for path in (run_file, touching, maximal, stepped):
         found |= checked_datasets(path)
     assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "rollout/", "shards/"))}
 
