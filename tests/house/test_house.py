@@ -283,7 +283,7 @@ def checked_datasets(output: Path) -> set[str]:
             variable = schema.TABLE[path]
             found.add(path)
             assert item.attrs["long_name"] == variable.meaning
-            own = name == "time" and group != "checkpoint" and item.ndim
+            own = name in ("time", "changes") and group != "checkpoint" and item.ndim
             dims = (name,) if own else tuple(Path(item.dims[i][0].name).name for i in range(item.ndim))
             assert dims == variable.dims, path
             wanted = "O" if variable.dtype == "str" else variable.dtype
