@@ -65,7 +65,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "decompose",
         "max_contacts",
     ),
-    "Solver": ("solver", "iterations", "integrator", "coordinates", "scheme", "scheme_alpha", "scheme_beta"),
+    "Solver": (
+        "solver",
+        "iterations",
+        "relaxation",
+        "mass_splitting",
+        "integrator",
+        "coordinates",
+        "scheme",
+        "scheme_alpha",
+        "scheme_beta",
+    ),
     "Reading the model": (
         "packages",
         "mesh_root",

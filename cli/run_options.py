@@ -178,15 +178,31 @@ RUN_OPTIONS = (
         default="newton",
         show_default=True,
         help="Constraint solver. newton: exact; pgs, tgs: projected and temporal Gauss-Seidel, in the order of the "
-        "PhysX guide; block-gs: Gauss-Seidel joint by joint; propagation, direct: newton by recursions over the tree "
-        "in linear time, or over a graph of joints.",
+        "PhysX guide; block-gs: Gauss-Seidel joint by joint; jacobi: all rows at once from the velocities before; "
+        "propagation, direct: newton by recursions over the tree in linear time, or over a graph of joints; brute: a "
+        "dense matrix of all rows, to validate the others.",
+    ),
+    click.option(
+        "--relaxation",
+        type=click.FloatRange(min=0, min_open=True, max=1),
+        default=1.0,
+        show_default=True,
+        help="Share of its correction that a row takes in an iteration of --solver jacobi.",
+    ),
+    click.option(
+        "--mass-splitting/--no-mass-splitting",
+        default=True,
+        show_default=True,
+        help="Whether rows of --solver jacobi that share bodies see shards of their mass, with which it converges; "
+        "without, it may diverge and wants --relaxation.",
     ),
     click.option(
         "--iterations",
         type=click.IntRange(1, MAX_ITERATIONS),
         default=64,
         show_default=True,
-        help="Sweeps per step of the solvers pgs, tgs and block-gs, which start from zero impulses as PhysX does.",
+        help="Sweeps per step of the solvers pgs, tgs, block-gs and jacobi, which start from zero impulses as PhysX "
+        "does.",
     ),
     click.option(
         "--coupling-erp",

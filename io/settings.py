@@ -62,8 +62,10 @@ class RunSettings(TypedDict, total=False):
     wrench_frame: str | Mapping[str, str]  # axes of wrenches: "world" or "link"; also by link
     push: Sequence[str | tuple[str, Sequence[float], float]]  # link, impulse (3,) or (6,) [N s, N m s], time [s]
     friction_coefficient: Values  # joint friction per load that the joint transmits
-    solver: Literal["newton", "pgs", "tgs", "block-gs", "propagation", "direct"]  # constraint solver
-    iterations: int  # sweeps of pgs, tgs and block-gs
+    solver: Literal["newton", "pgs", "tgs", "block-gs", "propagation", "direct", "jacobi", "brute"]
+    iterations: int  # sweeps of pgs, tgs, block-gs and jacobi
+    relaxation: float  # jacobi: share of its turn that a row takes
+    mass_splitting: bool  # jacobi: whether rows that share bodies see shards of their mass
     coupling_erp: float  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
     integrator: Literal["auto", "semi-implicit-euler", "rk4"]  # "auto": that of the file if it serves the robot
     coordinates: Literal["reduced", "maximal"]  # "maximal": six coordinates per body, joints as constraints

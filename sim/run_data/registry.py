@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artsim.sim.run_data.scratch import DirectWork, NewtonWork, PropagationWork, SweepWork
+from artsim.sim.run_data.scratch import BruteWork, DirectWork, NewtonWork, PropagationWork, SweepWork
 
-NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT = range(6)  # Inputs.solver
+NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT, JACOBI, BRUTE = range(8)  # Inputs.solver
 
 
 class Solver(NamedTuple):
@@ -32,6 +32,8 @@ SOLVERS: dict[str, Solver] = {
     "block-gs": Solver(BLOCK_GS, (SweepWork,), sweeping=True),
     "propagation": Solver(PROPAGATION, (NewtonWork, PropagationWork), mass_matrix=False, exact=True),
     "direct": Solver(DIRECT, (NewtonWork, DirectWork), mass_matrix=False, exact=True),
+    "jacobi": Solver(JACOBI, (SweepWork,), sweeping=True),
+    "brute": Solver(BRUTE, (BruteWork,), exact=True),
 }
 """The solvers by their names in --solver."""
 

@@ -14,6 +14,8 @@ from artsim.sim.run_data.phases import Clock
 NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # entries of Inputs.controller_gains
 POSITION_GAIN, VELOCITY_GAIN = range(2)
+# entries of Inputs.sweeping
+RELAXATION, SHARDS = range(2)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
 # entries of Rows.number: all rows, those that precede the contacts', and places for the latter
@@ -57,6 +59,7 @@ class Inputs(NamedTuple):
     time_step: ConstReals1  # (1,) [s]
     solver: ConstInts1  # (1,) its number (run_data/registry.py)
     iterations: ConstInts1  # (1,) sweeps
+    sweeping: ConstReals1  # (2,) jacobi: share of a row's turn; 1: masses are split
     controller: ConstInts1  # (1,)
     controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
     drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.articulation.model import Model
+from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.records import (
     ConstInts1,
     Ints1,
@@ -205,20 +206,37 @@ class SweepWork(NamedTuple):
     right: Ints1  # (rows,) what the state should be
 
 
+class BruteWork(NamedTuple):
+    """Scratch of the brute solver; sizes for n rows."""
+
+    free: Reals1  # (nu,) velocities without rows
+    inverse_mass_jacobian: Reals2  # (n, nu) lines of M̂⁻¹ Jᵀ
+    delassus: Reals2  # (n, n) K = J M̂⁻¹ Jᵀ + cfm
+    matrix: Reals2  # (n, n) of a Newton step, and its factors
+    order: Ints1  # (n,) rows exchanged for pivots
+    right: Reals1  # (n,) right-hand side, and the step
+    speed: Reals1  # (n,) J u + bias without impulses
+    velocity: Reals1  # (n,) with impulses
+    kept: Reals1  # (n,) the best impulses of an attempt
+    best: Reals1  # (n,) of all attempts
+    steps: Ints1  # (1,) Newton steps taken
+
+
 # ------------------------------------------------------------------ allocation
 
 
 class SolverBundle(NamedTuple):
-    """The scratch of solvers: newton's, the sweeping ones', propagation's and direct's (both beside newton's)."""
+    """The scratch of solvers: newton's, the sweeping ones', propagation's, direct's (both beside newton's), brute's."""
 
     newton: NewtonWork | None = None
     sweeps: SweepWork | None = None
     tree: PropagationWork | None = None
     graph: DirectWork | None = None
+    dense: BruteWork | None = None
     pack: Any | None = None  # of packs: pack_contacts.PackSolver
 
 
-MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph"}
+MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph", BruteWork: "dense"}
 """The fields of SolverBundle."""
 NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
 
@@ -241,6 +259,9 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0)
         "sorted": (1,),
         "mean": (len(model.dof_body),),
     }
+    if work is BruteWork:
+        refuse_beyond_memory(16 * n * n, f"the dense matrices of {n} constraint rows")
+        shapes |= {"free": (nu,), "steps": (1,), **dict.fromkeys(("delassus", "matrix"), (n, n))}
     if work is SweepWork:
         shapes |= {"pivot": (n,), **dict.fromkeys(("matrix", "triangle"), (n, BLOCK))}
     if work is PropagationWork or work is DirectWork:

@@ -121,6 +121,8 @@ class RunConfig:
     controller: str = "none"
     solver: str = "newton"
     iterations: int = 64
+    relaxation: float = 1.0  # jacobi: share of its turn that a row takes
+    mass_splitting: bool = True  # jacobi: rows that share bodies see shards of them
     coupling_erp: float = 0.0  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
     integrator: str = "auto"  # auto: that of the file if it serves the robot, else semi-implicit-euler
     coordinates: str = "reduced"  # or "maximal": six coordinates per body, joints as constraints
@@ -184,6 +186,7 @@ class RunConfig:
         checks["coupling_damping"] = all(map(_from_0, _values(self.coupling_damping))), "a finite number from 0"
         for name in ("ground_friction", "sleep_threshold", "sleep_time"):
             checks[name] = _from_0(getattr(self, name)), "a finite number from 0"
+        checks["relaxation"] = 0 < self.relaxation <= 1, "a number above 0, up to 1"
         for name in ("restitution", "coupling_erp"):
             checks[name] = 0 <= getattr(self, name) <= 1, "a number from 0 to 1"
         checks["ground_height"] = math.isfinite(self.ground_height), "a finite number in metres"

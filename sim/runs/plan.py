@@ -440,6 +440,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "solver": np.array([SOLVERS[config.solver].number]),
         "iterations": np.array([config.iterations]),
         "recovery": np.array([config.coupling_erp]),
+        "sweeping": np.array([config.relaxation, float(config.mass_splitting)]),
         "controller": np.array([config.built_in.law]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,

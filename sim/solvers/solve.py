@@ -8,10 +8,12 @@ from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import mass_matrix
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.registry import BLOCK_GS, PGS, TGS
+from artsim.sim.run_data.registry import BLOCK_GS, JACOBI, PGS, TGS
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.solvers.block_gs import block_gs
+from artsim.sim.solvers.brute import brute
+from artsim.sim.solvers.jacobi import jacobi
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.tgs import tgs
@@ -35,6 +37,10 @@ def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
             tgs(model, data, run, rows, solver.sweeps)
         elif inputs.solver[0] == BLOCK_GS:
             block_gs(model, data, run, rows, solver.sweeps)
+        elif inputs.solver[0] == JACOBI:
+            jacobi(model, data, run, rows, solver.sweeps)
+    if solver.dense is not None:
+        brute(robot, rows, step, solver.dense, 0)
 
 
 @njit
@@ -46,6 +52,8 @@ def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
         else:
             newton_again(robot, rows, step, solver)
             _solve_with_mass_matrix(robot.model, robot.data, rows, step, solver.newton)
+    if solver.dense is not None:
+        brute(robot, rows, step, solver.dense, 1)
 
 
 @njit

@@ -34,6 +34,7 @@ SOLVERS = {
     # its positions move within the step: what follows them ends elsewhere
     "tgs": Solver({"iterations": 20000}, ("friction", "speeds")),
     "block-gs": Solver({"iterations": 20000}),
+    "jacobi": Solver({"iterations": 100000}),
 }
 DT = 0.002
 
@@ -123,6 +124,27 @@ def test_random_trees(solver: str, seed: int) -> None:
     got = after_a_step(model, solver, {**config, **asked.config})
     print(f"\n{solver:8} {seed:2} nv {len(want)}  differs by {np.abs(got - want).max():.0e}", end="")
     assert np.abs(got - want).max() <= 1e-8
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_brute_validates_newton_and_direct(seed: int) -> None:
+    """The dense matrix of all rows gives the velocities of newton and of direct on random robots, couplings as rows or
+    eliminated."""
+    model, config = random_tree(seed, ROWS)
+    config["coupling"] = ("exact", "rows")[seed % 2]
+    want = after_a_step(model, "brute", config)
+    for other in ("newton", "direct"):
+        assert np.abs(after_a_step(model, other, config) - want).max() <= 1e-10 * max(1.0, np.abs(want).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_relaxed_jacobi_ends_as_with_shards(seed: int) -> None:
+    """Relaxation and mass splitting lead to the same velocities."""
+    model, config = random_tree(seed, ROWS)
+    given = {**config, "iterations": 100000}
+    split = after_a_step(model, "jacobi", given)
+    relaxed = after_a_step(model, "jacobi", {**given, "mass_splitting": False, "relaxation": 0.1})
+    assert np.abs(relaxed - split).max() <= 1e-8
 
 
 @pytest.mark.parametrize("seed", [0, 2, 8])
