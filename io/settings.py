@@ -58,6 +58,9 @@ class RunSettings(TypedDict, total=False):
     joint_friction: float | Mapping[str, float]  # Coulomb friction of joints instead of the file's [N m or N]
     armature: float | Mapping[str, float]  # armature of joints instead of the file's [kg m² or kg]
     friction_coefficient: Values  # joint friction per load that the joint transmits
+    swing_limit: Mapping[str, float | tuple[float, float]]  # half angles about y and z of a ball's cone [rad]
+    twist_limit: Mapping[str, tuple[float, float]]  # lower and upper limit of a ball's twist about its axis [rad]
+    twist_axis: Mapping[str, Literal["x", "y", "z"] | Sequence[float]]  # in the joint's frame; default: x
     solver: Literal["newton", "pgs", "tgs", "block-gs", "propagation", "direct"]  # constraint solver
     iterations: int  # sweeps of pgs, tgs and block-gs
     coupling_erp: float  # share of a hard row's error removed per step; 0: initial errors over 0.1 s

@@ -28,7 +28,8 @@ from artsim.sim.run_data.link_rules import LinkRules
     ACTUATOR_ROW,
     CONTACT_ROW,
     LINK_ROW,
-) = range(10)
+    AXIS_ROW,
+) = range(11)
 
 # the joint forces of Step as which impulses are booked, recorded under these names
 TAU_DRIVE, TAU_PASSIVE, TAU_COUPLING, TAU_LIMIT, TAU_LOOP, TAU_TENDON, TAU_CONTACT = range(7)
@@ -81,6 +82,11 @@ def _coupling_room(of: RowOrigins) -> Room:
     return Room(rows, 2 * rows)
 
 
+def _axis_room(of: RowOrigins) -> Room:
+    rows = len(of.model.axis_dof)
+    return Room(rows, 4 * rows)
+
+
 def _friction_room(of: RowOrigins) -> Room:
     model = of.model
     rows = int(np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0)))
@@ -92,10 +98,10 @@ def _drive_room(of: RowOrigins) -> Room:
 
 
 def _position_room(of: RowOrigins) -> Room:
-    """Both sides of every limit; the limit of a ball's angle acts on three dofs."""
+    """Both sides of every limit; those of a ball's angle, swing and twist act on three dofs."""
     model = of.model
     limited = np.isfinite(model.lower) | np.isfinite(model.upper)
-    rows = 2 * int(np.count_nonzero(limited))
+    rows = 2 * int(np.count_nonzero(limited)) + 3 * len(model.turn_range)
     return Room(rows, 3 * rows, 2 * int(np.count_nonzero(limited & (model.dof_coord >= 0))))
 
 
@@ -139,6 +145,7 @@ KINDS: dict[int, RowKind] = {
     ACTUATOR_ROW: RowKind(TAU_DRIVE, TIE_TURN, _actuator_room, spring=SPRING),
     CONTACT_ROW: RowKind(TAU_CONTACT, CONTACT_TURN, _contact_room, static_turn=STATIC_CONTACT_TURN, lasting=False),
     LINK_ROW: RowKind(TAU_LIMIT, CONTACT_TURN, _link_room),
+    AXIS_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _axis_room, place=1, first_link=True),
 }
 
 _IN_ORDER = tuple(KINDS[number] for number in range(len(KINDS)))
