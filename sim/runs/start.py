@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation, Keyframe
-from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, CONSTANT, FREE, Compiled, Labels, Model
+from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, Compiled, Labels, Model
 from artsim.sim.articulation.poses import at_leader
-from artsim.sim.articulation.turn_limits import about_axis, start_notes, twist_of, twist_rates
+from artsim.sim.articulation.turn_limits import about_axis, axis_couplings, follow_axes, start_notes, twist_rates
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs.configuration import Place, Value
@@ -70,7 +70,7 @@ def initial_qpos(
             )
         q[coord] = want
     _place_row_followers(model, labels, q, given)
-    _place_axis_followers(model, labels, q, given)
+    follow_axes(model, q, {n for n, name in enumerate(labels.coords) if name in given})
     for k, coord in enumerate(model.dof_coord):
         if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
             notes.append(
@@ -104,32 +104,6 @@ def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) ->
             coord = int(model.dof_coord[follower])
             if labels.coords[coord] not in given and follower not in model.coupling_follower:
                 q[coord], _ = at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
-
-
-def _place_axis_followers(model: Model, labels: Labels, q: Real, given: Value) -> None:
-    """The same for couplings of axes of balls; a ball that follows keeps its swing."""
-    for turn, dof, terms, follower in _axes(model):
-        coord = int(model.dof_coord[dof])
-        here = twist_of(about_axis(model, q, turn))
-        if follower == dof and labels.coords[coord] not in given:
-            q[coord] = -(terms[BY_TURN] * here + terms[CONSTANT]) / terms[BY_PLACE]
-        start = int(model.body_coord[model.dof_body[turn]])
-        ball = slice(start, start + 4)
-        if follower == turn and not any(name in given for name in labels.coords[ball]):
-            half = 0.5 * (-(terms[BY_PLACE] * q[coord] + terms[CONSTANT]) / terms[BY_TURN] - here)
-            w, *part = q[ball]
-            axis = np.eye(3)[turn - int(model.body_dof[model.dof_body[turn]])]
-            vector = np.array(part)
-            q[ball] = (
-                w * math.cos(half) - math.sin(half) * (vector @ axis),
-                *(math.cos(half) * vector + math.sin(half) * (w * axis + np.cross(vector, axis))),
-            )
-
-
-def _axes(model: Model) -> list[tuple[int, int, Real, int]]:
-    """Rotation of the ball, dof of the coordinate, terms and follower of each coupling of an axis of a ball."""
-    columns = (model.axis_turn.tolist(), model.axis_dof.tolist(), model.axis_terms, model.axis_follower.tolist())
-    return list(zip(*columns, strict=True))
 
 
 def _clamp(model: Model, q: Real) -> None:
@@ -178,7 +152,7 @@ def follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Val
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
             if labels.dofs[follower] not in given and follower not in model.coupling_follower:
                 v[follower] = at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
-    for turn, dof, terms, follower in _axes(model):
+    for turn, dof, terms, follower in axis_couplings(model):
         first = int(model.body_dof[model.dof_body[turn]])
         order = [first + (turn - first + k) % 3 for k in range(3)]
         rates = terms[BY_TURN] * twist_rates(about_axis(model, q, turn))
