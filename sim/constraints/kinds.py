@@ -136,16 +136,16 @@ def _link_room(of: RowOrigins) -> Room:
 
 KINDS: dict[int, RowKind] = {
     COUPLING_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _coupling_room, place=1, first_link=True, spring=SPRING_WITH_RATE),
-    FRICTION_ROW: RowKind(TAU_PASSIVE, JOINT_TURN, _friction_room, place=2),
-    DRIVE_ROW: RowKind(TAU_DRIVE, JOINT_TURN, _drive_room, place=3, spring=SPRING),
-    POSITION_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _position_room, place=4, limits=True),
-    VELOCITY_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _velocity_room, place=5, limits=True),
+    FRICTION_ROW: RowKind(TAU_PASSIVE, JOINT_TURN, _friction_room, place=3),
+    DRIVE_ROW: RowKind(TAU_DRIVE, JOINT_TURN, _drive_room, place=4, spring=SPRING),
+    POSITION_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _position_room, place=5, limits=True),
+    VELOCITY_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _velocity_room, place=6, limits=True),
     LOOP_ROW: RowKind(TAU_LOOP, LINK_TURN, _loop_room, static_turn=STATIC_LINK_TURN),
     TENDON_ROW: RowKind(TAU_TENDON, TIE_TURN, _tendon_room, spring=SPRING_WITH_RATE),
     ACTUATOR_ROW: RowKind(TAU_DRIVE, TIE_TURN, _actuator_room, spring=SPRING),
     CONTACT_ROW: RowKind(TAU_CONTACT, CONTACT_TURN, _contact_room, static_turn=STATIC_CONTACT_TURN, lasting=False),
     LINK_ROW: RowKind(TAU_LIMIT, CONTACT_TURN, _link_room),
-    AXIS_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _axis_room, place=1, first_link=True),
+    AXIS_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _axis_room, place=2, first_link=True),
 }
 
 _IN_ORDER = tuple(KINDS[number] for number in range(len(KINDS)))

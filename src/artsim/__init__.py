@@ -68,7 +68,8 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
             Start: q0, v0 [rad, m, rad/s, m/s], base_pose, on_ground [m], activation, keyframe.
             Inputs: torque [N m, N], target, target_velocity, control, controls, interpolate, controller,
             stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind.
-            Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient.
+            Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient, swing_limit, twist_limit [rad],
+            twist_axis.
             Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, coupling_erp, velocity_limits,
             link_damping, link_velocity_limit, com_velocity_limit.
             Contact: contacts, ground, ground_height [m], ground_friction, self_collide, decompose, continuous,
