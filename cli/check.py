@@ -349,7 +349,11 @@ def joint_object(joint: Joint, coupling: Coupling | None) -> dict[str, object]:
         "twist_axis": joint.turning.axis,
         "effort": joint.effort,
         "velocity": joint.velocity,
-        "mimic": None
-        if coupling is None
-        else {"leader": coupling.leader, "coefficients": coupling.coefficients, "axis": coupling.axis},
+        "mimic": None if coupling is None else coupling_object(coupling),
     }
+
+
+def coupling_object(coupling: Coupling) -> dict[str, object]:
+    """A coupling for --json; `axis` is that of the ball joint among the two."""
+    about = {"axis": coupling.axis} if coupling.axis else {}
+    return {"leader": coupling.leader, "coefficients": coupling.coefficients, **about}

@@ -77,6 +77,14 @@ def follow_axes(model: Model, q: Real, kept: Container[int] = ()) -> None:
             q[..., y], q[..., z] = c * old[..., 2] + s * old[..., 3], c * old[..., 3] - s * old[..., 2]
 
 
+def untied_axes(model: Model, labels: Labels) -> list[str]:
+    """A note that quantities of configurations are those without the couplings of balls' axes, if there are any."""
+    names = [labels.dofs[follower] for _, _, _, follower in axis_couplings(model)]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    told = f"{', '.join(names[:3])}{more}: couplings with axes of ball joints are rows of runs"
+    return [f"{told}; quantities of configurations, reduced ones too, are without them"] if names else []
+
+
 def within_turns(model: Model, dof: int, rotation: Real) -> Real:
     """Uniform rotations (rows, 4) made such within the limits of swing and twist of the joint whose first rotation is
     `dof`: the twist, and the tip of x over the sphere's part in the cone, direction by direction; w ≥ 0."""

@@ -201,6 +201,9 @@ def test_files_and_replay(tmp_path: Path) -> None:
     assert "by elimination" not in done.stderr
     good("replay", "--verify", tmp_path / "a.h5")
     assert "= 2 ball about y + 0.3" in good("check", model).stdout
+    told = "hinge: couplings with axes of ball joints are rows of runs; quantities of configurations"
+    assert told in good("compute", model, "gravity").stderr
+    assert told in good("batch", model, "--samples", 2, "--compute", "gravity", "-o", tmp_path / "b.npz").stderr
     model.write_text(follows("x"))
     assert "about x = 0.5 hinge + -0.2" in good("info", model).stdout
 
