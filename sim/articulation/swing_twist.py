@@ -54,8 +54,9 @@ def swing_axis(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 @inlined
 def nearest_turn(angle: Any, wanted: Any) -> Any:
-    """The angle [rad], whole turns added, that is nearest to the wanted one."""
-    return angle - _TURN * math.floor((angle - wanted + math.pi) / _TURN)
+    """The angle [rad], whole turns added, that is nearest to the wanted one; as it is where that is no number."""
+    turns = (angle - wanted + math.pi) / _TURN
+    return angle - _TURN * math.floor(turns) if abs(turns) < 1e15 else angle
 
 
 @njit

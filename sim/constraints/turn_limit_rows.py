@@ -4,8 +4,8 @@ A row's J is the gradient of the angle that is left. That angle is curved in the
 step makes of it within the step, beyond J v, is added to the bias, so that a joint sliding along its cone stays on it.
 
 The swing is bounded by PhysX's cone, an ellipse in the tangents of a quarter of the angles about y and z:
-tan²(φ_y / 4) / tan²(Y / 4) + tan²(φ_z / 4) / tan²(Z / 4) ≤ 1. The rows have no J, and thus no effect, where an angle
-has no gradient: the twist beyond a swing of 179 degrees, the swing at none.
+tan²(φ_y / 4) / tan²(Y / 4) + tan²(φ_z / 4) / tan²(Z / 4) ≤ 1. There is no row where an angle has no gradient: the
+twist's beyond a swing of 179 degrees, the swing's at none.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from artsim.sim.articulation.swing_twist import (
     twist_rates,
 )
 from artsim.sim.constraints.kinds import POSITION_ROW
-from artsim.sim.constraints.row import add_entry, add_row, one_sided
+from artsim.sim.constraints.row import add_entry, add_row, one_sided, within_reach
 from artsim.sim.foundation.elementary import arctangent
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import PLACES
 
 _SQUEEZE = 5.0  # [rad/s] largest rate that is foreseen for what the rows do not see
 _SLACK = 1e-13  # [rad] beyond a limit that is rounding
@@ -61,24 +62,28 @@ def is_turn_limited(model: Any, t: Any, side: Any) -> bool:
 def _turn_limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> None:
     model, data = robot.model, robot.data
     t = model.dof_turn[k]
-    n = add_row(rows, POSITION_ROW, k)
     rotation = _rotation(model, robot.state.qpos, k)
     left, defined, (a, b, c) = angle_left(model, t, side, rotation)
-    if defined:
-        frame = model.turn_frame[t]
-        for axis in range(3):
-            add_entry(model, data, rows, k + axis, frame[axis, 0] * a + frame[axis, 1] * b + frame[axis, 2] * c)
+    if not defined:
+        rows.number[PLACES] += 1
+        return
+    n = add_row(rows, POSITION_ROW, k)
+    frame = model.turn_frame[t]
+    for axis in range(3):
+        add_entry(model, data, rows, k + axis, frame[axis, 0] * a + frame[axis, 1] * b + frame[axis, 2] * c)
     one_sided(rows, inputs, n, left)
-    if defined:
-        h = inputs.time_step[0]
-        x, y, z = _in_frame(model, t, robot.state.qvel[k], robot.state.qvel[k + 1], robot.state.qvel[k + 2])
-        w1, x1, y1, z1 = rotation
-        end, still, _ = angle_left(model, t, side, turned(w1, x1, y1, z1, h * x, h * y, h * z))
-        if still:
-            bend = end - left - h * (a * x + b * y + c * z)
-            if side != SWUNG:
-                bend = nearest_turn(bend, 0.0)  # a twist may pass the middle of what is beyond its limits
-            rows.bias[n] += min(max(bend / h, -_SQUEEZE), _SQUEEZE)
+    if left < 0.0:  # in the sweeping solvers too, where a start far beyond would make a fast top of the body
+        rows.rate[n] = within_reach(rows, n, rows.rate[n])
+        rows.bias[n] = rows.rate[n] * left
+    h = inputs.time_step[0]
+    x, y, z = _in_frame(model, t, robot.state.qvel[k], robot.state.qvel[k + 1], robot.state.qvel[k + 2])
+    w1, x1, y1, z1 = rotation
+    end, still, _ = angle_left(model, t, side, turned(w1, x1, y1, z1, h * x, h * y, h * z))
+    if still:
+        bend = end - left - h * (a * x + b * y + c * z)
+        if side != SWUNG:
+            bend = nearest_turn(bend, 0.0)  # a twist may pass the middle of what is beyond its limits
+        rows.bias[n] += min(max(bend / h, -_SQUEEZE), _SQUEEZE)
 
 
 @njit

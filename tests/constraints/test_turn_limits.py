@@ -269,12 +269,16 @@ def test_twists_across_half_a_turn_and_swings_of_half_a_turn_are_numbers() -> No
     run = simulate(text, steps=1500, dt=0.001, q0=start(about(np.eye(3)[0], 2.9)), torque=torque, record=RECORD)
     assert abs(twist(matrix(run["qpos"][-1])) + 2 * np.pi - 3.5) < 1e-9
     np.testing.assert_allclose(run["tau_limit"][-1], [-0.05, 0, 0], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_a_start_upside_down_comes_back_into_the_cone(solver: str) -> None:
+    """There neither the twist nor the way back is defined: no rows without gradients, and some way is taken."""
+    both = pendulum('swing1="1" swing2="0.5" twist_lower="-0.1" twist_upper="0.1"')
     for axis in ([0, 1, 0], [0, 0, 1], [0, 1, 1]):
-        upside_down = start(about(np.array(axis), np.pi))
-        both = pendulum('swing1="1" swing2="0.5" twist_lower="-0.1" twist_upper="0.1"')
-        run = simulate(both, steps=2000, q0=upside_down, record=RECORD)
+        run = simulate(both, steps=1000, q0=start(about(np.array(axis), np.pi)), solver=solver, record=RECORD)
         assert np.isfinite(run["tau_limit"]).all()
-        assert cone_left(matrix(run["qpos"][-1]), 1.0, 0.5) > -1e-3
+        assert cone_left(matrix(run["qpos"][-1]), 1.0, 0.5) > -(1e-3 if solver in EXACT else 2e-2)
 
 
 def test_a_locked_twist_and_a_thin_cone() -> None:
