@@ -22,6 +22,7 @@ from artsim.io.progress import progress_bar
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
 from artsim.sim.foundation.jit import warm
@@ -98,6 +99,7 @@ def batch(
                 provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             )
         limits = [] if job.limits is None else job.limits.notes()
+        limits += untied_axes(job.robot.model, job.robot.labels)
     if not quiet:
         warn(limits)
     _finish(outcome, config, caught, as_json=as_json, quiet=quiet, force=force)

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import LoadOptions
-from artsim.cli.run_options import DEGREES, angle_or_number, read_gravity
+from artsim.cli.run_options import read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
+from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities.catalogue import GROUPS, QUANTITIES, needed_inputs, resolve
 

@@ -138,14 +138,24 @@ def describe_joint(joint: Joint | None, couplings: Mapping[str, Coupling]) -> tu
     return (
         printable(joint.name),
         joint.kind,
-        describe_range(joint, unit) if coupling is None else describe_coupling(coupling),
+        describe_range(joint, unit)
+        if coupling is None
+        else _with_range(describe_coupling(coupling, joint.kind), joint),
         "" if joint.effort is None else f"{joint.effort:.6g} {force}",
         "" if joint.velocity is None else f"{joint.velocity:.6g} {unit}/s",
     )
 
 
+def _with_range(coupling: str, joint: Joint) -> str:
+    """A coupling, and the limits that a ball has beside it."""
+    limits = describe_turning(joint, "rad") if joint.kind == "ball" else ""
+    return f"{coupling}; {limits}" if limits else coupling
+
+
 def describe_range(joint: Joint, unit: str) -> str:
     """The position limits of a joint as text."""
+    if joint.kind in ("ball", "free"):
+        return describe_turning(joint, unit)
     if joint.kind not in ("revolute", "prismatic"):
         return ""
     if joint.lower is None and joint.upper is None:
@@ -157,15 +167,30 @@ def describe_range(joint: Joint, unit: str) -> str:
     return f"{low} … {high} {unit}"
 
 
-def describe_coupling(coupling: Coupling) -> str:
+def describe_turning(joint: Joint, unit: str) -> str:
+    """The limits of a ball's or free joint's angle, swing and twist as text."""
+    swing, twist = joint.turning.swing, joint.turning.twist
+    axis = "".join(name for name, part in zip("xyz", joint.turning.axis, strict=True) if part == 1.0)
+    told = [f"angle to {joint.upper:.6g} {unit}"] if joint.upper is not None else []
+    told += [f"swing to {swing[0]:.6g}, {swing[1]:.6g} {unit}"] if swing is not None else []
+    told += [f"twist {twist[0]:.6g} … {twist[1]:.6g} {unit}"] if twist is not None else []
+    if joint.turning.given and axis != "x":
+        told.append(f"twist axis {axis or ', '.join(f'{part:.6g}' for part in joint.turning.axis)}")
+    return "; ".join(told)
+
+
+def describe_coupling(coupling: Coupling, kind: str = "") -> str:
     """A coupling as text, for example `= 2 finger + 0.1`."""
     offset, *factors = coupling.coefficients
     terms = [f"{offset:.6g}"] if offset or not any(factors) else []
     for power, factor in enumerate(factors, start=1):
         if factor:
             name = printable(coupling.leader or "")
+            if coupling.axis and kind != "ball":
+                name += f" about {coupling.axis}"
             terms.append(f"{factor:.6g} {name}" + (f"^{power}" if power > 1 else ""))
-    return "= " + " + ".join(reversed(terms))
+    about = f"about {coupling.axis} " if coupling.axis and kind == "ball" else ""
+    return about + "= " + " + ".join(reversed(terms))
 
 
 def align(rows: list[tuple[str, ...]]) -> list[str]:
@@ -244,7 +269,9 @@ def counts(articulation: Articulation) -> dict[str, int]:
     """The number of links, joints, dofs and all other parts."""
     dofs = sum(DOFS[joint.kind] for joint in articulation.joints) + (6 if articulation.base == "floating" else 0)
     roles = Counter(geom.role for link in articulation.links for geom in link.geoms)
-    hard = len({coupling.follower for coupling in articulation.couplings if coupling.frequency is None})
+    hard = len(
+        {coupling.follower for coupling in articulation.couplings if coupling.frequency is None and not coupling.axis}
+    )
     return {
         "links": len(articulation.links),
         "joints": len(articulation.joints),
@@ -317,7 +344,16 @@ def joint_object(joint: Joint, coupling: Coupling | None) -> dict[str, object]:
         "axis": joint.axis,
         "lower": joint.lower,
         "upper": joint.upper,
+        "swing": joint.turning.swing,
+        "twist": joint.turning.twist,
+        "twist_axis": joint.turning.axis,
         "effort": joint.effort,
         "velocity": joint.velocity,
-        "mimic": None if coupling is None else {"leader": coupling.leader, "coefficients": coupling.coefficients},
+        "mimic": None if coupling is None else coupling_object(coupling),
     }
+
+
+def coupling_object(coupling: Coupling) -> dict[str, object]:
+    """A coupling for --json; `axis` is that of the ball joint among the two."""
+    about = {"axis": coupling.axis} if coupling.axis else {}
+    return {"leader": coupling.leader, "coefficients": coupling.coefficients, **about}

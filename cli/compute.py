@@ -19,6 +19,7 @@ from artsim.io import schema
 from artsim.io.runs import file_labels
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.poses import at_leader, bend_at_leader
+from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.catalogue import INPUTS, STATUS_MEANING, dims_of, resolve
@@ -108,6 +109,7 @@ def compute(
     robot = compiled_robot(articulation, config, locks=False)
     notes: list[str] = []
     given = _inputs(robot, config, options, links, notes)
+    notes += untied_axes(robot.model, robot.labels)
     if not quiet:
         warn(notes)
         warn_of_model(articulation.notes, [model, *arguments], reading_words(load_options))

@@ -42,6 +42,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Joints and couplings": (
         "joint_friction",
         "armature",
+        "swing_limit",
+        "twist_limit",
+        "twist_axis",
         "friction_coefficient",
         "velocity_limits",
         "coupling",

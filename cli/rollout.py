@@ -15,7 +15,7 @@ import numpy as np
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
-from artsim.cli.run_options import DEGREES, angle_or_number, control_file, rollout_options, run_config
+from artsim.cli.run_options import control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
@@ -32,6 +32,7 @@ from artsim.io.rollouts import (
     spread_ends,
 )
 from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
+from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import warm

@@ -439,7 +439,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "energy_excess": _excess(simulation),
         "coupling": config.coupling,
         "couplings": len(simulation.plan.robot.articulation.couplings),
-        "coupling_rows": len(simulation.plan.robot.model.row_follower),
+        "coupling_rows": len(simulation.plan.robot.model.row_follower) + len(simulation.plan.robot.model.axis_dof),
         "worst_coupling_error": simulation.coupling_error,
         "tendon_equalities": len(simulation.plan.robot.articulation.tendon_couplings),
         "worst_tendon_error": simulation.tendon_error,

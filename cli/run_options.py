@@ -17,6 +17,7 @@ from artsim.io.output_words import variables_named
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import compile_model
 from artsim.sim.equipment.equip import labels_of
+from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import ArtsimError, SettingError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.integration import INTEGRATORS
@@ -35,10 +36,13 @@ from artsim.sim.runs.configuration import (
     MAX_ITERATIONS,
     MAX_STEPS,
     SCHEMES,
+    TURNING,
+    TURNING_WORDS,
     RunConfig,
+    read_angles,
     record_names,
 )
-from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, names_of, unmatched
+from artsim.sim.runs.patterns import ALL, KINDS, TURNED, Names, by_name, matching, names_of, unmatched
 from artsim.sim.runs.plan import TIME_STEP, time_step
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 from artsim.sim.runs.wrench_inputs import with_links
@@ -158,6 +162,22 @@ RUN_OPTIONS = (
         "--friction-coefficient", "Friction coefficient of a joint: friction per load transmitted by the joint (PhysX)."
     ),
     _named(
+        "--swing-limit",
+        "Largest swing of a ball or free joint [rad, or with a suffix: 30deg], instead of the file's: the half angle "
+        "of a cone, or two, about the axes y and z of the joint's frame (PhysX's swing1 and swing2).",
+        "JOINT=ANGLE[,ANGLE]",
+    ),
+    _named(
+        "--twist-limit",
+        "Limits of a ball or free joint's twist about x [rad, or with a suffix: -30deg:30deg], instead of the file's.",
+        "JOINT=LOWER:UPPER",
+    ),
+    _named(
+        "--twist-axis",
+        "Axis in a ball or free joint's frame about which it twists, instead of x; the axes of its swing turn with it.",
+        "JOINT=x|y|z|X,Y,Z",
+    ),
+    _named(
         "--control",
         "Constant control of an actuator, or a .csv, .npz or .h5 file of inputs over time, whose columns are named "
         "ACTUATOR, JOINT.target, JOINT.velocity, JOINT.torque or LINK.fx, … LINK.tz (CSV from a pipe or -, too). "
@@ -253,8 +273,8 @@ RUN_OPTIONS = (
         default="auto",
         show_default=True,
         help="How couplings (mimic joints, joint and tendon equalities) are enforced. exact: eliminated, or hard "
-        "constraint rows for tendons; rows: hard constraint rows; compliant: springs; auto: exact unless the file "
-        "makes them soft (MJCF solref). exact and rows also make loops hard.",
+        "constraint rows for tendons and axes of ball joints; rows: hard constraint rows; compliant: springs; auto: "
+        "exact unless the file makes them soft (MJCF solref). exact and rows also make loops hard.",
     ),
     _named(
         "--coupling-frequency",
@@ -358,7 +378,6 @@ RUN_OPTIONS = (
 
 CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
 _CHOSEN = {"drive_mode": DRIVE_MODES, "drive_limit_kind": LIMIT_KINDS}
-DEGREES = "deg"
 _OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity")
 _OPTION_KINDS = {**KINDS, "a0": "dof"}
 _BY_FOLLOWER = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
@@ -417,6 +436,9 @@ def run_config(
             raise SettingError(f"configuration: {name!r} is not known{nearest(name, [*known, 'duration'])}", name)
     for name in KINDS.keys() & values.keys():
         values[name] = _stored_by_name(name, values[name], names[KINDS[name]])
+    for name in TURNING.keys() & values.keys():
+        if isinstance(values[name], Mapping):
+            values[name] = {key: read_angles(name, entry) for key, entry in values[name].items()}
     for name, value in options.items():
         typed = was_typed(ctx, name)
         if name not in known or not (typed or name not in values):
@@ -506,6 +528,8 @@ def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names])
         return _read_texts(value, stored)
     if name == "push":
         return tuple(value)
+    if name in TURNING:
+        return {**before, **_read_turning(name, value, names[TURNED])}
     if name == "base_pose":
         return {**before, **dict(map(read_base_pose, value))}
     if name in ("link_damping", "link_velocity_limit"):
@@ -515,6 +539,17 @@ def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names])
     if name == "record":
         return DEFAULT_RECORD if value is None else _read_record(value, stored or DEFAULT_RECORD)
     return value
+
+
+def _read_turning(option: str, words: Sequence[str], names: Names) -> dict[str, tuple[float, ...]]:
+    """Read JOINT=… words about swing and twist by the joints' names."""
+    flag, given = f"--{option.replace('_', '-')}", {}
+    for word in words:
+        name, equals, text = word.rpartition("=")
+        if not equals:
+            raise UsageError(f"{flag}: got {word!r}, want JOINT={TURNING_WORDS[option]}")
+        given[name] = read_angles(option, text, f"{flag} {name}")
+    return by_name(option, given, names)
 
 
 def _read_record(text: str, default: Sequence[str]) -> tuple[str, ...]:
@@ -674,12 +709,6 @@ def _read_pair(what: str, text: str) -> tuple[float | None, ...]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-
-
-def angle_or_number(text: str) -> float:
-    """A number, in rad if it has the suffix deg. Raises ValueError."""
-    word = text.strip()
-    return math.radians(float(word.removesuffix(DEGREES))) if word.endswith(DEGREES) else float(word)
 
 
 def _number(word: str, what: str, unit: str = "") -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.articulation.model import Labels, Model
+from artsim.sim.articulation.model import Labels, Model, following_dofs
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
@@ -31,7 +31,7 @@ class Grid:
     ) -> None:
         """`start` (nq,): where everything else is; `needed`: the inputs that must be there."""
         dof_of = {int(coord): dof for dof, coord in enumerate(model.dof_coord) if coord >= 0}
-        followers = {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
+        followers = following_dofs(model)
         self._coords = []
         for name, (low, high, count) in axes.items():
             coord = labels.coords.index(name) if name in labels.coords else -1

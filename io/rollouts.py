@@ -47,6 +47,7 @@ from artsim.io.runs import (
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.io.settings import RolloutSettings
 from artsim.io.starts import DEEP
+from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, UsageError, nearest
@@ -203,7 +204,7 @@ def spread_ends(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple
     Raises UsageError for a name that no coordinate with an offset has.
     """
     model, coords = plan.robot.model, plan.robot.coords
-    followers = {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
+    followers = following_dofs(model)
     movable = {int(coord): dof for dof, coord in enumerate(model.dof_coord) if coord >= 0 and dof not in followers}
     low, high = np.zeros(plan.robot.nq), np.zeros(plan.robot.nq)
     for name, ends in offsets.items():

@@ -41,7 +41,7 @@ from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.changes import Change, changed
-from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.configuration import TURNING, RunConfig, read_angles
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
 from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
@@ -606,6 +606,8 @@ def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
         return {key: _point(at) for key, at in value.items()} if isinstance(value, Mapping) else _point(value)
     if name == "push":
         return tuple(entry if isinstance(entry, str) else _push(*entry) for entry in value)
+    if name in TURNING:
+        return {key: read_angles(name, entry) for key, entry in value.items()}
     if name == "base_pose":
         places = value if isinstance(value, Mapping) else {"": value}
         return {key: tuple(map(float, place)) for key, place in places.items()}

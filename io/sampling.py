@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, Labels, Model
+from artsim.sim.articulation.turn_limits import follow_axes, within_turns
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.catalogue import INPUTS
@@ -44,11 +45,12 @@ def open_samples(
 
     uniform-limits: each coordinate is uniform within its limits; a coordinate without limits is drawn from ±π [rad] or
     ±1 [m], one with a single limit from the π or 1 m beside it. Rotations of ball and free joints are uniform over
-    SO(3) (w ≥ 0). normal: the mean is the middle of that range and the standard deviation a sixth of it, clipped to the
-    range; rotations are uniform. Followers of hard couplings are computed from their leaders; if the coupling is
-    affine, the leader's range is narrowed so that the follower keeps its limits, where that is possible. Other inputs
-    are uniform in ± their scale, or normal with the scale as standard deviation, in the unit of each entry; entries of
-    followers are drawn too (reduced quantities do not use them).
+    SO(3) (w ≥ 0), or within their limits of swing and twist. normal: the mean is the middle of that range and the
+    standard deviation a sixth of it, clipped to the range; rotations are uniform. Followers of hard couplings, and of
+    axes of balls, are computed from their leaders; if the coupling is affine, the leader's range is narrowed so that
+    the follower keeps its limits, where that is possible. Other inputs are uniform in ± their scale, or normal with the
+    scale as standard deviation, in the unit of each entry; entries of followers are drawn too (reduced quantities do
+    not use them).
 
     Args:
         links: the links to which the rows of a wrench refer.
@@ -179,11 +181,12 @@ class _Coordinates(Stream):
         lower, upper = _ranges(model)
         super().__init__(seed, number, normal, lower, upper)
         self._ends = (np.tile(lower, _GROUP), np.tile(upper, _GROUP)) if normal else None
-        starts = model.body_coord[:-1]
+        starts, dofs, free = model.body_coord[:-1], model.body_dof[:-1], model.joint_type == FREE
         self._quaternions = [
-            *(int(coord) for coord in starts[model.joint_type == BALL]),
-            *(int(coord) + 3 for coord in starts[model.joint_type == FREE]),
+            *zip(starts[model.joint_type == BALL].tolist(), dofs[model.joint_type == BALL].tolist(), strict=True),
+            *zip((starts[free] + 3).tolist(), (dofs[free] + 3).tolist(), strict=True),
         ]
+        self._model = model
         self._couplings = _couplings(model)
 
     def entries(self, generator: np.random.Generator, rows: Array) -> None:
@@ -191,8 +194,9 @@ class _Coordinates(Stream):
         if self._ends is not None:
             for group in rows.reshape(-1, _GROUP * self.width):
                 np.clip(group, *self._ends, out=group)
-        for first in self._quaternions:
-            rows[:, first : first + 4] = _rotations(generator)
+        for first, dof in self._quaternions:
+            rows[:, first : first + 4] = within_turns(self._model, dof, _rotations(generator))
+        follow_axes(self._model, rows)
         for follower, leader, p in self._couplings:
             x = rows[:, leader] if leader >= 0 else 0.0
             rows[:, follower] = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))

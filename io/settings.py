@@ -62,6 +62,9 @@ class RunSettings(TypedDict, total=False):
     wrench_frame: str | Mapping[str, str]  # axes of wrenches: "world" or "link"; also by link
     push: Sequence[str | tuple[str, Sequence[float], float]]  # link, impulse (3,) or (6,) [N s, N m s], time [s]
     friction_coefficient: Values  # joint friction per load that the joint transmits
+    swing_limit: Mapping[str, float | tuple[float, float]]  # half angles about y and z of a ball's cone [rad]
+    twist_limit: Mapping[str, tuple[float, float]]  # lower and upper limit of a ball's twist about its axis [rad]
+    twist_axis: Mapping[str, Literal["x", "y", "z"] | Sequence[float]]  # in the joint's frame; default: x
     solver: Literal["newton", "pgs", "tgs", "block-gs", "propagation", "direct", "jacobi", "brute"]
     iterations: int  # sweeps of pgs, tgs, block-gs and jacobi
     relaxation: float  # jacobi: share of its turn that a row takes

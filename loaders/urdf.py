@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from typing import Literal
 
 from lxml import etree
 
@@ -47,6 +48,7 @@ from artsim.sim.articulation.description import (
     Link,
     Material,
     Pose,
+    TurnLimits,
     Vector3,
 )
 from artsim.sim.foundation.errors import nearest
@@ -58,7 +60,10 @@ JOINT_KINDS: dict[str, JointKind] = {
     "prismatic": "prismatic",
     "floating": "free",
     "planar": "planar",
+    "spherical": "ball",  # Bullet's
 }
+MIMIC_AXES: dict[str | None, Literal["x", "y", "z"]] = {"x": "x", "y": "y", "z": "z"}
+BALL_LIMITS = ("swing1", "swing2", "twist_lower", "twist_upper", "effort", "velocity")
 SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate: what can mimic and be mimicked
 IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
 ROBOT_CHILDREN = frozenset(
@@ -471,6 +476,9 @@ def read_joint(reading: Reading, element: Element) -> Joint:
     if kind in ("fixed", "free"):  # urdfdom does not look at their axis either
         return joint
     joint = dataclasses.replace(joint, axis=read_axis(reading, child(reading, element, "axis")))
+    if kind == "ball":
+        joint = read_turn_limits(reading, child(reading, element, "limit"), joint)
+        return read_dynamics(reading, child(reading, element, "dynamics"), joint)
     joint = read_limit(reading, element, child(reading, element, "limit"), joint)
     return read_dynamics(reading, child(reading, element, "dynamics"), joint)
 
@@ -528,6 +536,38 @@ def read_limit(reading: Reading, joint_element: Element, element: Element | None
         effort=read_bound(reading, element, "effort", required(reading, element, "effort")),
         velocity=read_bound(reading, element, "velocity", element.get("velocity")),
     )
+
+
+def read_turn_limits(reading: Reading, element: Element | None, joint: Joint) -> Joint:
+    """<limit swing1 swing2 twist_lower twist_upper effort velocity> of a spherical joint, as PhysX has them: half
+    angles of the cone about y and z, and the twist about <axis> [rad].
+
+    All may be left out; one swing is that of both.
+    """
+    if element is None:
+        return joint
+    for name in map(str, element.attrib):
+        if name not in BALL_LIMITS:
+            reading.note(
+                element,
+                f"{describe(element)}: {name!r} is no limit of a spherical joint{nearest(name, BALL_LIMITS)}; ignored",
+                guess=True,
+            )
+    first, second, lower, upper = (
+        read_number(reading, element, name) if element.get(name) is not None else None for name in BALL_LIMITS[:4]
+    )
+    if (lower is None) != (upper is None):
+        reading.refuse(element, f"{describe(element)} has one of twist_lower and twist_upper, want both")
+    first, second = second if first is None else first, first if second is None else second
+    swing = None if first is None or second is None else (first, second)
+    turning = TurnLimits(swing, None if lower is None or upper is None else (lower, upper), joint.axis)
+    if turning.flaw:
+        reading.refuse(element, f"{describe(element)}: {turning.flaw}")
+    effort, velocity = (
+        None if element.get(name) is None else read_bound(reading, element, name, element.get(name))
+        for name in ("effort", "velocity")
+    )
+    return dataclasses.replace(joint, turning=turning, effort=effort, velocity=velocity)
 
 
 def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float | None, float | None]:
@@ -599,7 +639,10 @@ def read_mimics(reading: Reading, root: Element, joints: list[Joint]) -> list[Co
 
 
 def read_mimic(reading: Reading, element: Element, follower: Joint, joints: dict[str, Joint]) -> list[Coupling]:
-    """<mimic joint multiplier offset>: follower = multiplier * leader + offset."""
+    """<mimic joint multiplier offset axis>: follower = multiplier * leader + offset.
+
+    Of a spherical joint, which may lead or follow, it is the twist about `axis` (x, y or z of its frame) that counts.
+    """
     name = required(reading, element, "joint")
     multiplier = read_number(reading, element, "multiplier", 1.0)
     offset = read_number(reading, element, "offset", 0.0)
@@ -613,14 +656,39 @@ def read_mimic(reading: Reading, element: Element, follower: Joint, joints: dict
     leader = joints[name]
     if leader is follower:
         reading.refuse(element, f"{what}, that is itself")
-    if follower.kind not in SINGLE:
+    axis = read_mimic_axis(reading, element, follower, leader)
+    if follower.kind not in SINGLE and not axis:
         reading.refuse(element, f"{what} but is {follower.kind}: only joints with one coordinate can mimic")
     if leader.kind == "fixed":
         reading.note(element, f"{what}, which is fixed: held at {offset:g}")
         return [Coupling(follower.name, None, (offset,), source=reading.at(element))]
-    if leader.kind not in SINGLE:
+    if leader.kind not in SINGLE and not axis:
         reading.refuse(element, f"{what}, which is {leader.kind}: only joints with one coordinate can be mimicked")
-    return [Coupling(follower.name, leader.name, (offset, multiplier), source=reading.at(element))]
+    return [Coupling(follower.name, leader.name, (offset, multiplier), axis=axis, source=reading.at(element))]
+
+
+def read_mimic_axis(reading: Reading, element: Element, follower: Joint, leader: Joint) -> Literal["", "x", "y", "z"]:
+    """axis of <mimic>: that of the spherical joint of the two whose twist follows or is followed."""
+    axis = element.get("axis")
+    what = f"joint {follower.name!r} mimics {leader.name!r}"
+    balls = [joint for joint in (follower, leader) if joint.kind == "ball"]
+    if len(balls) == 2:
+        reading.refuse(element, f"{what}: both are spherical, want one of them with one coordinate")
+    if not balls:
+        if axis is not None:
+            reading.note(element, f"{what}: axis={axis!r} is for spherical joints; ignored", guess=True)
+        return ""
+    other = leader if balls[0] is follower else follower
+    if other.kind not in SINGLE:
+        reading.refuse(
+            element,
+            f"{what}: joint {other.name!r} is {other.kind}; an axis of a spherical joint follows, or is "
+            "followed by, a joint with one coordinate",
+        )
+    if axis not in MIMIC_AXES:
+        given = "no axis" if axis is None else f"axis {axis!r}"
+        reading.refuse(element, f'{what}, with {given}: want axis="x", "y" or "z" of spherical joint {balls[0].name!r}')
+    return MIMIC_AXES[axis]
 
 
 def refuse_mimic_cycles(reading: Reading, couplings: list[Coupling]) -> None:

@@ -6,6 +6,7 @@ item carries its source line, so that an error found late still names file and l
 
 from __future__ import annotations
 
+import math
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -203,6 +204,43 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """Limits of the swing and of the twist into which the rotation of a ball or free joint is decomposed, as PhysX has
+    them: q = q_swing q_twist, the twist about `axis`.
+
+    `swing`: half angles of an elliptic cone about the axes y and z, which are the joint's own turned with x onto `axis`
+    by the shortest way; `twist`: lower and upper angle [rad]. None: unlimited.
+    """
+
+    swing: tuple[float, float] | None = None
+    twist: tuple[float, float] | None = None
+    axis: Vector3 = (1.0, 0.0, 0.0)  # unit vector in the joint's frame
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is limited."""
+        return self.swing is not None or self.twist is not None
+
+    @property
+    def flaw(self) -> str:
+        """What is wrong with the limits, and what is wanted; an empty string where they can be had."""
+        if self.swing is not None and not all(0.0 < angle <= math.pi for angle in self.swing):
+            return f"swing {_angles(self.swing)}: want half angles above 0 and up to pi rad (180deg)"
+        if self.twist is None:
+            return ""
+        lower, upper = self.twist
+        if not lower <= upper:
+            return f"twist {_angles(self.twist)}: the lower limit is greater than the upper one"
+        if not (lower >= -2 * math.pi and upper <= 2 * math.pi and upper - lower < 2 * math.pi):
+            return f"twist {_angles(self.twist)}: want less than a turn, within ±2 pi rad (±360deg)"
+        return ""
+
+
+def _angles(angles: tuple[float, float]) -> str:
+    return ", ".join(f"{angle:.6g}" for angle in angles)
+
+
+@dataclass(frozen=True, slots=True)
 class Joint:
     """Connects `parent` to `child`. Per-dof values are in N m (revolute, ball) or N (prismatic); N, m, s, rad.
 
@@ -221,6 +259,7 @@ class Joint:
     anchor: Vector3 = (0.0, 0.0, 0.0)
     lower: float | None = None  # position limits; None: unlimited on that side
     upper: float | None = None
+    turning: TurnLimits = TurnLimits()  # of a ball or free joint's rotation
     effort: float | None = None  # bounds drives and controllers; None: unlimited
     velocity: float | None = None  # enforced on request only
     actuator_range: tuple[float, float] | None = None  # of the sum of its actuators' forces (MJCF)
@@ -250,6 +289,7 @@ class Coupling:
     coefficients: tuple[float, ...]
     frequency: float | None = None
     damping_ratio: float | None = None
+    axis: Literal["", "x", "y", "z"] = ""  # one of the two is a ball joint: its twist about this axis of its frame
     impedance: tuple[float, float, float, float, float] | None = None  # softness of MuJoCo's constraints (solimp)
     source: Source = Source()
 

@@ -22,6 +22,7 @@ from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import Array, ConstInts1, ConstReals1, ConstReals2, ConstReals3, kinds
 from artsim.sim.foundation.spatial import (
     Real,
+    frame_with_x,
     frame_with_z,
     point_inertia,
     quaternion,
@@ -35,6 +36,8 @@ REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
 LINEAR, ANGULAR = range(2)  # the two parts of a motion, in arrays with a number for each
 WORLD = 0  # the root body of all others
 D_MIN, D_MAX = range(2)  # columns of impedances (MuJoCo's solimp); -1 where there is none
+TWIST_LOWER, TWIST_UPPER, SWING_Y, SWING_Z, FLATNESS_Y, FLATNESS_Z = range(6)  # columns of Model.turn_range
+BY_TURN, BY_PLACE, CONSTANT = range(3)  # columns of Model.axis_terms
 _TYPES = {
     "revolute": REVOLUTE,
     "continuous": REVOLUTE,
@@ -82,6 +85,10 @@ class Model(NamedTuple):
     lower: ConstReals1  # (nv,) position limits, ∓inf where there are none [rad or m]
     upper: ConstReals1  # for a ball's first dof: bound of its angle
     velocity_limit: ConstReals1  # (nv,) inf where not enforced [rad/s or m/s]
+    # limits of swing and twist of nt ball and free joints
+    dof_turn: ConstInts1  # (nv,) the limits of the joint whose first rotation this is; -1: none
+    turn_range: ConstReals2  # (nt, 6) twist, half angles of the swing (∓inf: none) [rad]; 1 / tan²(a quarter of these)
+    turn_frame: ConstReals3  # (nt, 3, 3) the frame of swing and twist in the joint's
     effort: ConstReals1  # (nv,) inf where there is none [N m or N]
     # hard couplings, leaders first; a follower has exactly one (without a leader: constant)
     coupling_follower: ConstInts1  # (nc,) dof
@@ -99,6 +106,11 @@ class Model(NamedTuple):
     row_damping_ratio: ConstReals1  # (ns,)
     row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
     row_mobility: ConstReals1  # (ns,) for rows with solimp: M⁻¹ of both joints in the file's pose, summed
+    # na couplings of the twist t about an axis of a ball and a coordinate q: a t + b q + c = 0; by their first dof
+    axis_turn: ConstInts1  # (na,) rotation of the ball
+    axis_dof: ConstInts1  # (na,) dof of the coordinate
+    axis_terms: ConstReals2  # (na, 3) a, b, c
+    axis_follower: ConstInts1  # (na,) which of the two dofs follows the other
     # links, merged ones included
     link_body: ConstInts1  # (nl,)
     link_parent: ConstInts1  # (nl,) parent link, -1: the world
@@ -152,7 +164,8 @@ def compile_model(
     bodies = tree.bodies
     dofs = _dofs(bodies)
     first_dof = {body.joint.name: body.dof for body in bodies if body.joint}
-    couplings, rows = _sorted_out(articulation.couplings, coupling)
+    of_axes = [c for c in articulation.couplings if c.axis]
+    couplings, rows = _sorted_out([c for c in articulation.couplings if not c.axis], coupling)
     soft = _in_row_order(rows, first_dof)
     if locks:
         couplings += _locks(bodies, couplings)
@@ -165,6 +178,8 @@ def compile_model(
         **dofs,
         **eliminated.arrays,
         **_row_arrays(soft, first_dof),
+        **_turn_arrays(bodies),
+        **_axis_arrays(of_axes, bodies),
         **_link_arrays(tree),
     }
     model = Model(**{name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Model).items()})
@@ -384,6 +399,48 @@ def _dofs(bodies: list[_Body]) -> dict[str, Real]:
         last_dof[body.index] = above
     integer = ("dof_body", "dof_linear", "dof_coord", "dof_parent", "dof_run")
     return {name: np.array(column, np.int64 if name in integer else float) for name, column in columns.items()}
+
+
+def _turn_arrays(bodies: list[_Body]) -> dict[str, object]:
+    """The limits of swing and twist; see description.TurnLimits."""
+    limited = [body for body in bodies[1:] if body.joint and body.type in (BALL, FREE) and body.joint.turning.given]
+    last = bodies[-1]
+    dof_turn = np.full(last.dof + _DOFS[last.type] if len(bodies) > 1 else 0, -1)
+    ranges, frames = np.empty((len(limited), 6)), np.empty((len(limited), 3, 3))
+    for t, body in enumerate(limited):
+        assert body.joint is not None
+        turning = body.joint.turning
+        dof_turn[body.dof + _DOFS[body.type] - 3] = t
+        ranges[t, :FLATNESS_Y] = (*(turning.twist or (-np.inf, np.inf)), *(turning.swing or (np.inf, np.inf)))
+        ranges[t, FLATNESS_Y:] = np.tan(ranges[t, SWING_Y:FLATNESS_Y] / 4) ** -2 if turning.swing else 0.0
+        frames[t] = frame_with_x(turning.axis)
+    return {"dof_turn": dof_turn, "turn_range": ranges, "turn_frame": frames}
+
+
+def _axis_arrays(couplings: list[Coupling], bodies: list[_Body]) -> dict[str, object]:
+    """The couplings of axes of balls, ordered by the first of their dofs, as stepping/assembly.py builds their rows."""
+    by_name = {body.joint.name: body for body in bodies if body.joint}
+    rows: list[tuple[int, int, tuple[float, float, float], int]] = []
+    for c in couplings:
+        constant, factor = c.coefficients
+        follower, leader = by_name[c.follower], by_name[c.leader or ""]
+        leads = leader.type == BALL
+        ball, other = (leader, follower) if leads else (follower, leader)
+        terms = (-factor, 1.0, -constant) if leads else (1.0, -factor, -constant)
+        turn = ball.dof + "xyz".index(c.axis)
+        rows.append((turn, other.dof, terms, other.dof if leads else turn))
+    rows.sort(key=lambda row: min(row[:2]))
+    return {
+        "axis_turn": np.array([turn for turn, _, _, _ in rows], np.int64),
+        "axis_dof": np.array([dof for _, dof, _, _ in rows], np.int64),
+        "axis_terms": np.array([terms for _, _, terms, _ in rows]).reshape(-1, 3),
+        "axis_follower": np.array([follower for _, _, _, follower in rows], np.int64),
+    }
+
+
+def following_dofs(model: Model) -> set[int]:
+    """The dofs that follow others, by elimination or by rows; of a ball whose axis follows, that rotation."""
+    return {*model.coupling_follower.tolist(), *model.row_follower.tolist(), *model.axis_follower.tolist()}
 
 
 def _locks(bodies: list[_Body], couplings: list[Coupling]) -> list[Coupling]:

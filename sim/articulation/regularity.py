@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from artsim.sim.articulation.description import Tendon
-from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, Compiled, Model
+from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, PLANAR, PRISMATIC, Compiled, Model
 from artsim.sim.articulation.poses import body_poses
 from artsim.sim.foundation.spatial import Real, symmetric
 
@@ -102,7 +102,8 @@ def dof_mobilities(compiled: Compiled) -> Real:
 
 
 def _hard_rows(model: Model) -> Real:
-    """(rows, nv) of the hard couplings that are rows, at a generic configuration of their leaders."""
+    """(rows, nv) of the hard couplings that are rows, at a generic configuration of their leaders; of axes of balls,
+    which are not turned."""
     hard = np.flatnonzero(model.row_frequency <= 0)
     J = np.zeros((len(hard), len(model.dof_body)))
     for n, c in enumerate(hard):
@@ -110,7 +111,10 @@ def _hard_rows(model: Model) -> Real:
         J[n, model.row_follower[c]] = 1.0
         if leader >= 0:
             J[n, leader] -= p[1] + 0.3 * (2 * p[2] + 0.3 * (3 * p[3] + 0.3 * 4 * p[4]))
-    return J
+    of_axes = np.zeros((len(model.axis_dof), len(model.dof_body)))
+    for row, turn, dof, terms in zip(of_axes, model.axis_turn, model.axis_dof, model.axis_terms, strict=True):
+        row[turn], row[dof] = terms[BY_TURN], terms[BY_PLACE]
+    return np.concatenate([J, of_axes])
 
 
 def _gain_matrix(model: Model, gain: Real) -> Real:

@@ -28,7 +28,8 @@ from artsim.sim.run_data.link_rules import LinkRules
     ACTUATOR_ROW,
     CONTACT_ROW,
     LINK_ROW,
-) = range(10)
+    AXIS_ROW,
+) = range(11)
 
 # the joint forces of Step as which impulses are booked, recorded under these names
 TAU_DRIVE, TAU_PASSIVE, TAU_COUPLING, TAU_LIMIT, TAU_LOOP, TAU_TENDON, TAU_CONTACT = range(7)
@@ -81,6 +82,11 @@ def _coupling_room(of: RowOrigins) -> Room:
     return Room(rows, 2 * rows)
 
 
+def _axis_room(of: RowOrigins) -> Room:
+    rows = len(of.model.axis_dof)
+    return Room(rows, 4 * rows)
+
+
 def _friction_room(of: RowOrigins) -> Room:
     model = of.model
     rows = int(np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0)))
@@ -92,10 +98,10 @@ def _drive_room(of: RowOrigins) -> Room:
 
 
 def _position_room(of: RowOrigins) -> Room:
-    """Both sides of every limit; the limit of a ball's angle acts on three dofs."""
+    """Both sides of every limit; those of a ball's angle, swing and twist act on three dofs."""
     model = of.model
     limited = np.isfinite(model.lower) | np.isfinite(model.upper)
-    rows = 2 * int(np.count_nonzero(limited))
+    rows = 2 * int(np.count_nonzero(limited)) + 3 * len(model.turn_range)
     return Room(rows, 3 * rows, 2 * int(np.count_nonzero(limited & (model.dof_coord >= 0))))
 
 
@@ -130,15 +136,16 @@ def _link_room(of: RowOrigins) -> Room:
 
 KINDS: dict[int, RowKind] = {
     COUPLING_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _coupling_room, place=1, first_link=True, spring=SPRING_WITH_RATE),
-    FRICTION_ROW: RowKind(TAU_PASSIVE, JOINT_TURN, _friction_room, place=2),
-    DRIVE_ROW: RowKind(TAU_DRIVE, JOINT_TURN, _drive_room, place=3, spring=SPRING),
-    POSITION_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _position_room, place=4, limits=True),
-    VELOCITY_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _velocity_room, place=5, limits=True),
+    FRICTION_ROW: RowKind(TAU_PASSIVE, JOINT_TURN, _friction_room, place=3),
+    DRIVE_ROW: RowKind(TAU_DRIVE, JOINT_TURN, _drive_room, place=4, spring=SPRING),
+    POSITION_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _position_room, place=5, limits=True),
+    VELOCITY_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _velocity_room, place=6, limits=True),
     LOOP_ROW: RowKind(TAU_LOOP, LINK_TURN, _loop_room, static_turn=STATIC_LINK_TURN),
     TENDON_ROW: RowKind(TAU_TENDON, TIE_TURN, _tendon_room, spring=SPRING_WITH_RATE),
     ACTUATOR_ROW: RowKind(TAU_DRIVE, TIE_TURN, _actuator_room, spring=SPRING),
     CONTACT_ROW: RowKind(TAU_CONTACT, CONTACT_TURN, _contact_room, static_turn=STATIC_CONTACT_TURN, lasting=False),
     LINK_ROW: RowKind(TAU_LIMIT, CONTACT_TURN, _link_room),
+    AXIS_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _axis_room, place=2, first_link=True),
 }
 
 _IN_ORDER = tuple(KINDS[number] for number in range(len(KINDS)))

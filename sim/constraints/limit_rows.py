@@ -7,8 +7,9 @@ Most limits are far away in most steps. A side gets a row where it pressed in th
 where the velocities found would violate it: the step is then solved again (retries.py). The sweeping solvers, which
 take what they find, have all rows in every step.
 
-A ball's limit is one on its angle, and its row acts along the axis of its rotation. The increase of the angle by spin
-across that axis within the step, ¼ h² cot(angle / 2) |ω|², is subtracted from the remaining range.
+A ball's limit (MJCF's range) is one on its angle, and its row acts along the axis of its rotation. The increase of the
+angle by spin across that axis within the step, ¼ h² cot(angle / 2) |ω|², is subtracted from the remaining range.
+Limits of its swing and twist are in turn_limit_rows.py.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from artsim.sim.constraints.kinds import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
+from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
 from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, zero_like
@@ -39,6 +41,8 @@ def limit_rows(robot: Any, run: Any, rows: Any, k: Any) -> None:
     model = robot.model
     if is_cone(model, k):
         _cone_row(robot, run.inputs, rows, k)
+    if model.dof_turn[k] >= 0:
+        turn_limit_rows(robot, run.inputs, rows, k)
     for side in (LOWER, UPPER, BACKWARD, FORWARD):
         if is_limited(model, k, side):
             if _calls_for_row(robot, run, rows, k, side):

@@ -120,6 +120,7 @@ def _trees(model: Model, equipped: Equipped | None) -> Array:
     body = model.dof_body
     ties = [(body[a], body[b]) for a, b in zip(model.coupling_follower, model.coupling_leader, strict=True) if b >= 0]
     ties += [(body[a], body[b]) for a, b in zip(model.row_follower, model.row_leader, strict=True) if b >= 0]
+    ties += [(body[a], body[b]) for a, b in zip(model.axis_turn, model.axis_dof, strict=True)]
     if equipped is not None:
         ties += [(a, b) for a, b in equipped.arrays.loop_body if a > 0 and b > 0]
     for a, b in ties:

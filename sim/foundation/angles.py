@@ -16,3 +16,12 @@ def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, f
         cr * sp * cy + sr * cp * sy,
         cr * cp * sy - sr * sp * cy,
     )
+
+
+DEGREES = "deg"
+
+
+def angle_or_number(text: str) -> float:
+    """A number, in rad if it has the suffix deg. Raises ValueError."""
+    word = text.strip()
+    return math.radians(float(word.removesuffix(DEGREES))) if word.endswith(DEGREES) else float(word)

@@ -57,6 +57,12 @@ def frame_with_z(axis: Sequence[float]) -> Real:
     return np.array([[1 - x * x * k, -x * y * k, x], [-x * y * k, 1 - y * y * k, y], [-x, -y, z]])
 
 
+def frame_with_x(axis: Sequence[float]) -> Real:
+    """The rotation (3, 3) of least angle whose first column is the unit vector `axis` (about y where axis is -x)."""
+    x, y, z = axis
+    return np.roll(frame_with_z((y, z, x)), (1, 1), (0, 1))
+
+
 def turn_about_z(angle: float) -> Real:
     """The rotation (3, 3) about z by an angle [rad]."""
     c, s = np.cos(angle), np.sin(angle)

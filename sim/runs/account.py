@@ -178,8 +178,14 @@ class Account:
 
     @property
     def limit_steps(self) -> dict[str, int]:
-        """The number of steps that each dof spent at a limit, for those that did."""
-        return {name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0}
+        """The number of steps that each dof spent at a limit, for those that did; a joint, where swing and twist have
+        limits."""
+        model = self.plan.robot.model
+        joints = {
+            k: name for name, dofs in self.plan.robot.labels.joint_dofs.items() for k in range(dofs.start, dofs.stop)
+        }
+        names = [joints[k] if model.dof_turn[k] >= 0 else name for k, name in enumerate(self.plan.robot.dofs)]
+        return {name: int(n) for name, n in zip(names, self._step.limit_steps, strict=True) if n > 0}
 
     @property
     def _known_contacts(self) -> int:

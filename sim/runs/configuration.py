@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, field, fields
 from typing import Any, NamedTuple
 
+from artsim.sim.foundation.angles import angle_or_number
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.run_data.integration import INTEGRATORS
@@ -64,6 +65,10 @@ MAX_STEPS = 2**53  # larger step numbers are not exact in float64
 MAX_ITERATIONS = 100_000  # of a sweeping solver per step, since no signal interrupts a step
 LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
 _PAIRS = ("link_damping", "link_velocity_limit")
+TURNING = {"swing_limit": 2, "twist_limit": 2, "twist_axis": 3}
+"""The settings of swing and twist, and how many numbers each has."""
+TURNING_WORDS = {"swing_limit": "ANGLE[,ANGLE]", "twist_limit": "LOWER:UPPER", "twist_axis": "x|y|z|X,Y,Z"}
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _COUNTS = ("steps", "every", "iterations", "max_contacts")
 _TEXTS = {"record": "a list of names", "push": "a list of LINK=JX,JY,JZ@TIME"}
 _TEXT_BY_NAME = {"drive_mode": "joint", "drive_limit_kind": "joint", "wrench_at": "link", "wrench_frame": "link"}
@@ -80,6 +85,7 @@ _CHOICES: Mapping[str, Collection[str]] = {
     "base": ("fixed", "floating"),
 }
 Value = Mapping[str, float]  # by joint, coordinate or dof name or pattern; "*" for all
+Angles = tuple[float, ...]  # of a ball or free joint, by its name or pattern
 Place = tuple[float, ...]  # position [m]; also roll, pitch and yaw [rad]
 
 
@@ -117,6 +123,9 @@ class RunConfig:
     friction_coefficient: Value = field(default_factory=dict)
     joint_friction: Value = field(default_factory=dict)  # [N m, N] instead of the file's
     armature: Value = field(default_factory=dict)  # [kg m², kg] instead of the file's
+    swing_limit: Mapping[str, Angles] = field(default_factory=dict)  # half angles about y and z of a ball's cone [rad]
+    twist_limit: Mapping[str, Angles] = field(default_factory=dict)  # lower, upper [rad]
+    twist_axis: Mapping[str, Angles] = field(default_factory=dict)  # (3,) about which a ball twists; default: x
     interpolate: str = HOLD  # how inputs over time go from row to row
     controller: str = "none"
     solver: str = "newton"
@@ -241,13 +250,35 @@ class RunConfig:
             values["record"] = record_names(record)
         if isinstance(values.get("base_pose"), list | tuple):
             values["base_pose"] = {"": values["base_pose"]}  # of the only free body
-        for name in (*_PAIRS, "base_pose", "wrench"):
+        for name in (*_PAIRS, *TURNING, "base_pose", "wrench"):
             if isinstance(values.get(name), Mapping):
                 values[name] = {key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}
         try:
             return cls(**values)
         except TypeError as error:
             raise UsageError(f"configuration: {error}") from error
+
+
+def read_angles(setting: str, entry: object, what: str = "") -> Angles:
+    """The numbers of a joint's limit of swing or twist, or axis of twist, given as numbers or as words: "30deg,20deg",
+    "-1:1", "z". Raises SettingError, whose message begins with `what`, by default the setting."""
+    if setting == "twist_axis" and isinstance(entry, str) and entry in _AXES:
+        return _AXES[entry]
+    parts: list[Any] = [entry]
+    if isinstance(entry, str):
+        parts = [*entry.split(":" if setting == "twist_limit" else ",")]
+    elif not isinstance(entry, int | float):
+        parts = list(entry) if isinstance(entry, Iterable) else []
+    if setting == "swing_limit" and len(parts) == 1:
+        parts = parts * 2
+    read = float if setting == "twist_axis" else angle_or_number
+    try:
+        numbers = tuple(read(part) if isinstance(part, str) else float(part) for part in parts)
+    except (TypeError, ValueError):
+        numbers = ()
+    if len(numbers) != TURNING[setting] or not all(map(math.isfinite, numbers)):
+        raise SettingError(f"{what or setting}: got {entry!r}, want {TURNING_WORDS[setting]}", setting)
+    return numbers
 
 
 def record_names(names: Sequence[Any], default: Sequence[str] = DEFAULT_RECORD) -> tuple[Any, ...]:
@@ -289,6 +320,9 @@ def _check_type(name: str, value: object, default: object) -> None:
     elif name == "wrench":
         want = "finite FX, FY, FZ or FX, FY, FZ, TX, TY, TZ by link"
         right = isinstance(value, Mapping) and all(map(_is_place, value.values()))
+    elif name in TURNING:
+        want = f"{TURNING[name]} numbers by ball joint"
+        right = isinstance(value, Mapping) and all(_are_numbers(entry, TURNING[name]) for entry in value.values())
     elif name in _TEXTS or name == "gravity":
         right = value is None or isinstance(value, tuple)
         entry = str if name in _TEXTS else (int, float)
@@ -318,6 +352,11 @@ def _is_place(value: object) -> bool:
     """Whether the value is a position, or a position with roll, pitch and yaw."""
     numbers = isinstance(value, tuple) and all(_is_number(x) and math.isfinite(x) for x in value)
     return numbers and len(value) in (3, 6)  # type: ignore[arg-type]
+
+
+def _are_numbers(value: object, count: int) -> bool:
+    """Whether the value is a tuple of so many finite numbers."""
+    return isinstance(value, tuple) and len(value) == count and all(_is_number(x) and math.isfinite(x) for x in value)
 
 
 def _is_pair(value: object) -> bool:

@@ -67,6 +67,8 @@ def _option(config: RunConfig, model: Model) -> str:
         return f"solver {config.solver!r} (it has its own)"
     if config.built_in.law != NO_CONTROLLER:
         return f"controller {config.controller!r}"
+    if len(model.axis_dof):
+        return "a coupling of a ball's axis"
     if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:
         return "a joint equality that gives way (solref)"
     return ""
@@ -83,6 +85,8 @@ def _of_joints(articulation: Articulation) -> str:
 def _of_joint(joint: Joint) -> str:
     if joint.kind == "ball" and joint.upper is not None:
         return "the range"
+    if joint.turning.given:
+        return "the swing and twist limits"
     if joint.kind in ("ball", "free") and joint.stiffness:
         return "the spring"
     if any(joint.stiffness_polynomial):

@@ -7,6 +7,7 @@ exactly win over patterns, a later pattern over an earlier one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -15,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation, Coupling
-from artsim.sim.articulation.model import Labels, Model
+from artsim.sim.articulation.model import Labels, Model, following_dofs
 from artsim.sim.equipment.arrays import EquipmentLabels
 from artsim.sim.foundation.errors import SettingError, nearest
-from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.configuration import TURNING, RunConfig
 
 T = TypeVar("T")
 
@@ -44,6 +45,9 @@ KINDS = {
 """What the entries of a setting are named after; of gains and joints, "*" or one value alone means all."""
 
 
+TURNED = "turned"  # the kind of what settings of swing and twist are named after
+
+
 class Names(NamedTuple):
     """The names of a kind; those of what follows nothing, those that patterns can match, and those that "*" matches.
 
@@ -60,12 +64,13 @@ class Names(NamedTuple):
 
 def names_of(articulation: Articulation, model: Model, labels: Labels, equipment: EquipmentLabels) -> dict[str, Names]:
     """The names of each kind."""
-    followers = {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
+    followers = following_dofs(model)
     free = [k for k, coord in enumerate(model.dof_coord) if coord >= 0 and k not in followers]
     joints = [k for k in free if not is_of_base(model, k)]
     coord, dof = model.dof_coord, labels.dofs
     single = tuple(joint.name for joint in articulation.joints if joint.kind in ("revolute", "continuous", "prismatic"))
     turning = tuple(joint.name for joint in articulation.joints if joint.kind == "ball")
+    turned = tuple(joint.name for joint in articulation.joints if joint.kind in ("ball", "free"))
     own_coords = {int(coord[k]) for k in followers}
     coords = (
         tuple(name for n, name in enumerate(labels.coords) if n not in own_coords),
@@ -84,6 +89,7 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
         "dof": Names(dof, *dofs, "a joint", units),
         "gain": Names(dof, *dofs, "a joint", units),
         "joint": Names(joint, joint, single, single, "a joint"),
+        TURNED: Names(turned, turned, turned, turned, "a ball or free joint"),
     }
     for kind, known, noun in (
         ("actuator", equipment.controls, "an actuator"),
@@ -96,6 +102,7 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
 def has_patterns(config: RunConfig) -> bool:
     """Whether names in a configuration may have to be replaced by `expanded`."""
     unchecked = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
+    unchecked += tuple(getattr(config, setting) for setting in TURNING)
     if any(isinstance(values, Mapping) and values for values in unchecked):  # whose names nobody else looks up
         return True
     given = {setting: getattr(config, setting) for setting in KINDS}
@@ -117,6 +124,9 @@ def expanded(config: RunConfig, names: Mapping[str, Names]) -> RunConfig:
         given = getattr(config, setting)
         if isinstance(given, Mapping) and not given.keys() <= set(names[kind].known):
             changes[setting] = by_name(setting, given, names[kind], keep={ALL} if kind == "gain" else ())
+    for setting in TURNING:
+        if given := getattr(config, setting):
+            changes[setting] = by_name(setting, given, names[TURNED])
     return replace(config, **changes) if changes else config
 
 
@@ -159,12 +169,13 @@ def is_of_base(model: Model, dof: int) -> bool:
 
 
 def with_joint_settings(articulation: Articulation, config: RunConfig) -> Articulation:
-    """The articulation with the armature and friction of joints and the ratio and offset of couplings that the
-    configuration gives by name.
+    """The articulation with the armature, the friction and the limits of swing and twist of joints and the ratio and
+    offset of couplings that the configuration gives by name.
 
-    Raises SettingError: a negative or infinite number, or a ratio or offset of a coupling that is not linear.
+    Raises SettingError: a negative or infinite number, a flawed limit, or a ratio or offset of a coupling that is not
+    linear.
     """
-    return _with_couplings(_with_joints(articulation, config), config)
+    return _with_couplings(_with_joints(_with_turn_limits(articulation, config), config), config)
 
 
 def _with_joints(articulation: Articulation, config: RunConfig) -> Articulation:
@@ -204,6 +215,29 @@ def _with_terms(coupling: Coupling, config: RunConfig) -> Coupling:
             raise SettingError(f"{setting}: {name} is {given[name]}, want a finite number", setting, name)
         terms[place] = given[name]
     return replace(coupling, coefficients=tuple(terms[: max(2, len(coupling.coefficients))]))
+
+
+def _with_turn_limits(articulation: Articulation, config: RunConfig) -> Articulation:
+    if not (config.swing_limit or config.twist_limit or config.twist_axis):
+        return articulation
+    joints = []
+    for joint in articulation.joints:
+        limits, name = joint.turning, joint.name
+        if name in config.twist_axis:
+            x, y, z = config.twist_axis[name]
+            length = math.hypot(x, y, z)
+            if not 1e-9 < length < 1e9:
+                raise SettingError(f"twist_axis: {name} has an axis of length {length:g}", "twist_axis", name)
+            limits = replace(limits, axis=(x / length, y / length, z / length))
+        for setting, field in (("swing_limit", "swing"), ("twist_limit", "twist")):
+            if name in getattr(config, setting):
+                limits = replace(limits, **{field: getattr(config, setting)[name]})
+                if limits.flaw:
+                    raise SettingError(f"{setting}: {name}: {limits.flaw}", setting, name)
+        if name in config.twist_axis and not limits.given:
+            raise SettingError(f"twist_axis: {name} has no limit of swing or twist", "twist_axis", name)
+        joints.append(replace(joint, turning=limits))
+    return replace(articulation, joints=tuple(joints))
 
 
 def of_followers(setting: str, given: Mapping[str, float], followers: Sequence[str]) -> dict[str, float]:

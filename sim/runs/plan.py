@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation, Coupling, Softness, TendonCoupling
-from artsim.sim.articulation.model import BALL, FREE, Labels, Model, compile_model
+from artsim.sim.articulation.model import BALL, FREE, Labels, Model, compile_model, following_dofs
 from artsim.sim.articulation.regularity import dof_mobilities
 from artsim.sim.contact.continuous import ADVANCE
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
@@ -176,6 +176,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
+    notes += _hard_axes(articulation, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
     refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
@@ -352,6 +353,24 @@ def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoup
     return coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio)
 
 
+def _hard_axes(articulation: Articulation, config: RunConfig) -> list[str]:
+    """A note on couplings of axes of balls, which stay hard where --coupling compliant is for all. Raises SettingError
+    where one is named."""
+    if config.coupling != "compliant":
+        return []
+    followers = [c.follower for c in articulation.couplings if c.axis]
+    for name in followers:
+        if _by_name(name, config.coupling_frequency):
+            told = (
+                f"coupling_frequency: {name!r} is coupled with an axis of a ball joint, which only hard rows can hold"
+            )
+            raise SettingError(told, "coupling_frequency", name)
+    if not followers or isinstance(config.coupling_frequency, Mapping):
+        return []
+    more = f" and {len(followers) - 3} more" if len(followers) > 3 else ""
+    return [f"couplings with axes of ball joints stay hard: {', '.join(followers[:3])}{more}"]
+
+
 def _by_name(follower: str, given: float | Value | None) -> bool:
     return isinstance(given, Mapping) and follower in given
 
@@ -391,7 +410,7 @@ def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
 def drivable(model: Model) -> list[int]:
     """The dofs that can have a drive: joints of one dof that follow no other, by elimination or by rows."""
     count = np.diff(model.body_dof)
-    followers = set(model.row_follower)
+    followers = following_dofs(model)
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
 
 
@@ -407,7 +426,7 @@ def left_out_by_all(robot: Robot, config: RunConfig) -> list[str]:
     if not given:
         return []
     model, labels = robot.model, robot.labels
-    driven, followers = set(drivable(model)), {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
+    driven, followers = set(drivable(model)), following_dofs(model)
     told = []
     for name, dofs in labels.joint_dofs.items():
         own = range(dofs.start, dofs.stop)

@@ -26,7 +26,7 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
         notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {DEFAULT.name}")
         return DEFAULT
     reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
-    reason = reason or ("" if wanted.loop_springs else _loop_spring(articulation))
+    reason = reason or ("" if wanted.loop_springs else _loop_spring(articulation) or _axis_coupling(articulation))
     if reason:
         _note_rows(wanted, reason, notes)
         return DEFAULT
@@ -56,7 +56,7 @@ def _one_sided_part(articulation: Articulation) -> str:
     for joint in articulation.joints:
         if joint.friction or joint.friction_coefficient:
             return f"the friction of joint {joint.name!r}"
-        if joint.lower is not None or joint.upper is not None:
+        if joint.lower is not None or joint.upper is not None or joint.turning.given:
             return f"the limits of joint {joint.name!r}"
     for tendon in articulation.tendons:
         if tendon.friction or tendon.lower is not None or tendon.upper is not None:
@@ -75,6 +75,9 @@ def refuse_unservable(
         raise UsageError(
             f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {DEFAULT.name}"
         )
+    tied = "" if integrator.loop_springs else _axis_coupling(robot.articulation)
+    if tied:
+        raise UsageError(f"integrator {integrator.name!r} cannot hold {tied}; use {DEFAULT.name}")
     spring = "" if equipped is None or integrator.loop_springs else _loop_spring(robot.articulation)
     if spring:
         raise UsageError(f"integrator {integrator.name!r} has no springs of loops, as {spring} is; use {DEFAULT.name}")
@@ -101,6 +104,11 @@ def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None
 def _loop_spring(articulation: Articulation) -> str:
     """The first loop that is a spring, or an empty string."""
     return next((f"loop {loop.name!r}" for loop in articulation.loops if loop.active and loop.spring), "")
+
+
+def _axis_coupling(articulation: Articulation) -> str:
+    """The first coupling of an axis of a ball, or an empty string."""
+    return next((f"the coupling of {c.follower!r} with a ball's axis" for c in articulation.couplings if c.axis), "")
 
 
 def _wrapped_equality(equipped: Equipped) -> str | None:

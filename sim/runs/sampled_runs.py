@@ -177,8 +177,9 @@ def reason_against_packs(plan: Plan) -> str:
         "sleeping": inputs["sleep"][0] > 0,
         "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
-        "couplings that give way": len(model.row_follower) > 0,
+        "couplings that give way, or of a ball's axis": len(model.row_follower) + len(model.axis_dof) > 0,
         "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
+        "limits of swing and twist": len(model.turn_range) > 0,
         "limits of a ball's angle": bool(np.any((model.dof_coord < 0) & np.isfinite(model.upper))),
         "acceleration drives": bool(np.any(inputs["drive_acceleration"])),
     }

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation, Keyframe
-from artsim.sim.articulation.model import BALL, FREE, Compiled, Labels, Model
+from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, Compiled, Labels, Model
 from artsim.sim.articulation.poses import at_leader
+from artsim.sim.articulation.turn_limits import about_axis, axis_couplings, follow_axes, start_notes, twist_rates
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs.configuration import Place, Value
@@ -63,6 +64,7 @@ def initial_qpos(
                 f"{labels.coords[coord]} starts at {q[coord]:.6g}, outside its limits "
                 f"[{model.lower[k]:.6g}, {model.upper[k]:.6g}]"
             )
+    notes += start_notes(model, labels, q)
     return q
 
 
@@ -84,6 +86,7 @@ def settle_coordinates(model: Model, labels: Labels, q: Real, given: Value) -> N
             )
         q[coord] = want
     _place_row_followers(model, labels, q, given)
+    follow_axes(model, q, {n for n, name in enumerate(labels.coords) if name in given})
 
 
 def moved_into_limits(compiled: Compiled, q: Real) -> list[str]:
@@ -157,3 +160,11 @@ def follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Val
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
             if labels.dofs[follower] not in given and follower not in model.coupling_follower:
                 v[follower] = at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
+    for turn, dof, terms, follower in axis_couplings(model):
+        first = int(model.body_dof[model.dof_body[turn]])
+        order = [first + (turn - first + k) % 3 for k in range(3)]
+        rates = terms[BY_TURN] * twist_rates(about_axis(model, q, turn))
+        if labels.dofs[follower] not in given:
+            others = rates @ v[order] + terms[BY_PLACE] * v[dof]
+            own = terms[BY_PLACE] if follower == dof else rates[0]
+            v[follower] -= others / own

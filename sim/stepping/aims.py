@@ -1,4 +1,6 @@
-"""Aims hard loops and tendon equalities at where the velocities found lead, and solves the rows again."""
+"""Aims hard loops, tendon equalities and couplings of axes of balls at where the velocities found lead, and solves
+the rows again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Any
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
+from artsim.sim.constraints.axis_rows import find_axis_misses
 from artsim.sim.constraints.loop_rows import find_loop_misses, relax_loops, tighten_loops
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import find_tendon_misses
@@ -28,7 +31,8 @@ _NEARER = 0.5  # an aim has helped if it leaves at most this share of the previo
 
 @njit
 def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
-    """Solve once more with hard loops and tendon equalities aimed at where the velocities found lead.
+    """Solve once more with hard loops, tendon equalities and couplings of axes of balls aimed at where the velocities
+    found lead.
 
     Curved constraints are then satisfied to third order. Where a step turns too far for that, aims are repeated as long
     as each reduces the miss. A miss that no aim reduces (a redundant row held by others) would be pulled on without
@@ -60,11 +64,18 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
         if absurd or share < 0.0 or miss <= _MISSED:
             break
         before = miss
-    if relax_loops(inputs, rows, equipment):
-        solve_again(robot, rows, step, solver)
-        if tighten_loops(inputs, rows):
-            solve_again(robot, rows, step, solver)
-        found(model, data, run)
+    if equipment is not None:
+        _relax(robot, run, rows, equipment, solver)
+
+
+@njit
+def _relax(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+    """Solve again without what the rows of hard loops leave open."""
+    if relax_loops(run.inputs, rows, equipment):
+        solve_again(robot, rows, run.step, solver)
+        if tighten_loops(run.inputs, rows):
+            solve_again(robot, rows, run.step, solver)
+        found(robot.model, robot.data, run)
         mark(run.clock, SOLVER)
 
 
@@ -102,15 +113,26 @@ def _find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
         step.stage_qpos[n] = state.qpos[n]
     move(model, step.stage_qpos, step.velocity, inputs.time_step[0])
     expand(model, step.stage_qpos, step.stage_qvel, data)
+    worst = find_axis_misses(model, inputs, step.stage_qpos, rows)
+    if equipment is not None:
+        worst = max(worst, _find_misses_of_equipment(robot, run, rows, equipment))
+    expand(model, state.qpos, state.qvel, data)
+    for k in range(step.tangent.shape[0]):
+        data.drift[k] = step.tangent[k]
+    if equipment is not None:
+        kinematics(model, state.qpos, data)
+        if equipment.model.tendon_row_follower.shape[0] > 0:
+            tendon_paths(robot, state.qpos, state.qvel, equipment)
+    return worst
+
+
+@njit
+def _find_misses_of_equipment(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
+    """The same for loops and tendon equalities, at step.stage_qpos."""
+    model, data, step = robot.model, robot.data, run.step
     kinematics(model, step.stage_qpos, data)
     worst = find_loop_misses(model, data, rows, equipment)
     if equipment.model.tendon_row_follower.shape[0] > 0:
         tendon_paths(robot, step.stage_qpos, step.stage_qvel, equipment)
-        worst = max(worst, find_tendon_misses(inputs, rows, equipment))
-    expand(model, state.qpos, state.qvel, data)
-    kinematics(model, state.qpos, data)
-    for k in range(step.tangent.shape[0]):
-        data.drift[k] = step.tangent[k]
-    if equipment.model.tendon_row_follower.shape[0] > 0:
-        tendon_paths(robot, state.qpos, state.qvel, equipment)
+        worst = max(worst, find_tendon_misses(run.inputs, rows, equipment))
     return worst

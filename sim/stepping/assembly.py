@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.actuator_rows import actuator_rows, has_actuator_rows
+from artsim.sim.constraints.axis_rows import axis_row
 from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.drive_rows import drive_row, drives_need_rows
 from artsim.sim.constraints.friction_rows import friction_row, has_friction
@@ -38,7 +39,7 @@ def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
 
     Limits and contacts do not count, since a step without rows can find them to be satisfied.
     """
-    if model.coupling_follower.shape[0] + model.row_follower.shape[0] > 0:
+    if model.coupling_follower.shape[0] + model.row_follower.shape[0] + model.axis_dof.shape[0] > 0:
         return True
     if has_friction(model) or drives_need_rows(inputs):
         return True
@@ -61,11 +62,14 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     inputs = run.inputs
     rows.number[ALL_ROWS] = 0
     rows.number[PLACES] = 0
-    soft = 0
+    soft = axes = 0
     for k in range(model.dof_body.shape[0]):
         while soft < model.row_follower.shape[0] and _first_dof(model, soft) == k:
             coupling_row(robot, run, rows, soft)
             soft += 1
+        while axes < model.axis_dof.shape[0] and min(model.axis_turn[axes], model.axis_dof[axes]) == k:
+            axis_row(robot, run, rows, axes)
+            axes += 1
         friction_row(robot, inputs, rows, k)
         drive_row(robot, run, rows, k)
         limit_rows(robot, run, rows, k)

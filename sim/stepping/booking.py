@@ -9,6 +9,7 @@ from artsim.sim.articulation.coupling import expand, reduce_vector
 from artsim.sim.articulation.dynamics import inverse_dynamics
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, velocities
+from artsim.sim.constraints.axis_rows import axis_error
 from artsim.sim.constraints.coupling_rows import coupling_slope
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.row import TOLD, UNSOLVED
@@ -200,3 +201,5 @@ def settle(robot: Any, step: Any) -> None:
         step.coupling_error[0] = max(
             step.coupling_error[0], abs(state.qpos[model.dof_coord[model.row_follower[c]]] - value)
         )
+    for c in range(model.axis_dof.shape[0]):
+        step.coupling_error[0] = max(step.coupling_error[0], abs(axis_error(model, state.qpos, c)))

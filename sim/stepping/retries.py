@@ -5,7 +5,7 @@
 | a limit would be violated that has no row (constraints/limit_rows.py) | it gets one | from the rows | 4 nv |
 | an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 2 (nv +
 actuators) |
-| hard loops and tendon equalities miss (stepping/aims.py) | their biases | on the spot | 12 |
+| hard loops, tendon equalities and axes of balls miss (stepping/aims.py) | their biases | on the spot | 12 |
 | impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
 | contacts gain energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
 | a link is too fast (constraints/link_velocity_rows.py) | the direction bounded | from the rows | 8 |
@@ -23,12 +23,14 @@ from typing import Any
 
 from artsim.sim.articulation.coupling import secant_drift
 from artsim.sim.articulation.kinematics import accelerations, velocities
+from artsim.sim.constraints.axis_rows import has_axes
 from artsim.sim.constraints.limit_rows import opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
 from artsim.sim.constraints.loop_rows import clear_loop_forces, has_hard_loops, note_loop_forces
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
+from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import limit_energy, may_bounce
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.contact.impacts import pass_on_blows, take_blows, weaken
@@ -188,10 +190,18 @@ def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sol
     """
     if solver.sweeps is not None:
         return
-    if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
+    if _is_tied(robot.model, equipment):
         close_loops(robot, run, rows, equipment, solver)
     if contact is not None:
         _limit_restitution(robot, run, rows, contact, solver)
+
+
+@inlined
+def _is_tied(model: Any, equipment: Any) -> bool:
+    """Whether there are curved equalities."""
+    if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
+        return True
+    return has_axes(model)
 
 
 @njit
@@ -318,7 +328,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
 def _holds(robot: Any, run: Any, equipment: Any) -> bool:
     """Whether the velocities found satisfy all limits of joints, drives and tendons."""
     step = run.step
-    if presses(robot, run, True) or opens_cones(robot, run):
+    if presses(robot, run, True) or opens_cones(robot, run) or opens_turns(robot, run):
         return False
     for k in range(step.velocity.shape[0]):
         driven = step.stiffness[k] + step.damping[k] > 0.0

@@ -24,6 +24,7 @@ from artsim.sim.constraints.tendon_rows import (
     note_tendon_forces,
     spring_tendons,
 )
+from artsim.sim.constraints.turn_limit_rows import is_turned_beyond
 from artsim.sim.equipment.actuation import actuator_force, applied_forces, coordinate, drive_force, find_places
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.forces import equipment_forces
@@ -318,6 +319,10 @@ def _inside(robot: Any, step: Any, equipment: Any) -> bool:
                 step.counters[STOP_REASON] = INEQUALITY
                 step.counters[STOP_DOF] = k
                 return False
+        if model.dof_turn[k] >= 0 and is_turned_beyond(model, state.qpos, k, 1e-9):
+            step.counters[STOP_REASON] = INEQUALITY
+            step.counters[STOP_DOF] = k
+            return False
     if equipment is not None:
         return _tendons_inside(robot, step, equipment)
     return True

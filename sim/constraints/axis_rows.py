@@ -1,0 +1,81 @@
+"""Builds the row of a coupling between the twist of a ball joint about one of its axes and another joint's coordinate.
+
+C = a t + b q + c for twist t and coordinate q, where either may follow the other (model.py: axis_terms). The twist is
+that of the swing-twist decomposition about the axis, and counts whole turns by the coordinate, of which it takes the
+nearest: a hinge that follows a ball goes round with it. Elimination cannot impose this, since no dof of a ball is the
+rate of its twist, so these couplings are hard rows. C is curved; stepping/aims.py aims the rows at the step's end.
+
+At a swing of π the twist is undefined and its gradient without bound: within a degree of it the row acts on the twist
+alone, and the error grows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.model import BY_PLACE, BY_TURN, CONSTANT
+from artsim.sim.articulation.swing_twist import nearest_turn, twist_angle, twist_rates
+from artsim.sim.constraints.kinds import AXIS_ROW
+from artsim.sim.constraints.row import add_entry, add_row, drift_of, recovery_rate
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import LASTING_ROWS
+
+
+@inlined
+def has_axes(model: Any) -> bool:
+    """Whether an axis of a ball is coupled."""
+    coupled: bool = model.axis_dof.shape[0] > 0
+    return coupled
+
+
+@njit
+def axis_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
+    """Append the row of coupling c: J = a ∂t/∂ω + b e_q."""
+    model, state, data = robot.model, robot.state, robot.data
+    turn, dof = model.axis_turn[c], model.axis_dof[c]
+    n = add_row(rows, AXIS_ROW, min(turn, dof))
+    first = model.body_dof[model.dof_body[turn]]
+    w, x, y, z = _about_axis(model, state.qpos, turn)
+    across, over = twist_rates(w, x, y, z)
+    a = model.axis_terms[c, BY_TURN]
+    add_entry(model, data, rows, dof, model.axis_terms[c, BY_PLACE])
+    add_entry(model, data, rows, turn, a)
+    add_entry(model, data, rows, first + (turn - first + 1) % 3, a * across)
+    add_entry(model, data, rows, first + (turn - first + 2) % 3, a * over)
+    rows.error[n] = axis_error(model, state.qpos, c)
+    rows.rate[n] = recovery_rate(run.inputs, abs(rows.error[n]))
+    rows.bias[n] = rows.rate[n] * rows.error[n] + run.inputs.time_step[0] * drift_of(data, rows, n)
+
+
+@njit
+def axis_error(model: Any, q: Any, c: Any) -> Any:
+    """C of coupling c at coordinates q [rad or m]."""
+    a, b, constant = model.axis_terms[c, BY_TURN], model.axis_terms[c, BY_PLACE], model.axis_terms[c, CONSTANT]
+    w, x, _, _ = _about_axis(model, q, model.axis_turn[c])
+    rest = b * q[model.dof_coord[model.axis_dof[c]]] + constant
+    if a == 0.0:
+        return rest
+    return a * nearest_turn(twist_angle(w, x), -rest / a) + rest
+
+
+@inlined
+def _about_axis(model: Any, q: Any, turn: Any) -> Any:
+    """The rotation of the ball of which `turn` is a rotation, in its frame with the axes renamed so that this is x."""
+    body = model.dof_body[turn]
+    axis = turn - model.body_dof[body]
+    n = model.body_coord[body]
+    return q[n], q[n + 1 + axis], q[n + 1 + (axis + 1) % 3], q[n + 1 + (axis + 2) % 3]
+
+
+@njit
+def find_axis_misses(model: Any, inputs: Any, q: Any, rows: Any) -> Any:
+    """Set rows.miss of these couplings, and return the largest; q are the coordinates at the step's end."""
+    worst = 0.0
+    c = 0
+    for n in range(rows.number[LASTING_ROWS]):
+        if rows.kind[n] == AXIS_ROW:
+            left = rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
+            rows.miss[n] = axis_error(model, q, c) - left
+            worst = max(worst, abs(rows.miss[n]))
+            c += 1
+    return worst

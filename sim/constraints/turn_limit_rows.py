@@ -1,0 +1,182 @@
+"""Builds unilateral rows for the limits of swing and twist of ball and free joints.
+
+A row's J is the gradient of the angle that is left. That angle is curved in the velocity: what the velocity before the
+step makes of it within the step, beyond J v, is added to the bias, so that a joint sliding along its cone stays on it.
+
+The swing is bounded by PhysX's cone, an ellipse in the tangents of a quarter of the angles about y and z:
+tan²(φ_y / 4) / tan²(Y / 4) + tan²(φ_z / 4) / tan²(Z / 4) ≤ 1. There is no row where an angle has no gradient: the
+twist's beyond a swing of 179 degrees, the swing's at none.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.model import (
+    FLATNESS_Y,
+    FLATNESS_Z,
+    SWING_Y,
+    SWING_Z,
+    TWIST_LOWER,
+    TWIST_UPPER,
+)
+from artsim.sim.articulation.swing_twist import (
+    UPSIDE_DOWN,
+    nearest_turn,
+    swing_angle,
+    swing_axis,
+    turned,
+    twist_angle,
+    twist_rates,
+)
+from artsim.sim.constraints.kinds import POSITION_ROW
+from artsim.sim.constraints.row import add_entry, add_row, one_sided, within_reach
+from artsim.sim.foundation.elementary import arctangent
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import PLACES
+
+_SQUEEZE = 5.0  # [rad/s] largest rate that is foreseen for what the rows do not see
+_SLACK = 1e-13  # [rad] beyond a limit that is rounding
+
+TWISTED_BACK, TWISTED_ON, SWUNG = range(3)  # the rows of a joint
+
+
+@njit
+def turn_limit_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+    """Append the rows of the limits of swing and twist of the joint whose first rotation is dof k."""
+    t = robot.model.dof_turn[k]
+    for side in range(3):
+        if is_turn_limited(robot.model, t, side):
+            _turn_limit_row(robot, inputs, rows, k, side)
+
+
+@inlined
+def is_turn_limited(model: Any, t: Any, side: Any) -> bool:
+    """Whether joint t of those with such limits has one on this side."""
+    limited: bool = abs(model.turn_range[t, TWIST_UPPER if side != SWUNG else SWING_Y]) < math.inf
+    return limited
+
+
+@njit
+def _turn_limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> None:
+    model, data = robot.model, robot.data
+    t = model.dof_turn[k]
+    rotation = _rotation(model, robot.state.qpos, k)
+    left, defined, (a, b, c) = angle_left(model, t, side, rotation)
+    if not defined:
+        rows.number[PLACES] += 1
+        return
+    n = add_row(rows, POSITION_ROW, k)
+    frame = model.turn_frame[t]
+    for axis in range(3):
+        add_entry(model, data, rows, k + axis, frame[axis, 0] * a + frame[axis, 1] * b + frame[axis, 2] * c)
+    one_sided(rows, inputs, n, left)
+    if left < 0.0:  # in the sweeping solvers too, where a start far beyond would make a fast top of the body
+        rows.rate[n] = within_reach(rows, n, rows.rate[n])
+        rows.bias[n] = rows.rate[n] * left
+    h = inputs.time_step[0]
+    x, y, z = _in_frame(model, t, robot.state.qvel[k], robot.state.qvel[k + 1], robot.state.qvel[k + 2])
+    w1, x1, y1, z1 = rotation
+    end, still, _ = angle_left(model, t, side, turned(w1, x1, y1, z1, h * x, h * y, h * z))
+    if still:
+        bend = end - left - h * (a * x + b * y + c * z)
+        if side != SWUNG:
+            bend = nearest_turn(bend, 0.0)  # a twist may pass the middle of what is beyond its limits
+        rows.bias[n] += min(max(bend / h, -_SQUEEZE), _SQUEEZE)
+
+
+@njit
+def angle_left(model: Any, t: Any, side: Any, rotation: Any) -> Any:
+    """The angle left to a limit of joint t [rad], negative beyond it; whether it has a gradient; its gradient by the
+    angular velocity, in the frame of swing and twist, as is the rotation (w, x, y, z)."""
+    w, x, y, z = rotation
+    bounds = model.turn_range[t]
+    if side == SWUNG:
+        return _swing_left(bounds, w, x, y, z)
+    if w * w + x * x < UPSIDE_DOWN:
+        return 0.0, False, (0.0, 0.0, 0.0)
+    twist = nearest_turn(twist_angle(w, x), 0.5 * (bounds[TWIST_LOWER] + bounds[TWIST_UPPER]))
+    across, over = twist_rates(w, x, y, z)
+    if side == TWISTED_BACK:
+        return twist - bounds[TWIST_LOWER], True, (1.0, across, over)
+    return bounds[TWIST_UPPER] - twist, True, (-1.0, -across, -over)
+
+
+@njit
+def _swing_left(bounds: Any, w: Any, x: Any, y: Any, z: Any) -> Any:
+    """The same for the swing. Within half the smaller angle of the cone's middle the bound is taken to be that of the
+    present direction: there the direction changes at any rate."""
+    least = min(bounds[SWING_Y], bounds[SWING_Z])
+    swing = swing_angle(w, x, y, z)
+    up, down, a, b = swing_axis(w, x, y, z)
+    if a == 0.0 and b == 0.0:
+        return least, False, (0.0, 0.0, 0.0)
+    bound, slope = _edge(bounds, up, down)
+    around = 2.0 * math.sqrt((y * y + z * z) * (w * w + x * x))  # the sine of the swing
+    turning = slope / around if swing > 0.5 * least and around > 1e-3 else 0.0
+    return bound - swing, True, (0.0, -a - turning * b, -b + turning * a)
+
+
+@njit
+def _edge(bounds: Any, y: Any, z: Any) -> Any:
+    """The largest swing about the unit vector (0, y, z), and its derivative by the direction's angle [rad]."""
+    if bounds[SWING_Y] == bounds[SWING_Z]:
+        return bounds[SWING_Y], 0.0
+    square = y * y * bounds[FLATNESS_Y] + z * z * bounds[FLATNESS_Z]
+    tangent = 1.0 / math.sqrt(square)  # of a quarter of the swing
+    slope = -4.0 * tangent / (square * (1.0 + tangent * tangent)) * y * z * (bounds[FLATNESS_Z] - bounds[FLATNESS_Y])
+    return 4.0 * arctangent(tangent, 1.0), slope
+
+
+@inlined
+def _rotation(model: Any, q: Any, k: Any) -> Any:
+    """The rotation of the joint whose first rotation is dof k, in its frame of swing and twist."""
+    n = model.body_coord[model.dof_body[k] + 1] - 4
+    x, y, z = _in_frame(model, model.dof_turn[k], q[n + 1], q[n + 2], q[n + 3])
+    return q[n], x, y, z
+
+
+@inlined
+def _in_frame(model: Any, t: Any, x: Any, y: Any, z: Any) -> Any:
+    """A vector in the joint's frame, in that of swing and twist."""
+    F = model.turn_frame[t]
+    return (
+        F[0, 0] * x + F[1, 0] * y + F[2, 0] * z,
+        F[0, 1] * x + F[1, 1] * y + F[2, 1] * z,
+        F[0, 2] * x + F[1, 2] * y + F[2, 2] * z,
+    )
+
+
+@njit
+def opens_turns(robot: Any, run: Any) -> bool:
+    """Whether the velocities step.velocity would violate a limit of swing or twist."""
+    model, v = robot.model, run.step.velocity
+    h = run.inputs.time_step[0]
+    for k in range(v.shape[0]):
+        t = model.dof_turn[k]
+        if t >= 0:
+            x, y, z = _in_frame(model, t, h * v[k], h * v[k + 1], h * v[k + 2])
+            w1, x1, y1, z1 = _rotation(model, robot.state.qpos, k)
+            if _worst(model, t, turned(w1, x1, y1, z1, x, y, z)) < -_SLACK:
+                return True
+    return False
+
+
+@njit
+def is_turned_beyond(model: Any, q: Any, k: Any, slack: Any) -> bool:
+    """Whether coordinates q are beyond a limit of swing or twist of the joint whose first rotation is dof k by more
+    than the slack [rad]."""
+    beyond: bool = _worst(model, model.dof_turn[k], _rotation(model, q, k)) < -slack
+    return beyond
+
+
+@njit
+def _worst(model: Any, t: Any, rotation: Any) -> Any:
+    """The least angle left to a limit of joint t [rad]."""
+    worst = math.inf
+    for side in range(3):
+        if is_turn_limited(model, t, side):
+            left, _, _ = angle_left(model, t, side, rotation)
+            worst = min(worst, left)
+    return worst
