@@ -159,3 +159,4 @@ class ComputeOptions(TypedDict, total=False):
     links: Sequence[str] | None  # links of link quantities; None: all
     packed: bool  # whether symmetric matrices are returned as lower triangles
     threads: int | None  # number of threads; None: all cores
+    out: Mapping[str, NDArray[Any]] | None  # arrays for results, by name; None: new ones

@@ -126,7 +126,7 @@ def compute(
         robot: a Robot, as returned by `load`, or the path of a robot file.
         qpos: configurations, (nq,) or (N, nq).
         options: the remaining arguments of `Robot.compute` (qvel, qacc, tau, wrench, quantities, reduced, at, links,
-            packed, threads), which describes them.
+            packed, threads, out), which describes them.
 
     Returns:
         The results by name, (N, …), or (…) for a single configuration.
