@@ -53,7 +53,7 @@ _FAR = 1e-3  # m: contacts that yielded by more are reported
 _LARGE_SHARE = 0.01  # of a shape's thickness: likewise
 _MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
-_INPUTS = ("control", "controller", "torque", "target", "target_velocity")
+_INPUTS = ("control", "controller", "torque", "target", "target_velocity", "target_acceleration")
 
 
 @click.command(

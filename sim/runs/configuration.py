@@ -103,6 +103,7 @@ class RunConfig:
     control: Value = field(default_factory=dict)  # by actuator
     target: Value = field(default_factory=dict)
     target_velocity: Value = field(default_factory=dict)
+    target_acceleration: Value = field(default_factory=dict)  # of computed torque
     torque: Value = field(default_factory=dict)
     stiffness: Value = field(default_factory=dict)
     damping: Value = field(default_factory=dict)

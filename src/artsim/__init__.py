@@ -66,8 +66,8 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
             Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
             scheme_beta.
             Start: q0, v0 [rad, m, rad/s, m/s], base_pose, on_ground [m], activation, keyframe.
-            Inputs: torque [N m, N], target, target_velocity, control, controls, interpolate, controller,
-            stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind.
+            Inputs: torque [N m, N], target, target_velocity, target_acceleration, control, controls, interpolate,
+            controller, stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind.
             Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient.
             Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, coupling_erp, velocity_limits,
             link_damping, link_velocity_limit, com_velocity_limit.
