@@ -310,7 +310,7 @@ class Recorder:
         check_output(path, force=force)
         self._block_bytes = room(self.path)[0] // _BLOCKS  # what a small disk has room for before it is full
         nv, actuators = len(labels.dof), len(labels.controls)
-        self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
+        self._control_names: tuple[str, ...] = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self._control_row_bytes = 16 + 32 * nv + 8 * actuators
         self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
         copied = earlier.path.stat().st_size if earlier else 0

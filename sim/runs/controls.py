@@ -67,8 +67,8 @@ class Controls:
         """Make controls of one row, each array (nv,), for the whole run."""
         rows = np.zeros((1, 0)) if control is None else control[None]
         acceleration = np.zeros_like(torque) if target_acceleration is None else target_acceleration
-        given = (torque, target, target_velocity, acceleration)
-        return cls(np.zeros(1, np.int64), *(values[None] for values in given), rows)
+        moved = (target[None], target_velocity[None], acceleration[None])
+        return cls(np.zeros(1, np.int64), torque[None], *moved, rows)
 
     def beginning_at(self, step: int) -> Controls:
         """These controls, of which a file gave those from this step on."""
