@@ -30,6 +30,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Start": ("keyframe", "v0", "base_pose", "activation", "place", "seed"),
     "Drives and inputs": (
         "target_velocity",
+        "target_acceleration",
         "drive_limit",
         "drive_mode",
         "drive_limit_kind",

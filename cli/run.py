@@ -59,6 +59,7 @@ _INPUTS = (
     "torque",
     "target",
     "target_velocity",
+    "target_acceleration",
     "wrench",
     "wrench_at",
     "wrench_frame",

@@ -125,6 +125,11 @@ RUN_OPTIONS = (
     _named("--activation", "Initial activation of an actuator with dynamics.", "ACTUATOR=VALUE"),
     _named("--target", "Position target of a joint drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
     _named("--target-velocity", "Velocity target of a joint drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
+    _named(
+        "--target-acceleration",
+        "Acceleration that computed torque adds to its feedback [rad/s², m/s²].",
+        "JOINT=VALUE|FILE",
+    ),
     _named("--torque", "Constant joint force [N m, N].", "JOINT=VALUE|FILE"),
     _named(
         "--wrench",
@@ -378,7 +383,7 @@ RUN_OPTIONS = (
 
 CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
 _CHOSEN = {"drive_mode": DRIVE_MODES, "drive_limit_kind": LIMIT_KINDS}
-_OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity")
+_OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity", "target_acceleration")
 _OPTION_KINDS = {**KINDS, "a0": "dof"}
 _BY_FOLLOWER = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
 

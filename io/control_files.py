@@ -32,7 +32,12 @@ IntArray = npt.NDArray[np.int64]
 
 MAX_FILE_BYTES = 1 << 30
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
+SUFFIXES = {
+    "torque": "torque",
+    "target": "target",
+    "velocity": "target_velocity",
+    "acceleration": "target_acceleration",
+}
 ARRAYS = (*SUFFIXES, "control")
 WRENCHES, LINKS = "wrench", "links"  # arrays of wrenches on links, and which these are
 _KNOWN = ("time", "names", "actuators", LINKS, WRENCHES, *ARRAYS)
@@ -56,26 +61,28 @@ def read_controls(
     torque: FloatArray | None = None,
     target: FloatArray | None = None,
     target_velocity: FloatArray | None = None,
+    target_acceleration: FloatArray | None = None,
     control: FloatArray | None = None,
     actuators: Sequence[str] = (),
     interpolation: Interpolation = HELD,
 ) -> Controls:
     """Read a .csv, .npz or .h5 control file for a robot with these dofs; a row acts from the first step at its time.
 
-    CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.torque`, or the name of one of `actuators`,
-    among which are `<link>.fx`, `.fy`, `.fz` [N] and `.tx`, `.ty`, `.tz` [N m] for links with wrenches.
-    Arrays: `time` (rows,), any of `target`, `velocity`, `torque` (rows, n), with `names` (n,) unless n is the number of
-    dofs, `control` (rows, n) with `actuators` (n,) unless n is the number of actuators, and `wrench` (rows, n, 6) with
-    `links` (n,); or arrays (rows,) called as the columns of CSV. An artsim run file gives its own inputs. `-` and pipes
-    of the shell are read as CSV. Inputs that the file does not name keep `torque`, `target`, `target_velocity` (nv,)
-    and `control` (actuators,), by default 0.
+    CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.acceleration` (of computed torque),
+    `<dof>.torque`, or the name of one of `actuators`, among which are `<link>.fx`, `.fy`, `.fz` [N] and `.tx`, `.ty`,
+    `.tz` [N m] for links with wrenches. Arrays: `time` (rows,), any of `target`, `velocity`, `acceleration`, `torque`
+    (rows, n), with `names` (n,) unless n is the number of dofs, `control` (rows, n) with `actuators` (n,) unless n is
+    the number of actuators, and `wrench` (rows, n, 6) with `links` (n,); or arrays (rows,) called as the columns of
+    CSV. An artsim run file gives its own inputs. `-` and pipes of the shell are read as CSV. Inputs that the file does
+    not name keep `torque`, `target`, `target_velocity`, `target_acceleration` (nv,) and `control` (actuators,), by
+    default 0.
 
     Raises MissingInputError (66), ModelError (65: malformed, not finite, time not increasing; with row and column),
     UsageError (2: unknown dof, wrong number of columns for the robot).
     """
     where = Path(path)
     names = _Names(tuple(dof_names), tuple(actuators))
-    held = _held(names, torque, target, target_velocity, control)
+    held = _held(names, torque, target, target_velocity, target_acceleration, control)
     if is_stream(str(path)):
         name = Path("<stdin>" if str(path) == "-" else path)
         return controls_of(name, _parse_csv(name, _stream_bytes(str(path)), names), dt, held, interpolation)
@@ -95,12 +102,13 @@ def read_run_controls(
     torque: FloatArray | None = None,
     target: FloatArray | None = None,
     target_velocity: FloatArray | None = None,
+    target_acceleration: FloatArray | None = None,
     control: FloatArray | None = None,
     actuators: Sequence[str] = (),
 ) -> Controls:
     """The inputs of an artsim run file of any name, for a robot with these dofs; see `read_controls`."""
     where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
-    held = _held(names, torque, target, target_velocity, control)
+    held = _held(names, torque, target, target_velocity, target_acceleration, control)
     return controls_of(where, _run_inputs(where, names), dt, held)
 
 
@@ -113,20 +121,22 @@ def read_sample_controls(
     torque: FloatArray,
     target: FloatArray,
     target_velocity: FloatArray,
+    target_acceleration: FloatArray,
     control: FloatArray,
     actuators: Sequence[str] = (),
     interpolation: Interpolation = HELD,
 ) -> list[Controls]:
     """Read a control file for many runs: one Controls for all, or one for each if arrays have a dimension for samples.
 
-    These are `target`, `velocity`, `torque` or `control` of shape (samples, rows, n) in a .npz or .h5 file, with `time`
-    (rows,) and everything else that `read_controls` takes. Raises what it raises; UsageError: wrong number of samples.
+    These are `target`, `velocity`, `acceleration`, `torque` or `control` of shape (samples, rows, n) in a .npz or .h5
+    file, with `time` (rows,) and everything else that `read_controls` takes. Raises what it raises; UsageError: wrong
+    number of samples.
     """
     where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
-    held = _held(names, torque, target, target_velocity, control)
+    held = _held(names, torque, target, target_velocity, target_acceleration, control)
     arrays = _arrays_by_sample(where, names)
     if not arrays:
-        given = dict(zip(VALUES, (torque, target, target_velocity, control), strict=True))
+        given = dict(zip(VALUES, (torque, target, target_velocity, target_acceleration, control), strict=True))
         return [read_controls(path, dof_names, dt, actuators=actuators, interpolation=interpolation, **given)]
     for name, values in arrays.items():
         if values.ndim == 3 and len(values) != samples:
@@ -152,7 +162,7 @@ def _arrays_by_sample(path: Path, names: _Names) -> dict[str, Array]:
 
 
 def _held(names: _Names, *rows: FloatArray | None) -> dict[str, FloatArray]:
-    sizes = (*[len(names.dofs)] * 3, len(names.actuators))
+    sizes = (*[len(names.dofs)] * 4, len(names.actuators))
     values = [np.zeros(n) if row is None else np.asarray(row, np.float64) for n, row in zip(sizes, rows, strict=True)]
     return dict(zip(VALUES, values, strict=True))
 
@@ -351,7 +361,7 @@ def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> lis
         hint = "; separate columns by commas" if ";" in header[0] or "\t" in header[0] else ""
         raise ModelError(f"{path}:{line}: the first column is {header[0]!r}, want 'time'{hint}")
     columns = []
-    wanted = "<joint>.target, <joint>.velocity, <joint>.torque, <link>.fx, …" + (
+    wanted = "<joint>.target, <joint>.velocity, <joint>.acceleration, <joint>.torque, <link>.fx, …" + (
         " or an actuator" if names.actuators else ""
     )
     for word in header[1:]:
@@ -513,7 +523,8 @@ def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _
     if "time" not in arrays or not (kinds or single):
         held = ", ".join(present[:8])
         raise ModelError(
-            f"{path}: want arrays time and target, velocity, torque or control, or JOINT.target, …; it holds {held}"
+            f"{path}: want arrays time and target, velocity, acceleration, torque or control, or JOINT.target, …; "
+            f"it holds {held}"
         )
     time = _numbers(path, "time", arrays["time"], 1)
     _check_time(path, time, "time, entry")

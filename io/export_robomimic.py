@@ -60,7 +60,11 @@ def write_robomimic(export: Export) -> list[str]:
 def _acting(recording: Recording) -> list[str]:
     """The inputs that are ever non-zero, and `control` for any robot with actuators."""
     controls = recording.controls
-    used = [name for name in ("torque", "target", "target_velocity") if np.any(getattr(controls, name))]
+    used = [
+        name
+        for name in ("torque", "target", "target_velocity", "target_acceleration")
+        if np.any(getattr(controls, name))
+    ]
     return [*(["control"] if recording.labels.controls else []), *used] or ["torque"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artsim.sim.foundation.errors import UsageError, nearest
 
-INPUTS = ("torque", "target", "velocity", "control")
+INPUTS = ("torque", "target", "velocity", "acceleration", "control")
 _WORD = re.compile(r"(?P<file>.+\.(?:h5|hdf5)):(?P<pairs>[^/]*)", re.IGNORECASE | re.DOTALL)
 
 

@@ -314,8 +314,8 @@ class Recorder:
         check_output(path, force=force)
         self._block_bytes = room(self.path)[0] // _BLOCKS  # what a small disk has room for before it is full
         nv, actuators = len(labels.dof), len(labels.controls)
-        self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
-        self._control_row_bytes = 16 + 24 * nv + 8 * actuators
+        self._control_names: tuple[str, ...] = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
+        self._control_row_bytes = 16 + 32 * nv + 8 * actuators
         self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
         copied = earlier.path.stat().st_size if earlier else 0
         self._check_space(0, controls.rows, more=len(model.text) * 2 + kept_bytes(model.kept) + copied)
@@ -578,6 +578,7 @@ class Recorder:
         self._chunk = file["trajectory/time"].chunks[0]
         if "checkpoint/contact" in file:
             self._known_rows = len(file["checkpoint/contact"])
+        self._control_names = tuple(name for name in self._control_names if f"controls/{name}" in file)
         if earlier.controls:
             last = [file[f"controls/{name}"][-1] for name in self._control_names]
             self._last_inputs = b"".join(values.tobytes() for values in last)

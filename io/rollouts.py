@@ -56,7 +56,7 @@ from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE, RUNNING
 from artsim.sim.runs.configuration import MAX_STEPS
-from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import (
@@ -238,7 +238,7 @@ def _within_limits(plan: Plan, moved: Array, given: Array) -> Array:
 def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int) -> list[Controls]:
     """Read a control file: one Controls for all samples, or one per sample. Raises what plan_controls raises."""
     names = () if plan.equipped is None else plan.equipped.labels.controls
-    held = {name: getattr(plan, name) for name in ("torque", "target", "target_velocity", "control")}
+    held = {name: getattr(plan, name) for name in VALUES}
     interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
     if variables_named(str(path)) is not None:
         return [plan_controls(plan, path)]

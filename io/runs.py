@@ -45,7 +45,7 @@ from artsim.sim.runs.configuration import TURNING, RunConfig, read_angles
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
 from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
-from artsim.sim.runs.refusals import led_targets, undriven
+from artsim.sim.runs.refusals import NEEDS_COMPUTED_TORQUE, led_targets, undriven
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 from artsim.sim.runs.wrench_inputs import with_links, with_pushes
 
@@ -93,9 +93,7 @@ def _spatial_armature(articulation: Articulation) -> bool:
 
 def held_controls(plan: Plan) -> Controls:
     """The plan's torques, targets and controls, constant over the whole run but for pushes."""
-    held = Controls.held(
-        torque=plan.torque, target=plan.target, target_velocity=plan.target_velocity, control=plan.control
-    )
+    held = Controls.held(**{name: getattr(plan, name) for name in VALUES})
     return with_pushes(held, plan.pushed, plan.dt)
 
 
@@ -539,9 +537,11 @@ def late_controls(plan: Plan, controls: Controls) -> list[str]:
 
 
 def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -> None:
-    """Raise UsageError for targets of joints without a drive."""
+    """Raise UsageError for targets of joints without a drive, and accelerations without computed torque."""
     if plan.config.built_in.follows:
         return
+    for k in np.flatnonzero(np.any(controls.target_acceleration, axis=0)):
+        raise UsageError(f"{path}: acceleration of {plan.robot.dofs[k]!r} {NEEDS_COMPUTED_TORQUE}")
     driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
     driven[[*led_targets(plan.robot.model, controls.target)]] = True
     moved = np.any((controls.target != plan.target) | (controls.target_velocity != plan.target_velocity), axis=0)
@@ -560,13 +560,14 @@ _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "joint_
 _BY_NAME = {
     "q0": "coords",
     "control": "actuators",
-    **dict.fromkeys(("v0", "target", "target_velocity", "torque", *_GAINS), "dofs"),
+    **dict.fromkeys(("v0", "target", "target_velocity", "target_acceleration", "torque", *_GAINS), "dofs"),
 }
 
 
 _OF_COUPLINGS = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
 _ONE_OR_BY_NAME = (*_OF_COUPLINGS, "drive_mode", "drive_limit_kind")
-_OF_INDEPENDENT = ("v0", "target", "target_velocity", "torque", *_GAINS[:3])  # also without the joints that follow
+_OF_TARGETS = ("target", "target_velocity", "target_acceleration")
+_OF_INDEPENDENT = ("v0", *_OF_TARGETS, "torque", *_GAINS[:3])  # also without the joints that follow
 
 
 def plain_settings(settings: Mapping[str, Any], robot: Robot) -> dict[str, Any]:

@@ -440,6 +440,7 @@ TABLE: dict[str, Variable] = {
     "controls/torque": Variable(("time", "dof"), "{force_units}", "joint forces applied by the controller"),
     "controls/target": Variable(("time", "dof"), "{dof_units} s", "position targets of the drives"),
     "controls/target_velocity": Variable(("time", "dof"), "{dof_units}", "velocity targets of the drives"),
+    "controls/target_acceleration": Variable(("time", "dof"), "{dof_units}/s", "accelerations for computed torque"),
     "controls/control": Variable(
         ("time", "actuator"),
         "1",
@@ -755,7 +756,7 @@ CONTACT_TABLE = tuple(
 DEFAULT_RECORDED = tuple(name for name in RECORDED if not TABLE[f"trajectory/{name}"].on_request)
 """The variables that a run records by default."""
 
-CONTROL_VALUES = ("torque", "target", "target_velocity", "control")
+CONTROL_VALUES = ("torque", "target", "target_velocity", "target_acceleration", "control")
 
 
 BATCHED = tuple(

@@ -48,6 +48,7 @@ class RunSettings(TypedDict, total=False):
     control: Values  # controls of actuators, by name
     target: Values  # position targets of drives [rad or m]
     target_velocity: Values  # velocity targets of drives [rad/s or m/s]
+    target_acceleration: Values  # accelerations for computed torque, beside its feedback [rad/s² or m/s²]
     interpolate: Literal["hold", "linear", "cubic"]  # how inputs over time go from row to row
     torque: Values  # joint forces [N m or N]
     stiffness: Values  # stiffness of drives [N m/rad or N/m]; of acceleration drives [1/s²]
@@ -170,3 +171,4 @@ class ComputeOptions(TypedDict, total=False):
     links: Sequence[str] | None  # links of link quantities; None: all
     packed: bool  # whether symmetric matrices are returned as lower triangles
     threads: int | None  # number of threads; None: all cores
+    out: Mapping[str, NDArray[Any]] | None  # arrays for results, by name; None: new ones

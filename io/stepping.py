@@ -181,13 +181,14 @@ class Simulation:
         torque: Numbers | None = None,
         target: Numbers | None = None,
         target_velocity: Numbers | None = None,
+        target_acceleration: Numbers | None = None,
         control: Numbers | None = None,
         wrench: Mapping[str, ArrayLike] | None = None,
     ) -> StepRows:
         """Take steps and return their recorded rows (settings `record`, `every`) by name, as in artsim.simulate.
 
-        Inputs act from these steps on until they are given anew: joint forces (nv,) [N m, N], drives' targets (nv,)
-        and their velocities, controls of actuators, and wrenches (6,) or forces (3,) on links [N, N m] by link. Joints
+        Inputs act from these steps on until they are given anew: joint forces (nv,) [N m, N], drives' targets (nv,),
+        their velocities and the accelerations of computed torque, controls of actuators, and wrenches (6,) or forces (3,) on links [N, N m] by link. Joints
         may be given by name, the others then keep what they have.
 
         Contacts have the names of /contact with the prefix `contact/`: `contact/contact_count`, `contact/point`, …
@@ -205,6 +206,8 @@ class Simulation:
             self._give("target", target)
         if target_velocity is not None:
             self._give("target_velocity", target_velocity)
+        if target_acceleration is not None:
+            self._give("target_acceleration", target_acceleration)
         if control is not None:
             self._give("control", control)
         if wrench is not None:

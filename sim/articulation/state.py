@@ -23,7 +23,7 @@ class State(NamedTuple):
         Lanes2  # (k, 10) of the last step's contacts: two shapes, feature, impulses, Rows.regularised; two zeros: none
     )
     still: Lanes1  # (1,) number of consecutive steps in which every link was slow, for sleeping
-    command: Lanes1  # (3 nv + ncontrol,) the inputs of the last step, a change of which wakes the robot
+    command: Lanes1  # (4 nv + ncontrol,) the inputs of the last step, a change of which wakes the robot
     history: Lanes1  # (…,) samples of delayed controls and sensors (equipment/delays.py)
     load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for load-dependent friction
 
@@ -129,7 +129,7 @@ def make_state(
         "impulse": (rows,),
         "contact": (contacts, CONTACT_MEMORY),
         "still": (1,),
-        "command": (3 * len(model.dof_body) + controls,),
+        "command": (4 * len(model.dof_body) + controls,),
         "history": (history,),
         "load": (len(model.dof_body),),
     }

@@ -1,4 +1,4 @@
-"""Forces on the joints: applied torques and built-in controllers, drives, springs, damping.
+"""Forces on the joints: drives, springs, damping; which row of inputs acts.
 
 Linear forces without limits enter M̂ = M + h D + h² a K and are therefore stable at any gain. Drives that reach their
 limit, and Coulomb friction, are constraint rows (constraints/).
@@ -18,11 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.dynamics import inverse_dynamics
-from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import BALL, FREE
-from artsim.sim.equipment.link_wrenches import apply_link_wrenches
-from artsim.sim.equipment.tendons import add_inertia_forces, has_inertia, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
     absolute,
@@ -37,14 +33,7 @@ from artsim.sim.foundation.lanes import (
 from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import (
-    COMPUTED_TORQUE,
-    CONTROL_ROW,
-    GRAVITY_COMPENSATION,
-    NO_CONTROLLER,
-    POSITION_GAIN,
-    VELOCITY_GAIN,
-)
+from artsim.sim.run_data.run_records import CONTROL_ROW
 
 
 @inlined
@@ -53,71 +42,6 @@ def control_row(start_step: Any, row: Any, now: Any) -> Any:
     while row + 1 < start_step.shape[0] and start_step[row + 1] <= now:
         row += 1
     return row
-
-
-@njit
-def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
-    """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links."""
-    inputs, step = run.inputs, run.step
-    row = step.counters[CONTROL_ROW]
-    for k in range(step.applied.shape[0]):
-        step.applied[k] = inputs.torque[row, k]
-    if inputs.controller[0] != NO_CONTROLLER:
-        _controller(robot, q, v, run, equipment)
-    if equipment is not None:
-        apply_link_wrenches(robot, run, equipment)
-
-
-@njit
-def _controller(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
-    """Add gravity compensation or computed torque on the independent joints, clamped to their effort limits.
-
-    Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target velocity,
-    tau = Gᵀ (M a + bias). The dofs of free, ball and planar joints are not actuated; their accelerations count as zero.
-    """
-    model, data = robot.model, robot.data
-    inputs, step = run.inputs, run.step
-    row = step.counters[CONTROL_ROW]
-    nv = step.applied.shape[0]
-    for k in range(nv):
-        step.velocity[k] = 0.0
-        step.force[k] = 0.0
-        if inputs.controller[0] == COMPUTED_TORQUE:
-            step.velocity[k] = v[k]
-            c = model.dof_coord[k]
-            if c >= 0 and _actuated(model, k):
-                error = inputs.target[row, k] - q[c]
-                rate = inputs.target_velocity[row, k] - v[k]
-                step.force[k] = (
-                    inputs.controller_gains[POSITION_GAIN] * error + inputs.controller_gains[VELOCITY_GAIN] * rate
-                )
-    for k in range(nv):
-        a = model.dof_independent[k]
-        lead = model.independent_dof[a] if a >= 0 else 0
-        # a follower's acceleration is its leader's
-        step.qacc[k] = data.gain[k] * step.force[lead] + data.drift[k] if a >= 0 else 0.0
-    if inputs.controller[0] == GRAVITY_COMPENSATION:
-        for k in range(nv):
-            step.qacc[k] = 0.0
-    inverse_dynamics(model, step.velocity, step.qacc, data, step.force)
-    if equipment is not None and inputs.controller[0] == COMPUTED_TORQUE and has_inertia(equipment):
-        velocities(model, v, data)
-        tendon_paths(robot, q, v, equipment)
-        add_inertia_forces(model, v, step.qacc, data, equipment, step.force)
-    for k in range(nv):
-        a = model.dof_independent[k]
-        if a >= 0 and model.dof_coord[model.independent_dof[a]] >= 0 and _actuated(model, model.independent_dof[a]):
-            lead = model.independent_dof[a]
-            step.applied[lead] += data.gain[k] * (step.force[k] + model.armature[k] * step.qacc[k])
-    for k in range(nv):
-        step.applied[k] = min(max(step.applied[k], -model.effort[k]), model.effort[k])
-
-
-@inlined
-def _actuated(model: Any, k: Any) -> Any:
-    """Whether dof k belongs to a joint of one dof, which a motor can drive."""
-    body = model.dof_body[k]
-    return model.body_dof[body + 1] - model.body_dof[body] == 1
 
 
 @njit

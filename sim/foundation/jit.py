@@ -36,7 +36,7 @@ from artsim.sim.foundation.apart import available_cores, can_fork, start_child
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
 from artsim.sim.foundation.ownership import make_own, read_own, whose_else
-from artsim.sim.foundation.records import is_of, table
+from artsim.sim.foundation.records import Array, is_of, places_of, table
 
 _KERNEL_FOLDERS = ("sim", "collision")
 _WITHOUT_KERNELS = {
@@ -108,11 +108,19 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
     Raises:
         ValueError: the pack width was asked for while kernels run as Python.
     """
+    return bind_movable(entry, width, *records)[0]
+
+
+def bind_movable(
+    entry: Entry, width: int, *records: NamedTuple | None
+) -> tuple[Callable[[], None], Callable[[str, Array], None]]:
+    """Return such a call, and a function that puts another array in the place of a field of the last record, by name.
+
+    The call keeps the records alive, not what is put in their place later: that is up to who puts it there. Fields
+    with lanes keep their arrays.
+    """
     if disabled():
-        if width != 1:
-            raise ValueError("NUMBA_DISABLE_JIT runs the scalar width only")
-        kernel = getattr(import_module(entry.module), entry.name)
-        return lambda: kernel(*records)
+        return _python_call(entry, width, [*records])
     addresses = _table(entry, width, records)
     function = _load_or_compile(entry, width)
     pointer = addresses.ctypes.data
@@ -126,7 +134,35 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
             _broken.value = 0
             raise IndexError(f"kernel {entry.name!r}: an index is out of bounds")
 
-    return checked_call if _checked() else call
+    places = {} if records[-1] is None else places_of(type(records[-1]), len(addresses))
+    entries = memoryview(addresses)
+
+    def put(name: str, values: Array) -> None:
+        place, dtype, ndim = places[name]
+        if values.dtype != dtype or values.ndim != ndim or not values.flags.c_contiguous:
+            raise TypeError(f"{name}: {values.dtype}{values.shape} is not {dtype} of {ndim} axes")
+        entries[place] = values.__array_interface__["data"][0]
+        for extent in values.shape:
+            place += 1
+            entries[place] = extent
+
+    return checked_call if _checked() else call, put
+
+
+def _python_call(
+    entry: Entry, width: int, records: list[NamedTuple | None]
+) -> tuple[Callable[[], None], Callable[[str, Array], None]]:
+    """The same of a kernel that runs as Python."""
+    if width != 1:
+        raise ValueError("NUMBA_DISABLE_JIT runs the scalar width only")
+    kernel = getattr(import_module(entry.module), entry.name)
+
+    def put(name: str, values: Array) -> None:
+        last = records[-1]
+        assert last is not None
+        records[-1] = last._replace(**{name: values})
+
+    return lambda: kernel(*records), put
 
 
 def _table(entry: Entry, width: int, records: tuple[NamedTuple | None, ...]) -> Any:

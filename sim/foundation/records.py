@@ -14,6 +14,8 @@ from __future__ import annotations
 import mmap
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import accumulate
+from math import prod
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 
 import numpy as np
@@ -97,7 +99,7 @@ def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
     """A zeroed array of a field's kind; lane arrays get the lane axis and start at a 64-byte boundary."""
     if kind.lanes and width > 1:
         return aligned_zeros((*shape, width))
-    if np.prod(shape, dtype=float) * 8 > _SPARSE:
+    if prod(shape) * 8 > _SPARSE:
         return _sparse_zeros(shape, kind)
     return np.zeros(shape, kind.dtype)
 
@@ -106,7 +108,7 @@ def _sparse_zeros(shape: Sequence[int], kind: Kind) -> Array:
     """The same for an array so large that it can only be the matrix of a crowd, of which few entries per row are used:
     in small pages where the system lets us choose, since large ones would all be touched.
     """
-    size = int(np.prod(shape))
+    size = prod(shape)
     memory = mmap.mmap(-1, 8 * size)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
@@ -115,9 +117,9 @@ def _sparse_zeros(shape: Sequence[int], kind: Kind) -> Array:
 
 def aligned_zeros(shape: Sequence[int]) -> Array:
     """Zeroed float64 array that starts at a cache line."""
-    size = int(np.prod(shape))
+    size = prod(shape)
     buffer = np.zeros(size + 8)
-    start = (-buffer.ctypes.data // 8) % 8
+    start = (-buffer.__array_interface__["data"][0] // 8) % 8
     return buffer[start : start + size].reshape(*shape)
 
 
@@ -150,6 +152,18 @@ def _add_entries(entries: list[int], record: Any, width: int) -> None:
             raise TypeError(f"{type(record).__name__}.{name}: {value.dtype}{value.shape} is not {kind}")
         entries.append(value.__array_interface__["data"][0])
         entries.extend(value.shape[: kind.ndim])
+
+
+def places_of(record: type[Any], end: int) -> dict[str, tuple[int, np.dtype[Any], int]]:
+    """Of each array of a record without lanes: where its entries are in a table that ends with the record at `end`,
+    its dtype and number of axes."""
+    fields = {name: kind for name, kind in kinds(record).items() if isinstance(kind, Kind)}
+    starts = accumulate((1 + kind.ndim for kind in fields.values()), initial=0)
+    places = dict(zip(fields, starts, strict=False))
+    start = end - sum(1 + kind.ndim for kind in fields.values())
+    return {
+        name: (start + places[name], np.dtype(kind.dtype), kind.ndim) for name, kind in fields.items() if not kind.lanes
+    }
 
 
 def is_of(record: Any, member: Member) -> bool:

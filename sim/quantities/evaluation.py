@@ -7,7 +7,7 @@ depend neither on the block size nor on the number of threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +15,14 @@ import numpy as np
 from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.foundation.errors import UsageError, nearest
-from artsim.sim.foundation.jit import bind, disabled
+from artsim.sim.foundation.jit import bind_movable, disabled
 from artsim.sim.foundation.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.quantities.catalogue import (
     INPUTS,
     JOINT_FORCES,
     QUANTITIES,
     REDUCED_DIMS,
+    SYMMETRIC,
     WITH_INERTIA,
     WITH_WRENCH,
     dims_of,
@@ -57,6 +58,7 @@ class Evaluation:
         dims: per quantity the dimensions of one row.
         shapes: per quantity and input the shape of one row.
         links: the links of link quantities.
+        tendons: what adds the inertia and springs of tendons; None for most robots.
     """
 
     def __init__(
@@ -103,11 +105,11 @@ class Evaluation:
         self._model = model
         self._options = {"at_com": at == "com", "reduced": reduced}
         self._packed = packed
-        self._tendons: TendonInertia | None = None
+        self.tendons: TendonInertia | None = None
         if equipped is not None and not (WITH_INERTIA | {"potential_energy"}).isdisjoint(self.quantities):
             from artsim.sim.quantities.tendon_inertia import TendonInertia  # few robots need it
 
-            self._tendons = TendonInertia(
+            self.tendons = TendonInertia(
                 model, equipped, self.quantities, reduced=reduced, wrench="wrench" in self.inputs
             )
         self._link_indices = [labels.links.index(name) for name in self.links]
@@ -129,23 +131,18 @@ class Evaluation:
             UsageError: an array is missing or of another shape; from the call: more rows than the arrays hold.
         """
         capacity = self._capacity(inputs, outputs)
-        for needed in self._tendons.needed if self._tendons is not None else ():
-            dims = dims_of(needed, reduced=bool(self._options["reduced"]), packed=self._packed)
-            outputs = {**outputs, needed: aligned_zeros([capacity, *(self.sizes[dim] for dim in dims)])}
-        taken = self._tendons.taken if self._tendons is not None else ()
-        batch = self._batch(inputs, {name: values for name, values in outputs.items() if name not in taken})
-        workers = [self._worker(batch) for _ in range(self.threads)]
-        if self._tendons is not None:
-            workers = [_then(worker, self._tendons.adder(worker[0], inputs, outputs)) for worker in workers]
+        workers = Workers(self, self.threads)
+        workers.point_at({**{name: inputs[name] for name in self.inputs}, **outputs}, capacity)
         given = [inputs[name] for name in self.inputs]
 
         def call(rows: int) -> None:
             padded = -(-rows // self.width) * self.width
             if not 0 <= padded <= capacity:
                 raise UsageError(f"{rows} rows are asked for, the arrays hold {capacity}")
-            for values in given:
-                values[rows:padded] = values[rows - 1 : rows]
-            _share(workers, padded)
+            if padded > rows:
+                for values in given:
+                    values[rows:padded] = values[rows - 1 : rows]
+            workers.run(padded)
 
         return call
 
@@ -160,25 +157,14 @@ class Evaluation:
                 raise UsageError(f"{name}: its array's shape is {found}, want N rows of {shape}, N whole packs")
         return rows
 
-    def _batch(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Batch:
-        """The record of these arrays; unwanted outputs have no rows."""
-        arrays = {}
-        given = {**inputs, **outputs}
-        for name, kind in kinds(Batch).items():
-            if name in given:
-                shape = given[name].shape
-                triangle = kind.ndim == 3 and len(shape) == 2 and name not in INPUTS
-                arrays[name] = given[name].reshape(shape[0], 1, shape[1]) if triangle else given[name]
-            else:
-                arrays[name] = zeros((0, *self._empty_shape(name, kind)), kind)
-        return Batch(**arrays)
+    def needed(self, rows: int) -> dict[str, Array]:
+        """Arrays of the quantities that are computed for the sake of others."""
+        names = self.tendons.needed if self.tendons is not None else ()
+        dims = {name: dims_of(name, reduced=bool(self._options["reduced"]), packed=self._packed) for name in names}
+        return {name: aligned_zeros([rows, *(self.sizes[dim] for dim in dims[name])]) for name in names}
 
-    def _empty_shape(self, name: str, kind: Kind) -> tuple[int, ...]:
-        dims = INPUTS[name] if name in INPUTS else QUANTITIES[name].dims
-        return tuple(self.sizes[dim] for dim in dims) if len(dims) + 1 == kind.ndim else (0,) * (kind.ndim - 1)
-
-    def _worker(self, batch: Batch) -> tuple[Array, Callable[[], None]]:
-        """The rows of a thread, and the function that computes them."""
+    def bind(self) -> tuple[Array, Callable[[], None], Callable[[str, Array], None]]:
+        """The rows of a worker, the function that computes them, and that which puts an array in its place."""
         model, width = self._model, self.width
         rows = np.zeros(2, np.int64)
         parent = model.independent_parent if self._options["reduced"] else model.dof_parent
@@ -195,8 +181,69 @@ class Evaluation:
         shapes = scratch_shapes(nb, nv, nu, len(self.links), self._options["reduced"], width)
         scratch = allocate(Scratch, shapes, width)
         robot = RobotBundle(model, make_state(model, width), make_workspace(model, width))
-        call = bind(COMPUTE, width, robot, make_joints(model, width), scratch, task, batch)
-        return rows, call
+        batch = Batch(**{name: zeros((0, *self._empty_shape(name, kind)), kind) for name, kind in kinds(Batch).items()})
+        return rows, *bind_movable(COMPUTE, width, robot, make_joints(model, width), scratch, task, batch)
+
+    def _empty_shape(self, name: str, kind: Kind) -> tuple[int, ...]:
+        dims = INPUTS[name] if name in INPUTS else QUANTITIES[name].dims if name in QUANTITIES else ()
+        return tuple(self.sizes[dim] for dim in dims) if len(dims) + 1 == kind.ndim else (0,) * (kind.ndim - 1)
+
+
+class Workers:
+    """The scratch of threads that compute rows of the same arrays, which `point_at` names before the rows are computed.
+
+    What points at arrays does not keep them alive. Two threads never call the same Workers at once.
+    """
+
+    def __init__(self, evaluation: Evaluation, threads: int) -> None:
+        self._evaluation = evaluation
+        self._arrays: dict[str, Array] = {}
+        bound = [evaluation.bind() for _ in range(threads)]
+        self._workers = [(rows, call) for rows, call, _ in bound]
+        self._put = [put for _, _, put in bound]
+        self._taken: Collection[str] = ()
+        if (tendons := evaluation.tendons) is not None:
+            self._taken = tendons.taken
+            self._workers = [_then(worker, tendons.adder(worker[0], self._arrays)) for worker in self._workers]
+
+    def point_at(self, arrays: Mapping[str, Array], rows: int) -> None:
+        """Compute from and into these arrays of so many rows: all inputs, all quantities, `status`."""
+        if self._evaluation.tendons is not None:
+            arrays = {**arrays, **self._evaluation.needed(rows)}
+            self._arrays.update(arrays)
+        for name, values in arrays.items():
+            if name in self._taken:
+                continue
+            if values.ndim == 2 and name in SYMMETRIC:  # packed triangles
+                values = values.reshape(len(values), 1, values.shape[1])
+            for put in self._put:
+                put(name, values)
+
+    def release(self) -> None:
+        """Forget the arrays, which may then go."""
+        self._arrays.clear()
+
+    def run(self, rows: int) -> None:
+        """Compute the first `rows` rows, a multiple of the width, in pieces that workers take as they become free."""
+        workers = self._workers
+        if len(workers) == 1 or rows <= PIECE:
+            bounds, call = workers[0]
+            bounds[0], bounds[1] = 0, rows
+            call()
+            return
+        starts = iter(range(0, rows, PIECE))  # next() on it is atomic under the GIL
+
+        def work(bounds: Array, call: Callable[[], None]) -> None:
+            for start in starts:
+                bounds[:] = (start, min(start + PIECE, rows))
+                call()
+
+        threads = [threading.Thread(target=work, args=worker) for worker in workers[1:]]
+        for thread in threads:
+            thread.start()
+        work(*workers[0])
+        for thread in threads:
+            thread.join()
 
 
 def _sizes(labels: Labels, links: int) -> dict[str, int]:
@@ -222,25 +269,3 @@ def _then(worker: tuple[Array, Callable[[], None]], more: Callable[[], None]) ->
         more()
 
     return rows, both
-
-
-def _share(workers: Sequence[tuple[Array, Callable[[], None]]], rows: int) -> None:
-    """Compute the first `rows` rows in pieces that the workers take as they become free."""
-    if len(workers) == 1 or rows <= PIECE:
-        bounds, call = workers[0]
-        bounds[:] = (0, rows)
-        call()
-        return
-    starts = iter(range(0, rows, PIECE))  # next() on it is atomic under the GIL
-
-    def work(bounds: Array, call: Callable[[], None]) -> None:
-        for start in starts:
-            bounds[:] = (start, min(start + PIECE, rows))
-            call()
-
-    threads = [threading.Thread(target=work, args=worker) for worker in workers[1:]]
-    for thread in threads:
-        thread.start()
-    work(*workers[0])
-    for thread in threads:
-        thread.join()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,14 @@ from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import Compiled, Labels, Model, compile_model
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.foundation.records import WIDTH, Array
+from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
     from artsim.sim.quantities.coordinates import LinkStates
     from artsim.sim.quantities.evaluation import Evaluation
+    from artsim.sim.quantities.evaluator import Evaluator, Evaluators
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class Robot:
         links: Sequence[str] | None = None,
         packed: bool = False,
         threads: int | None = None,
+        out: Mapping[str, Array] | None = None,
     ) -> dict[str, Array]:
         """Compute rigid-body quantities of one configuration or of a table of configurations.
 
@@ -122,25 +124,48 @@ class Robot:
             links: names of the links for link quantities; default: all.
             packed: return the lower triangles of symmetric matrices, by rows: (…, n (n + 1) / 2).
             threads: number of threads, by default all cores that the process may use; results do not depend on it.
+            out: arrays for results, by name: float64 (`status` int64) of their shapes, C-contiguous. A quantity without
+                one gets a new array.
+
+        Scratch is kept for later calls that ask for the same; threads may call at once.
 
         Returns:
             name → (N, …), or (…) for a single configuration. A row whose input is not finite, or whose mass matrix is
             singular, holds NaN; the quantity "status" is 0 for valid rows.
 
         Raises:
-            UsageError: an unknown quantity or link, a wrong shape.
+            UsageError: an unknown quantity or link, a wrong shape, an array in `out` that cannot take its quantity.
         """
         given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": wrench}
-        options = {"reduced": reduced, "at": at, "links": links, "packed": packed}
-        wanted = quantities if isinstance(quantities, str) else [name for name in quantities if name != "status"]
-        call, results = self._prepare(given, wanted, threads, options)
-        call()
-        status = results.pop("status")
-        for values in results.values():
-            values[status != 0] = np.nan
-        if "status" in quantities:
-            results["status"] = status
-        return {name: values[0] if np.ndim(qpos) == 1 else values for name, values in results.items()}
+        names = quantities if isinstance(quantities, str) else tuple(quantities)
+        chosen = links if links is None or isinstance(links, str) else tuple(links)
+        request = (names, reduced, at, chosen, packed, wrench is not None)
+        evaluator = self._evaluators.take(request) or self._evaluator(*request)
+        results = evaluator(given, out, threads)
+        self._evaluators.give_back(request, evaluator)
+        return results
+
+    @cached_property
+    def _evaluators(self) -> Evaluators:
+        from artsim.sim.quantities.evaluator import Evaluators
+
+        return Evaluators()
+
+    def _evaluator(
+        self,
+        names: str | tuple[str, ...],
+        reduced: bool,
+        at: str,
+        links: str | tuple[str, ...] | None,
+        packed: bool,
+        wrench: bool,
+    ) -> Evaluator:
+        """A new Evaluator; raises UsageError as `compute`."""
+        from artsim.sim.quantities.evaluator import Evaluator
+
+        wanted = names if isinstance(names, str) else tuple(name for name in names if name != "status")
+        options = {"reduced": reduced, "at": at, "links": links, "packed": packed, "wrench": wrench}
+        return Evaluator(lambda width: self.evaluation(wanted, width=width, **options), "status" in names)
 
     def to_independent(self, qpos: Array, qvel: Array | None = None, *, tolerance: float = 1e-9) -> tuple[Real, Real]:
         """Independent coordinates and velocities (nu,) from full ones (nq,), (nv,), without followers.
@@ -186,11 +211,12 @@ class Robot:
             UsageError: the link whose joint does not allow its pose or twist, and by how much.
         """
         from artsim.sim.quantities.coordinates import LinkStates, from_maximal
+        from artsim.sim.quantities.evaluator import table_of
 
         nl = len(self.links)
         given = {"position": (position, 3), "quaternion": (quaternion, 4), "twist": (twist, 6)}
         tables = {
-            name: np.zeros((nl, width)) if values is None else self._table(name, values, (nl, width))
+            name: np.zeros((nl, width)) if values is None else table_of(name, values, (nl, width))
             for name, (values, width) in given.items()
         }
         start = self.reference if near is None else _vector("near", near, self.nq)
@@ -198,25 +224,6 @@ class Robot:
 
     def _state_given(self, qpos: Array, qvel: Array | None) -> tuple[Real, Real]:
         return _vector("qpos", qpos, self.nq), _vector("qvel", qvel, self.nv)
-
-    def bound(
-        self,
-        qpos: Array,
-        qvel: Array | None = None,
-        qacc: Array | None = None,
-        tau: Array | None = None,
-        *,
-        quantities: Sequence[str],
-        threads: int = 1,
-        width: int | None = None,
-        **options: Any,
-    ) -> Callable[[], None]:
-        """Prepare `compute` and return a function that computes the same rows at each call, as benchmarks do.
-
-        `width`: 1 for one robot at a time, WIDTH for packs; default: packs if there is more than one row.
-        """
-        given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": None}
-        return self._prepare(given, quantities, threads, options, width)[0]
 
     def evaluation(self, quantities: Sequence[str], **options: Any) -> Evaluation:
         """Make the Evaluation behind `compute`, for blocks of rows; options are those of Evaluation."""
@@ -241,66 +248,14 @@ class Robot:
 
         return equip(self.articulation, self.compiled)
 
-    def _prepare(
-        self,
-        given: Mapping[str, ArrayLike | None],
-        quantities: Sequence[str],
-        threads: int | None,
-        options: Mapping[str, Any],
-        width: int | None = None,
-    ) -> tuple[Callable[[], None], dict[str, Array]]:
-        """The prepared function, and the arrays of its results, including `status`."""
-        from artsim.sim.foundation.apart import available_cores
-        from artsim.sim.quantities.evaluation import PIECE
-
-        qpos = _numbers("qpos", given["qpos"])
-        given = {**given, "qpos": qpos}
-        rows = qpos.shape[0] if qpos.ndim > 1 else 1
-        if width is None:
-            width = 1 if rows < WIDTH else WIDTH
-        if threads is None:
-            threads = available_cores() if rows > PIECE else 1
-        evaluation = self.evaluation(
-            quantities, wrench=given["wrench"] is not None, threads=threads, width=width, **options
-        )
-        inputs, outputs = evaluation.allocate(rows)
-        for name in inputs:
-            inputs[name][:rows] = self._table(name, given[name], (rows, *evaluation.shapes[name]))
-        for name in given:
-            if name not in inputs and given[name] is not None:
-                self._table(
-                    name, given[name], (rows, len(evaluation.links), 6) if name == "wrench" else (rows, self.nv)
-                )
-        call = evaluation.bound(inputs, outputs)
-        return (lambda: call(rows)), {name: values[:rows] for name, values in outputs.items()}
-
-    def _table(self, name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Array:
-        """An input as a table of this shape; zeros if it was omitted."""
-        if values is None:
-            return np.zeros(shape)
-        table = _numbers(name, values)
-        if table.shape != shape and (1, *table.shape) != shape:
-            one = f" or {shape[1:]}" if shape[0] == 1 else ""
-            raise UsageError(f"{name} has shape {table.shape}, want {shape}{one}")
-        return table.reshape(shape)
-
 
 def _vector(name: str, values: Array | None, size: int) -> Real:
     """Values as an array (size,); zeros if omitted."""
     if values is None:
         return np.zeros(size)
-    vector = _numbers(name, values)
+    from artsim.sim.quantities.evaluator import numbers
+
+    vector = numbers(name, values)
     if vector.shape != (size,):
         raise UsageError(f"{name} has shape {vector.shape}, want ({size},)")
     return vector
-
-
-def _numbers(name: str, values: Any) -> Array:
-    """Real numbers as float64."""
-    try:
-        table = np.asarray(values)
-        if table.dtype.kind in "cmM":
-            raise TypeError
-        return np.asarray(table, float)
-    except (TypeError, ValueError):
-        raise UsageError(f"{name}: is not a table of numbers") from None

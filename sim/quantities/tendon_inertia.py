@@ -16,7 +16,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.regularity import is_singular
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.equipment.arrays import EquipmentBundle, Equipped, make_equipment_work
-from artsim.sim.foundation.jit import Entry, bind
+from artsim.sim.foundation.jit import Entry, bind_movable
 from artsim.sim.foundation.records import Array, Ints1, Reals1, Reals2, Reals3
 from artsim.sim.quantities.catalogue import BAD_RESULT, OK, WITH_INERTIA
 
@@ -74,15 +74,16 @@ class TendonInertia:
         self._reduced = reduced
         self._nv = len(model.independent_dof if reduced else model.dof_body)
 
-    def adder(self, bounds: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> Callable[[], None]:
-        """Make a function that adds to rows bounds[0] … bounds[1] of the results `found` for the inputs `given`."""
+    def adder(self, bounds: Array, arrays: Mapping[str, Array]) -> Callable[[], None]:
+        """Make a function that adds to rows bounds[0] … bounds[1] of the results in `arrays` for the inputs there, by
+        name, as they are when it is called."""
         model, equipped, k = self._model, self._equipped, len(self._tendons)
         task = TendonTask(
             rows=np.zeros(2, np.int64),
             reduced=np.array([self._reduced], np.int64),
             tendon=self._tendons,
-            qpos=given["qpos"],
-            qvel=given.get("qvel", np.zeros((0, len(model.dof_body)))),
+            qpos=np.zeros((0, len(model.body_coord))),
+            qvel=np.zeros((0, len(model.dof_body))),
             moment=np.zeros((_ROWS, k, self._nv)),
             drift=np.zeros((_ROWS, k)),
             speed=np.zeros((_ROWS, k)),
@@ -90,9 +91,11 @@ class TendonInertia:
         )
         work = make_equipment_work(model, equipped.arrays, equipped.activations)
         robot = RobotBundle(model, make_state(model), make_workspace(model))
-        call = bind(TENDON_INERTIA, 1, robot, EquipmentBundle(equipped.arrays, work), task)
+        call, put = bind_movable(TENDON_INERTIA, 1, robot, EquipmentBundle(equipped.arrays, work), task)
 
         def add() -> None:
+            for name in {"qpos", "qvel"}.intersection(arrays):
+                put(name, arrays[name])
             first, end = (int(bound) for bound in bounds)
             for start in range(first, end, _ROWS):
                 task.rows[:] = start, min(start + _ROWS, end)
@@ -100,26 +103,23 @@ class TendonInertia:
                 rows = slice(*task.rows)
                 n = rows.stop - rows.start
                 if self._springs:
-                    right = found["status"][rows] == OK
-                    found["potential_energy"][rows][right] += task.stored[:n][right]
+                    right = arrays["status"][rows] == OK
+                    arrays["potential_energy"][rows][right] += task.stored[:n][right]
                 with np.errstate(all="ignore"):  # rows without a result
                     self._add(
                         task.moment[:n],
                         task.drift[:n],
                         task.speed[:n],
-                        {name: values[rows] for name, values in given.items()},
-                        {name: values[rows] for name, values in found.items()},
+                        {name: values[rows] for name, values in arrays.items()},
                     )
 
         return add
 
-    def _add(
-        self, W: Array, drift: Array, speed: Array, given: Mapping[str, Array], found: Mapping[str, Array]
-    ) -> None:
-        """Add to rows that are slices of all tables."""
+    def _add(self, W: Array, drift: Array, speed: Array, arrays: Mapping[str, Array]) -> None:
+        """Add to rows; the arrays are slices of all inputs and results."""
         finite = np.isfinite(W).all(axis=(1, 2)) & np.isfinite(drift).all(axis=1)
-        found["status"][(found["status"] == OK) & ~finite] = BAD_RESULT
-        bad = found["status"] != OK
+        arrays["status"][(arrays["status"] == OK) & ~finite] = BAD_RESULT
+        bad = arrays["status"] != OK
         W[bad], drift[bad], speed[bad] = 0.0, 0.0, 0.0  # these rows stay unchanged
         drift = drift[..., None]
         Wt = W.swapaxes(1, 2)
@@ -127,43 +127,43 @@ class TendonInertia:
         for name in changed & {"coriolis", "bias", "inverse_dynamics"}:
             rate = drift
             if name == "inverse_dynamics":
-                rate = drift + W @ self._column(given["qacc"], bad)
-            found[name][:] += (Wt @ rate)[..., 0]
+                rate = drift + W @ self._column(arrays["qacc"], bad)
+            arrays[name][:] += (Wt @ rate)[..., 0]
         if "kinetic_energy" in self.wanted:
-            found["kinetic_energy"][:] += 0.5 * np.square(speed).sum(axis=1)
+            arrays["kinetic_energy"][:] += 0.5 * np.square(speed).sum(axis=1)
         if "mass_matrix" in changed:
-            _add_symmetric(found["mass_matrix"], Wt @ W)
+            _add_symmetric(arrays["mass_matrix"], Wt @ W)
         if self.taken:
-            self._invert(bad, given, found)
-        elif "inverse_mass_matrix" in found:
-            self._add_inverse(W, drift, bad, found)
+            self._invert(bad, arrays)
+        elif "inverse_mass_matrix" in arrays:
+            self._add_inverse(W, drift, bad, arrays)
 
-    def _invert(self, bad: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> None:
+    def _invert(self, bad: Array, arrays: Mapping[str, Array]) -> None:
         """Compute M⁻¹ and M⁻¹ (tau - bias - external force) with the complete M."""
-        M = _square(found["mass_matrix"], self._nv).copy()
+        M = _square(arrays["mass_matrix"], self._nv).copy()
         M[bad] = np.eye(self._nv)
         inverse = np.linalg.inv(M)
         if "inverse_mass_matrix" in self.taken:
-            found["inverse_mass_matrix"][:] = 0.0
-            _add_symmetric(found["inverse_mass_matrix"], 0.5 * (inverse + inverse.swapaxes(1, 2)))
-            found["inverse_mass_matrix"][bad] = np.nan
+            arrays["inverse_mass_matrix"][:] = 0.0
+            _add_symmetric(arrays["inverse_mass_matrix"], 0.5 * (inverse + inverse.swapaxes(1, 2)))
+            arrays["inverse_mass_matrix"][bad] = np.nan
         if "forward_dynamics" in self.taken:
-            balanced = found["bias"] + found.get("external_force", 0.0)
-            right = np.where(bad[:, None], 0.0, given["tau"] - balanced)
-            found["forward_dynamics"][:] = (inverse @ right[..., None])[..., 0]
-            found["forward_dynamics"][bad] = np.nan
+            balanced = arrays["bias"] + arrays.get("external_force", 0.0)
+            right = np.where(bad[:, None], 0.0, arrays["tau"] - balanced)
+            arrays["forward_dynamics"][:] = (inverse @ right[..., None])[..., 0]
+            arrays["forward_dynamics"][bad] = np.nan
 
-    def _add_inverse(self, W: Array, drift: Array, bad: Array, found: Mapping[str, Array]) -> None:
+    def _add_inverse(self, W: Array, drift: Array, bad: Array, arrays: Mapping[str, Array]) -> None:
         """Compute M⁻¹ - B S⁻¹ Bᵀ and a - B S⁻¹ (W a + drift), with B = M⁻¹ Wᵀ and S = 1 + W B."""
-        inverse = _square(found["inverse_mass_matrix"], self._nv)
+        inverse = _square(arrays["inverse_mass_matrix"], self._nv)
         B = np.where(bad[:, None, None], 0.0, inverse) @ W.swapaxes(1, 2)
         S = np.eye(W.shape[1]) + W @ B
         if "forward_dynamics" in self.wanted:
-            a = np.where(bad[:, None], 0.0, found["forward_dynamics"])[..., None]
-            found["forward_dynamics"][:] -= (B @ np.linalg.solve(S, W @ a + drift))[..., 0]
+            a = np.where(bad[:, None], 0.0, arrays["forward_dynamics"])[..., None]
+            arrays["forward_dynamics"][:] -= (B @ np.linalg.solve(S, W @ a + drift))[..., 0]
         if "inverse_mass_matrix" in self.wanted:
             change = B @ np.linalg.solve(S, B.swapaxes(1, 2))
-            _add_symmetric(found["inverse_mass_matrix"], -0.5 * (change + change.swapaxes(1, 2)))
+            _add_symmetric(arrays["inverse_mass_matrix"], -0.5 * (change + change.swapaxes(1, 2)))
 
     def _column(self, qacc: Array, bad: Array) -> Array:
         """Accelerations as columns (rows, n, 1); the independent ones if reduced."""

@@ -73,6 +73,7 @@ class Inputs(NamedTuple):
     torque: Reals2  # (rows, nv) [N m or N]
     target: Reals2  # (rows, nv) [rad or m]
     target_velocity: Reals2  # (rows, nv) [rad/s or m/s]
+    target_acceleration: Reals2  # (rows, nv) of computed torque [rad/s² or m/s²]
     control: Reals2  # (rows, na) of the actuators
 
 

@@ -110,6 +110,7 @@ class RunConfig:
     control: Value = field(default_factory=dict)  # by actuator
     target: Value = field(default_factory=dict)
     target_velocity: Value = field(default_factory=dict)
+    target_acceleration: Value = field(default_factory=dict)  # of computed torque
     torque: Value = field(default_factory=dict)
     wrench: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # by link or pattern: force, torque [N, N m]
     wrench_at: str | Mapping[str, str] = "origin"  # where wrenches act: origin, com or X,Y,Z; also by link

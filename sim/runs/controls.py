@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-VALUES = ("torque", "target", "target_velocity", "control")
+VALUES = ("torque", "target", "target_velocity", "target_acceleration", "control")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,8 @@ class Controls:
     """Inputs of a run by step; row k acts in the steps start_step[k] ≤ step < start_step[k + 1].
 
     `start_step` (rows,) int64, increasing · `torque` [N m or N], `target` [rad or m], `target_velocity` [rad/s or m/s],
-    each (rows, nv) float64 · `control` (rows, ncontrol) of the actuators. The arrays are made contiguous and read-only.
+    `target_acceleration` [rad/s² or m/s²], each (rows, nv) float64 · `control` (rows, ncontrol) of the actuators. The
+    arrays are made contiguous and read-only.
     Raises UsageError on wrong shapes.
     """
 
@@ -31,6 +32,7 @@ class Controls:
     torque: FloatArray
     target: FloatArray
     target_velocity: FloatArray
+    target_acceleration: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # by default 0
     control: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     begin: int = field(default=0, init=False)  # the step of a file's first row; what is held without a file acts before
 
@@ -42,6 +44,8 @@ class Controls:
         shape = np.shape(self.torque)
         if np.size(self.control) == 0:
             object.__setattr__(self, "control", np.zeros((start.size, 0)))
+        if np.size(self.target_acceleration) == 0:
+            object.__setattr__(self, "target_acceleration", np.zeros(shape))
         for name in VALUES:
             values = _frozen(np.asarray(getattr(self, name), dtype=np.float64))
             wide = name == "control" or values.shape[1:] == shape[1:]
@@ -57,11 +61,14 @@ class Controls:
         torque: FloatArray,
         target: FloatArray,
         target_velocity: FloatArray,
+        target_acceleration: FloatArray | None = None,
         control: FloatArray | None = None,
     ) -> Controls:
         """Make controls of one row, each array (nv,), for the whole run."""
         rows = np.zeros((1, 0)) if control is None else control[None]
-        return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows)
+        acceleration = np.zeros_like(torque) if target_acceleration is None else target_acceleration
+        moved = (target[None], target_velocity[None], acceleration[None])
+        return cls(np.zeros(1, np.int64), torque[None], *moved, rows)
 
     def beginning_at(self, step: int) -> Controls:
         """These controls, of which a file gave those from this step on."""
@@ -94,8 +101,8 @@ class ControlLog:
     """
 
     def __init__(self, nv: int, actuators: int = 0) -> None:
-        self._ends = [nv, 2 * nv, 3 * nv]
-        self._width = 3 * nv + actuators
+        self._ends = [nv, 2 * nv, 3 * nv, 4 * nv]
+        self._width = 4 * nv + actuators
         self._steps: list[int] = []
         self._rows: list[FloatArray] = []  # VALUES, one after the other
         self._last = b""

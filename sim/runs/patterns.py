@@ -30,6 +30,7 @@ KINDS = {
     "v0": "dof",
     "target": "dof",
     "target_velocity": "dof",
+    "target_acceleration": "dof",
     "torque": "dof",
     "stiffness": "gain",
     "damping": "gain",

@@ -65,6 +65,7 @@ class Plan:
     torque: Real  # (nv,) the inputs without a control file
     target: Real  # (nv,)
     target_velocity: Real  # (nv,)
+    target_acceleration: Real  # (nv,)
     qpos: Real  # (nq,)
     qvel: Real  # (nv,)
     notes: tuple[str, ...]
@@ -201,6 +202,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         _dof_values(config.torque, labels, "torque", zero),
         target,
         _dof_values(config.target_velocity, labels, "target_velocity", zero),
+        _dof_values(config.target_acceleration, labels, "target_acceleration", zero),
         qpos,
         qvel,
         tuple(notes),
@@ -519,6 +521,7 @@ def make_inputs(plan: Plan, controls: Controls) -> Inputs:
         torque=np.array(controls.torque, float, order="C"),  # a copy: a Python controller writes into it
         target=np.array(controls.target, float),
         target_velocity=np.array(controls.target_velocity, float),
+        target_acceleration=np.array(controls.target_acceleration, float),
         control=np.array(control, float, order="C"),
     )
 

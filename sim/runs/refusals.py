@@ -123,11 +123,25 @@ def _wrapped_equality(equipped: Equipped) -> str | None:
     return None
 
 
+NEEDS_COMPUTED_TORQUE = "needs --controller computed-torque"
+
+
 def refuse_idle_targets(config: RunConfig, robot: Robot, inputs: Mapping[str, Array], target: Array) -> None:
-    """Raise UsageError for a target that nothing would follow, but for followers' that agree with their leaders'."""
+    """Raise UsageError for targets that nothing would follow, but for followers' that agree with their leaders', and
+    for such accelerations."""
+    labels = robot.labels
+    for name in config.target_acceleration:
+        dof = labels.dofs.index(name)
+        body = int(robot.model.dof_body[dof])
+        why = ""
+        if not config.built_in.follows:
+            why = NEEDS_COMPUTED_TORQUE
+        elif dof not in robot.model.independent_dof or np.diff(robot.model.body_dof)[body] > 1:
+            why = "has no effect: computed torque moves joints of one dof that follow no other"
+        if why:
+            raise SettingError(f"acceleration of {name!r} {why}", "target_acceleration", name)
     if config.built_in.follows:
         return
-    labels = robot.labels
     driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
     driven[[*led_targets(robot.model, target[None])]] = True
     for name in config.target:

@@ -71,6 +71,7 @@ def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     _spread_row(data, lanes.controls.torque, row, inputs.torque)
     _spread_row(data, lanes.controls.target, row, inputs.target)
     _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
+    _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration)
     _spread_row(data, lanes.controls.control, row, inputs.control)
     set_constants(inputs, equipment)
     release_forces(equipment, like(1.0, data))  # springs have the weights of actuators within their bounds
@@ -211,6 +212,7 @@ def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
     _take_lane(inputs.torque, lane, lanes.single.torque)
     _take_lane(inputs.target, lane, lanes.single.target)
     _take_lane(inputs.target_velocity, lane, lanes.single.target_velocity)
+    _take_lane(inputs.target_acceleration, lane, lanes.single.target_acceleration)
     _take_lane(inputs.control, lane, lanes.single.control)
 
 

@@ -39,7 +39,7 @@ CAUSES = (
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
 _DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
-_INPUT_ARRAYS = ("torque", "target", "target_velocity", "control")
+_INPUT_ARRAYS = ("torque", "target", "target_velocity", "target_acceleration", "control")
 PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
 PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
 
@@ -74,6 +74,7 @@ class PackControls(NamedTuple):
     torque: ConstReals3
     target: ConstReals3
     target_velocity: ConstReals3
+    target_acceleration: ConstReals3
     control: ConstReals3
 
 
@@ -165,6 +166,7 @@ class Single(NamedTuple):
     torque: Reals2
     target: Reals2
     target_velocity: Reals2
+    target_acceleration: Reals2
     control: Reals2
     contact: Reals2  # as in State
     contact_friction: Reals2

@@ -25,7 +25,7 @@ from artsim.sim.constraints.tendon_rows import (
     spring_tendons,
 )
 from artsim.sim.constraints.turn_limit_rows import is_turned_beyond
-from artsim.sim.equipment.actuation import actuator_force, applied_forces, coordinate, drive_force, find_places
+from artsim.sim.equipment.actuation import actuator_force, coordinate, drive_force, find_places
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.tendons import tendon_paths
@@ -49,6 +49,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.stepping.assembly import add_constraint_forces
 from artsim.sim.stepping.booking import settle
+from artsim.sim.stepping.controller import applied_forces
 from artsim.sim.stepping.energy_watch import EVERY, note_work, watch_energy
 from artsim.sim.stepping.recording import record
 from artsim.sim.stepping.step import begin, choose_controls, is_finite, total_energy
@@ -99,9 +100,9 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solv
     expand(model, q, v, data)
     kinematics(model, q, data)
     world_inertia(model, data)
-    applied_forces(robot, q, v, run, equipment)
     if equipment is not None:
         equipment_forces(robot, q, v, run, equipment, activation, 1)
+    applied_forces(robot, q, v, run, equipment, 0.0)
     for k in range(step.stiffness.shape[0]):
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]

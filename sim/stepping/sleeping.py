@@ -45,8 +45,10 @@ def _commands_differ(state: Any, run: Any) -> bool:
             differ = True
         if state.command[2 * nv + k] != inputs.target_velocity[row, k]:
             differ = True
+        if state.command[3 * nv + k] != inputs.target_acceleration[row, k]:
+            differ = True
     for n in range(inputs.control.shape[1]):
-        if state.command[3 * nv + n] != inputs.control[row, n]:
+        if state.command[4 * nv + n] != inputs.control[row, n]:
             differ = True
     return differ
 
@@ -61,8 +63,9 @@ def note_commands(state: Any, run: Any) -> None:
         state.command[k] = inputs.torque[row, k]
         state.command[nv + k] = inputs.target[row, k]
         state.command[2 * nv + k] = inputs.target_velocity[row, k]
+        state.command[3 * nv + k] = inputs.target_acceleration[row, k]
     for n in range(inputs.control.shape[1]):
-        state.command[3 * nv + n] = inputs.control[row, n]
+        state.command[4 * nv + n] = inputs.control[row, n]
 
 
 @njit

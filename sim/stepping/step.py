@@ -14,7 +14,7 @@ from artsim.sim.articulation.kinematics import kinematics, world_inertia
 from artsim.sim.articulation.model import D_MIN
 from artsim.sim.constraints.loop_rows import note_loop_gaps
 from artsim.sim.contact.detection import find_contacts, place_static
-from artsim.sim.equipment.actuation import applied_forces, control_row, find_places, weigh_springs
+from artsim.sim.equipment.actuation import control_row, find_places, weigh_springs
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.recordtype import connected, run_entry
@@ -45,6 +45,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.stepping.assembly import needs_rows
 from artsim.sim.stepping.booking import book_forces, move_on, note_load, rest
 from artsim.sim.stepping.calibration import calibrate
+from artsim.sim.stepping.controller import applied_forces
 from artsim.sim.stepping.energy_watch import EVERY, energies, note_work, watch_energy
 from artsim.sim.stepping.midpoint import book_midpoint
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
@@ -147,10 +148,10 @@ def find_forces(robot: Any, run: Any, equipment: Any) -> None:
         find_forces_in_lanes(robot, run, equipment)
         return
     state, step = robot.state, run.step
-    applied_forces(robot, state.qpos, state.qvel, run, equipment)
     find_places(robot.model, state.qpos, run, step.counters[CONTROL_ROW])
     if equipment is not None:
         equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
+    applied_forces(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0])
     mark(run.clock, FORCES)
 
 

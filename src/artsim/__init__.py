@@ -66,9 +66,9 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
             Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
             scheme_beta.
             Start: q0, v0 [rad, m, rad/s, m/s], base_pose, on_ground [m], activation, keyframe.
-            Inputs: torque [N m, N], target, target_velocity, control, controls, interpolate, controller,
-            stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind, wrench [N, N m], wrench_at,
-            wrench_frame, push [N s, N m s].
+            Inputs: torque [N m, N], target, target_velocity, target_acceleration, control, controls, interpolate,
+            controller, stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind, wrench [N, N m],
+            wrench_at, wrench_frame, push [N s, N m s].
             Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient, swing_limit, twist_limit [rad],
             twist_axis.
             Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, coupling_ratio,
@@ -128,7 +128,7 @@ def compute(
         robot: a Robot, as returned by `load`, or the path of a robot file.
         qpos: configurations, (nq,) or (N, nq).
         options: the remaining arguments of `Robot.compute` (qvel, qacc, tau, wrench, quantities, reduced, at, links,
-            packed, threads), which describes them.
+            packed, threads, out), which describes them.
 
     Returns:
         The results by name, (N, …), or (…) for a single configuration.

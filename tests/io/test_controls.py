@@ -224,7 +224,7 @@ def test_log_gives_back_every_step(torques: list[float], every: int) -> None:
     log = ControlLog(1)
     parts = []
     for step, torque in enumerate(torques):
-        log.append(step, np.array([torque]), np.zeros(1), np.zeros(1))
+        log.append(step, np.array([torque]), *np.zeros((3, 1)))
         if step % every == 0:
             parts.append(log.take())
     parts.append(log.take())

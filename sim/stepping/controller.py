@@ -1,0 +1,239 @@
+"""Applied torques and the built-in controllers: gravity compensation, and computed torque.
+
+Computed torque (Siciliano 2009, sec. 8.5.2) gives the joints accelerations a = a_d + ω² (q_d - q) + 2 ζ ω (v_d - v):
+tau = Gᵀ (M a + bias - passive), where the passive forces are those that the step will find: damping, springs and soft
+couplings at its end, as they are implicit, tendons, fluids and compensated weight at its start, and dry friction.
+
+Friction is taken in the direction in which a joint shall move, not in that in which it does: that cannot chatter,
+and a joint that shall rest gets none and is held by its friction. Steps of Euler find velocities that lead
+from one position to the next, half a step before the position at their end: v_d is taken there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.coupling import reduce_matrix
+from artsim.sim.articulation.dynamics import composites, factorise, inverse_dynamics, mass_matrix, solve
+from artsim.sim.articulation.kinematics import velocities
+from artsim.sim.articulation.model import D_MIN
+from artsim.sim.constraints.coupling_rows import coupling_rate, coupling_slope, reference_of
+from artsim.sim.constraints.impedance import impedance, softened, sprung
+from artsim.sim.equipment.actuation import coordinate, foreseen
+from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.equipment.tendon_forces import spring_of_tendon
+from artsim.sim.equipment.tendons import add_inertia_forces
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import (
+    COMPUTED_TORQUE,
+    CONTROL_ROW,
+    NO_CONTROLLER,
+    POSITION_GAIN,
+    VELOCITY_GAIN,
+)
+
+_RESTING = 1e-6  # rad/s or m/s: below it friction grows with the velocity, so that rounding in a file does not flip it
+
+
+@njit
+def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+    """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links.
+
+    `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v). The
+    equipment's forces at (q, v) are up to date.
+    """
+    inputs, step = run.inputs, run.step
+    row = step.counters[CONTROL_ROW]
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = inputs.torque[row, k]
+    if inputs.controller[0] != NO_CONTROLLER:
+        _control(robot, q, v, run, equipment, ahead)
+    if equipment is not None:
+        apply_link_wrenches(robot, run, equipment)
+
+
+@njit
+def _control(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+    """Add the forces of the built-in controller to step.applied."""
+    step = run.step
+    if run.inputs.controller[0] == COMPUTED_TORQUE:
+        _computed_torque(robot, q, v, run, equipment, ahead)
+    else:
+        for k in range(step.force.shape[0]):
+            step.velocity[k] = 0.0
+            step.qacc[k] = 0.0
+        inverse_dynamics(robot.model, step.velocity, step.qacc, robot.data, step.force)
+    _drive_joints(robot, step)
+    if equipment is not None:
+        velocities(robot.model, v, robot.data)
+
+
+@njit
+def _drive_joints(robot: Any, step: Any) -> None:
+    """Add the joint forces in step.force to step.applied, by Gᵀ and clamped to the effort limits, for joints of one
+    dof: free, ball and planar joints are not actuated."""
+    model, data = robot.model, robot.data
+    for k in range(step.force.shape[0]):
+        a = model.dof_independent[k]
+        if a >= 0 and model.dof_coord[model.independent_dof[a]] >= 0 and _actuated(model, model.independent_dof[a]):
+            lead = model.independent_dof[a]
+            step.applied[lead] += data.gain[k] * (step.force[k] + model.armature[k] * step.qacc[k])
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = min(max(step.applied[k], -model.effort[k]), model.effort[k])
+
+
+@inlined
+def _actuated(model: Any, k: Any) -> Any:
+    """Whether dof k belongs to a joint of one dof, which a motor can drive."""
+    body = model.dof_body[k]
+    return model.body_dof[body + 1] - model.body_dof[body] == 1
+
+
+@njit
+def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+    """Set step.qacc (nv,) to the accelerations wanted and step.force (nv,) to the joint forces for them, without those
+    of the armature. The accelerations of joints that are not actuated count as zero."""
+    model, data, step = robot.model, robot.data, run.step
+    _wanted_accelerations(model, data, q, v, run, ahead)
+    inverse_dynamics(model, v, step.qacc, data, step.force)
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] = v[k] + ahead * step.qacc[k]
+    _add_joints_own(robot, q, v, run, ahead)
+    _add_soft_couplings(model, data, q, v, step, ahead)
+    if equipment is not None:
+        _add_equipment(robot, v, run, equipment, ahead)
+
+
+@njit
+def _wanted_accelerations(model: Any, data: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
+    """Set step.qacc (nv,); a follower's is what its leader's makes it."""
+    inputs, step = run.inputs, run.step
+    row = step.counters[CONTROL_ROW]
+    for k in range(step.force.shape[0]):
+        step.force[k] = 0.0
+        c = model.dof_coord[k]
+        if c >= 0 and _actuated(model, k):
+            wanted = inputs.target_acceleration[row, k]
+            error = inputs.target[row, k] - q[c]
+            rate = inputs.target_velocity[row, k] - 0.5 * ahead * wanted - v[k]
+            step.force[k] = (
+                wanted + inputs.controller_gains[POSITION_GAIN] * error + inputs.controller_gains[VELOCITY_GAIN] * rate
+            )
+    for k in range(step.qacc.shape[0]):
+        a = model.dof_independent[k]
+        step.qacc[k] = data.gain[k] * step.force[model.independent_dof[a]] + data.drift[k] if a >= 0 else 0.0
+
+
+@inlined
+def _wanted_velocity(model: Any, data: Any, run: Any, ahead: Any, k: Any) -> Any:
+    """The velocity at the end of the step that the targets give dof k."""
+    inputs, row = run.inputs, run.step.counters[CONTROL_ROW]
+    a = model.dof_independent[k]
+    lead = model.independent_dof[a] if a >= 0 else k
+    return data.gain[k] * (inputs.target_velocity[row, lead] + ahead * inputs.target_acceleration[row, lead])
+
+
+@inlined
+def _direction(v: Any) -> Any:
+    """1 or -1 with the sign of a velocity, 0 at rest."""
+    return min(max(v / _RESTING, -1.0), 1.0)
+
+
+@njit
+def _add_joints_own(robot: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
+    """Add to step.force what damping, springs and friction of the joints take."""
+    model, step = robot.model, run.step
+    for k in range(step.force.shape[0]):
+        x = coordinate(model, q, k) + ahead * foreseen(step.share[k], v[k], step.velocity[k])
+        step.force[k] += model.damping[k] * step.velocity[k] + model.stiffness[k] * (x - model.spring_reference[k])
+        friction = model.friction[k] + model.friction_coefficient[k] * robot.state.load[k]
+        if friction > 0.0:
+            step.force[k] += friction * _direction(_wanted_velocity(model, robot.data, run, ahead, k))
+
+
+@njit
+def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, step: Any, ahead: Any) -> None:
+    """Subtract from step.force what couplings that are springs, or yield as in MuJoCo, exert."""
+    prepared = False
+    for c in range(model.row_follower.shape[0]):
+        if not model.row_frequency[c] > 0.0:
+            continue
+        follower, leader = model.row_follower[c], model.row_leader[c]
+        value, slope, _ = coupling_slope(model, c, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+        error = q[model.dof_coord[follower]] - value
+        rate = coupling_rate(model, v, c, slope)
+        after = coupling_rate(model, step.velocity, c, slope)
+        K, B = reference_of(model, c)
+        if model.row_impedance[c, D_MIN] >= 0.0:
+            mobility = step.effective_coupling[c]
+            if not (mobility > 0.0 and ahead > 0.0):  # RK4 holds such rows as constraints of the accelerations
+                continue
+            bias, cfm = softened(ahead, K, B, impedance(model.row_impedance, c, abs(error)), mobility, error, rate, 0.0)
+            force = -(after + bias) / (ahead * cfm)
+        else:
+            if not prepared:
+                _factorise(model, data, step)
+                prepared = True
+            mobility = _mobility(model, data, follower, leader, slope)
+            if not mobility > 0.0:
+                continue
+            force = -(K * error + B * rate) / mobility
+            if ahead > 0.0:
+                _, bias, cfm = sprung(ahead, K, B, mobility, error, 0.0)
+                force = -(after + bias) / (ahead * cfm)
+        step.force[follower] -= force
+        if leader >= 0:
+            step.force[leader] += slope * force
+
+
+@njit
+def _factorise(model: Any, data: Any, step: Any) -> None:
+    """Factorise M, reduced to the independent dofs, in data.factor; step.diagonal is scratch."""
+    for k in range(step.diagonal.shape[0]):
+        step.diagonal[k] = 0.0
+    composites(model, data)
+    mass_matrix(model, data)
+    reduce_matrix(model, data, step.diagonal)
+    factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
+
+
+@njit
+def _mobility(model: Any, data: Any, follower: Any, leader: Any, slope: Any) -> Any:
+    """J M⁻¹ Jᵀ of a coupling's row, with M factorised."""
+    x = data.reduced
+    for a in range(x.shape[0]):
+        x[a] = 0.0
+    a = model.dof_independent[follower]
+    b = model.dof_independent[leader] if leader >= 0 else -1
+    if a >= 0:
+        x[a] += data.gain[follower]
+    if b >= 0:
+        x[b] -= slope * data.gain[leader]
+    solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
+    value = 0.0
+    if a >= 0:
+        value += data.gain[follower] * x[a]
+    if b >= 0:
+        value -= slope * data.gain[leader] * x[b]
+    return value
+
+
+@njit
+def _add_equipment(robot: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+    """Add to step.force what tendons take, and subtract other passive forces: nonlinear springs and damping, fluids,
+    compensated weight."""
+    model, data, step = robot.model, robot.data, run.step
+    for k in range(step.force.shape[0]):
+        step.force[k] -= equipment.data.passive[k]
+        if equipment.model.gravity_by_actuator[k]:
+            step.force[k] -= equipment.data.compensation[k]
+    for t in range(equipment.data.tendon_length.shape[0]):
+        force, _, _ = spring_of_tendon(equipment, t)
+        rate = 0.0
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            k = equipment.model.tendon_dof[entry]
+            rate += equipment.data.tendon_moment[entry] * _wanted_velocity(model, data, run, ahead, k)
+        force -= equipment.model.tendon_friction[t] * _direction(rate)
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            step.force[equipment.model.tendon_dof[entry]] -= equipment.data.tendon_moment[entry] * force
+    add_inertia_forces(model, v, step.qacc, data, equipment, step.force)
