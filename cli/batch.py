@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from artsim.cli.batch_options import batch_config, batch_options
+from artsim.cli.batch_options import batch_config, batch_options, loops_left_open
 from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
@@ -21,7 +21,6 @@ from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.progress import progress_bar
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
-from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
 from artsim.sim.foundation.jit import warm
@@ -101,15 +100,6 @@ def batch(
     if not quiet:
         warn(limits)
     _finish(outcome, config, caught, as_json=as_json, quiet=quiet, force=force)
-
-
-def loops_left_open(articulation: Articulation) -> list[str]:
-    """A warning about loops, of which the quantities of a tree know nothing."""
-    names = [loop.name for loop in articulation.loops if loop.active]
-    if not names:
-        return []
-    which = f"loop {names[0]!r} is" if len(names) == 1 else f"{len(names)} loops ({names[0]!r}, …) are"
-    return [f"{which} left open: quantities are those of the tree"]
 
 
 def load_job(config: BatchConfig) -> Job:

@@ -12,6 +12,7 @@ from artsim.cli.options import LoadOptions
 from artsim.cli.run_options import DEGREES, angle_or_number, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities.catalogue import GROUPS, QUANTITIES, needed_inputs, resolve
 
@@ -181,6 +182,16 @@ def batch_config(
     }
     config = BatchConfig(model=model, load=load, quantities=options["compute"], **rest)
     return config, _check_scales(ctx, config)
+
+
+def loops_left_open(articulation: Articulation) -> list[str]:
+    """A warning about loops and equalities of tendons, of which the quantities of a tree know nothing."""
+    names = [loop.name for loop in articulation.loops if loop.active]
+    names += [equality.name for equality in articulation.tendon_couplings]
+    if not names:
+        return []
+    which = f"loop {names[0]!r} is" if len(names) == 1 else f"{len(names)} loops ({names[0]!r}, …) are"
+    return [f"{which} left open: quantities are those of the tree"]
 
 
 def _check_scales(ctx: click.Context, config: BatchConfig) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 import numpy as np
 
-from artsim.cli.batch_options import KNOWN, names
+from artsim.cli.batch_options import KNOWN, loops_left_open, names
 from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
 from artsim.cli.run_options import read_base_pose, read_by_name, read_gravity, read_wrenches
 from artsim.cli.terminal import printable, warn, warn_of_model
@@ -109,7 +109,7 @@ def compute(
     notes: list[str] = []
     given = _inputs(robot, config, options, links, notes)
     if not quiet:
-        warn(notes)
+        warn([*notes, *loops_left_open(articulation)])
         warn_of_model(articulation.notes, [model, *arguments], reading_words(load_options))
     found = robot.compute(**given, quantities=[*wanted, "status"], reduced=reduced, at=at, links=links)
     status = int(found.pop("status"))

@@ -8,7 +8,7 @@ import inspect
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, cast
+from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
 
 import click
 
@@ -34,12 +34,18 @@ class LoadOptions(TypedDict):
     max_faces: int | None
     density: float | None
     arguments: Mapping[str, str]
+    loops: NotRequired[str | None]  # of commands of one model; a scene's models have their own
 
 
 def reading_words(options: LoadOptions) -> list[str]:
     """The options as typed on a command line, as far as they decide whether and how a model is read."""
     words = [word for name, folder in options["packages"].items() for word in ("--package", f"{name}={folder}")]
-    valued = {"--mesh-root": options["mesh_root"], "--density": options["density"], "--max-faces": options["max_faces"]}
+    valued = {
+        "--mesh-root": options["mesh_root"],
+        "--density": options["density"],
+        "--max-faces": options["max_faces"],
+        "--loops": options.get("loops"),
+    }
     words += [word for name, value in valued.items() if value is not None for word in (name, f"{value}")]
     flags = {
         "--no-meshes": not options["meshes"],
@@ -215,6 +221,13 @@ LOAD_OPTIONS = (
 )
 
 
+LOOPS_OF_ONE = click.option(
+    "--loops",
+    metavar="FILE",
+    envvar="ARTSIM_LOOPS",
+    help="TOML file of loops that close the model's tree, as for `artsim run`; gears act, the others are left open.",
+)
+
 SAMPLES = click.option(
     "--sample",
     "samples",
@@ -235,8 +248,8 @@ def mesh_options(command: Callable[..., R]) -> Callable[..., R]:
 def model_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options of loading a model; the command receives them as one argument, `load_options: LoadOptions`.
 
-    A command that also takes `bases` receives the bases of named models there; for any other command a named base is
-    an error.
+    A command of scenes also takes `bases`, the bases of named models; for any other command a named base is an error,
+    and it reads the loops of its one model.
     """
     takes_bases = "bases" in inspect.signature(command, follow_wrapped=False).parameters
 
@@ -275,9 +288,11 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             density=density,
             arguments={},
         )
+        if not takes_bases:
+            load_options["loops"] = kwargs.pop("loops")
         return command(*args, load_options=load_options, **kwargs)
 
     decorated: Callable[..., R] = wrapped
-    for option in reversed(LOAD_OPTIONS):
+    for option in reversed((*LOAD_OPTIONS, *(() if takes_bases else (LOOPS_OF_ONE,)))):
         decorated = option(decorated)
     return decorated

@@ -175,7 +175,7 @@ class Job:
         config, articulation, evaluation = self.config, self.robot.articulation, self.evaluation
         return {
             "artsim": __version__,
-            "model": sha256(articulation.text.encode()).hexdigest(),
+            "model": sha256(_apart_from_places(articulation.text).encode()).hexdigest(),
             "base": articulation.base,
             **{name: bool(config.load.get(name, False)) for name in ("balance_inertia", "ignore_unsupported")},
             "density": config.load.get("density"),
@@ -217,6 +217,17 @@ class Outcome:
     kept: int = 0  # number of rows that existed before
     notes: tuple[str, ...] = ()  # further messages
     unfit: str = ""  # why the index of shards that are all there is not written
+
+
+def _apart_from_places(text: str) -> str:
+    """A model's text; that of a model with loops, JSON, without where its files are, which may differ between hosts."""
+    if not text.startswith("{"):
+        return text
+    content = json.loads(text)
+    for model in content["models"]:
+        for key in ("file", "srdf_file", "loops_file"):
+            model.pop(key, None)
+    return _canonical(content)
 
 
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:

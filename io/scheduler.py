@@ -54,7 +54,8 @@ def for_workers(config: BatchConfig) -> BatchConfig:
         raise UsageError("--scheduler: workers cannot read standard input; name the file")
     load = dict(config.load)
     load["packages"] = {name: _absolute(folder) for name, folder in (load.get("packages") or {}).items()}
-    load["mesh_root"] = _absolute(load["mesh_root"]) if load.get("mesh_root") else None
+    for name in ("mesh_root", "loops"):
+        load[name] = _absolute(load[name]) if load.get(name) else None
     given = None if config.input is None else _absolute(config.input)
     return replace(config, model=_absolute(config.model), input=given, load=load)
 
