@@ -12,6 +12,7 @@ import click
 
 from artsim.cli.batch_options import batch_config, batch_options, loops_left_open
 from artsim.cli.batch_shards import Sharding, sharding_options
+from artsim.cli.grouped import BatchCommand
 from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import printable, warn, warn_of_model
@@ -28,6 +29,7 @@ from artsim.sim.quantities.compute_records import COMPUTE
 
 
 @click.command(
+    cls=BatchCommand,
     short_help="Compute rigid-body quantities for many configurations.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )

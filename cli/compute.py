@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from artsim.cli.batch_options import KNOWN, loops_left_open, names
+from artsim.cli.grouped import ComputeCommand
 from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
 from artsim.cli.run_options import read_base_pose, read_by_name, read_gravity, read_wrenches
 from artsim.cli.terminal import printable, warn, warn_of_model
@@ -36,6 +37,7 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
 
 
 @click.command(
+    cls=ComputeCommand,
     short_help="Compute rigid-body quantities of one configuration.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -84,7 +86,7 @@ def compute(
     load_options: LoadOptions,
     **options: Any,
 ) -> None:
-    """Compute quantities of MODEL (URDF or MJCF, or - for standard input) in one configuration and print them.
+    """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) in one configuration and print them.
 
     NAME is gravity, mass_matrix, jacobian, …: `artsim batch --help` lists them.
     """

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.config_file import line_of
-from artsim.cli.grouped import GROUPS
+from artsim.cli.grouped import GroupedCommand
 from artsim.cli.main import cli, without_foreign_hints
 from artsim.io import progress
 from artsim.io.viewer.server import is_own
@@ -214,17 +214,19 @@ def test_a_shard_of_another_job_is_an_error(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ help
 
 
-@pytest.mark.parametrize("name", ["run", "rollout"])
+@pytest.mark.parametrize("name", ["run", "rollout", "batch", "compute"])
 def test_every_option_is_in_a_group_of_the_help(name: str) -> None:
     command = cli.get_command(None, name)  # type: ignore[arg-type]
     assert command is not None
-    grouped = {option for options in GROUPS.values() for option in options}
+    assert isinstance(command, GroupedCommand)
+    groups = command.groups
+    grouped = {option for options in groups.values() for option in options}
     options = {param.name for param in command.params if param.opts[0].startswith("-")}
     assert options <= grouped
     text = invoke(name, "--help").output
-    titles = [title for title in GROUPS if f"\n{title}:\n" in text]
-    assert titles == [title for title in GROUPS if set(GROUPS[title]) & options]
-    assert text.index("--steps") < text.index("--scheme-alpha")
+    titles = [title for title in groups if f"\n{title}:\n" in text]
+    assert titles == [title for title in groups if set(groups[title]) & options]
+    assert text.index("--gravity") < text.index("--max-xml-mb")
 
 
 def test_a_rollout_offers_what_it_takes() -> None:
