@@ -132,7 +132,10 @@ BATCH_OPTIONS = (
         help="Reference point of link Jacobians, velocities and wrenches: the centre of mass or the frame's origin.",
     ),
     click.option(
-        "--links", callback=names, metavar="NAME,…", help="Links for which link quantities are computed; default: all."
+        "--links",
+        callback=names,
+        metavar="NAME,…",
+        help="Links for which link quantities are computed, names or patterns ('*_foot'); default: all.",
     ),
     click.option(
         "--gravity",

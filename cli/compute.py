@@ -25,6 +25,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.catalogue import INPUTS, STATUS_MEANING, dims_of, resolve
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.patterns import matching_links
 from artsim.sim.runs.plan import compiled_robot
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos
 
@@ -50,7 +51,7 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
 @_named(
     "--wrench",
     "LINK=FX,FY,FZ,TX,TY,TZ",
-    "Force and torque on a link, at the point that --at names, in world axes [N, N m].",
+    "Force and torque on a link, or on each of a pattern, at the point that --at names, in world axes [N, N m].",
 )
 @_named("--base-pose", "[NAME=]X,Y,Z[,R,P,Y]", "Position [m] and roll, pitch, yaw [rad] of a free base.")
 @click.option("--keyframe", metavar="NAME", default="", help="Keyframe of the model file that gives the coordinates.")
@@ -67,7 +68,12 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
     show_default=True,
     help="Reference point of link Jacobians, velocities and wrenches: the centre of mass or the frame's origin.",
 )
-@click.option("--links", callback=names, metavar="NAME,…", help="Links whose quantities are computed; default: all.")
+@click.option(
+    "--links",
+    callback=names,
+    metavar="NAME,…",
+    help="Links whose quantities are computed, names or patterns ('*_foot'); default: all.",
+)
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object on stdout.")
 @click.option(
@@ -108,6 +114,7 @@ def compute(
         base_pose=dict(map(read_base_pose, options["base_pose"])),
     )
     robot = compiled_robot(articulation, config, locks=False)
+    links = None if links is None else matching_links(links, robot.links)
     notes: list[str] = []
     given = _inputs(robot, config, options, links, notes)
     if not quiet:

@@ -37,7 +37,7 @@ from artsim.sim.runs.configuration import (
     RunConfig,
     record_names,
 )
-from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, names_of, unmatched
+from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, matching_links, names_of, unmatched
 from artsim.sim.runs.plan import TIME_STEP, time_step
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 
@@ -510,18 +510,18 @@ def read_by_name(option: str, words: tuple[str, ...], articulation: Articulation
 
 
 def read_wrenches(words: Sequence[str], links: Sequence[str]) -> Array:
-    """Read LINK=FX,FY,FZ,TX,TY,TZ words as (links, 6) [N, N m]; those of one link add up. Raises UsageError."""
+    """Read LINK=FX,FY,FZ,TX,TY,TZ words as (links, 6) [N, N m]; those of a link add up, those of a pattern act on each
+    that it matches. Raises UsageError."""
     import numpy as np
 
     wrenches = np.zeros((len(links), 6))
     for word in words:
         name, _, text = word.rpartition("=")
-        if name not in links:
-            raise UsageError(f"--wrench: {name!r} is not a link{nearest(name, links)}")
+        on = [links.index(link) for link in matching_links([name], links, "--wrench")]
         parts = text.split(",")
         if len(parts) != 6:
             raise UsageError(f"--wrench {name}: got {len(parts)} numbers, want 6: FX,FY,FZ,TX,TY,TZ")
-        wrenches[links.index(name)] += [_number(part, f"--wrench {name}") for part in parts]
+        wrenches[on] += [_number(part, f"--wrench {name}") for part in parts]
     return wrenches
 
 

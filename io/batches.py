@@ -40,7 +40,7 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.quantities.catalogue import QUANTITIES, SYMMETRIC, WITH_WRENCH, needed_inputs, resolve
 from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.runs.patterns import by_name, matching, names_of
+from artsim.sim.runs.patterns import by_name, matching, matching_links, names_of
 from artsim.sim.runs.start import initial_qpos
 
 BLOCK_BYTES = 1 << 20  # of a block's results: fits in a core's cache and is worth a system call
@@ -66,7 +66,7 @@ class BatchConfig:
     quantities: tuple[str, ...] = ()
     reduced: bool = False
     at: str = "com"
-    links: tuple[str, ...] | None = None  # None: all
+    links: tuple[str, ...] | None = None  # names and patterns; None: all
     packed: bool = False
     float32: bool = False
     input: str | None = None  # as for --input; alternatively
@@ -152,6 +152,11 @@ class Job:
         return resolve(self.config.quantities)
 
     @cached_property
+    def links(self) -> tuple[str, ...]:
+        """The links of link quantities, patterns expanded. Raises UsageError for a name or pattern of none."""
+        return links_of(self.robot, self.config)
+
+    @cached_property
     def evaluation(self) -> Evaluation:
         """The evaluation that computes blocks of rows, with one thread per block."""
         config = self.config
@@ -159,7 +164,7 @@ class Job:
             config.quantities,
             reduced=config.reduced,
             at=config.at,
-            links=config.links,
+            links=self.links,
             packed=config.packed,
             wrench="wrench" in self.source.inputs,
         )
@@ -237,7 +242,7 @@ def prepare(articulation: Articulation, config: BatchConfig) -> Job:
     """
     robot = Robot.of(articulation, gravity=config.gravity)
     needed = needed_inputs(resolve(config.quantities))
-    links = robot.evaluation(config.quantities, links=config.links, at=config.at).links
+    links = links_of(robot, config)
     if config.input is not None:
         return Job(config, robot, open_input(config.input, robot.labels, needed, links))
     if config.grid:
@@ -255,6 +260,11 @@ def prepare(articulation: Articulation, config: BatchConfig) -> Job:
         **scales,
     )
     return Job(config, robot, source)
+
+
+def links_of(robot: Robot, config: BatchConfig) -> tuple[str, ...]:
+    """The links that a configuration names, patterns expanded."""
+    return robot.links if config.links is None else matching_links(config.links, robot.links)
 
 
 def _start(robot: Robot, config: BatchConfig) -> Real:
