@@ -98,9 +98,6 @@ def batch(
                 chunk=chunk,
                 provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             )
-        limits = [] if job.limits is None else job.limits.notes()
-    if not quiet:
-        warn(limits)
     _finish(outcome, config, caught, as_json=as_json, quiet=quiet, force=force)
 
 
@@ -123,7 +120,10 @@ def _finish(
 
     With --force a shard of an earlier job may still wait to be overwritten by another process, which is no failure.
     """
-    summary = _summary(outcome)
+    summary, strict = _summary(outcome), bool(config.load.get("strict"))
+    beyond = outcome.beyond.notes()
+    if not quiet and not (strict and outcome.complete):
+        warn(beyond)
     if as_json:
         click.echo(json.dumps(summary))
     elif not quiet:
@@ -135,17 +135,23 @@ def _finish(
         raise ModelError(outcome.unfit)
     if outcome.unfit and not quiet:
         warn([outcome.unfit])
-    if not outcome.failed:
-        return
+    wrong = beyond if strict else []
+    if outcome.failed:
+        failed = _describe_failed(outcome)
+        if config.on_error == "stop":
+            wrong = [f"{failed}; --on-error skip accepts them", *wrong]
+        elif not quiet:
+            warn([f"{outcome.output}: {failed}"])
+    if wrong:
+        raise StoppedError(f"{outcome.output}: {'; '.join(wrong)}{' (--strict)' if wrong[-1:] == beyond else ''}")
+
+
+def _describe_failed(outcome: Outcome) -> str:
     told = ", ".join(map(str, outcome.failed_rows)) + (", …" if outcome.failed > len(outcome.failed_rows) else "")
-    failed = (
-        f"{outcome.output}: {outcome.failed} of {outcome.rows} rows could not be computed and hold NaN "
+    return (
+        f"{outcome.failed} of {outcome.rows} rows could not be computed and hold NaN "
         f"(counted from 0: {told}); `status` says why"
     )
-    if config.on_error == "stop":
-        raise StoppedError(f"{failed}; --on-error skip accepts them")
-    if not quiet:
-        warn([failed])
 
 
 def _summary(outcome: Outcome) -> dict[str, Any]:
@@ -157,6 +163,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
         "rows_per_second": computed / outcome.seconds if outcome.seconds > 0 else 0.0,
         "failed": outcome.failed,
         "failed_rows": list(outcome.failed_rows),
+        "beyond_limits": outcome.beyond.summary(),
         "complete": outcome.complete,
         "output": str(outcome.output) if outcome.complete else None,
         "bytes": outcome.bytes if outcome.complete else None,

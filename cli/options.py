@@ -189,7 +189,8 @@ LOAD_OPTIONS = (
         "--strict",
         is_flag=True,
         envvar="ARTSIM_STRICT",
-        help="Refuse a model that is incomplete or ambiguous instead of guessing.",
+        help="Refuse a model that is incomplete or ambiguous instead of guessing; end with exit code 3 where a run "
+        "would only warn that its result is wrong, or a batch that rows are beyond joint limits.",
     ),
     click.option(
         "--balance-inertia",

@@ -26,7 +26,7 @@ from artsim.io.batch_csv import CsvWriter, is_csv
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.configurations import Source, open_input
 from artsim.io.grid import Axis, Grid
-from artsim.io.limit_check import LimitCheck
+from artsim.io.limit_check import BeyondLimits, LimitCheck
 from artsim.io.memory import memory_left
 from artsim.io.recorder import model_record
 from artsim.io.runs import file_labels
@@ -169,9 +169,8 @@ class Job:
             wrench="wrench" in self.source.inputs,
         )
 
-    @cached_property
-    def limits(self) -> LimitCheck | None:
-        """The account of given rows beyond joint limits, as far as this process computes them; None if drawn."""
+    def limit_check(self) -> LimitCheck | None:
+        """An empty account of given rows beyond joint limits; None if they are drawn, within the limits."""
         return None if self.config.samples is not None else LimitCheck(self.robot.model, self.robot.labels)
 
     @cached_property
@@ -221,6 +220,7 @@ class Outcome:
     complete: bool = True  # False: stopped without a file
     kept: int = 0  # number of rows that existed before
     notes: tuple[str, ...] = ()  # further messages
+    beyond: BeyondLimits = BeyondLimits()  # given rows beyond joint limits
     unfit: str = ""  # why the index of shards that are all there is not written
 
 
@@ -327,7 +327,8 @@ def compute_rows(
             writer.commit()
         seconds = time.perf_counter() - began
         failed_rows = tuple(stream.failed_rows)
-        return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, stream.failed, failed_rows, complete)
+        told = (stream.failed, failed_rows, complete)
+        return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, *told, beyond=stream.beyond)
 
 
 def stream_rows(job: Job, write: Write, starts: range, slots: int) -> None:
@@ -380,7 +381,7 @@ class _Stream:
     """
 
     def __init__(self, job: Job, write: Write, starts: range, slots: int) -> None:
-        self._source, self._hand_on, self._limits = job.source, write, job.limits
+        self._source, self._hand_on, self._limits = job.source, write, job.limit_check()
         self._all, self._starts = starts, iter(starts)
         self._slots = [_Slot(job.evaluation, starts.step) for _ in range(slots)]
         self._reading, self._telling = threading.Lock(), threading.Lock()
@@ -388,6 +389,11 @@ class _Stream:
         self._ended = False
         self.failed, self.failed_rows = 0, list[int]()
         self.rows_done = 0
+
+    @property
+    def beyond(self) -> BeyondLimits:
+        """The given rows beyond joint limits."""
+        return BeyondLimits() if self._limits is None else self._limits.found
 
     def run(self, progress: Callable[[int], None] | None, stop: Callable[[], bool] | None) -> bool:
         """Process all blocks; False if `stop` ended it."""

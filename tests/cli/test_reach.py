@@ -188,18 +188,42 @@ def test_inputs_come_from_a_pipe() -> None:
 # ------------------------------------------------------------------ batches
 
 
-def test_rows_beyond_limits_are_told(tmp_path: Path) -> None:
+def beyond_limits(tmp_path: Path) -> list[object]:
+    """A batch of 200 rows, of which 150 and 151 are beyond the limits of joint_3 and joint_1."""
     rows = np.zeros((200, 7))
-    rows[150, 2], rows[151, 0] = 45.0, 3.5
+    rows[150, 2], rows[151, 0], rows[151, 2] = 45.0, 3.5, 4.0
     np.save(tmp_path / "q.npy", rows)
-    words = ["batch", ARM, "--input", tmp_path / "q.npy", "--compute", "gravity", "--force", "-o", tmp_path / "b.h5"]
-    for more in ([], ["--threads", "2", "--chunk", "7"], ["--shards", "3"]):
+    return ["batch", ARM, "--input", tmp_path / "q.npy", "--compute", "gravity", "-o", tmp_path / "b.h5"]
+
+
+def test_rows_beyond_limits_are_told(tmp_path: Path) -> None:
+    words = [*beyond_limits(tmp_path), "--force"]
+    several = ["--shards", "3"]
+    far = "joint_3 by 42.04 rad (2 rows, farthest row 150, counted from 0, at 45, limits [-2.96, 2.96])"
+    for more in ([], ["--threads", "2", "--chunk", "7"], several, [*several, "--scheduler", "local:2"]):
         result = invoke(*words, *more)
-        assert result.exit_code == 0
-        assert "2 rows are beyond joint limits (first: row 150, counted from 0, joint_3 at 45" in result.output
+        assert result.exit_code == 0, result.output
+        assert f"2 rows are beyond joint limits: {far}" in result.output
+        assert "joint_1 by 0.54 rad (row 151, counted from 0, at 3.5, limits [-2.96, 2.96])" in result.output
         assert "if degrees are meant, 45 is 0.785398 rad" in result.output
     drawn = invoke("batch", ARM, "--samples", "50", "--compute", "gravity", "--force", "-o", tmp_path / "b.h5")
     assert "beyond joint limits" not in drawn.output
+
+
+def test_rows_beyond_limits_are_in_the_summary_and_stop_a_strict_batch(tmp_path: Path) -> None:
+    """Whoever computes the shards: this process, workers, or an earlier command whose shards are kept."""
+    words = beyond_limits(tmp_path)
+    several = ["--shards", "3", "--scheduler", "local:2"]
+    for more in (["--force"], ["--force", *several], [*several, "--resume"]):
+        result = invoke(*words, *more, "--strict", "--json")
+        assert result.exit_code == 3, result.output
+        told = json.loads(result.stdout.splitlines()[0])["beyond_limits"]
+        assert told["rows"] == 2 and list(told["joints"]) == ["joint_3", "joint_1"]
+        third = told["joints"]["joint_3"]
+        assert (third["rows"], third["first_row"], third["worst_row"], third["value"]) == (2, 150, 150, 45.0)
+        assert third["excess"] == 45.0 - third["upper"] and third["unit"] == "rad"
+        assert result.stderr.count("joint_3 by 42.04 rad") == 1 and "(--strict)" in result.stderr
+        assert (tmp_path / "b.h5").exists()
 
 
 def test_a_shard_of_another_job_is_an_error(tmp_path: Path) -> None:
