@@ -13,7 +13,7 @@ import click
 from artsim.cli.batch_options import batch_config, batch_options, loops_left_open
 from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.grouped import BatchCommand
-from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
+from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_csv import STDOUT, is_csv
@@ -65,7 +65,7 @@ def batch(
     as_json: bool,
     quiet: bool,
     sharding: Sharding,
-    load_options: LoadOptions,
+    load_options: OneModelOptions,
     **options: Any,
 ) -> None:
     """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) for every configuration of --input.

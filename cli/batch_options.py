@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import LoadOptions
+from artsim.cli.options import OneModelOptions
 from artsim.cli.run_options import DEGREES, angle_or_number, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
@@ -163,7 +163,7 @@ def batch_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def batch_config(
-    ctx: click.Context, model: str, options: Mapping[str, Any], load_options: LoadOptions
+    ctx: click.Context, model: str, options: Mapping[str, Any], load_options: OneModelOptions
 ) -> tuple[BatchConfig, list[str]]:
     """Make the configuration, with notes on what the user may have overlooked.
 

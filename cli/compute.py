@@ -13,7 +13,7 @@ import numpy as np
 
 from artsim.cli.batch_options import KNOWN, loops_left_open, names
 from artsim.cli.grouped import ComputeCommand
-from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
+from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.run_options import read_base_pose, read_by_name, read_gravity, read_wrenches
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io import schema
@@ -89,7 +89,7 @@ def compute(
     as_json: bool,
     as_csv: bool,
     quiet: bool,
-    load_options: LoadOptions,
+    load_options: OneModelOptions,
     **options: Any,
 ) -> None:
     """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) in one configuration and print them.

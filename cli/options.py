@@ -8,7 +8,7 @@ import inspect
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
@@ -34,10 +34,15 @@ class LoadOptions(TypedDict):
     max_faces: int | None
     density: float | None
     arguments: Mapping[str, str]
-    loops: NotRequired[str | None]  # of commands of one model; a scene's models have their own
 
 
-def reading_words(options: LoadOptions) -> list[str]:
+class OneModelOptions(LoadOptions, total=False):
+    """Those of commands of one model, of which `load_articulation` reads loops, too."""
+
+    loops: str | None
+
+
+def reading_words(options: LoadOptions | OneModelOptions) -> list[str]:
     """The options as typed on a command line, as far as they decide whether and how a model is read."""
     words = [word for name, folder in options["packages"].items() for word in ("--package", f"{name}={folder}")]
     valued = {
@@ -275,7 +280,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             kwargs["bases"] = base
         elif named is not None:
             raise UsageError(f"--base {named}={base[named]}: there is one model, which needs no name")
-        load_options = LoadOptions(
+        load_options = OneModelOptions(
             base=base.get("", "fixed"),
             packages=packages,
             mesh_root=mesh_root,

@@ -127,8 +127,9 @@ def compute_file(job: Job, output: Path, *, resume: bool = False, **options: Any
     if found is None:
         return compute_rows(job, 0, job.rows, output, signed=resume, **options)
     entry = found.entry
-    told = {"notes": (f"{output} is complete already",), "beyond": found.beyond}
-    return Outcome(output, entry.rows, 0.0, entry.bytes, entry.failed, found.failed_rows, kept=entry.rows, **told)
+    notes = (f"{output} is complete already",)
+    counted = (output, entry.rows, 0.0, entry.bytes, entry.failed, found.failed_rows)
+    return Outcome(*counted, kept=entry.rows, notes=notes, beyond=found.beyond)
 
 
 def _kept(job: Job, output: Path, mine: Sequence[Shard]) -> dict[Shard, Finished]:
