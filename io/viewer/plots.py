@@ -86,7 +86,7 @@ class Plot:
                 with_cursor(self._values, self._time),
                 tuple(series),  # type: ignore[arg-type]
                 title=told,
-                scales={"x": {"time": False}},
+                scales={"x": {"time": False}, "y": {"range": span(self._values[1:])}},
                 legend={"show": True},
                 height=260,
             )
@@ -129,15 +129,21 @@ def with_cursor(values: Sequence[Array], at: float) -> tuple[Array, ...]:
     times, lines = values[0], values[1:]
     place = int(np.searchsorted(times, at))
     both = np.array([at, at])
-    known = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.zeros(0)])
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     upright = np.full(len(times) + 2, np.nan)
-    upright[place : place + 2] = low, high
+    upright[place : place + 2] = span(lines)
     return (
         np.insert(times, place, both),
         *(np.insert(line, place, np.interp(both, times, line)) for line in lines),
         upright,
     )
+
+
+def span(lines: Sequence[Array]) -> tuple[float, float]:
+    """The ends of the axis of values. The page is told them, since it finds none among lines that begin with NaN."""
+    known = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.zeros(0)])
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - margin, high + margin
 
 
 def _units(recording: Recording, name: str, count: int) -> list[str]:
