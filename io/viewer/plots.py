@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ COLOURS = tuple(
 DASHES = ((), (8, 4), (2, 3), (8, 3, 2, 3))
 CURSOR = "#444444"
 FOLLOWS = " (follows)"
+FINEST, COARSEST = 1e-2, 1e6  # values between which an axis shows as they are
 _PAUSE = 0.2  # s between two moves of the cursor while a run plays
 
 
@@ -75,7 +77,10 @@ class Plot:
                 self._chart = self._gui.add_markdown(f"`{told}`")
             return
         times = np.unique(np.concatenate([line.time for line in lines]))
-        self._values = (times, *(np.interp(times, line.time, line.values, right=np.nan) for line in lines))
+        power = power_of(lines)
+        told += f", × 1e{power}" if power else ""
+        curves = (np.interp(times, line.time, line.values / 10.0**power, right=np.nan) for line in lines)
+        self._values = (times, *curves)
         series: list[dict[str, Any]] = [{"label": "t [s]"}]
         for line in lines:
             style = {"stroke": COLOURS[line.entry % len(COLOURS)], "width": 1.5, "dash": DASHES[line.run % len(DASHES)]}
@@ -120,6 +125,9 @@ class Plot:
         shared = len(set(units)) == 1
         if shared:
             lines = [line._replace(label=line.label.removesuffix(f" [{units[0]}]")) for line in lines]
+        lines.sort(
+            key=lambda line: (line.entry, line.run)
+        )  # runs beside each other, even where not all entries are drawn
         some = f", {MOST_LINES} of {len(lines)} lines" if len(lines) > MOST_LINES else ""
         return lines[:MOST_LINES], f"{name}{f' [{units[0]}]' if shared else ''}{some}"
 
@@ -136,6 +144,15 @@ def with_cursor(values: Sequence[Array], at: float) -> tuple[Array, ...]:
         *(np.insert(line, place, np.interp(both, times, line)) for line in lines),
         upright,
     )
+
+
+def power_of(lines: Sequence[PlottedLine]) -> int:
+    """The power of ten, a multiple of 3, by which values are divided that the page's axis has no digits for."""
+    sizes = np.abs(np.concatenate([line.values for line in lines] or [np.zeros(0)]))
+    largest = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+    if largest == 0.0 or FINEST <= largest < COARSEST:
+        return 0
+    return 3 * math.floor(math.log10(largest) / 3)
 
 
 def span(lines: Sequence[Array]) -> tuple[float, float]:

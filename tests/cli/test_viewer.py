@@ -33,7 +33,7 @@ from artsim.io.viewer import plots
 from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.motion import Motion
 from artsim.io.viewer.player import Playback, Player
-from artsim.io.viewer.plots import FOLLOWS, Plot, with_cursor
+from artsim.io.viewer.plots import FOLLOWS, Plot, PlottedLine, power_of, with_cursor
 from artsim.io.viewer.poser import Poser, viewed
 from artsim.io.viewer.server import start_server, stop_server
 from artsim.io.viewer.stage import SHORTEST
@@ -433,6 +433,28 @@ def test_joint_forces_are_arrows_with_a_legend_and_the_robot_is_seen_through(ser
         player._layers["joint forces"].value = False
         player.advance(0.0)
         assert player._legend.content == "" and {mesh.opacity for mesh, _ in stage._meshes} == {None}
+
+
+def test_tiny_and_huge_values_are_plotted_by_a_power_of_ten() -> None:
+    times = np.array([0.0, 1.0])
+    for largest, power in ((1.0, 0), (0.01, 0), (9.9e-3, -3), (2e-15, -15), (3e7, 6), (0.0, 0), (np.inf, 0)):
+        assert power_of([PlottedLine("x", 0, 0, times, np.array([0.0, -largest]))]) == power
+
+
+def test_a_plot_of_two_runs_shows_both_of_many_entries(server: Any, tmp_path: Path) -> None:
+    robot = artsim.load(ROBOTS / "quadruped.urdf", base="floating")
+    with (
+        artsim.simulate(robot, steps=5, output=tmp_path / "a.h5") as first,
+        artsim.simulate(robot, steps=3, output=tmp_path / "b.h5") as second,
+    ):
+        assert isinstance(first, Recording) and isinstance(second, Recording)
+        plot = Plot(server, [("a", first), ("b", second)])
+        plot._variable.value = "qvel"
+        assert [s["label"] for s in plot._chart.series[1:4]] == [
+            "a: root.vx [m/s]",
+            "b: root.vx [m/s]",
+            "a: root.vy [m/s]",
+        ]
 
 
 def test_the_cursor_leaves_the_lines_as_they_are() -> None:
