@@ -12,7 +12,7 @@ MAX_WARNINGS = 5
 
 
 def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim check shows them") -> None:
-    """Print a line on stderr for each of the first notes, or for all; hints at options of other commands are left out."""
+    """Print a line on stderr for each of the first notes, or for all, without hints at other commands' options."""
     ctx = click.get_current_context(silent=True)
     options = {option for param in ctx.command.params for option in param.opts} if ctx else set[str]()
     notes = [without_foreign_hints(note, options) for note in notes]
