@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import OneModelOptions
-from artsim.cli.run_options import DEGREES, angle_or_number, read_gravity
+from artsim.cli.run_options import DEGREES, angle_or_number, pairs_of, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.sim.articulation.description import Articulation
@@ -51,6 +51,7 @@ def read_grid(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]
 
 def read_start(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
     """Read JOINT=VALUE words; the numbers stay texts that may have the suffix deg."""
+    words = tuple(pair for word in words for pair in pairs_of(word))
     pairs = [word.rpartition("=") for word in words]
     for (name, _, text), word in zip(pairs, words, strict=True):
         if not name or _quantity(text) is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -567,7 +567,7 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
         words = tuple(word for word in words if word not in control_files(words))
     exact: dict[str, float] = {}
     by_pattern: dict[str, float] = {}
-    for word in words:
+    for word in (pair for given in words for pair in pairs_of(given, names.known)):
         name, equals, number = word.rpartition("=")
         if equals and name in names.known:
             exact[name] = _number(number, f"{flag} {name}", _units(option, names).get(name, ""))
@@ -580,6 +580,13 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
         else:
             exact |= _read_vector(flag, word, option, names)
     return {**by_pattern, **exact}
+
+
+def pairs_of(word: str, known: Collection[str] = ()) -> list[str]:
+    """The JOINT=VALUE words of JOINT=VALUE,JOINT=VALUE,…; any other word, or one whose name is known, as it is."""
+    parts = word.split(",")
+    several = len(parts) > 1 and all("=" in part for part in parts)
+    return parts if several and word.rpartition("=")[0] not in known else [word]
 
 
 def _read_pattern(flag: str, pattern: str, number: str, names: Names) -> dict[str, float]:
@@ -624,6 +631,14 @@ def angle_or_number(text: str) -> float:
     return math.radians(float(word.removesuffix(DEGREES))) if word.endswith(DEGREES) else float(word)
 
 
+def _is_number(text: str) -> bool:
+    try:
+        angle_or_number(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _number(word: str, what: str, unit: str = "") -> float:
     """A finite number; with the suffix deg, an angle in rad."""
     text = word.strip()
@@ -644,7 +659,11 @@ def _read_vector(flag: str, word: str, option: str, names: Names) -> dict[str, f
     numbers, known = _numbers_of(flag, word), names.known
     if len(numbers) != len(known):
         if len(numbers) != len(names.independent):
-            raise UsageError(f"{flag}: got {len(numbers)} numbers, want {_wanted(len(numbers), option, names)}")
+            for text in numbers:
+                if not _is_number(text):
+                    raise UsageError(f"{flag}: {text[:80]!r} is neither NAME=VALUE, nor a number or a file")
+            count = "1 number" if len(numbers) == 1 else f"{len(numbers)} numbers"
+            raise UsageError(f"{flag}: got {count}, want {_wanted(len(numbers), option, names)}")
         known = names.independent
     units = _units(option, names)
     pairs = zip(known, numbers, strict=True)

@@ -186,6 +186,25 @@ def test_inputs_come_from_a_pipe() -> None:
     assert bad.exit_code == 2 and "<stdin>:1: unknown joint 'joint_9'; did you mean 'joint_7'?" in bad.output
 
 
+def test_values_by_name_may_stand_in_one_word() -> None:
+    one = invoke("run", ARM, "--steps", "2", "--json", "--q0", "joint_2=0.3,joint_4=-20deg")
+    two = invoke("run", ARM, "--steps", "2", "--json", "--q0", "joint_2=0.3", "--q0", "joint_4=-20deg")
+    assert json.loads(one.stdout)["energy"] == json.loads(two.stdout)["energy"]
+    grid = ["batch", ARM, "--grid", "joint_1=0:1:3", "--compute", "gravity", "-o", "-"]
+    one = invoke(*grid, "--q0", "joint_2=0.3,joint_4=-20deg")
+    two = invoke(*grid, "--q0", "joint_2=0.3", "--q0", "joint_4=-20deg")
+    assert one.exit_code == 0 and one.stdout == two.stdout
+    told = invoke("run", ARM, "--q0", "joint_2").output
+    assert "--q0: 'joint_2' is neither NAME=VALUE, nor a number or a file" in told
+
+
+def test_on_ground_without_shapes_is_told(tmp_path: Path) -> None:
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a">{inertial}</link></robot>')
+    told = invoke("run", tmp_path / "r.urdf", "--base", "floating", "--ground", "--on-ground")
+    assert told.exit_code == 2 and "--on-ground: no shape of the robot may touch a ground" in told.output
+
+
 # ------------------------------------------------------------------ batches
 
 
