@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from artsim.cli.batch_options import batch_config, batch_options
+from artsim.cli.batch_options import batch_config, batch_options, loops_left_open
 from artsim.cli.batch_shards import Sharding, sharding_options
-from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
+from artsim.cli.grouped import BatchCommand
+from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_csv import STDOUT, is_csv
@@ -21,7 +22,6 @@ from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.progress import progress_bar
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
-from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
@@ -30,6 +30,7 @@ from artsim.sim.quantities.compute_records import COMPUTE
 
 
 @click.command(
+    cls=BatchCommand,
     short_help="Compute rigid-body quantities for many configurations.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -65,7 +66,7 @@ def batch(
     as_json: bool,
     quiet: bool,
     sharding: Sharding,
-    load_options: LoadOptions,
+    load_options: OneModelOptions,
     **options: Any,
 ) -> None:
     """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) for every configuration of --input.
@@ -98,20 +99,9 @@ def batch(
                 chunk=chunk,
                 provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             )
-        limits = [] if job.limits is None else job.limits.notes()
-        limits += untied_axes(job.robot.model, job.robot.labels)
     if not quiet:
-        warn(limits)
+        warn(untied_axes(job.robot.model, job.robot.labels))
     _finish(outcome, config, caught, as_json=as_json, quiet=quiet, force=force)
-
-
-def loops_left_open(articulation: Articulation) -> list[str]:
-    """A warning about loops, of which the quantities of a tree know nothing."""
-    names = [loop.name for loop in articulation.loops if loop.active]
-    if not names:
-        return []
-    which = f"loop {names[0]!r} is" if len(names) == 1 else f"{len(names)} loops ({names[0]!r}, …) are"
-    return [f"{which} left open: quantities are those of the tree"]
 
 
 def load_job(config: BatchConfig) -> Job:
@@ -133,7 +123,10 @@ def _finish(
 
     With --force a shard of an earlier job may still wait to be overwritten by another process, which is no failure.
     """
-    summary = _summary(outcome)
+    summary, strict = _summary(outcome), bool(config.load.get("strict"))
+    beyond = outcome.beyond.notes()
+    if not quiet and not (strict and outcome.complete):
+        warn(beyond)
     if as_json:
         click.echo(json.dumps(summary))
     elif not quiet:
@@ -145,17 +138,23 @@ def _finish(
         raise ModelError(outcome.unfit)
     if outcome.unfit and not quiet:
         warn([outcome.unfit])
-    if not outcome.failed:
-        return
+    wrong = beyond if strict else []
+    if outcome.failed:
+        failed = _describe_failed(outcome)
+        if config.on_error == "stop":
+            wrong = [f"{failed}; --on-error skip accepts them", *wrong]
+        elif not quiet:
+            warn([f"{outcome.output}: {failed}"])
+    if wrong:
+        raise StoppedError(f"{outcome.output}: {'; '.join(wrong)}{' (--strict)' if wrong[-1:] == beyond else ''}")
+
+
+def _describe_failed(outcome: Outcome) -> str:
     told = ", ".join(map(str, outcome.failed_rows)) + (", …" if outcome.failed > len(outcome.failed_rows) else "")
-    failed = (
-        f"{outcome.output}: {outcome.failed} of {outcome.rows} rows could not be computed and hold NaN "
+    return (
+        f"{outcome.failed} of {outcome.rows} rows could not be computed and hold NaN "
         f"(counted from 0: {told}); `status` says why"
     )
-    if config.on_error == "stop":
-        raise StoppedError(f"{failed}; --on-error skip accepts them")
-    if not quiet:
-        warn([failed])
 
 
 def _summary(outcome: Outcome) -> dict[str, Any]:
@@ -167,6 +166,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
         "rows_per_second": computed / outcome.seconds if outcome.seconds > 0 else 0.0,
         "failed": outcome.failed,
         "failed_rows": list(outcome.failed_rows),
+        "beyond_limits": outcome.beyond.summary(),
         "complete": outcome.complete,
         "output": str(outcome.output) if outcome.complete else None,
         "bytes": outcome.bytes if outcome.complete else None,

@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import LoadOptions
-from artsim.cli.run_options import read_gravity
+from artsim.cli.options import OneModelOptions
+from artsim.cli.run_options import pairs_of, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities.catalogue import GROUPS, QUANTITIES, needed_inputs, resolve
@@ -51,6 +52,7 @@ def read_grid(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]
 
 def read_start(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
     """Read JOINT=VALUE words; the numbers stay texts that may have the suffix deg."""
+    words = tuple(pair for word in words for pair in pairs_of(word))
     pairs = [word.rpartition("=") for word in words]
     for (name, _, text), word in zip(pairs, words, strict=True):
         if not name or _quantity(text) is None:
@@ -132,7 +134,10 @@ BATCH_OPTIONS = (
         help="Reference point of link Jacobians, velocities and wrenches: the centre of mass or the frame's origin.",
     ),
     click.option(
-        "--links", callback=names, metavar="NAME,…", help="Links for which link quantities are computed; default: all."
+        "--links",
+        callback=names,
+        metavar="NAME,…",
+        help="Links for which link quantities are computed, names or patterns ('*_foot'); default: all.",
     ),
     click.option(
         "--gravity",
@@ -160,7 +165,7 @@ def batch_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def batch_config(
-    ctx: click.Context, model: str, options: Mapping[str, Any], load_options: LoadOptions
+    ctx: click.Context, model: str, options: Mapping[str, Any], load_options: OneModelOptions
 ) -> tuple[BatchConfig, list[str]]:
     """Make the configuration, with notes on what the user may have overlooked.
 
@@ -182,6 +187,16 @@ def batch_config(
     }
     config = BatchConfig(model=model, load=load, quantities=options["compute"], **rest)
     return config, _check_scales(ctx, config)
+
+
+def loops_left_open(articulation: Articulation) -> list[str]:
+    """A warning about loops and equalities of tendons, of which the quantities of a tree know nothing."""
+    names = [loop.name for loop in articulation.loops if loop.active]
+    names += [equality.name for equality in articulation.tendon_couplings]
+    if not names:
+        return []
+    which = f"loop {names[0]!r} is" if len(names) == 1 else f"{len(names)} loops ({names[0]!r}, …) are"
+    return [f"{which} left open: quantities are those of the tree"]
 
 
 def _check_scales(ctx: click.Context, config: BatchConfig) -> list[str]:

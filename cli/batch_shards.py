@@ -57,7 +57,8 @@ class Sharding:
         if self.count and not (self.resume or force):
             check_new(paths)
         for path in paths:
-            refuse_own_input(path, config.model, config.input, (config.input or "").rpartition(":")[0])
+            given = config.input or ""
+            refuse_own_input(path, config.model, config.load.get("loops"), given, given.rpartition(":")[0])
             check_output(path, force=force or self.resume)
 
     def compute(

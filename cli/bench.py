@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from artsim.cli.grouped import GroupedCommand
 from artsim.cli.options import reading_words
 from artsim.cli.run_options import control_file, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
@@ -37,7 +38,9 @@ class Timing(NamedTuple):
 
 
 @click.command(
-    short_help="Time the steps of a robot, phase by phase.", context_settings={"auto_envvar_prefix": "ARTSIM"}
+    cls=GroupedCommand,
+    short_help="Time the steps of a robot, phase by phase.",
+    context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
 @models_argument()
 @run_options

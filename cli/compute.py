@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import click
 import numpy as np
 
-from artsim.cli.batch_options import KNOWN, names
-from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
+from artsim.cli.batch_options import KNOWN, loops_left_open, names
+from artsim.cli.grouped import ComputeCommand
+from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.run_options import read_base_pose, read_by_name, read_gravity, read_wrenches
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io import schema
@@ -25,6 +26,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.catalogue import INPUTS, STATUS_MEANING, dims_of, resolve
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.patterns import matching_links
 from artsim.sim.runs.plan import compiled_robot
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos
 
@@ -37,6 +39,7 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
 
 
 @click.command(
+    cls=ComputeCommand,
     short_help="Compute rigid-body quantities of one configuration.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -49,7 +52,7 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
 @_named(
     "--wrench",
     "LINK=FX,FY,FZ,TX,TY,TZ",
-    "Force and torque on a link, at the point that --at names, in world axes [N, N m].",
+    "Force and torque on a link, or on each of a pattern, at the point that --at names, in world axes [N, N m].",
 )
 @_named("--base-pose", "[NAME=]X,Y,Z[,R,P,Y]", "Position [m] and roll, pitch, yaw [rad] of a free base.")
 @click.option("--keyframe", metavar="NAME", default="", help="Keyframe of the model file that gives the coordinates.")
@@ -66,7 +69,12 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
     show_default=True,
     help="Reference point of link Jacobians, velocities and wrenches: the centre of mass or the frame's origin.",
 )
-@click.option("--links", callback=names, metavar="NAME,…", help="Links whose quantities are computed; default: all.")
+@click.option(
+    "--links",
+    callback=names,
+    metavar="NAME,…",
+    help="Links whose quantities are computed, names or patterns ('*_foot'); default: all.",
+)
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object on stdout.")
 @click.option(
@@ -82,10 +90,10 @@ def compute(
     as_json: bool,
     as_csv: bool,
     quiet: bool,
-    load_options: LoadOptions,
+    load_options: OneModelOptions,
     **options: Any,
 ) -> None:
-    """Compute quantities of MODEL (URDF or MJCF, or - for standard input) in one configuration and print them.
+    """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) in one configuration and print them.
 
     NAME is gravity, mass_matrix, jacobian, …: `artsim batch --help` lists them.
     """
@@ -107,11 +115,12 @@ def compute(
         base_pose=dict(map(read_base_pose, options["base_pose"])),
     )
     robot = compiled_robot(articulation, config, locks=False)
+    links = None if links is None else matching_links(links, robot.links)
     notes: list[str] = []
     given = _inputs(robot, config, options, links, notes)
     notes += untied_axes(robot.model, robot.labels)
     if not quiet:
-        warn(notes)
+        warn([*notes, *loops_left_open(articulation)])
         warn_of_model(articulation.notes, [model, *arguments], reading_words(load_options))
     found = robot.compute(**given, quantities=[*wanted, "status"], reduced=reduced, at=at, links=links)
     status = int(found.pop("status"))

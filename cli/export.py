@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,9 +17,11 @@ from artsim.io.exports import FORMATS, Export, write
 from artsim.io.recorder import check_output
 from artsim.io.samples import opened_runs
 from artsim.loaders.stored import load_stored
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import UsageError, nearest
 
 R = TypeVar("R")
+_KINDS = {"contacts": "contacts", "joint-forces": "joint forces", "joint-torques": "joint torques"}
+_DRAWN = ("video", "html")
 
 
 def format_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -34,6 +37,17 @@ def option_of(format_: str) -> str:
     return f"--{format_.replace('_', '-')}"
 
 
+def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Read NAME,NAME,… of kinds of forces; none: none of them."""
+    if value is None:
+        return None
+    words = list(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
+    for word in words:
+        if word not in _KINDS and word != "none":
+            raise click.BadParameter(f"{word!r} is not known{nearest(word, [*_KINDS, 'none'])}")
+    return tuple(_KINDS[word] for word in words if word != "none")
+
+
 @click.command(short_help="Write a stored simulation in another format.")
 @click.argument("file", type=click.Path(path_type=Path))
 @format_options
@@ -46,12 +60,30 @@ def option_of(format_: str) -> str:
     show_default=True,
     help="Frame rate of the exported motion [1/s].",
 )
+@click.option(
+    "--forces",
+    callback=read_kinds,
+    metavar="NAME,…",
+    help="Arrows in --video and --html: contacts (default, where recorded), joint-forces, joint-torques, none. Those "
+    "of joints act on links from their parents; without a recorded incoming_wrench only parts along axes are known.",
+)
+@click.option(
+    "--force-scale",
+    type=float,
+    callback=positive,
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="Length of the arrows, times that for which the robot's weight as a contact force is 0.8 of its size.",
+)
 @mesh_options
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def export(
     file: Path,
     samples: tuple[int, ...],
     fps: float,
+    forces: tuple[str, ...] | None,
+    force_scale: float,
     packages: Mapping[str, Path],
     mesh_root: Path | None,
     force: bool,
@@ -62,6 +94,8 @@ def export(
     wanted: dict[str, Path] = {name: outputs[name] for name in FORMATS if outputs[name] is not None}
     if not wanted:
         raise UsageError(f"give a format: {' '.join(f'{option_of(name)} FILE' for name in FORMATS)}")
+    if (forces is not None or force_scale != 1.0) and not wanted.keys() & set(_DRAWN):
+        raise UsageError("--forces and --force-scale are for --video and --html")
     for output in wanted.values():
         refuse_own_input(output, str(file))
         check_output(output, force=force)
@@ -69,7 +103,8 @@ def export(
         raise UsageError("--sample: one for each export")
     with opened_runs([file], samples, load_stored) as (recording,):
         for name, output in wanted.items():
-            request = Export(recording, output, lambda: stored_robot(recording, packages, mesh_root), fps)
+            robot = partial(stored_robot, recording, packages, mesh_root)
+            request = Export(recording, output, robot, fps, forces, force_scale)
             with storage_errors():
                 notes = write(name, request)
             warn(notes)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from artsim.cli.check import align, counts, describe_joint, describe_totals, joint_kinds, joint_object, total_mass
-from artsim.cli.options import LoadOptions, model_options, set_arguments
+from artsim.cli.options import OneModelOptions, model_options, set_arguments
 from artsim.cli.terminal import printable
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Actuator, Articulation
@@ -25,7 +25,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 @click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]…")
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the content as one JSON object instead of text.")
-def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: LoadOptions) -> None:
+def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: OneModelOptions) -> None:
     """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of artsim's) holds."""
     if is_recording(file):
         from artsim.io.batch_reader import open_output

@@ -9,7 +9,6 @@ import gc
 import importlib
 import importlib.util
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from artsim import __version__
-from artsim.cli.terminal import one_line
+from artsim.cli.terminal import one_line, without_foreign_hints
 from artsim.sim.foundation.errors import ArtsimError, MemoryShortageError, MissingInputError, StorageError, UsageError
 
 # The short help of each command stands here so that `artsim --help` imports no command.
@@ -109,11 +108,6 @@ def exit_codes(*, debug: bool, options: Callable[[], set[str]] | None = None) ->
         stop("a file's name is no valid text (UTF-8)", UsageError.exit_code, debug=debug)
     except Exception as error:
         stop_internal(error, debug=debug)
-
-
-def without_foreign_hints(message: str, options: set[str]) -> str:
-    """The message without remarks in brackets that begin with an option which is not one of `options`."""
-    return re.sub(r" \((--[a-z0-9-]+)[^()]*\)", lambda hint: hint[0] if hint[1] in options else "", message)
 
 
 def stop(message: str, exit_code: int, *, debug: bool) -> NoReturn:

@@ -36,10 +36,21 @@ class LoadOptions(TypedDict):
     arguments: Mapping[str, str]
 
 
-def reading_words(options: LoadOptions) -> list[str]:
+class OneModelOptions(LoadOptions, total=False):
+    """Those of commands of one model, of which `load_articulation` reads loops, too."""
+
+    loops: str | None
+
+
+def reading_words(options: LoadOptions | OneModelOptions) -> list[str]:
     """The options as typed on a command line, as far as they decide whether and how a model is read."""
     words = [word for name, folder in options["packages"].items() for word in ("--package", f"{name}={folder}")]
-    valued = {"--mesh-root": options["mesh_root"], "--density": options["density"], "--max-faces": options["max_faces"]}
+    valued = {
+        "--mesh-root": options["mesh_root"],
+        "--density": options["density"],
+        "--max-faces": options["max_faces"],
+        "--loops": options.get("loops"),
+    }
     words += [word for name, value in valued.items() if value is not None for word in (name, f"{value}")]
     flags = {
         "--no-meshes": not options["meshes"],
@@ -183,7 +194,8 @@ LOAD_OPTIONS = (
         "--strict",
         is_flag=True,
         envvar="ARTSIM_STRICT",
-        help="Refuse a model that is incomplete or ambiguous instead of guessing.",
+        help="Refuse a model that is incomplete or ambiguous instead of guessing; end with exit code 3 where a run "
+        "would only warn that its result is wrong, or a batch that rows are beyond joint limits.",
     ),
     click.option(
         "--balance-inertia",
@@ -215,6 +227,13 @@ LOAD_OPTIONS = (
 )
 
 
+LOOPS_OF_ONE = click.option(
+    "--loops",
+    metavar="FILE",
+    envvar="ARTSIM_LOOPS",
+    help="TOML file of loops that close the model's tree, as for `artsim run`; gears act, the others are left open.",
+)
+
 SAMPLES = click.option(
     "--sample",
     "samples",
@@ -235,8 +254,8 @@ def mesh_options(command: Callable[..., R]) -> Callable[..., R]:
 def model_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options of loading a model; the command receives them as one argument, `load_options: LoadOptions`.
 
-    A command that also takes `bases` receives the bases of named models there; for any other command a named base is
-    an error.
+    A command of scenes also takes `bases`, the bases of named models; for any other command a named base is an error,
+    and it reads the loops of its one model.
     """
     takes_bases = "bases" in inspect.signature(command, follow_wrapped=False).parameters
 
@@ -261,7 +280,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             kwargs["bases"] = base
         elif named is not None:
             raise UsageError(f"--base {named}={base[named]}: there is one model, which needs no name")
-        load_options = LoadOptions(
+        load_options = OneModelOptions(
             base=base.get("", "fixed"),
             packages=packages,
             mesh_root=mesh_root,
@@ -275,9 +294,11 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             density=density,
             arguments={},
         )
+        if not takes_bases:
+            load_options["loops"] = kwargs.pop("loops")
         return command(*args, load_options=load_options, **kwargs)
 
     decorated: Callable[..., R] = wrapped
-    for option in reversed(LOAD_OPTIONS):
+    for option in reversed((*LOAD_OPTIONS, *(() if takes_bases else (LOOPS_OF_ONE,)))):
         decorated = option(decorated)
     return decorated

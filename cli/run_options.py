@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,7 +42,7 @@ from artsim.sim.runs.configuration import (
     read_angles,
     record_names,
 )
-from artsim.sim.runs.patterns import ALL, KINDS, TURNED, Names, by_name, matching, names_of, unmatched
+from artsim.sim.runs.patterns import ALL, KINDS, TURNED, Names, by_name, matching, matching_links, names_of, unmatched
 from artsim.sim.runs.plan import TIME_STEP, time_step
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 from artsim.sim.runs.wrench_inputs import with_links
@@ -595,14 +595,14 @@ def read_by_name(option: str, words: tuple[str, ...], articulation: Articulation
 
 
 def read_wrenches(words: Sequence[str], links: Sequence[str]) -> Array:
-    """Read LINK=FX,FY,FZ[,TX,TY,TZ] words as (links, 6) [N, N m]; those of one link add up. Raises UsageError."""
+    """Read LINK=FX,FY,FZ[,TX,TY,TZ] words as (links, 6) [N, N m]; those of a link add up, those of a pattern act on
+    each that it matches. Raises UsageError."""
     import numpy as np
 
     wrenches = np.zeros((len(links), 6))
     for name, numbers in map(_read_wrench, words):
-        if name not in links:
-            raise UsageError(f"--wrench: {name!r} is not a link{nearest(name, links)}")
-        wrenches[links.index(name), : len(numbers)] += numbers
+        for link in matching_links([name], links, "--wrench"):
+            wrenches[links.index(link), : len(numbers)] += numbers
     return wrenches
 
 
@@ -665,7 +665,7 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
         words = tuple(word for word in words if word not in control_files(words))
     exact: dict[str, float] = {}
     by_pattern: dict[str, float] = {}
-    for word in words:
+    for word in (pair for given in words for pair in pairs_of(given, names.known)):
         name, equals, number = word.rpartition("=")
         if equals and name in names.known:
             exact[name] = _number(number, f"{flag} {name}", _units(option, names).get(name, ""))
@@ -678,6 +678,13 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
         else:
             exact |= _read_vector(flag, word, option, names)
     return {**by_pattern, **exact}
+
+
+def pairs_of(word: str, known: Collection[str] = ()) -> list[str]:
+    """The JOINT=VALUE words of JOINT=VALUE,JOINT=VALUE,…; any other word, or one whose name is known, as it is."""
+    parts = word.split(",")
+    several = len(parts) > 1 and all("=" in part for part in parts)
+    return parts if several and word.rpartition("=")[0] not in known else [word]
 
 
 def _read_pattern(flag: str, pattern: str, number: str, names: Names) -> dict[str, float]:
@@ -716,6 +723,14 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
+def _is_number(text: str) -> bool:
+    try:
+        angle_or_number(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _number(word: str, what: str, unit: str = "") -> float:
     """A finite number; with the suffix deg, an angle in rad."""
     text = word.strip()
@@ -736,7 +751,11 @@ def _read_vector(flag: str, word: str, option: str, names: Names) -> dict[str, f
     numbers, known = _numbers_of(flag, word), names.known
     if len(numbers) != len(known):
         if len(numbers) != len(names.independent):
-            raise UsageError(f"{flag}: got {len(numbers)} numbers, want {_wanted(len(numbers), option, names)}")
+            for text in numbers:
+                if not _is_number(text):
+                    raise UsageError(f"{flag}: {text[:80]!r} is neither NAME=VALUE, nor a number or a file")
+            count = "1 number" if len(numbers) == 1 else f"{len(numbers)} numbers"
+            raise UsageError(f"{flag}: got {count}, want {_wanted(len(numbers), option, names)}")
         known = names.independent
     units = _units(option, names)
     pairs = zip(known, numbers, strict=True)

@@ -62,7 +62,7 @@ def loaded_instead(
         if not force:
             raise ModelError(f"{told}; --force goes on with it")
         if _parts(robot) != _parts(load_stored(text, name, config)):
-            raise ModelError(f"{told}, and has other links, joints or actuators")
+            raise ModelError(f"{told}, and has other links, joints, loops or actuators")
         warn([told])
         return robot
 
@@ -76,4 +76,6 @@ def _digest(text: str) -> str:
 def _parts(robot: Articulation) -> tuple[Any, ...]:
     """The parts after which the entries of arrays are named."""
     joints = [(joint.name, joint.kind, joint.parent, joint.child) for joint in robot.joints]
-    return [link.name for link in robot.links], joints, [actuator.name for actuator in robot.actuators]
+    couplings = [(coupling.follower, coupling.leader) for coupling in robot.couplings]
+    named = (robot.links, robot.actuators, robot.loops, robot.tendons)
+    return joints, couplings, *([part.name for part in parts] for parts in named)

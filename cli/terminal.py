@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 
@@ -11,7 +12,10 @@ MAX_WARNINGS = 5
 
 
 def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim check shows them") -> None:
-    """Print a line on stderr for each of the first notes, or for all."""
+    """Print a line on stderr for each of the first notes, or for all, without hints at other commands' options."""
+    ctx = click.get_current_context(silent=True)
+    options = {option for param in ctx.command.params for option in param.opts} if ctx else set[str]()
+    notes = [without_foreign_hints(note, options) for note in notes]
     shown = notes if all_of_them else notes[:MAX_WARNINGS]
     for note in shown:
         click.echo(f"warning: {one_line(note)}", err=True)
@@ -32,6 +36,11 @@ def warn_of_model(
         count = f"{len(notes)} warnings" if len(notes) > 1 else "1 warning"
         where = shlex.join(["artsim", "check", *models, *options]) if models else "--verbose shows them"
         click.echo(printable(f"{count}: {where}"), err=True)
+
+
+def without_foreign_hints(message: str, options: set[str]) -> str:
+    """The message without remarks in brackets that begin with an option which is not one of `options`."""
+    return re.sub(r" \((--[a-z0-9-]+)[^()]*\)", lambda hint: hint[0] if hint[1] in options else "", message)
 
 
 def one_line(text: str, most: int = 500) -> str:

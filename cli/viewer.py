@@ -52,7 +52,10 @@ def show(server: Any, run: Callable[[Callable[[], bool]], None], *, browser: boo
         click.echo(f"viewer at {url_of(server)}, for this machine only; Ctrl-C ends it")
         if "SSH_CONNECTION" in os.environ:
             port = server.get_port()
-            click.echo(f"from where you sit: ssh -L {port}:127.0.0.1:{port} to this machine, then open that address")
+            click.echo(
+                f"from where you sit: ssh -L {port}:127.0.0.1:{port} to this machine, then open that address; "
+                f"if {port} is taken there: ssh -L 9000:127.0.0.1:{port}, then http://127.0.0.1:9000"
+            )
         if browser:
             import webbrowser
 

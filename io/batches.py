@@ -26,7 +26,7 @@ from artsim.io.batch_csv import CsvWriter, is_csv
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.configurations import Source, open_input
 from artsim.io.grid import Axis, Grid
-from artsim.io.limit_check import LimitCheck
+from artsim.io.limit_check import BeyondLimits, LimitCheck
 from artsim.io.memory import memory_left
 from artsim.io.recorder import model_record
 from artsim.io.runs import file_labels
@@ -40,7 +40,7 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.quantities.catalogue import QUANTITIES, SYMMETRIC, WITH_WRENCH, needed_inputs, resolve
 from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.runs.patterns import by_name, matching, names_of
+from artsim.sim.runs.patterns import by_name, matching, matching_links, names_of
 from artsim.sim.runs.start import initial_qpos
 
 BLOCK_BYTES = 1 << 20  # of a block's results: fits in a core's cache and is worth a system call
@@ -66,7 +66,7 @@ class BatchConfig:
     quantities: tuple[str, ...] = ()
     reduced: bool = False
     at: str = "com"
-    links: tuple[str, ...] | None = None  # None: all
+    links: tuple[str, ...] | None = None  # names and patterns; None: all
     packed: bool = False
     float32: bool = False
     input: str | None = None  # as for --input; alternatively
@@ -152,6 +152,11 @@ class Job:
         return resolve(self.config.quantities)
 
     @cached_property
+    def links(self) -> tuple[str, ...]:
+        """The links of link quantities, patterns expanded. Raises UsageError for a name or pattern of none."""
+        return links_of(self.robot, self.config)
+
+    @cached_property
     def evaluation(self) -> Evaluation:
         """The evaluation that computes blocks of rows, with one thread per block."""
         config = self.config
@@ -159,14 +164,13 @@ class Job:
             config.quantities,
             reduced=config.reduced,
             at=config.at,
-            links=config.links,
+            links=self.links,
             packed=config.packed,
             wrench="wrench" in self.source.inputs,
         )
 
-    @cached_property
-    def limits(self) -> LimitCheck | None:
-        """The account of given rows beyond joint limits, as far as this process computes them; None if drawn."""
+    def limit_check(self) -> LimitCheck | None:
+        """An empty account of given rows beyond joint limits; None if they are drawn, within the limits."""
         return None if self.config.samples is not None else LimitCheck(self.robot.model, self.robot.labels)
 
     @cached_property
@@ -175,7 +179,7 @@ class Job:
         config, articulation, evaluation = self.config, self.robot.articulation, self.evaluation
         return {
             "artsim": __version__,
-            "model": sha256(articulation.text.encode()).hexdigest(),
+            "model": sha256(_apart_from_places(articulation.text).encode()).hexdigest(),
             "base": articulation.base,
             **{name: bool(config.load.get(name, False)) for name in ("balance_inertia", "ignore_unsupported")},
             "density": config.load.get("density"),
@@ -216,7 +220,19 @@ class Outcome:
     complete: bool = True  # False: stopped without a file
     kept: int = 0  # number of rows that existed before
     notes: tuple[str, ...] = ()  # further messages
+    beyond: BeyondLimits = BeyondLimits()  # given rows beyond joint limits
     unfit: str = ""  # why the index of shards that are all there is not written
+
+
+def _apart_from_places(text: str) -> str:
+    """A model's text; that of a model with loops, JSON, without where its files are, which may differ between hosts."""
+    if not text.startswith("{"):
+        return text
+    content = json.loads(text)
+    for model in content["models"]:
+        for key in ("file", "srdf_file", "loops_file"):
+            model.pop(key, None)
+    return _canonical(content)
 
 
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:
@@ -226,7 +242,7 @@ def prepare(articulation: Articulation, config: BatchConfig) -> Job:
     """
     robot = Robot.of(articulation, gravity=config.gravity)
     needed = needed_inputs(resolve(config.quantities))
-    links = robot.evaluation(config.quantities, links=config.links, at=config.at).links
+    links = links_of(robot, config)
     if config.input is not None:
         return Job(config, robot, open_input(config.input, robot.labels, needed, links))
     if config.grid:
@@ -244,6 +260,11 @@ def prepare(articulation: Articulation, config: BatchConfig) -> Job:
         **scales,
     )
     return Job(config, robot, source)
+
+
+def links_of(robot: Robot, config: BatchConfig) -> tuple[str, ...]:
+    """The links that a configuration names, patterns expanded."""
+    return robot.links if config.links is None else matching_links(config.links, robot.links)
 
 
 def _start(robot: Robot, config: BatchConfig) -> Real:
@@ -306,7 +327,8 @@ def compute_rows(
             writer.commit()
         seconds = time.perf_counter() - began
         failed_rows = tuple(stream.failed_rows)
-        return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, stream.failed, failed_rows, complete)
+        told = (stream.failed, failed_rows, complete)
+        return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, *told, beyond=stream.beyond)
 
 
 def stream_rows(job: Job, write: Write, starts: range, slots: int) -> None:
@@ -359,7 +381,7 @@ class _Stream:
     """
 
     def __init__(self, job: Job, write: Write, starts: range, slots: int) -> None:
-        self._source, self._hand_on, self._limits = job.source, write, job.limits
+        self._source, self._hand_on, self._limits = job.source, write, job.limit_check()
         self._all, self._starts = starts, iter(starts)
         self._slots = [_Slot(job.evaluation, starts.step) for _ in range(slots)]
         self._reading, self._telling = threading.Lock(), threading.Lock()
@@ -367,6 +389,11 @@ class _Stream:
         self._ended = False
         self.failed, self.failed_rows = 0, list[int]()
         self.rows_done = 0
+
+    @property
+    def beyond(self) -> BeyondLimits:
+        """The given rows beyond joint limits."""
+        return BeyondLimits() if self._limits is None else self._limits.found
 
     def run(self, progress: Callable[[int], None] | None, stop: Callable[[], bool] | None) -> bool:
         """Process all blocks; False if `stop` ended it."""

@@ -9,13 +9,16 @@ import secrets
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from artsim.io.reader import Recording
 from artsim.io.recorder import errno_of, reason, room
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import StorageError
+from artsim.sim.foundation.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from artsim.io.viewer.motion import Motion
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,17 @@ class Export:
     output: Path
     robot: Callable[[], Articulation]  # the stored robot, with its meshes if available
     fps: float = 30.0  # frame rate [1/s]
+    forces: tuple[str, ...] | None = None  # kinds of motion.FORCES that are arrows; None: contacts where recorded
+    force_scale: float = 1.0  # of the arrows' usual length
+
+    def kinds_of_forces(self, motion: Motion) -> tuple[str, ...]:
+        """The kinds of forces to draw. Raises UsageError for one that the file does not have, with what to record."""
+        if self.forces is None:
+            return tuple(kind for kind in ("contacts",) if not motion.lacks(kind))
+        for kind in self.forces:
+            if motion.lacks(kind):
+                raise UsageError(f"{self.recording.path}: holds {motion.lacks(kind)}")
+        return self.forces
 
 
 class Format(NamedTuple):

@@ -70,12 +70,13 @@ def draw(
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError('plots need matplotlib: pip install "artsim[plot]"') from None
+    _check_entries(recordings, entries)
     notes: list[str] = []
     panels = [panel for name in _asked(recordings, names) for panel in _panels(recordings, name, entries, notes)]
     if not names and not entries:
         panels = _most_telling(panels)
     if not panels:
-        raise UsageError(f"{recordings[0].path}: nothing to draw{_not_there(recordings, entries)}")
+        raise UsageError(f"{recordings[0].path}: nothing to draw")
     figure = Figure(figsize=(14.0 if len(panels) > 3 else 8.0, 2.6 * _lines_of(panels) + 0.4), layout="constrained")
     names_of_files = [storable(recording.path.name) for recording in recordings]
     _draw(figure, panels, names_of_files)
@@ -237,12 +238,17 @@ def _loads(recording: Recording, start: int) -> tuple[Array, Array]:
     return count, np.bincount(row, found["force"][:, 0], minlength=len(count))
 
 
-def _not_there(recordings: Sequence[Recording], entries: Sequence[str]) -> str:
-    """The text `: no entry 'jiont_1'; did you mean …`."""
-    dims = ("coord", "dof", "link", "actuator", "tendon", "loop", "sensor")
-    known = [name for recording in recordings for dim in dims for name in recording.names_of(dim)]
-    missing = [entry for entry in entries if not any(fnmatchcase(name, entry) for name in known)]
-    return f": no entry {missing[0]!r}{nearest(missing[0], known)}" if missing else ""
+def _check_entries(recordings: Sequence[Recording], entries: Sequence[str]) -> None:
+    """Raise UsageError for a name or pattern that no entry of any run has; one of two words counts by both."""
+    known: dict[str, None] = {}
+    for recording in recordings:
+        dims = {dim for name in recording.variables for dim in recording.variable(name).dims[1:]}
+        known |= dict.fromkeys(name for dim in sorted(dims) for name in recording.names_of(dim))
+    for entry in entries:
+        words = [entry] if any(fnmatchcase(name, entry) for name in known) else entry.split(" ")
+        for word in words:
+            if not any(fnmatchcase(name, word) for name in known):
+                raise UsageError(f"--entries: no entry {word!r}{nearest(word, known)}")
 
 
 # ---- how it is drawn

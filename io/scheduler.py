@@ -24,6 +24,7 @@ from typing import Any
 from artsim.io import workers
 from artsim.io.batches import BatchConfig, Job
 from artsim.io.configurations import is_stream
+from artsim.io.limit_check import BeyondLimits
 from artsim.io.shard_index import Entry
 from artsim.io.shard_runs import Runner, Watch, compute_one
 from artsim.io.shards import Finished, Shard, difference
@@ -54,7 +55,8 @@ def for_workers(config: BatchConfig) -> BatchConfig:
         raise UsageError("--scheduler: workers cannot read standard input; name the file")
     load = dict(config.load)
     load["packages"] = {name: _absolute(folder) for name, folder in (load.get("packages") or {}).items()}
-    load["mesh_root"] = _absolute(load["mesh_root"]) if load.get("mesh_root") else None
+    for name in ("mesh_root", "loops"):
+        load[name] = _absolute(load[name]) if load.get(name) else None
     given = None if config.input is None else _absolute(config.input)
     return replace(config, model=_absolute(config.model), input=given, load=load)
 
@@ -147,7 +149,8 @@ def _read(text: str, shard: Shard) -> Finished:
     if "error" in answer:
         kind = getattr(errors, answer["error"], ArtsimError)
         raise kind(answer["message"])
-    return Finished(Entry(*answer["entry"]), tuple(answer["failed_rows"]))
+    beyond = BeyondLimits.from_plain(answer["beyond"])
+    return Finished(Entry(*answer["entry"]), tuple(answer["failed_rows"]), beyond)
 
 
 @contextlib.contextmanager
@@ -199,7 +202,7 @@ def perform(order: str, load: Callable[[BatchConfig], Job], stop: Callable[[], b
         done = compute_one(job, shard, stop or _asked_to_stop(), **wanted["options"])
         if done is None:
             raise StoppedError(f"shard {number} of {count}: cancelled")
-        return json.dumps({"entry": done.entry, "failed_rows": done.failed_rows})
+        return json.dumps({"entry": done.entry, "failed_rows": done.failed_rows, "beyond": done.beyond})
     except ArtsimError as error:
         return json.dumps({"error": type(error).__name__, "message": str(error)})
     except Exception as error:  # the client reports it as one line

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from artsim.io.batch_reader import open_output
 from artsim.io.batches import Job, Outcome, compute_rows, content_of
+from artsim.io.limit_check import BeyondLimits
 from artsim.io.shard_index import write_index
 from artsim.io.shards import Finished, OtherJobError, Shard, finished, finished_file, known_sums
 from artsim.sim.foundation.errors import ModelError
@@ -71,6 +72,7 @@ def compute_shards(
         complete=complete,
         kept=_rows(kept),
         notes=tuple(notes),
+        beyond=BeyondLimits.together(shard.beyond for shard in found),
         unfit=unfit,
     )
 
@@ -116,7 +118,7 @@ def _compute(
 
 def finished_now(shard: Shard, outcome: Outcome) -> Finished:
     """The entry of a shard just written; its bytes are hashed."""
-    return Finished.of(shard.path, shard.first, outcome.rows, outcome.failed, outcome.failed_rows)
+    return Finished.of(shard.path, shard.first, outcome.rows, outcome.failed, outcome.failed_rows, outcome.beyond)
 
 
 def compute_file(job: Job, output: Path, *, resume: bool = False, **options: Any) -> Outcome:
@@ -126,7 +128,8 @@ def compute_file(job: Job, output: Path, *, resume: bool = False, **options: Any
         return compute_rows(job, 0, job.rows, output, signed=resume, **options)
     entry = found.entry
     notes = (f"{output} is complete already",)
-    return Outcome(output, entry.rows, 0.0, entry.bytes, entry.failed, found.failed_rows, kept=entry.rows, notes=notes)
+    counted = (output, entry.rows, 0.0, entry.bytes, entry.failed, found.failed_rows)
+    return Outcome(*counted, kept=entry.rows, notes=notes, beyond=found.beyond)
 
 
 def _kept(job: Job, output: Path, mine: Sequence[Shard]) -> dict[Shard, Finished]:

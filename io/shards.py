@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from artsim.io.limit_check import BeyondLimits
 from artsim.io.sampling import BLOCK
 from artsim.io.shard_index import MAX_SHARDS, Entry, is_plain
 from artsim.sim.foundation.errors import MissingInputError, ModelError, OutputError, UsageError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".h5", ".hdf5")
 _TOLD_ROWS = 5
-_BLOCK_ROWS = 1 << 20
+_BLOCK_ROWS = 1 << 16
 
 _OPTIONS = {
     "artsim": "the version of artsim",
@@ -106,16 +107,21 @@ def check_new(paths: Sequence[Path]) -> None:
 
 
 class Finished(NamedTuple):
-    """A complete shard or single file: its entry, and the first failed rows, numbered over the whole job."""
+    """A complete shard or single file: its entry, the first failed rows, numbered over the whole job, and the rows
+    beyond joint limits.
+    """
 
     entry: Entry
     failed_rows: tuple[int, ...]
+    beyond: BeyondLimits
 
     @classmethod
-    def of(cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int]) -> Finished:
+    def of(
+        cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int], beyond: BeyondLimits
+    ) -> Finished:
         """The record of a file just written; its bytes are hashed."""
         size, digest = _sha256(path)
-        return cls(Entry(path.name, first, rows, size, digest, failed), tuple(failed_rows))
+        return cls(Entry(path.name, first, rows, size, digest, failed), tuple(failed_rows), beyond)
 
 
 def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | None:
@@ -132,8 +138,8 @@ def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | No
             check_same(job, output)
             if (output.first_row, output.rows) != (shard.first, shard.last - shard.first):
                 raise OtherJobError(f"{shard.path}: holds rows {output.first_row} …, want {shard.first} …")
-            failed, rows = failures(output)
-            done = Finished.of(shard.path, output.first_row, output.rows, failed, rows)
+            told = (*failures(output), beyond_limits(job, output))
+            done = Finished.of(shard.path, output.first_row, output.rows, *told)
     except OtherJobError:
         raise
     except (MissingInputError, ModelError):
@@ -174,7 +180,8 @@ def finished_file(job: Job, path: Path) -> Finished | None:
         check_same(job, output)
         failed, rows = failures(output)
         size = path.stat().st_size
-        return Finished(Entry(path.name, output.first_row, output.rows, size, "", failed), rows)
+        entry = Entry(path.name, output.first_row, output.rows, size, "", failed)
+        return Finished(entry, rows, beyond_limits(job, output))
 
 
 class OtherJobError(ModelError):
@@ -212,6 +219,16 @@ def failures(output: BatchRecording) -> tuple[int, tuple[int, ...]]:
         told += [output.first_row + start + int(k) for k in bad[: _TOLD_ROWS - len(told)]]
         count += len(bad)
     return count, tuple(told)
+
+
+def beyond_limits(job: Job, output: BatchRecording) -> BeyondLimits:
+    """The given rows of an existing file that are beyond joint limits."""
+    check = job.limit_check()
+    if check is None or "qpos" not in output:
+        return BeyondLimits()
+    for start in range(0, output.rows, _BLOCK_ROWS):
+        check.see(output.first_row + start, output.read("qpos", start, min(start + _BLOCK_ROWS, output.rows)))
+    return check.found
 
 
 def _flat(facts: Any, prefix: str = "") -> dict[str, Any]:

@@ -188,8 +188,8 @@ class Simulation:
         """Take steps and return their recorded rows (settings `record`, `every`) by name, as in artsim.simulate.
 
         Inputs act from these steps on until they are given anew: joint forces (nv,) [N m, N], drives' targets (nv,),
-        their velocities and the accelerations of computed torque, controls of actuators, and wrenches (6,) or forces (3,) on links [N, N m] by link. Joints
-        may be given by name, the others then keep what they have.
+        their velocities and the accelerations of computed torque, controls of actuators, and wrenches (6,) or forces
+        (3,) on links [N, N m] by link. Joints may be given by name, the others then keep what they have.
 
         Contacts have the names of /contact with the prefix `contact/`: `contact/contact_count`, `contact/point`, …
 

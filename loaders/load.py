@@ -53,6 +53,7 @@ def load_articulation(
     max_faces: int | None = None,
     density: float | None = None,
     arguments: Mapping[str, str] | None = None,
+    loops: str | Path | None = None,
 ) -> Articulation:
     """Read a robot file; `-` is standard input, a name that is no file's one of artsim's robots or a description.
 
@@ -63,9 +64,26 @@ def load_articulation(
     limits and mimics of nothing in a URDF. `max_faces` is the most
     triangles of a mesh (None: 2 million). `density` [kg/m³] gives links of a URDF that have no
     mass that of their shapes.
-    `arguments` are those of the macros, by name.
+    `arguments` are those of the macros, by name. `loops` is a TOML file of loops that close the tree (loops.py): the
+    model is then a scene of one, whose text holds both.
     Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
     """
+    if loops is not None:
+        return load_scene(
+            [SceneEntry("", str(path), loops=str(loops))],
+            default_base=base,
+            packages=packages,
+            mesh_root=mesh_root,
+            balance_inertia=balance_inertia,
+            ignore_unsupported=ignore_unsupported,
+            meshes=meshes,
+            max_xml_mb=max_xml_mb,
+            strict=strict,
+            xacro=xacro,
+            max_faces=max_faces,
+            density=density,
+            arguments=arguments,
+        )
     found = Found(Path("-")) if str(path) == "-" else find_model(str(path))
     name = str(found.path)
     data = read_stream(sys.stdin.buffer, "<stdin>", max_xml_mb) if name == "-" else read_file(Path(name), max_xml_mb)

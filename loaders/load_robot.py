@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal, Unpack
 
-from artsim.loaders.load import ReadOptions, SceneEntry, load_articulation, load_scene
+from artsim.loaders.load import ReadOptions, load_articulation
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import compiled_robot
@@ -77,27 +77,16 @@ def load_robot(
     }
     config = RunConfig.from_mapping(settings)
     where = {name: Path(folder) for name, folder in (packages or {}).items()}
-    root = None if mesh_root is None else fspath(mesh_root)
-    if loops is None:
-        articulation = load_articulation(
-            path if isinstance(path, str) else Path(path),
-            base=base,
-            packages=where,
-            mesh_root=root,
-            balance_inertia=balance_inertia,
-            ignore_unsupported=ignore_unsupported,
-            **options,
-        )
-    else:  # with its loops the model is a scene of one, whose text holds both
-        articulation = load_scene(
-            [SceneEntry("", fspath(path), loops=fspath(loops))],
-            default_base=base,
-            packages=where,
-            mesh_root=root,
-            balance_inertia=balance_inertia,
-            ignore_unsupported=ignore_unsupported,
-            **options,
-        )
+    articulation = load_articulation(
+        path if isinstance(path, str) else Path(path),
+        base=base,
+        packages=where,
+        mesh_root=None if mesh_root is None else fspath(mesh_root),
+        balance_inertia=balance_inertia,
+        ignore_unsupported=ignore_unsupported,
+        loops=None if loops is None else fspath(loops),
+        **options,
+    )
     for note in articulation.notes:
         warnings.warn(ModelWarning(str(note)), stacklevel=3)  # at the line that calls artsim.load
     find_keyframe(articulation, keyframe)

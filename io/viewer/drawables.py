@@ -51,6 +51,9 @@ def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
     absent: list[str] = []
     known: dict[object, Triangles | None] = {}
     for link, geom, layer in _layers(articulation):
+        if geom.mesh_absent and not geom.pieces:
+            absent.append(f"{geom.source}: mesh {geom.mesh_uri!r} {geom.mesh_absent}")
+            continue
         try:
             triangles = _triangles(geom, known)
         except ModelError as error:

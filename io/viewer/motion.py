@@ -1,4 +1,4 @@
-"""The motion of a recorded run: link poses and forces of single rows, read from the file as they are requested."""
+"""The motion of a recorded run: link poses, forces and torques of single rows, read from the file on request."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from artsim.sim.quantities.robot import Robot
 
 Array = NDArray[Any]
+FORCES = ("contacts", "joint forces", "joint torques")
+JOINT_TAUS = ("tau_applied", "tau_drive", "tau_passive", "tau_coupling", "tau_limit")  # what acts within joints
+_LEVER = 0.25  # of the robot's size: its weight at this arm is the torque whose arrow is as long as the weight's
 
 
 class Poses(NamedTuple):
@@ -26,10 +29,10 @@ class Poses(NamedTuple):
 
 
 class Forces(NamedTuple):
-    """Forces at points, in world axes."""
+    """Forces or torques at points, in world axes."""
 
     points: Array  # (n, 3) [m]
-    vectors: Array  # (n, 3) [N]
+    vectors: Array  # (n, 3) [N] or [N m]
 
 
 class Motion:
@@ -46,14 +49,31 @@ class Motion:
             raise UsageError(f"{recording.path}: holds neither link_position and link_quaternion nor qpos to show")
         if not self.rows:
             raise UsageError(f"{recording.path}: holds no rows to show")
-        self.forces_known = tuple(
-            name
-            for name, there in (
-                ("contacts", recording.has_contacts),
-                ("joint forces", "incoming_wrench" in recording and self._has_poses),
-            )
-            if there
-        )
+        self._taus = tuple(name for name in JOINT_TAUS if name in recording and "qpos" in recording)
+        self.forces_known = tuple(kind for kind in FORCES if not self.lacks(kind))
+
+    def lacks(self, kind: str) -> str:
+        """Why forces of a kind cannot be shown, and what to record for it; empty if they can."""
+        if kind == "contacts":
+            return "" if self.recording.has_contacts else "no contacts; record a run with --contacts on"
+        if "incoming_wrench" in self.recording or any(self._axes(kind)):
+            return ""
+        return f"no {kind}; record a run with --record +incoming_wrench"
+
+    def told(self, kind: str) -> str:
+        """What the forces of a kind are, for a legend."""
+        if kind == "contacts":
+            return "contact forces"
+        if "incoming_wrench" in self.recording:
+            return f"{kind}, of parents on links"
+        return f"{kind} along axes ({' + '.join(self._taus)})"
+
+    def metres(self, kind: str, size: float) -> float:
+        """Length of an arrow [m/N, m/(N m)] that is the robot's size [m] for its weight; for joints, some of which
+        bear it all, half of that, and for its torque at a lever."""
+        if kind == "contacts":
+            return size / self.weight
+        return 0.5 * (size if kind == "joint forces" else 1.0 / _LEVER) / self.weight
 
     @property
     def duration(self) -> float:
@@ -85,21 +105,61 @@ class Motion:
         return self._robot
 
     def forces(self, kind: str, row: int) -> Forces:
-        """The forces of one row.
+        """The forces or torques of one row.
 
-        `contacts`: on the second link of each pair, at the contact points; `joint forces`: of parents on links, at the
-        links' frame origins.
+        `contacts`: on the second link of each pair, at the contact points; `joint forces` and `joint torques`: of
+        parents on links, at the links' frame origins, whole where incoming_wrench is recorded, else along the joints'
+        axes: what acts within the joints.
         """
         if kind == "contacts":
-            found = self.recording.read_contacts(row, row + 1)
-            second = np.cross(found["normal"], found["tangent"])
-            axes = np.stack([found["normal"], found["tangent"], second], axis=1)
-            forces = Forces(found["point"], np.einsum("nd,ndx->nx", found["force"], axes))
-        else:
+            forces = self._contacts(row)
+        elif "incoming_wrench" in self.recording:
             wrench = self.recording.read("incoming_wrench", row, row + 1)[0]
-            forces = Forces(self.poses(row).positions, wrench[:, :3])
+            part = wrench[:, :3] if kind == "joint forces" else wrench[:, 3:]
+            forces = Forces(self.poses(row).positions, part)
+        else:
+            forces = self._along_axes(kind, row)
         finite = np.isfinite(forces.points).all(axis=1) & np.isfinite(forces.vectors).all(axis=1)
         return Forces(forces.points[finite], forces.vectors[finite])
+
+    def _contacts(self, row: int) -> Forces:
+        found = self.recording.read_contacts(row, row + 1)
+        second = np.cross(found["normal"], found["tangent"])
+        axes = np.stack([found["normal"], found["tangent"], second], axis=1)
+        return Forces(found["point"], np.einsum("nd,ndx->nx", found["force"], axes))
+
+    def _along_axes(self, kind: str, row: int) -> Forces:
+        """The joints' own forces, or torques, along their axes; a column of a link's Jacobian is such an axis."""
+        tau = sum(self.recording.read(name, row, row + 1)[0] for name in self._taus)
+        jacobian = self.robot.compute(
+            self.recording.read("qpos", row, row + 1)[0], quantities=["jacobian"], at="origin"
+        )["jacobian"]
+        half = slice(0, 3) if kind == "joint forces" else slice(3, 6)
+        vectors = np.zeros((len(self.links), 3))
+        links, dofs = self._axes(kind)
+        for link, dof in zip(links, dofs, strict=True):
+            vectors[link] += jacobian[link, half, dof] * tau[dof]
+        moved = sorted(set(links))
+        return Forces(self.poses(row).positions[moved], vectors[moved])
+
+    def _axes(self, kind: str) -> tuple[list[int], list[int]]:
+        """The links, and the dofs above them, along which there is a force, or a torque; a free base has none."""
+        links, dofs = list[int](), list[int]()
+        labels, unit = self.recording.labels, "N" if kind == "joint forces" else "N m"
+        if not self._taus:
+            return links, dofs
+        for joint in self._articulation.joints:
+            own = [] if joint.kind in ("fixed", "free") else self._dofs_of(joint.name)
+            for dof in own:
+                if labels.force_units[dof] == unit:
+                    links.append(self.links.index(joint.child))
+                    dofs.append(dof)
+        return links, dofs
+
+    def _dofs_of(self, joint: str) -> list[int]:
+        """The dofs of a joint, whose names begin with its own."""
+        dofs = self.recording.labels.dof
+        return [k for k, name in enumerate(dofs) if name == joint or name.rpartition(".")[0] == joint]
 
     @property
     def weight(self) -> float:

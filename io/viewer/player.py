@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io.viewer.drawables import pieces_of
-from artsim.io.viewer.motion import Motion
+from artsim.io.viewer.motion import FORCES, Motion
 from artsim.io.viewer.plots import Plot
-from artsim.io.viewer.stage import ARROW, LAYERS, Extent, RobotStage, add_grid, look_at
+from artsim.io.viewer.stage import ARROW, LAYERS, Extent, RobotStage, add_grid, legend, look_at
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.runs.configuration import RunConfig
@@ -101,11 +102,12 @@ class Player:
 
     def _add_layers(self) -> None:
         known = {name for motion in self._motions for name in motion.forces_known}
-        layers = [name for name in LAYERS if name not in ("contacts", "joint forces") or name in known]
+        layers = [name for name in LAYERS if name not in FORCES or name in known]
         gui = self._server.gui
         with gui.add_folder("Show"):
             self._layers = {name: gui.add_checkbox(name, name in ("visual", "contacts")) for name in layers}
             self._scale = gui.add_slider("force arrows", 0.1, 10.0, 0.1, 1.0, visible=bool(known))
+            self._legend = gui.add_html("")
 
     # playing
 
@@ -134,6 +136,7 @@ class Player:
         if state == self._shown:
             return
         self._shown = state
+        self._show_legend(visible)
         with self._server.atomic():
             for motion, stage, row in zip(self._motions, self._stages, rows, strict=True):
                 poses = motion.poses(row)
@@ -142,11 +145,26 @@ class Player:
                 self._show_forces(motion, stage, row, visible)
 
     def _show_forces(self, motion: Motion, stage: RobotStage, row: int, visible: dict[str, bool]) -> None:
-        scale = float(self._scale.value) * ARROW * self._size / motion.weight
         for kind in motion.forces_known:
             if visible[kind]:
                 found = motion.forces(kind, row)
-                stage.arrows(kind, found.points, scale * found.vectors)
+                stage.arrows(kind, found.points, self._length(motion, kind) * found.vectors)
+
+    def _length(self, motion: Motion, kind: str) -> float:
+        """Of arrows [m/N, m/(N m)]."""
+        return float(self._scale.value) * ARROW * motion.metres(kind, self._size)
+
+    def _show_legend(self, visible: dict[str, bool]) -> None:
+        """Say in the panel what the arrows are, of the first run that has them."""
+        lines = []
+        for kind in FORCES:
+            motion = next((motion for motion in self._motions if kind in motion.forces_known), None)
+            if motion is not None and visible[kind]:
+                lines += legend(motion, {kind: self._length(motion, kind)})
+        self._legend.content = "".join(
+            f'<div style="margin:0 1em;font-size:0.8em"><b style="color:{colour}">➞</b> {html.escape(text)}</div>'
+            for text, colour in lines
+        )
 
     def run(self, stop: Callable[[], bool]) -> None:
         """Play until `stop` returns True."""

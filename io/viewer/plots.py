@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ COLOURS = tuple(
 DASHES = ((), (8, 4), (2, 3), (8, 3, 2, 3))
 CURSOR = "#444444"
 FOLLOWS = " (follows)"
+FINEST, COARSEST = 1e-2, 1e6  # values between which an axis shows as they are
 _PAUSE = 0.2  # s between two moves of the cursor while a run plays
 
 
@@ -75,7 +77,10 @@ class Plot:
                 self._chart = self._gui.add_markdown(f"`{told}`")
             return
         times = np.unique(np.concatenate([line.time for line in lines]))
-        self._values = (times, *(np.interp(times, line.time, line.values, right=np.nan) for line in lines))
+        power = power_of(lines)
+        told += f", × 1e{power}" if power else ""
+        curves = (np.interp(times, line.time, line.values / 10.0**power, right=np.nan) for line in lines)
+        self._values = (times, *curves)
         series: list[dict[str, Any]] = [{"label": "t [s]"}]
         for line in lines:
             style = {"stroke": COLOURS[line.entry % len(COLOURS)], "width": 1.5, "dash": DASHES[line.run % len(DASHES)]}
@@ -86,7 +91,7 @@ class Plot:
                 with_cursor(self._values, self._time),
                 tuple(series),  # type: ignore[arg-type]
                 title=told,
-                scales={"x": {"time": False}},
+                scales={"x": {"time": False}, "y": {"range": span(self._values[1:])}},
                 legend={"show": True},
                 height=260,
             )
@@ -120,6 +125,9 @@ class Plot:
         shared = len(set(units)) == 1
         if shared:
             lines = [line._replace(label=line.label.removesuffix(f" [{units[0]}]")) for line in lines]
+        lines.sort(
+            key=lambda line: (line.entry, line.run)
+        )  # runs beside each other, even where not all entries are drawn
         some = f", {MOST_LINES} of {len(lines)} lines" if len(lines) > MOST_LINES else ""
         return lines[:MOST_LINES], f"{name}{f' [{units[0]}]' if shared else ''}{some}"
 
@@ -129,15 +137,30 @@ def with_cursor(values: Sequence[Array], at: float) -> tuple[Array, ...]:
     times, lines = values[0], values[1:]
     place = int(np.searchsorted(times, at))
     both = np.array([at, at])
-    known = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.zeros(0)])
-    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
     upright = np.full(len(times) + 2, np.nan)
-    upright[place : place + 2] = low, high
+    upright[place : place + 2] = span(lines)
     return (
         np.insert(times, place, both),
         *(np.insert(line, place, np.interp(both, times, line)) for line in lines),
         upright,
     )
+
+
+def power_of(lines: Sequence[PlottedLine]) -> int:
+    """The power of ten, a multiple of 3, by which values are divided that the page's axis has no digits for."""
+    sizes = np.abs(np.concatenate([line.values for line in lines] or [np.zeros(0)]))
+    largest = float(sizes[np.isfinite(sizes)].max(initial=0.0))
+    if largest == 0.0 or FINEST <= largest < COARSEST:
+        return 0
+    return 3 * math.floor(math.log10(largest) / 3)
+
+
+def span(lines: Sequence[Array]) -> tuple[float, float]:
+    """The ends of the axis of values. The page is told them, since it finds none among lines that begin with NaN."""
+    known = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.zeros(0)])
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - margin, high + margin
 
 
 def _units(recording: Recording, name: str, count: int) -> list[str]:

@@ -13,14 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.io.viewer.drawables import Piece
+from artsim.io.viewer.motion import FORCES, Motion
 
 if TYPE_CHECKING:
     import viser
 
 Array = NDArray[Any]
-LAYERS = ("visual", "collision", "frames", "contacts", "joint forces")
-ARROW = 0.8  # length of an arrow for a force equal to the robot's weight [robot's size]
-CONTACT_FORCE, JOINT_FORCE = (220, 30, 40), (40, 90, 220)
+LAYERS = ("visual", "collision", "frames", *FORCES)
+ARROW = 0.8  # length of an arrow for a contact force equal to the robot's weight [robot's size]
+ARROW_COLOURS = {"contacts": (220, 30, 40), "joint forces": (40, 90, 220), "joint torques": (225, 140, 0)}
+WITHIN = ("joint forces", "joint torques")  # arrows that begin inside links, which are drawn see-through for them
+SEE_THROUGH = 0.5
+SHORTEST = 0.005  # length of an arrow that is drawn [robot's size]
 
 
 class Extent(NamedTuple):
@@ -44,6 +48,8 @@ class RobotStage:
         self._visible = {"visual": True, "contacts": True}
         self._size = 1.0
         self._added: dict[str, Any] = {}
+        self._meshes: list[tuple[Any, float]] = []  # those drawn as the robot looks, and how opaque they are
+        self._is_clear = False
 
     def build(self, positions: Array, quaternions: Array, *, layers: Sequence[str]) -> None:
         """Add the nodes at these poses, (nlink, 3) [m] and (nlink, 4)."""
@@ -65,7 +71,7 @@ class RobotStage:
                 axes_length=0.08 * self._size,
                 axes_radius=0.004 * self._size,
             )
-        for layer, colour in (("contacts", CONTACT_FORCE), ("joint forces", JOINT_FORCE)):
+        for layer, colour in ARROW_COLOURS.items():
             if layer in layers:
                 self._build_arrows(layer, colour)
         self.pose(positions, quaternions)
@@ -76,7 +82,7 @@ class RobotStage:
         if (piece.layer, link) not in self._frames:
             self._frames[piece.layer, link] = self._server.scene.add_frame(path, show_axes=False)
         red, green, blue, alpha = piece.colour
-        self._server.scene.add_mesh_simple(
+        mesh = self._server.scene.add_mesh_simple(
             f"{path}/{number}",
             piece.points,
             piece.faces,
@@ -86,15 +92,17 @@ class RobotStage:
             side="double",
             cast_shadow=piece.layer == "visual" and not piece.scenery,
         )
+        if piece.layer == "visual" and not piece.scenery:
+            self._meshes.append((mesh, alpha))
 
     def _build_arrows(self, layer: str, colour: tuple[int, int, int]) -> None:
         self._added[f"{layer} arrows"] = self._server.scene.add_arrows(
             f"/{self._name}/{layer}/arrows",
             np.zeros((0, 2, 3), np.float32),
             colour,
-            shaft_radius=0.006 * self._size,
-            head_radius=0.015 * self._size,
-            head_length=0.04 * self._size,
+            shaft_radius=0.005 * self._size,
+            head_radius=0.012 * self._size,
+            head_length=0.03 * self._size,
         )
 
     def extent(self, positions: Array, quaternions: Array) -> Extent:
@@ -128,15 +136,24 @@ class RobotStage:
             axes.batched_wxyzs = quaternions.astype(np.float32)
 
     def arrows(self, layer: str, points: Array, vectors: Array) -> None:
-        """Set the arrows of a layer: vectors (n, 3) from points (n, 3), both in metres."""
+        """Set the arrows of a layer: vectors (n, 3) from points (n, 3), both in metres; those that are too short to be
+        seen are left out, since their heads would be."""
         node = self._added.get(f"{layer} arrows")
         if node is not None:
+            seen = np.linalg.norm(vectors, axis=1) > SHORTEST * self._size
+            points, vectors = points[seen], vectors[seen]
             ends = np.stack([points, points + vectors], axis=1).astype(np.float32)
             if ends.shape != node.points.shape or not np.array_equal(ends, node.points):
                 node.points = ends
 
     def show(self, visible: Mapping[str, bool]) -> None:
-        """Show or hide layers."""
+        """Show or hide layers; the robot is see-through while arrows within it are shown."""
+        clear = any(visible.get(layer) for layer in WITHIN)
+        if clear != self._is_clear:
+            self._is_clear = clear
+            for mesh, alpha in self._meshes:
+                opacity = alpha * (SEE_THROUGH if clear else 1.0)
+                mesh.opacity = opacity if opacity < 1 else None
         for layer, shown in visible.items():
             if layer in self._added:
                 self._added[layer].visible = shown
@@ -146,6 +163,20 @@ def _corners(points: Array) -> Array:
     """The corners (8, 3) of the points' bounding box."""
     low, high = points.min(axis=0), points.max(axis=0)
     return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+
+
+def legend(motion: Motion, scales: Mapping[str, float]) -> list[tuple[str, str]]:
+    """A line about the arrows of each kind and its colour #rrggbb; `scales` [m/N, m/(N m)]."""
+    unit = {kind: "N m" if kind == "joint torques" else "N" for kind in scales}
+    return [
+        (f"{motion.told(kind)}: an arrow of 0.1 m is {0.1 / scale:.3g} {unit[kind]}", colour_of(kind))
+        for kind, scale in scales.items()
+    ]
+
+
+def colour_of(kind: str) -> str:
+    """The colour of arrows, #rrggbb."""
+    return "#{:02x}{:02x}{:02x}".format(*ARROW_COLOURS[kind])
 
 
 def look_at(server: viser.ViserServer, extents: Sequence[Extent]) -> None:

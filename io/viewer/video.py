@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,15 @@ import numpy as np
 from artsim.io.exports import Export, written_whole
 from artsim.io.viewer.drawables import Piece, pieces_of
 from artsim.io.viewer.motion import Motion, Poses
-from artsim.io.viewer.stage import ARROW, CONTACT_FORCE
+from artsim.io.viewer.stage import ARROW, SEE_THROUGH, WITHIN, colour_of, legend
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import rotation_matrix
 from artsim.sim.runs.configuration import RunConfig
 
 SIZE = (1280, 720)  # [pixels] multiples of 16, as video codecs require
-_ARROWS = "contact forces"
+_SLENDER = {"shaft_radius": 0.025, "tip_radius": 0.06, "tip_length": 0.18}  # of an arrow's length
+_TEXT = 14  # [pixels] of the legend
 _PROBE = """
 import pyvista
 plotter = pyvista.Plotter(off_screen=True, window_size=(32, 32))
@@ -30,9 +31,9 @@ assert plotter.screenshot(return_img=True).std() > 0
 
 
 def write_video(export: Export) -> list[str]:
-    """Write an .mp4 that plays in real time, with arrows for contact forces, and return notes for the user.
+    """Write an .mp4 that plays in real time, with arrows for forces, and return notes for the user.
 
-    Raises UsageError: no pyvista or imageio-ffmpeg, no OpenGL, nothing to show.
+    Raises UsageError: no pyvista or imageio-ffmpeg, no OpenGL, nothing to show, forces that are not recorded.
     """
     try:
         import imageio_ffmpeg
@@ -44,6 +45,7 @@ def write_video(export: Export) -> list[str]:
     notes: list[str] = []
     articulation = export.robot()
     motion = Motion(export.recording, articulation)
+    kinds = export.kinds_of_forces(motion)
     pieces = [
         piece for piece in pieces_of(articulation, notes) if piece.layer == "visual" and piece.link in motion.links
     ]
@@ -52,12 +54,15 @@ def write_video(export: Export) -> list[str]:
     _check_graphics()
     times = [k / export.fps for k in range(int(motion.duration * export.fps + 1e-6) + 1)]
     plotter: Any = pyvista.Plotter(off_screen=True, window_size=list(SIZE))
-    actors = [_add(plotter, pyvista, piece) for piece in pieces]
+    clear = SEE_THROUGH if set(kinds) & set(WITHIN) else 1.0
+    actors = [_add(plotter, pyvista, piece, 1.0 if piece.scenery else clear) for piece in pieces]
     low, high = _extent(motion, pieces, times)
     _add_ground(plotter, pyvista, RunConfig.from_mapping(export.recording.config), low, high)
     plotter.set_background("white")
     size, middle = float(np.linalg.norm(high - low)), 0.5 * (low + high)
-    arrow = ARROW * float(np.linalg.norm(np.subtract(*_extent(motion, pieces, times[:1])))) / motion.weight
+    own_size = float(np.linalg.norm(np.subtract(*_extent(motion, pieces, times[:1]))))
+    scales = {kind: export.force_scale * ARROW * motion.metres(kind, own_size) for kind in kinds}
+    _add_legend(plotter, motion, scales)
     plotter.camera_position = [middle + 1.4 * size * np.array([0.75, -0.6, 0.35]), middle, (0.0, 0.0, 1.0)]
     plotter.camera.clipping_range = (0.01 * size, 100.0 * size)
     with written_whole(export.output) as path:
@@ -67,7 +72,7 @@ def write_video(export: Export) -> list[str]:
             for time in times:
                 row = motion.row_at(time)
                 _place(actors, pieces, motion, motion.poses(row))
-                _add_arrows(plotter, pyvista, motion, row, arrow)
+                _add_arrows(plotter, pyvista, motion, row, scales)
                 plotter.render()
                 packer.send(np.ascontiguousarray(plotter.screenshot(return_img=True)))
         finally:
@@ -89,12 +94,16 @@ def _check_graphics() -> None:
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)  # VTK logs every rendering back end that it tries
 
 
-def _add(plotter: Any, pyvista: Any, piece: Piece) -> Any:
+def _add(plotter: Any, pyvista: Any, piece: Piece, clear: float = 1.0) -> Any:
     """Add a piece as an actor, in its link's frame."""
     faces = np.column_stack([np.full(len(piece.faces), 3), piece.faces]).astype(np.int64)
     shape = pyvista.PolyData(piece.points, faces.reshape(-1))
     return plotter.add_mesh(
-        shape, color=piece.colour[:3], opacity=piece.colour[3], smooth_shading=not piece.flat, split_sharp_edges=True
+        shape,
+        color=piece.colour[:3],
+        opacity=clear * piece.colour[3],
+        smooth_shading=not piece.flat,
+        split_sharp_edges=True,
     )
 
 
@@ -115,17 +124,21 @@ def _place(actors: Sequence[Any], pieces: Sequence[Piece], motion: Motion, poses
         actor.user_matrix = frame
 
 
-def _add_arrows(plotter: Any, pyvista: Any, motion: Motion, row: int, scale: float) -> None:
-    """Draw the contact forces of a row as arrows, `scale` metres per newton, in place of those before."""
-    plotter.remove_actor(_ARROWS, render=False)
-    if "contacts" not in motion.forces_known:
-        return
-    found = motion.forces("contacts", row)
-    if len(found.points) and np.any(found.vectors):
-        cloud = pyvista.PolyData(np.asarray(found.points, float))
-        cloud["force"] = scale * found.vectors
-        arrows = cloud.glyph(orient="force", scale="force", factor=1.0, geom=pyvista.Arrow())
-        plotter.add_mesh(arrows, name=_ARROWS, color=[channel / 255 for channel in CONTACT_FORCE], render=False)
+def _add_legend(plotter: Any, motion: Motion, scales: Mapping[str, float]) -> None:
+    for number, (text, colour) in enumerate(reversed(legend(motion, scales))):
+        plotter.add_text(text, position=(16, 12 + 2 * _TEXT * number), font_size=_TEXT // 2 + 3, color=colour)
+
+
+def _add_arrows(plotter: Any, pyvista: Any, motion: Motion, row: int, scales: Mapping[str, float]) -> None:
+    """Draw the forces of a row as arrows in place of those before; `scales` [m/N, m/(N m)] by kind."""
+    for kind, scale in scales.items():
+        plotter.remove_actor(kind, render=False)
+        found = motion.forces(kind, row)
+        if len(found.points) and np.any(found.vectors):
+            cloud = pyvista.PolyData(np.asarray(found.points, float))
+            cloud["force"] = scale * found.vectors
+            arrows = cloud.glyph(orient="force", scale="force", factor=1.0, geom=pyvista.Arrow(**_SLENDER))
+            plotter.add_mesh(arrows, name=kind, color=colour_of(kind), render=False)
 
 
 def _extent(motion: Motion, pieces: Sequence[Piece], times: Sequence[float]) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ import numpy as np
 from artsim.sim.articulation.description import Articulation, Coupling
 from artsim.sim.articulation.model import Labels, Model, following_dofs
 from artsim.sim.equipment.arrays import EquipmentLabels
-from artsim.sim.foundation.errors import SettingError, nearest
+from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.runs.configuration import TURNING, RunConfig
 
 T = TypeVar("T")
@@ -154,6 +154,19 @@ def matching(pattern: str, names: Names) -> list[str]:
     if pattern == ALL:
         return list(names.all)
     return [name for name in names.matched if fnmatchcase(name, pattern)]
+
+
+def matching_links(given: Sequence[str], known: Sequence[str], option: str = "--links") -> tuple[str, ...]:
+    """Links by name or pattern, each once, those of a pattern in the robot's order. Raises UsageError for a name that
+    none has, with the nearest, and for a pattern that matches none."""
+    found: dict[str, None] = {}
+    for word in given:
+        matches = [word] if word in known else [name for name in known if fnmatchcase(name, word)]
+        if not matches:
+            what = "is not a link of this robot" if _WILD.isdisjoint(word) else "matches no link of this robot"
+            raise UsageError(f"{option}: {word!r} {what}{nearest(word, known)}")
+        found |= dict.fromkeys(matches)
+    return tuple(found)
 
 
 def unmatched(name: str, names: Names) -> str:

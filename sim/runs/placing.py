@@ -43,7 +43,8 @@ def stand_on_ground(model: Model, labels: Labels, q: Real, touching: Touching | 
     lifts = {} if touching is None else _lifts(model, q, touching, gap)
     found = [body for body in roots if body in lifts]
     if not found:
-        raise SettingError("--on-ground: there is no ground that the robot may touch (--ground)", "on_ground")
+        told = "--on-ground: no shape of the robot may touch a ground (--ground adds one; missing meshes are no shapes)"
+        raise SettingError(told, "on_ground")
     for body in found:
         q[model.body_coord[body] + 2] += lifts[body]
 

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -104,9 +105,10 @@ def test_a_table_and_csv_say_the_same() -> None:
     [
         (["grvity"], 2, "quantity 'grvity' is not known; did you mean 'gravity'? (known: gravity, coriolis"),
         (["gravity", "--q0", "jiont_1=3"], 2, "--q0: 'jiont_1' is not a joint of this robot; did you mean 'joint_1'?"),
-        (["gravity", "--wrench", "tool=1,2,3,4,5,6"], 2, "--wrench: 'tool' is not a link; did you mean 'tool0'?"),
+        (["gravity", "--wrench", "tool=1,2,3,4,5,6"], 2, "--wrench: 'tool' is not a link of this robot; did you mean"),
         (["gravity", "--wrench", "tool0=1,2"], 2, "--wrench tool0: got 2 numbers, want 6"),
-        (["gravity", "--links", "tol0"], 2, "link 'tol0' does not exist; did you mean 'tool0'?"),
+        (["gravity", "--links", "tol0"], 2, "--links: 'tol0' is not a link of this robot; did you mean 'tool0'?"),
+        (["gravity", "--links", "*_arm"], 2, "--links: '*_arm' matches no link of this robot"),
         (["gravity", "--json", "--csv"], 2, "give --json or --csv, not both"),
         (["gravity", "--q0", "joint_1=1e16"], 3, "cannot be computed: an input is not finite, above 1e15"),
     ],
@@ -284,3 +286,27 @@ def test_degrees_are_for_joints_that_turn() -> None:
     follower = next(name for name in artsim.load(GRIPPER).dofs if name not in artsim.load(GRIPPER).independent_dofs)
     result = invoke("batch", GRIPPER, "--grid", f"{follower}=0:1:3", "--compute", "com", "-o", "-")
     assert result.exit_code == 2 and "follows another joint" in result.output
+
+
+def test_links_are_named_by_patterns_too(tmp_path: Path) -> None:
+    """A pattern stands for its links in the robot's order, each once; in files that are verified as well."""
+    robot = artsim.load(ARM)
+    some = tuple(link for link in robot.links if fnmatchcase(link, "*_[135]"))
+    assert len(some) > 1
+    words = ("--links", f"{some[-1]},*_[135]", "--at", "origin")
+    order = [some[-1], *some[:-1]]
+    found = json.loads(invoke("compute", ARM, "link_position", "--json", *words).stdout)["link_position"]
+    assert found["labels"]["link"] == order
+    near = json.loads(invoke("compute", ARM, "link_position", "--json", "--links", ",".join(order)).stdout)
+    assert found["values"] == near["link_position"]["values"]
+    pushed = invoke("compute", ARM, "external_force", "--wrench", "*_[135]=0,0,1,0,0,0", "--json").stdout
+    each = [word for link in some for word in ("--wrench", f"{link}=0,0,1,0,0,0")]
+    assert pushed == invoke("compute", ARM, "external_force", "--json", *each).stdout
+    output = tmp_path / "b.h5"
+    done = invoke("batch", ARM, "--samples", "3", "--compute", "link_position", *words, "-o", output)
+    assert done.exit_code == 0, done.output
+    with artsim.open(output) as batch:
+        assert batch.labels.link == tuple(order)
+    assert "every byte equal" in invoke("replay", "--verify", output).stdout
+    told = invoke("batch", ARM, "--samples", "3", "--compute", "link_position", "--links", "lnk_1,x*", "-o", "-")
+    assert told.exit_code == 2 and "--links: 'lnk_1' is not a link of this robot; did you mean 'link_1'?" in told.output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ from artsim.loaders.stored import load_stored
 from artsim.sim.runs.configuration import RunConfig
 from tests.conftest import ROOT
 
-LEG = ROOT / "robots" / "leg.xml"
+LEG, ARM = ROOT / "robots" / "leg.xml", ROOT / "robots" / "arm7.urdf"
 STEPS = 200
 
 
@@ -209,13 +210,67 @@ def test_contact_forces_are_arrows_in_a_video(leg: Path) -> None:
         touching = [row for row in range(motion.rows) if len(motion.forces("contacts", row).points)]
         for row in (touching[0], touching[-1]):
             found = motion.forces("contacts", row)
-            video._add_arrows(Plotter(), pyvista, motion, row, 0.01)
+            video._add_arrows(Plotter(), pyvista, motion, row, {"contacts": 0.01})
             (mesh,) = drawn.values()
             longest = 0.01 * np.linalg.norm(found.vectors, axis=1).max()
             assert mesh.length == pytest.approx(longest, rel=0.35) or len(found.points) > 1
         free = next(row for row in range(motion.rows) if row not in touching)
-        video._add_arrows(Plotter(), pyvista, motion, free, 0.01)
+        video._add_arrows(Plotter(), pyvista, motion, free, {"contacts": 0.01})
         assert not drawn
+
+
+def test_joint_forces_are_the_incoming_wrenches(leg: Path) -> None:
+    with open_recording(leg) as recording:
+        robot = load_stored(recording.model_text, "leg", RunConfig.from_mapping(recording.config))
+        motion, row = Motion(recording, robot), 3
+        assert motion.forces_known == ("contacts", "joint forces", "joint torques")
+        for kind, part in (("joint forces", slice(0, 3)), ("joint torques", slice(3, 6))):
+            wrench = recording.read("incoming_wrench", row, row + 1)[0][:, part]
+            np.testing.assert_array_equal(motion.forces(kind, row).vectors, wrench)
+
+
+def test_without_wrenches_joint_torques_are_those_along_axes(tmp_path: Path) -> None:
+    """Parts of the wrenches: what nothing but drives, inputs and friction gives about a hinge's axis."""
+    robot, parts = artsim.load(ARM), {}
+    for name, record in (("whole", RunConfig().record), ("bare", ("qpos", "tau_applied", "tau_drive", "tau_passive"))):
+        given: Any = {"torque": {"joint_2": 3.0}, "stiffness": 50.0, "q0": {"joint_2": 0.4, "joint_4": -0.7}}
+        with artsim.simulate(robot, steps=4, output=tmp_path / f"{name}.h5", record=record, **given) as opened:
+            assert isinstance(opened, Recording)
+            motion = Motion(opened, robot.articulation)
+            qpos, known = opened["qpos"][2], motion.forces_known
+            parts[name] = motion.forces("joint torques", 2)
+            assert ("along axes (tau_applied + tau_drive" in motion.told("joint torques")) == (name == "bare")
+    assert known == ("joint torques",)
+    assert "+incoming_wrench" in motion.lacks("joint forces")
+    jacobian = robot.compute(qpos, quantities=["jacobian"], at="origin")["jacobian"]
+    for dof in range(7):  # the link after joint k is link k
+        axis, vector = jacobian[dof + 1, 3:, dof], parts["bare"].vectors[dof]
+        np.testing.assert_allclose(vector, (vector @ axis) * axis, atol=1e-12)
+        assert vector @ axis == pytest.approx(parts["whole"].vectors[dof + 1] @ axis, rel=1e-9, abs=1e-9)
+
+
+def test_forces_that_are_not_recorded_are_refused(tmp_path: Path) -> None:
+    output = tmp_path / "r.h5"
+    with artsim.simulate(artsim.load(ARM), steps=2, output=output, record=["qpos"]):
+        pass
+    told = export(output, "--html", tmp_path / "r.html", "--forces", "joint-forces")
+    assert told.exit_code == 2 and "no joint forces; record a run with --record +incoming_wrench" in told.output
+    told = export(output, "--html", tmp_path / "r.html", "--forces", "joint-force")
+    assert told.exit_code == 2 and "did you mean 'joint-forces'?" in told.output
+    told = export(output, "--csv", tmp_path / "r.csv", "--forces", "none")
+    assert told.exit_code == 2 and "--forces and --force-scale are for --video and --html" in told.output
+
+
+def test_a_page_says_what_its_arrows_are(tmp_path: Path) -> None:
+    output, page = tmp_path / "r.h5", tmp_path / "r.html"
+    with artsim.simulate(artsim.load(ARM), steps=2, output=output):
+        pass
+    newtons = []
+    for scale in (1, 2):
+        words = ("--forces", "joint-forces", "--force-scale", scale, "--force")
+        assert export(output, "--html", page, *words).exit_code == 0
+        newtons += re.findall(r"joint forces, of parents on links: an arrow of 0.1 m is ([0-9.]+) N", page.read_text())
+    assert float(newtons[0]) == pytest.approx(2 * float(newtons[1]), rel=0.02)
 
 
 def test_names_in_csv_are_no_formulas() -> None:

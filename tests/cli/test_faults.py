@@ -203,7 +203,7 @@ def test_119_a_model_that_is_not_the_file_s_is_refused(run_file: Path, tmp_path:
     refused(65, *verify, heavier, words=("heavier.urdf: is another model", "--force"))
     told = refused(3, *verify, heavier, "--force", words=("differs first at step",))
     assert told.startswith(f"warning: {heavier}: is another model")
-    refused(65, *verify, other, "--force", words=("other links, joints or actuators",))
+    refused(65, *verify, other, "--force", words=("other links, joints, loops or actuators",))
     refused(66, *verify, tmp_path / "none.urdf", words=("no such file",))
     refused(65, "replay", run_file, "--model", heavier, words=("is another model",))
     with open_recording(run_file) as recording:  # as the viewer does

@@ -138,3 +138,5 @@ def test_entries_may_be_patterns(leg: Path) -> None:
     assert found == ["root.vx", "root.vy", "root.vz", "knee"]
     told = plot(leg, "qvel", "--entries", "nobody*", "-o", leg.with_suffix(".svg"))
     assert told.exit_code == 2 and "no entry 'nobody*'" in told.output
+    told = plot(leg, "qvel", "--entries", "knee,hipp", "-o", leg.with_suffix(".svg"))
+    assert told.exit_code == 2 and "no entry 'hipp'; did you mean 'hip" in told.output

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.config_file import line_of
-from artsim.cli.grouped import GROUPS
-from artsim.cli.main import cli, without_foreign_hints
+from artsim.cli.grouped import GroupedCommand
+from artsim.cli.main import cli
+from artsim.cli.terminal import without_foreign_hints
 from artsim.io import progress
 from artsim.io.viewer.server import is_own
 from artsim.sim.runs.configuration import DEFAULT_RECORD
@@ -185,21 +186,64 @@ def test_inputs_come_from_a_pipe() -> None:
     assert bad.exit_code == 2 and "<stdin>:1: unknown joint 'joint_9'; did you mean 'joint_7'?" in bad.output
 
 
+def test_values_by_name_may_stand_in_one_word() -> None:
+    one = invoke("run", ARM, "--steps", "2", "--json", "--q0", "joint_2=0.3,joint_4=-20deg")
+    two = invoke("run", ARM, "--steps", "2", "--json", "--q0", "joint_2=0.3", "--q0", "joint_4=-20deg")
+    assert json.loads(one.stdout)["energy"] == json.loads(two.stdout)["energy"]
+    grid = ["batch", ARM, "--grid", "joint_1=0:1:3", "--compute", "gravity", "-o", "-"]
+    one = invoke(*grid, "--q0", "joint_2=0.3,joint_4=-20deg")
+    two = invoke(*grid, "--q0", "joint_2=0.3", "--q0", "joint_4=-20deg")
+    assert one.exit_code == 0 and one.stdout == two.stdout
+    told = invoke("run", ARM, "--q0", "joint_2").output
+    assert "--q0: 'joint_2' is neither NAME=VALUE, nor a number or a file" in told
+
+
+def test_on_ground_without_shapes_is_told(tmp_path: Path) -> None:
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "r.urdf").write_text(f'<robot name="r"><link name="a">{inertial}</link></robot>')
+    told = invoke("run", tmp_path / "r.urdf", "--base", "floating", "--ground", "--on-ground")
+    assert told.exit_code == 2 and "--on-ground: no shape of the robot may touch a ground" in told.output
+
+
 # ------------------------------------------------------------------ batches
 
 
-def test_rows_beyond_limits_are_told(tmp_path: Path) -> None:
+def beyond_limits(tmp_path: Path) -> list[object]:
+    """A batch of 200 rows, of which 150 and 151 are beyond the limits of joint_3 and joint_1."""
     rows = np.zeros((200, 7))
-    rows[150, 2], rows[151, 0] = 45.0, 3.5
+    rows[150, 2], rows[151, 0], rows[151, 2] = 45.0, 3.5, 4.0
     np.save(tmp_path / "q.npy", rows)
-    words = ["batch", ARM, "--input", tmp_path / "q.npy", "--compute", "gravity", "--force", "-o", tmp_path / "b.h5"]
-    for more in ([], ["--threads", "2", "--chunk", "7"], ["--shards", "3"]):
+    return ["batch", ARM, "--input", tmp_path / "q.npy", "--compute", "gravity", "-o", tmp_path / "b.h5"]
+
+
+def test_rows_beyond_limits_are_told(tmp_path: Path) -> None:
+    words = [*beyond_limits(tmp_path), "--force"]
+    several = ["--shards", "3"]
+    far = "joint_3 by 42.04 rad (2 rows, farthest row 150, counted from 0, at 45, limits [-2.96, 2.96])"
+    for more in ([], ["--threads", "2", "--chunk", "7"], several, [*several, "--scheduler", "local:2"]):
         result = invoke(*words, *more)
-        assert result.exit_code == 0
-        assert "2 rows are beyond joint limits (first: row 150, counted from 0, joint_3 at 45" in result.output
+        assert result.exit_code == 0, result.output
+        assert f"2 rows are beyond joint limits: {far}" in result.output
+        assert "joint_1 by 0.54 rad (row 151, counted from 0, at 3.5, limits [-2.96, 2.96])" in result.output
         assert "if degrees are meant, 45 is 0.785398 rad" in result.output
     drawn = invoke("batch", ARM, "--samples", "50", "--compute", "gravity", "--force", "-o", tmp_path / "b.h5")
     assert "beyond joint limits" not in drawn.output
+
+
+def test_rows_beyond_limits_are_in_the_summary_and_stop_a_strict_batch(tmp_path: Path) -> None:
+    """Whoever computes the shards: this process, workers, or an earlier command whose shards are kept."""
+    words = beyond_limits(tmp_path)
+    several = ["--shards", "3", "--scheduler", "local:2"]
+    for more in (["--force"], ["--force", *several], [*several, "--resume"]):
+        result = invoke(*words, *more, "--strict", "--json")
+        assert result.exit_code == 3, result.output
+        told = json.loads(result.stdout.splitlines()[0])["beyond_limits"]
+        assert told["rows"] == 2 and list(told["joints"]) == ["joint_3", "joint_1"]
+        third = told["joints"]["joint_3"]
+        assert (third["rows"], third["first_row"], third["worst_row"], third["value"]) == (2, 150, 150, 45.0)
+        assert third["excess"] == 45.0 - third["upper"] and third["unit"] == "rad"
+        assert result.stderr.count("joint_3 by 42.04 rad") == 1 and "(--strict)" in result.stderr
+        assert (tmp_path / "b.h5").exists()
 
 
 def test_a_shard_of_another_job_is_an_error(tmp_path: Path) -> None:
@@ -214,17 +258,19 @@ def test_a_shard_of_another_job_is_an_error(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ help
 
 
-@pytest.mark.parametrize("name", ["run", "rollout"])
+@pytest.mark.parametrize("name", ["run", "rollout", "batch", "compute"])
 def test_every_option_is_in_a_group_of_the_help(name: str) -> None:
     command = cli.get_command(None, name)  # type: ignore[arg-type]
     assert command is not None
-    grouped = {option for options in GROUPS.values() for option in options}
+    assert isinstance(command, GroupedCommand)
+    groups = command.groups
+    grouped = {option for options in groups.values() for option in options}
     options = {param.name for param in command.params if param.opts[0].startswith("-")}
     assert options <= grouped
     text = invoke(name, "--help").output
-    titles = [title for title in GROUPS if f"\n{title}:\n" in text]
-    assert titles == [title for title in GROUPS if set(GROUPS[title]) & options]
-    assert text.index("--steps") < text.index("--scheme-alpha")
+    titles = [title for title in groups if f"\n{title}:\n" in text]
+    assert titles == [title for title in groups if set(groups[title]) & options]
+    assert text.index("--gravity") < text.index("--max-xml-mb")
 
 
 def test_a_rollout_offers_what_it_takes() -> None:

@@ -33,9 +33,10 @@ from artsim.io.viewer import plots
 from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.motion import Motion
 from artsim.io.viewer.player import Playback, Player
-from artsim.io.viewer.plots import FOLLOWS, Plot, with_cursor
+from artsim.io.viewer.plots import FOLLOWS, Plot, PlottedLine, power_of, with_cursor
 from artsim.io.viewer.poser import Poser, viewed
 from artsim.io.viewer.server import start_server, stop_server
+from artsim.io.viewer.stage import SHORTEST
 from artsim.io.viewer.tessellation import AROUND, primitive
 from artsim.loaders.load import load_articulation
 from artsim.loaders.stored import StoredReader
@@ -394,6 +395,8 @@ def test_a_plot_has_units_and_a_cursor_that_follows_the_time(
         times, upright = plot._chart.data[0], plot._chart.data[-1]
         (at,) = {round(float(x), 9) for x in times[np.isfinite(upright)]}
         assert at == 0.05
+        low, high = plot._chart.scales["y"]["range"]  # a page looks for it in vain where a line begins with NaN
+        assert (low, high) == tuple(upright[np.isfinite(upright)]) and low < opened["qvel"].min()
         assert np.all(np.diff(times) >= 0) and len({len(line) for line in plot._chart.data}) == 1
     with artsim.simulate(ROBOTS / "quadruped.urdf", base="floating", steps=5, output=tmp_path / "q.h5") as opened:
         plot = Plot(server, [("run", opened)])  # type: ignore[list-item]
@@ -410,13 +413,57 @@ def test_a_plot_has_units_and_a_cursor_that_follows_the_time(
         assert plot._chart.title == "qvel [rad/s]" and plot._chart.series[1]["label"] == "root.wx"
 
 
+def test_joint_forces_are_arrows_with_a_legend_and_the_robot_is_seen_through(server: Any, tmp_path: Path) -> None:
+    robot = artsim.load(ARM)
+    with artsim.simulate(robot, steps=5, output=tmp_path / "arm.h5") as opened:
+        assert isinstance(opened, Recording)
+        motion = Motion(opened, robot.articulation)
+        player = Player(server, [("run", motion, robot.articulation)], Playback(playing=False))
+        (stage,) = player._stages
+        assert player._legend.content == "" and {mesh.opacity for mesh, _ in stage._meshes} == {None}
+        player._layers["joint forces"].value = True
+        player.advance(0.0)
+        assert "joint forces, of parents on links: an arrow of 0.1 m is" in player._legend.content
+        assert {mesh.opacity for mesh, _ in stage._meshes} == {0.5}
+        arrows = stage._added["joint forces arrows"].points
+        forces = motion.forces("joint forces", 0)
+        shown = np.linalg.norm(arrows[:, 1] - arrows[:, 0], axis=1)
+        sizes = np.linalg.norm(forces.vectors, axis=1) * player._length(motion, "joint forces")
+        np.testing.assert_allclose(shown, sizes[sizes > SHORTEST * stage._size], rtol=1e-5)
+        player._layers["joint forces"].value = False
+        player.advance(0.0)
+        assert player._legend.content == "" and {mesh.opacity for mesh, _ in stage._meshes} == {None}
+
+
+def test_tiny_and_huge_values_are_plotted_by_a_power_of_ten() -> None:
+    times = np.array([0.0, 1.0])
+    for largest, power in ((1.0, 0), (0.01, 0), (9.9e-3, -3), (2e-15, -15), (3e7, 6), (0.0, 0), (np.inf, 0)):
+        assert power_of([PlottedLine("x", 0, 0, times, np.array([0.0, -largest]))]) == power
+
+
+def test_a_plot_of_two_runs_shows_both_of_many_entries(server: Any, tmp_path: Path) -> None:
+    robot = artsim.load(ROBOTS / "quadruped.urdf", base="floating")
+    with (
+        artsim.simulate(robot, steps=5, output=tmp_path / "a.h5") as first,
+        artsim.simulate(robot, steps=3, output=tmp_path / "b.h5") as second,
+    ):
+        assert isinstance(first, Recording) and isinstance(second, Recording)
+        plot = Plot(server, [("a", first), ("b", second)])
+        plot._variable.value = "qvel"
+        assert [s["label"] for s in plot._chart.series[1:4]] == [
+            "a: root.vx [m/s]",
+            "b: root.vx [m/s]",
+            "a: root.vy [m/s]",
+        ]
+
+
 def test_the_cursor_leaves_the_lines_as_they_are() -> None:
     times, line = np.array([0.0, 1.0, 2.0]), np.array([3.0, 5.0, np.nan])
     for at, place in ((-1.0, 0), (0.5, 1), (1.0, 1), (9.0, 3)):
         x, y, now = with_cursor((times, line), at)
         np.testing.assert_array_equal(np.delete(x, [place, place + 1]), times)
         np.testing.assert_array_equal(np.delete(y, [place, place + 1]), line)
-        np.testing.assert_array_equal(now[place : place + 2], [3.0, 5.0])
+        np.testing.assert_allclose(now[place : place + 2], [2.9, 5.1])
         assert np.count_nonzero(np.isfinite(now)) == 2 and np.all(np.diff(x) >= 0)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -346,6 +348,33 @@ def test_a_batch_says_that_loops_are_left_open(tmp_path: Any) -> None:
     model.write_text(FOUR_BAR.format(f'<loop_joint name="shut" type="spherical">{ends}</loop_joint>'))
     done = good("batch", model, "--samples", "3", "--compute", "mass_matrix", "-o", output)
     assert "loop 'shut' is left open: quantities are those of the tree" in done.stderr
+
+
+def test_commands_of_one_model_take_a_file_of_loops(tmp_path: Any) -> None:
+    """A gear is one of the quantities' couplings, a hinge is left open and said to be; workers read the same file."""
+    model, loops, output = tmp_path / "bars.urdf", tmp_path / "loops.toml", tmp_path / "batch.h5"
+    model.write_text(FOUR_BAR.format(""))
+    gear = '[[loop]]\nkind = "gear"\nfollower = "j3"\nleader = "j1"\nratio = -2.0\n'
+    loops.write_text(loop("hinge", name="shut", link_a="rod", link_b="rocker", point_a=[0.4, 0, 0], axis_a=[0, 1, 0]))
+    loops.write_text(loops.read_text() + gear)
+    said = "loop 'shut' is left open: quantities are those of the tree"
+    assert "1 coupling, 1 loop" in good("info", model, "--loops", loops).stdout
+    done = good("compute", model, "mass_matrix", "--reduced", "--json", "--loops", loops)
+    assert said in done.stderr
+    assert json.loads(done.stdout)["mass_matrix"]["labels"]["independent_dof"] == ["j1", "j2"]
+    draw = ("batch", model, "--samples", "20", "--compute", "mass_matrix", "--reduced")
+    near = os.path.relpath(loops)  # of which workers get the full name: rows are the same
+    done = good(*draw, "--loops", near, "--scheduler", "local:2", "--shards", "2", "-o", output)
+    assert said in done.stderr
+    with artsim.open(output) as found:
+        j1, j3 = map(found.labels.coord.index, ("j1", "j3"))
+        np.testing.assert_allclose(found["qpos"][:, j3], -2 * found["qpos"][:, j1], rtol=1e-15)
+        assert found["mass_matrix"].shape[1:] == (2, 2)
+    assert "every byte equal" in good("replay", "--verify", output).stdout
+    assert "no such file" in refused(66, "info", model, "--loops", tmp_path / "none.toml")
+    loops.rename(own := tmp_path / "loops.csv")
+    own_input = ("--loops", own, "--samples", "2", "--compute", "gravity", "-o", own, "--force")
+    assert "is the input itself" in refused(2, "batch", model, *own_input)
 
 
 def test_a_run_with_loops_of_a_file_is_made_again(tmp_path: Any) -> None:
