@@ -39,26 +39,33 @@ class StepRows(Mapping[str, Array]):
 
     def __init__(self, simulation: simulate.Simulation, earlier: dict[str, Array] | None = None) -> None:
         self._simulation = simulation
+        self._copied: BlockOfRows | None = None
         self._rows = earlier
 
-    def keep(self) -> dict[str, Array]:
-        """Copy the rows, before the block in which they are is written again. Raises StoppedError for one that is not
-        finite."""
+    def keep(self) -> None:
+        """Copy the rows, before the block in which they are is written again."""
+        if self._rows is None and self._copied is None:
+            self._copied = self._simulation.copied()
+
+    def _named(self) -> dict[str, Array]:
+        """The rows by name. Raises StoppedError for one that is not finite."""
         if self._rows is None:
-            self._rows = _rows_of(self._simulation, self._simulation.taken())
+            self.keep()
+            assert self._copied is not None
+            self._rows = self._simulation.checked(self._copied) | _contacts_of(self._simulation, self._copied)
         return self._rows
 
     def __getitem__(self, name: str) -> Array:
-        rows = self.keep()
+        rows = self._named()
         if name not in rows:
             raise KeyError(f"{name!r} is not recorded{nearest(name, tuple(rows))}")
         return rows[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.keep())
+        return iter(self._named())
 
     def __len__(self) -> int:
-        return len(self.keep())
+        return len(self._named())
 
     def __repr__(self) -> str:
         return f"StepRows({', '.join(self)})"
@@ -511,6 +518,10 @@ def _vector(what: str, values: Any) -> Real:
 
 def _rows_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, Array]:
     """The rows of a block and its contacts, as arrays of their own."""
+    return {name: np.array(values) for name, values in (block.rows | _contacts_of(simulation, block)).items()}
+
+
+def _contacts_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, Array]:
+    """The contacts of a block under their names among rows."""
     contacts = runs.named_contacts(simulation.plan, block.contacts)
-    rows = block.rows | {f"contact/{name}": values for name, values in contacts.items()}
-    return {name: np.array(values) for name, values in rows.items()}
+    return {f"contact/{name}": values for name, values in contacts.items()}

@@ -321,6 +321,19 @@ class Simulation(Account):
             BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count)), self._begun
         )
 
+    def copied(self) -> BlockOfRows:
+        """Copies of the rows that the last `take` recorded, unchecked."""
+        count = int(self._step.counters[ROWS_RECORDED])
+        rows = {name: values.copy() for name, values in self._recorded(count).items()}
+        return BlockOfRows(rows, contacts={name: v.copy() for name, v in self._recorded_contacts(count).items()})
+
+    def checked(self, block: BlockOfRows) -> dict[str, Array]:
+        """The rows of a block. Raises StoppedError for one that is not finite, naming its variable and entry."""
+        for name, values in block.rows.items():
+            if name not in _MAY_BE_INFINITE and (place := _first_odd(values)) is not None:
+                raise StoppedError(f"{name}{self._whose(name, place[1:])} is not finite (row {place[0]} of the steps)")
+        return block.rows
+
     def left_blocks(self) -> Iterator[BlockOfRows]:
         """Yield the rows of a `take` that ended early, and go on to where it was to end."""
         end, rows = self._end, self.taken()
