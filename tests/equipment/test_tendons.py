@@ -466,7 +466,7 @@ def test_ties_of_any_tendons_are_the_seeds_row_on_mujocos_system(
         J = moments[first] - (polynomial.deriv()(x) * moments[second] if second >= 0 else 0.0)
         free = v - h * np.linalg.solve(M, data.qfrc_bias)
         answer = np.linalg.solve(M, J)
-        if frequency is None and solver in ("newton", "propagation", "direct"):  # aimed at C of the step's end
+        if frequency is None and solver in ("newton", "propagation", "direct", "brute"):  # aimed at C of the step's end
             impulse = J @ (after - free) / (J @ answer)
             data.qpos[:] = q + h * after
             mujoco.mj_kinematics(model, data)
