@@ -724,7 +724,10 @@ class Recorder:
         repeated = controls.rows > 0 and b"".join(array[0].tobytes() for array in values) == self._last_inputs
         if controls.rows:
             self._last_inputs = None
-        return Controls(controls.start_step[1:], *(array[1:] for array in values)) if repeated else controls
+        if not repeated:
+            return controls
+        later = {name: array[1:] for name, array in zip(self._control_names, values, strict=True)}
+        return Controls(controls.start_step[1:], **later)
 
     def _set(self, path: str, value: Any) -> None:
         from artsim.io.hdf5 import write_whole

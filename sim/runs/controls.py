@@ -32,8 +32,8 @@ class Controls:
     torque: FloatArray
     target: FloatArray
     target_velocity: FloatArray
-    target_acceleration: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # by default 0
     control: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    target_acceleration: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # by default 0
     begin: int = field(default=0, init=False)  # the step of a file's first row; what is held without a file acts before
 
     def __post_init__(self) -> None:
@@ -67,8 +67,7 @@ class Controls:
         """Make controls of one row, each array (nv,), for the whole run."""
         rows = np.zeros((1, 0)) if control is None else control[None]
         acceleration = np.zeros_like(torque) if target_acceleration is None else target_acceleration
-        moved = (target[None], target_velocity[None], acceleration[None])
-        return cls(np.zeros(1, np.int64), torque[None], *moved, rows)
+        return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows, acceleration[None])
 
     def beginning_at(self, step: int) -> Controls:
         """These controls, of which a file gave those from this step on."""
@@ -119,6 +118,7 @@ class ControlLog:
     def take(self) -> Controls:
         """Remove and return the rows since the last call."""
         rows = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)
-        controls = Controls(np.array(self._steps, np.int64), *np.split(rows, self._ends, axis=1))
+        values = dict(zip(VALUES, np.split(rows, self._ends, axis=1), strict=True))
+        controls = Controls(np.array(self._steps, np.int64), **values)
         self._steps, self._rows = [], []
         return controls

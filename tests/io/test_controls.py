@@ -228,7 +228,9 @@ def test_log_gives_back_every_step(torques: list[float], every: int) -> None:
         if step % every == 0:
             parts.append(log.take())
     parts.append(log.take())
-    joined = Controls(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("start_step", *VALUES)))
+    joined = Controls(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in ("start_step", *VALUES)}
+    )
     held = [joined.torque[joined.row_at(step)].tobytes() for step in range(len(torques))]
     assert held == [np.array([torque]).tobytes() for torque in torques]
 

@@ -648,7 +648,7 @@ def test_controllers_inputs_come_back_bit_for_bit(tmp_path: Path) -> None:
     torque = random.normal(size=(30, 4))
     torque[7] = torque[6]  # held: no row of its own
     torque[0, 0] = -0.0
-    empty = Controls(np.zeros(0), *np.zeros((4, 0, 4)), np.zeros((0, 2)))
+    empty = Controls(np.zeros(0), *np.zeros((3, 0, 4)), np.zeros((0, 2)))
     log = ControlLog(4)
     with new(tmp_path / "run.h5", controls=empty) as recorder:
         for step, row in enumerate(torque):
