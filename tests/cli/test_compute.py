@@ -106,7 +106,7 @@ def test_a_table_and_csv_say_the_same() -> None:
         (["grvity"], 2, "quantity 'grvity' is not known; did you mean 'gravity'? (known: gravity, coriolis"),
         (["gravity", "--q0", "jiont_1=3"], 2, "--q0: 'jiont_1' is not a joint of this robot; did you mean 'joint_1'?"),
         (["gravity", "--wrench", "tool=1,2,3,4,5,6"], 2, "--wrench: 'tool' is not a link of this robot; did you mean"),
-        (["gravity", "--wrench", "tool0=1,2"], 2, "--wrench: got 'tool0=1,2', want LINK=FX,FY,FZ or LINK=FX,FY,FZ,TX,TY,TZ"),
+        (["gravity", "--wrench", "tool0=1,2"], 2, "--wrench: got 'tool0=1,2', want LINK=FX,FY,FZ or"),
         (["gravity", "--links", "tol0"], 2, "--links: 'tol0' is not a link of this robot; did you mean 'tool0'?"),
         (["gravity", "--links", "*_arm"], 2, "--links: '*_arm' matches no link of this robot"),
         (["gravity", "--json", "--csv"], 2, "give --json or --csv, not both"),

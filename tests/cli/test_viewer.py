@@ -370,7 +370,7 @@ def test_playing_by_rate_and_by_step(server: Any, recording: Recording) -> None:
     assert len(player._plot._values) == 1 + 2 * 2
     assert len(player._plot._chart.data) == 1 + 2 * 2 + 1
     strokes = [series["stroke"] for series in player._plot._chart.series[1:]]
-    assert strokes[0] == strokes[2] != strokes[1] == strokes[3]  # a colour for each entry, dashed for another run
+    assert strokes[0] == strokes[1] != strokes[2] == strokes[3]  # a colour for each entry, dashed for another run
     steps = Player(server, [run], Playback(step=10, loop=True))
     for _ in range(40):
         steps.advance(0.05)

@@ -371,7 +371,7 @@ def test_starts_beyond_limits_are_told(tmp_path: Path) -> None:
     assert "the twist of ball starts at 0.9, outside its limits [-0.5, 0.5]" in told
     np.savez(tmp_path / "q.npz", qpos=np.stack([[1.0, 0, 0, 0], q]))
     told = good("batch", model, "--input", tmp_path / "q.npz", "--compute", "gravity", "-o", tmp_path / "o.h5")
-    assert "1 row is beyond joint limits (first: row 1" in told.stderr
+    assert "1 row is beyond joint limits: the twist of ball by 0.4 rad (row 1" in told.stderr
     loose = good("run", model, "--steps", 5, "--swing-limit", "ball=180deg").stderr
     assert "the twist of ball has no limit beyond a swing of 179 degrees" in loose
 

@@ -22,8 +22,8 @@ REFUSED = {
     "urdf.example-robot-data.alex_description_urdf_alex_psyonic_hands": "mimics 'index_q1', which does not exist",
     "urdf.pybullet_data.cube_no_rotation": "lower 1 is greater than upper -1",
 }
-# urdfdom refuses these, artsim reads them: none so far.
-ACCEPTED: frozenset[str] = frozenset()
+# urdfdom refuses these, artsim reads them.
+ACCEPTED = frozenset({"urdf.pybullet_data.spherical_joint_limit"})  # spherical joints
 
 
 def test_loads_or_is_refused_for_a_reason(corpus_urdf: dict[str, Any]) -> None:

@@ -256,7 +256,7 @@ def test_public_robots_agree() -> None:
             continue
         if seen == 10 or not 2 <= len(compiled.labels.dofs) <= 40 or np.any(compiled.model.body_mass[1:] <= 0):
             continue
-        agree_at_once(articulation, 1e-6, **start)
+        agree_at_once(articulation, 1e-6, dt=2e-4, **start)  # short: no body turns so far that its bias is stiffened
         seen += 1
     if seen == 0:
         pytest.skip("no corpus; set ARTSIM_CORPUS")

@@ -712,7 +712,8 @@ def test_who_is_packed() -> None:
     assert reason("arm7.urdf", stiffness={"*": 10.0}) == ""
     assert reason("arm7.urdf", controller="gravity-compensation") == "a controller"
     assert reason("parallel_gripper.urdf") == ""
-    assert reason("parallel_gripper.urdf", coupling="compliant", coupling_frequency=20.0) == "couplings that give way"
+    compliant = reason("parallel_gripper.urdf", coupling="compliant", coupling_frequency=20.0)
+    assert compliant.startswith("couplings that give way")
     assert reason("finger.urdf", ground=True) == ""
     assert reason("finger.urdf", ground=True, solver="propagation") == "solver propagation"
 
