@@ -8,7 +8,6 @@ the state goes on.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -144,17 +143,6 @@ def acting_controls(simulation: Simulation, plan: Plan) -> Controls:
 
 def _columns(wrenches: Sequence[Any]) -> list[str]:
     return [name for wrench in wrenches for name in wrench.controls]
-
-
-def finite_number(value: object, what: str) -> float:
-    """A number of a setting. Raises UsageError."""
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise UsageError(f"{what} is {value!r}, want a finite number")
-    return number
 
 
 def with_entry(config: RunConfig, setting: str, name: str, value: float) -> dict[str, Any]:
