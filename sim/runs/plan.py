@@ -47,7 +47,7 @@ from artsim.sim.runs.refusals import (
 )
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
-from artsim.sim.runs.wrench_inputs import LinkWrenches, link_wrenches
+from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
 from artsim.sim.stepping.entries import SOLVE, simulate_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
@@ -188,6 +188,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     refuse_idle_targets(config, robot, inputs, target)
     record = _recordable(config, equipped, touching, notes)
     dt = float(inputs["time_step"][0])
+    notes += idle_wrenches(model, labels, pushed, config.steps * dt)
     delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
     return Plan(
         replace(

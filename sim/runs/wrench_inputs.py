@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from artsim.sim.articulation.description import Vector3
+from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.equipment.build_link_wrenches import LinkWrench
 from artsim.sim.foundation.errors import SettingError, nearest
@@ -75,6 +76,22 @@ def link_wrenches(links: Sequence[str], config: RunConfig) -> LinkWrenches:
         for name in chosen
     )
     return LinkWrenches(wrenches, np.array([by_link[name] for name in chosen], float).ravel(), pushes)
+
+
+def idle_wrenches(model: Model, labels: Labels, acting: LinkWrenches, duration: float) -> list[str]:
+    """Warnings about pushes after the end of the run, and about links that nothing moves."""
+    notes = [
+        f"push of {push.link!r} at {push.time:g} s is after the end of the run ({duration:g} s)"
+        for push in acting.pushes
+        if push.time >= duration
+    ]
+    for wrench in acting.wrenches:
+        body = int(model.link_body[labels.links.index(wrench.link)])
+        while body > 0 and model.body_dof[body + 1] == model.body_dof[body]:
+            body = int(model.body_parent[body])
+        if body == 0:
+            notes.append(f"the wrench on {wrench.link!r} moves nothing: the link is fixed to the world")
+    return notes
 
 
 def _by_link(setting: str, given: Mapping[str, T], links: Sequence[str]) -> dict[str, T]:

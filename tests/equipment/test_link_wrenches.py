@@ -232,6 +232,14 @@ def test_a_push_wakes_a_sleeping_robot() -> None:
     assert run["qvel"][502].any()
 
 
+def test_what_pushes_nothing_is_told() -> None:
+    """A push after the end of the run and a wrench on a fixed link are warned of by name."""
+    words = ["--push", "tool0=1,0,0@5", "--wrench", "link_0=0,0,1", "--steps", "3"]
+    told = artsim_command("run", "arm7", *words).output
+    assert "push of 'tool0' at 5 s is after the end of the run (0.006 s)" in told
+    assert "the wrench on 'link_0' moves nothing: the link is fixed to the world" in told
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
