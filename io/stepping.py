@@ -204,8 +204,7 @@ class Simulation:
         """
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
-        if self._last is not None and (rows := self._last()) is not None:
-            rows.keep()
+        self._keep_last()
         simulation = self._simulation
         if torque is not None:
             self._give("torque", torque)
@@ -227,6 +226,11 @@ class Simulation:
                 return rows
             return StepRows(simulation, self._joined(simulation.left_blocks()))
         return StepRows(simulation, self._joined(simulation.blocks(steps)))
+
+    def _keep_last(self) -> None:
+        """Copy the rows of the last call if they are still in use, before they are overwritten."""
+        if self._last is not None and (rows := self._last()) is not None:
+            rows.keep()
 
     def _joined(self, blocks: Iterator[BlockOfRows]) -> dict[str, Array]:
         """The rows of all blocks, which are also written where there is a file."""
@@ -328,20 +332,15 @@ class Simulation:
             self._change(settings={"wrench": {**before, **{k: [0.0] * WRENCH for k in wrench if k not in links}}})
             links = [push.link for push in self._simulation.plan.pushed.wrenches]
         place = self._simulation.acting("control", later=True)
-        first = place.shape[1] - WRENCH * len(links)
         for link, given in wrench.items():
-            numbers = _vector("wrench", given)
-            if numbers.shape not in ((3,), (WRENCH,)):
-                raise UsageError(f"wrench of {link!r} has shape {numbers.shape}, want (3,) or ({WRENCH},)")
-            at = first + WRENCH * links.index(link)
+            numbers = _wrench(f"wrench of {link!r}", given)
+            at = place.shape[1] - WRENCH * (len(links) - links.index(link))
             place[:, at : at + WRENCH] = 0.0
             place[:, at : at + len(numbers)] = numbers
 
     def push(self, link: str, impulse: ArrayLike) -> StepRows:
         """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link; see step."""
-        numbers = _vector("push", impulse)
-        if numbers.shape not in ((3,), (WRENCH,)):
-            raise UsageError(f"push has shape {numbers.shape}, want (3,) or ({WRENCH},)")
+        numbers = _wrench("push", impulse)
         pushed = [push.link for push in self._simulation.plan.pushed.wrenches]
         now = np.zeros(WRENCH)
         if link in pushed:
@@ -433,8 +432,7 @@ class Simulation:
         settings: Mapping[str, Any] | None = None,
         state: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
-        if self._last is not None and (rows := self._last()) is not None:
-            rows.keep()
+        self._keep_last()
         change = Change(self.steps, dict(settings or {}), dict(state or {}))
         after = changed(self._simulation, change)
         if self._recorder is not None:
@@ -470,8 +468,7 @@ class Simulation:
         """
         if self._recorder is not None:
             raise UsageError("restore: this simulation writes a file, in which time only goes on")
-        if self._last is not None and (rows := self._last()) is not None:
-            rows.keep()
+        self._keep_last()
         self._simulation.restore(snapshot)
 
     def close(self) -> None:
@@ -514,6 +511,14 @@ def _vector(what: str, values: Any) -> Real:
         return np.array(values, float)
     except (TypeError, ValueError):
         raise UsageError(f"{what} is {values!r}, want numbers") from None
+
+
+def _wrench(what: str, values: Any) -> Real:
+    """A force (3,), or a force and a torque (6,). Raises UsageError."""
+    numbers = _vector(what, values)
+    if numbers.shape not in ((3,), (WRENCH,)):
+        raise UsageError(f"{what} has shape {numbers.shape}, want (3,) or ({WRENCH},)")
+    return numbers
 
 
 def _rows_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, Array]:
