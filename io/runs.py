@@ -35,8 +35,9 @@ from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, ModelError, UsageError, nearest
-from artsim.sim.foundation.jit import processor, warm
+from artsim.sim.foundation.jit import warm
 from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.targets import level, processor
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
@@ -322,6 +323,7 @@ def provenance(command: str) -> dict[str, str | int | float]:
         "versions": json.dumps({"artsim": __version__, "python": sys.version.split()[0], **versions}),
         "threads": 1,
         "cpu": processor(),
+        "level": level(),
     }
 
 
