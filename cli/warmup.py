@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from artsim.io.progress import warm
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.foundation.jit import Entry, build, warm
+from artsim.sim.foundation.jit import Entry, build
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.targets import LEVELS, level
 from artsim.sim.geometry.contacts import DETECT

@@ -21,7 +21,7 @@ from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.output_inputs import read_output_inputs
 from artsim.io.output_words import variables_named
-from artsim.io.progress import progress_bar
+from artsim.io.progress import progress_bar, warm
 from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
@@ -35,7 +35,6 @@ from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, ModelError, UsageError, nearest
-from artsim.sim.foundation.jit import warm
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.targets import level, processor
 from artsim.sim.geometry.solids import with_pieces

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -173,20 +173,37 @@ def run_called(number: int) -> None:
     _called[number]()
 
 
-def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
-    """Load each entry in its width; compile and keep those that are not kept yet, side by side on the cores at hand."""
+Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
+
+
+def _unwatched(_: int) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def warm(kernels: Iterable[tuple[Entry, int]], watch: Watch = _unwatched) -> None:
+    """Load each entry in its width; compile and keep those that are not kept yet, side by side on the cores at hand.
+
+    watch: takes the number of kernels to be compiled and shows the progress; it yields a function that takes how many
+    are done, or None to have a line for each.
+    """
     if disabled():
         return
     kernels = list(dict.fromkeys(kernels))
     with _one_at_a_time:
         missing = [kernel for kernel in kernels if not _load_kept(*kernel)]
-    if len(missing) > 1 and can_fork() and available_cores() > 1 and object_cache.folder():
-        _compile_in_children(missing)
-    for entry, width in missing:
-        _load_or_compile(entry, width)
+    if not missing:
+        return
+    with watch(len(missing)) as done:
+        if len(missing) > 1 and can_fork() and available_cores() > 1 and object_cache.folder():
+            _compile_in_children(missing, done)
+        for entry, width in missing:
+            with _one_at_a_time:
+                _loaded_function(entry, width, None if done else "1 of 1")
+        if done:
+            done(len(missing))
 
 
-def _compile_in_children(kernels: list[tuple[Entry, int]]) -> None:
+def _compile_in_children(kernels: list[tuple[Entry, int]], done: Callable[[int], None] | None) -> None:
     """Compile the kernels into the cache in children.
 
     A child that fails says nothing: its kernel is compiled again by who needs it, and fails there.
@@ -194,9 +211,9 @@ def _compile_in_children(kernels: list[tuple[Entry, int]]) -> None:
 
     def compile_one(number: int) -> None:
         with suppress(Exception):
-            _compiled_and_kept(*kernels[number], f"{number + 1} of {len(kernels)}")
+            _compiled_and_kept(*kernels[number], None if done else f"{number + 1} of {len(kernels)}")
 
-    _in_children(compile_one, len(kernels))
+    _in_children(compile_one, len(kernels), done)
 
 
 def build(kernels: Iterable[tuple[Entry, int]], levels: Iterable[str], folder: Path) -> None:
@@ -226,27 +243,36 @@ def build(kernels: Iterable[tuple[Entry, int]], levels: Iterable[str], folder: P
     for found in folder.glob("*/*"):
         if found.with_suffix("") not in expected:
             found.unlink()
-    _in_children(build_one, len(kernels))
+    _in_children(build_one, len(kernels), None)
     for found in folder.glob("*/*"):
         found.chmod(0o644)
     if failed := [kernels[number][0].name for number in range(len(kernels)) if missing(number)]:
         raise RuntimeError(f"not compiled: {', '.join(failed)}")
 
 
-def _in_children(take: Callable[[int], None], count: int) -> None:
-    """Call take(0 … count - 1) in one child for each core. A child takes one after the other, since what it has
-    compiled for one serves the next.
+def _in_children(take: Callable[[int], None], count: int, done: Callable[[int], None] | None) -> None:
+    """Call take(0 … count - 1) in one child for each core, and `done` with how many have returned. A child takes one
+    after the other, since what it has compiled for one serves the next.
     """
     reader, writer = os.pipe()
     os.write(writer, bytes(range(count)))
     os.close(writer)
+    reports, report = os.pipe()
 
     def take_turns() -> None:
         while number := os.read(reader, 1):
             take(number[0])
+            os.write(report, number)
 
     children = [start_child(take_turns) for _ in range(min(count, available_cores()))]
     os.close(reader)
+    os.close(report)
+    returned = 0
+    while os.read(reports, 1):
+        returned += 1
+        if done:
+            done(returned)
+    os.close(reports)
     for child in children:
         os.waitpid(child, 0)
 
@@ -272,9 +298,9 @@ def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
         return _loaded_function(entry, width)
 
 
-def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
+def _loaded_function(entry: Entry, width: int, which: str | None = "1 of 1") -> Callable[[int], None]:
     if not _load_kept(entry, width):
-        _loaded[_key(entry, width)] = _link(*_compiled_and_kept(entry, width))
+        _loaded[_key(entry, width)] = _link(*_compiled_and_kept(entry, width, which))
     return _loaded[_key(entry, width)][0]
 
 
@@ -296,16 +322,21 @@ def file_name(entry: Entry, width: int, of_level: str) -> str:
     return f"{entry.name}{entry.variant}-{width}{checked}-{of_level}-{digest_of(entry.module)}"
 
 
-def _compiled_and_kept(entry: Entry, width: int, which: str = "1 of 1") -> Code:
-    """Compile here, or load what another process compiled while this one waited for it."""
+def _compiled_and_kept(entry: Entry, width: int, which: str | None) -> Code:
+    """Compile here, or load what another process compiled while this one waited for it.
+
+    which: of how many this one is, told in a line; None says nothing.
+    """
     folder, kernel, name = object_cache.folder(), entry.name + entry.variant, file_name(entry, width, level())
     with object_cache.alone(folder / name, kernel) if folder else nullcontext():
         kept = object_cache.read(folder / name, level()) if folder else None
         if kept is None:
-            _say(entry, f"{which} (first use on this machine)")
+            if which:
+                _say(entry, f"{which} (first use on this machine)")
             began = time.monotonic()
             kept = compiled(entry, width, [level()])[level()]
-            sys.stderr.write(f"artsim: compiled {kernel!r} in {time.monotonic() - began:.0f} s\n")
+            if which:
+                sys.stderr.write(f"artsim: compiled {kernel!r} in {time.monotonic() - began:.0f} s\n")
             if folder:
                 object_cache.write(folder / name, level(), kept)
     return kept

@@ -23,7 +23,7 @@ import pytest
 import artsim
 from artsim.cli.main import COMMANDS, cli
 from artsim.io import schema
-from artsim.sim.foundation import errors, jit
+from artsim.sim.foundation import errors
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import DEFAULT_RECORD, RunConfig
 from tests.conftest import ROOT
@@ -130,13 +130,6 @@ def test_a_room_imports_rooms_below_it_only() -> None:
 
 def test_every_file_of_sim_is_in_a_room() -> None:
     assert {path.relative_to(ROOT / "sim").parts[0] for path in (ROOT / "sim").rglob("*.py")} == set(ROOMS)
-
-
-def test_what_the_kernels_cache_does_not_hash_has_no_kernels() -> None:
-    for path in SOURCES:
-        where = path.relative_to(ROOT)
-        if {where.as_posix(), where.parent.as_posix()} & jit._WITHOUT_KERNELS:
-            assert not {f"artsim.sim.{FLOOR}.jit.{name}" for name in ("njit", "inlined")} & set(imported(path)), path
 
 
 def test_no_file_s_name_occurs_twice_in_the_engine() -> None:
