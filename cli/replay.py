@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from artsim.cli.main import restart
 from artsim.cli.options import SAMPLES, mesh_options, positive
 from artsim.cli.stored_robot import loaded_instead, stored_robot
 from artsim.cli.terminal import printable, warn
@@ -19,7 +20,7 @@ from artsim.io.runs import verify as verify_run
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import StoppedError, UsageError
-from artsim.sim.foundation.targets import at_level
+from artsim.sim.foundation.targets import at_level, has_level, level
 
 
 @click.command(short_help="Show a stored simulation, or run it again and compare.")
@@ -102,6 +103,7 @@ def replay(
     if verify:
         if samples:
             raise UsageError("--verify takes whole files; leave --sample out")
+        _restart_at_level(files)
         for file in files:
             verify_file(file, load or load_stored, tolerance, threads)
         return
@@ -128,8 +130,8 @@ def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
     Raises StoppedError, which names the first difference.
     """
     with open_output(file) as output:
-        elsewhere, kind, made_at = made_elsewhere(output), type(output), str(output.provenance.get("level", ""))
-    with at_level(made_at):
+        elsewhere, kind = made_elsewhere(output), type(output)
+    with at_level(_level_of(file)):
         difference = what = again = None
         for again in (0.0, tolerance) if elsewhere else (0.0,):
             what, difference = _first_difference(file, kind, load, again, threads)
@@ -141,6 +143,19 @@ def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
         raise StoppedError(f"{file}: {difference.dataset} differs first{where}{entry}")
     told = f"reproduced within {again:g} of the largest values" if again else "reproduced, every byte equal"
     click.echo(printable(f"{file}: {told}{f' (made elsewhere: {elsewhere})' if elsewhere else ''}"))
+
+
+def _level_of(file: Path) -> str:
+    """The level of the kernels that made a file; empty in older ones."""
+    with open_output(file) as output:
+        return str(output.provenance.get("level", ""))
+
+
+def _restart_at_level(files: Sequence[Path]) -> None:
+    """Begin anew at the level that made all the files, if it is another one: numpy then computes as it did, too."""
+    levels = {_level_of(file) for file in files}
+    if len(levels) == 1 and levels != {level()} and has_level(*levels):
+        restart(ARTSIM_LEVEL=levels.pop())
 
 
 def _first_difference(

@@ -23,27 +23,36 @@ _VARIABLE = "ARTSIM_LEVEL"
 
 
 class Target(NamedTuple):
-    """What LLVM needs to make code for a level; `flags`: what /proc/cpuinfo says of a processor that has it."""
+    """What LLVM needs to make code for a level; `flags`: what /proc/cpuinfo says of a processor that has it; `blas` and
+    `beyond`: OpenBLAS's core of the level, and the groups of instructions above it that numpy would use.
+    """
 
     triple: str
     cpu: str
     features: str = ""
     flags: frozenset[str] = frozenset()
+    blas: str = ""
+    beyond: str = ""
 
 
-def _x86_64(level: str, flags: str, features: str = "") -> Target:
-    return Target("x86_64-unknown-linux-gnu", level, features, frozenset(flags.split()))
+def _x86_64(level: str, flags: str, blas: str, beyond: str, features: str = "") -> Target:
+    return Target("x86_64-unknown-linux-gnu", level, features, frozenset(flags.split()), blas, beyond)
 
 
 _V2 = "cx16 lahf_lm popcnt sse4_1 sse4_2 ssse3"
 _V3 = _V2 + " abm avx avx2 bmi1 bmi2 f16c fma movbe"
 _V4 = _V3 + " avx512f avx512bw avx512cd avx512dq avx512vl"
+_ABOVE_V4 = "AVX512_ICL AVX512_SPR AVX512_CLX AVX512_CNL AVX512_KNL AVX512_KNM"
+_ABOVE_V3 = f"X86_V4 AVX512F AVX512CD AVX512_SKX {_ABOVE_V4}"
+_ABOVE_V2 = f"X86_V3 AVX F16C FMA3 FMA4 XOP AVX2 {_ABOVE_V3}"
 # the best first. Packs are as wide as a register of 512 bits, which LLVM otherwise spares for old processors' sake
 LEVELS = {
-    "x86-64-v4": _x86_64("x86-64-v4", _V4, "-prefer-256-bit"),
-    "x86-64-v3": _x86_64("x86-64-v3", _V3),
-    "x86-64-v2": _x86_64("x86-64-v2", _V2),
-    "aarch64": Target("aarch64-unknown-linux-gnu", "generic", "+neon"),
+    "x86-64-v4": _x86_64("x86-64-v4", _V4, "SkylakeX", _ABOVE_V4, "-prefer-256-bit"),
+    "x86-64-v3": _x86_64("x86-64-v3", _V3, "Haswell", _ABOVE_V3),
+    "x86-64-v2": _x86_64("x86-64-v2", _V2, "Nehalem", _ABOVE_V2),
+    "aarch64": Target(
+        "aarch64-unknown-linux-gnu", "generic", "+neon", blas="ARMV8", beyond="ASIMDDP ASIMDFHM ASIMDHP SVE"
+    ),
 }
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
@@ -67,6 +76,18 @@ def _level(wanted: str) -> str:
     if not has_level(wanted):
         raise UsageError(f"{_VARIABLE} {wanted}: this processor has {best}")
     return wanted
+
+
+def settle_libraries(name: str) -> dict[str, str]:
+    """Have numpy and its OpenBLAS compute on this processor as on every one of a level, by variables that they read
+    when they are imported; loaders and `compile_model` use them. Returns those that were not set before.
+    """
+    if name not in LEVELS:
+        return {}
+    wanted = {"OPENBLAS_CORETYPE": LEVELS[name].blas, "NPY_DISABLE_CPU_FEATURES": LEVELS[name].beyond}
+    chosen = {variable: value for variable, value in wanted.items() if variable not in os.environ}
+    os.environ.update(chosen)
+    return chosen
 
 
 @contextmanager
