@@ -81,12 +81,6 @@ ROOMS: dict[str, set[str]] = {
 SCIPY = {"io/figures.py", "io/interpolation.py", "io/labelled_rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
 # the only files that import it
 NUMBA = {f"sim/foundation/{name}.py" for name in ("jit", "compiler", "lanes", "recordtype", "strips")}
-    "sim/foundation/jit.py",
-    "sim/foundation/compiler.py",
-    "sim/foundation/lanes.py",
-    "sim/foundation/recordtype.py",
-    "sim/foundation/strips.py",
-}
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 
