@@ -6,10 +6,10 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from artsim.sim.foundation import jit
-from artsim.sim.foundation.jit import Entry
+if TYPE_CHECKING:
+    from artsim.sim.foundation.jit import Entry
 
 _BAR_AFTER = 0.5  # s: shorter work shows no progress
 
@@ -46,6 +46,8 @@ def progress_bar(what: str, total: int, *, unit: str, show: bool) -> Iterator[Ca
 
 def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
     """jit.warm, with a bar where somebody watches."""
+    from artsim.sim.foundation import jit  # imports numpy, which commands without kernels do without
+
     jit.warm(kernels, _compiling)
 
 

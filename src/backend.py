@@ -1,6 +1,6 @@
 """setuptools' build backend, which on request makes wheels that carry the compiled kernels.
 
-`python -m build --wheel -C kernels=all`, or a list of levels such as `-C kernels=x86-64-v3,aarch64` (sim/foundation/
+`pip wheel . -C kernels=all`, or a list of levels such as `-C kernels=x86-64-v3,aarch64` (sim/foundation/
 targets.py). Such a wheel needs no compiler at its first use on these processors under Linux; elsewhere it compiles.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from artsim.cli import warmup
 from artsim.cli.main import cli
+from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.targets import LEVELS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,8 +37,12 @@ def test_level_and_folder_go_together(words: list[str]) -> None:
 
 def test_what_is_built_for_levels_is_what_warmup_compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = []
-    monkeypatch.setattr(warmup, "build", lambda kernels, levels, into: asked.append((list(kernels), levels, into)))
-    monkeypatch.setattr(warmup, "warm", lambda kernels: asked.append((list(kernels),)))
+
+    def names(kernels: Iterable[tuple[Entry, int]]) -> list[tuple[str, int]]:
+        return [(entry.name + entry.variant, width) for entry, width in kernels]
+
+    monkeypatch.setattr(warmup, "build", lambda kernels, levels, into: asked.append((names(kernels), levels, into)))
+    monkeypatch.setattr(warmup, "warm", lambda kernels: asked.append((names(kernels),)))
     words = [word for level in LEVELS for word in ("--level", level)]
     assert CliRunner().invoke(warmup.warmup, [*words, "--into", str(tmp_path)]).exit_code == 0
     assert CliRunner().invoke(warmup.warmup, []).exit_code == 0
@@ -63,7 +69,10 @@ def test_the_backend_builds_the_levels_that_are_asked_for(
         backend.build_wheel("out", {"kernels": "x86-64-v9"})
 
 
-def test_the_backend_knows_the_levels_and_asks_for_a_compiler_with_them_only(backend: ModuleType) -> None:
+def test_the_backend_knows_the_levels_and_asks_for_a_compiler_with_them_only(
+    backend: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend.build_meta, "get_requires_for_build_wheel", lambda _: [])
     assert tuple(LEVELS) == backend._LEVELS
     assert not any(name.startswith("numba") for name in backend.get_requires_for_build_wheel())
     assert any(name.startswith("numba") for name in backend.get_requires_for_build_wheel({"kernels": "all"}))
