@@ -18,6 +18,7 @@ from artsim.collision.shapes import CAPSULE, SPHERE
 from artsim.sim.articulation.chains import chain_length
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import CONTACT_MEMORY
+from artsim.sim.equipment.arrays import TENDON_LOWER, Equipment
 from artsim.sim.foundation.records import (
     Array,
     ConstInts1,
@@ -48,7 +49,7 @@ class PackSolver(NamedTuple):
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
     rubbing: ConstInts1  # (nr,) dofs with joint friction
     held: Lanes1  # (nr,) impulses of their rows in the last step
-    limited: ConstInts2  # (nl, 2) sides of limits: dof, side
+    limited: ConstInts2  # (nl, 2) sides of limits: dof or tendon, side
     pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
     pressing: Lanes1  # (nl,) its impulse in the last step
     limit_row: Ints1  # (nl,) its row
@@ -198,14 +199,15 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
 
 
 def make_pack_rows(
-    model: Model, slots: Slots | None, rubbing: Array, width: int
+    model: Model, equipment: Equipment | None, slots: Slots | None, rubbing: Array, width: int
 ) -> tuple[Rows, NewtonWork, PackSolver]:
     """Allocate the rows of friction in the dofs `rubbing`, of limits and of contacts in all slots, and their solver's
     scratch.
     """
     nv, nu = len(model.dof_body), len(model.independent_dof)
-    limited = limited_sides(model)
-    n = entries = len(rubbing) + len(limited)
+    limited = limited_sides(model, equipment)
+    n = len(rubbing) + len(limited)
+    entries = n + _entries_of_tendons(equipment, limited)
     if slots is not None:
         n, entries = n + slots.rows, entries + slots.entries
     shapes: dict[str, tuple[int, ...]] = {
@@ -236,13 +238,25 @@ def make_pack_rows(
     return rows, work, solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited)
 
 
-def limited_sides(model: Model) -> Array:
-    """(nl, 2) dof and side of every limit of positions and velocities; see constraints/limit_rows.py."""
+def limited_sides(model: Model, equipment: Equipment | None) -> Array:
+    """(nl, 2) dof and side of every limit of positions and velocities, then tendon and side of those of lengths; see
+    constraints/limit_rows.py and tendon_rows.py.
+    """
     of_side = (np.isfinite(model.lower), np.isfinite(model.upper), *[np.isfinite(model.velocity_limit)] * 2)
     has = np.stack(of_side, axis=1)
     has[model.dof_coord < 0, :2] = False
-    found: Array = np.ascontiguousarray(np.argwhere(has), np.int64)
-    return found
+    sides = np.argwhere(has)
+    if equipment is not None:
+        has = np.stack([np.isfinite(equipment.tendon_lower), np.isfinite(equipment.tendon_upper)], axis=1)
+        sides = np.concatenate([sides, np.argwhere(has) + np.array([0, TENDON_LOWER])])
+    return np.ascontiguousarray(sides, np.int64)
+
+
+def _entries_of_tendons(equipment: Equipment | None, limited: Array) -> int:
+    """How many more entries than one the rows of tendons' limits have."""
+    if equipment is None:
+        return 0
+    return int(sum(np.diff(equipment.tendon_entry)[index] - 1 for index, side in limited if side >= TENDON_LOWER))
 
 
 def enlarged(slots: PackContacts, contacts: int) -> PackContacts:
