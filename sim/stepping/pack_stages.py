@@ -98,8 +98,7 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
             list_slots(solver, contact)
         for side in range(solver.pack.pressed.shape[0]):
             solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
-            # a tendon may tie branches: its row is always there, or what one lane needs would reorder the others' sums
-            if solver.pack.limited[side, 1] >= TENDON_LOWER or highest(solver.pack.pressed[side]) > 0.0:
+            if highest(solver.pack.pressed[side]) > 0.0:
                 list_side(solver, side)
 
 
@@ -298,7 +297,7 @@ def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> An
         else:
             beyond = beyond_limit(robot, run, index, side)
         new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
-        if side < TENDON_LOWER and highest(new) > 0.0 and highest(solver.pack.pressed[n]) <= 0.0:
+        if highest(new) > 0.0 and highest(solver.pack.pressed[n]) <= 0.0:
             list_side(solver, n)
         solver.pack.pressed[n] = solver.pack.pressed[n] + new
         changed = largest(changed, new)

@@ -31,7 +31,7 @@ UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, TAUT, STIFF_TENDON = range(7)
 CAUSES = (
     "rows unsolved",
     "impacts that gain energy",
-    "contacts of moving bodies, or that yield",
+    "contacts that yield, or are more than there is room for",
     "contacts outrun",
     "limits, drives and actuators that do not settle",
     "taut bodies",
