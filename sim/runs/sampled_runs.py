@@ -186,7 +186,9 @@ def reason_against_packs(plan: Plan) -> str:
         "maximal coordinates": config.is_maximal,
         "loops": _count(plan, "loop_kind") > 0,
         "friction, inertia or equalities of tendons": _has_bound_tendons(plan),
-        "adhesion, servos and the like": any(_is_other(*each) for each in zip(*_actuators(plan), strict=True)),
+        "adhesion, and actuators that are implicit elsewhere than on a joint of one dof": any(
+            _is_other(*each) for each in zip(*_actuators(plan), strict=True)
+        ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "rules of links": plan.rules is not None,
         "delays": plan.delayed is not None,
