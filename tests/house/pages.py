@@ -114,7 +114,8 @@ def main(pages: list[str]) -> None:
                 shutil.copytree(ROOT / part, Path(made) / part)
             for block in blocks(page):
                 if block.kind in RUN and block.mark != "not run":
-                    printed = "\n".join(_lines(run(block, Path(made)))) + "\n"
+                    lines = run(block, Path(made)).rstrip().splitlines()
+                    printed = "".join(f"{line.rstrip()}\n" for line in lines if "compiling kernel" not in line)
                     if block.output is not None:
                         told = re.escape(f"{block.text}```\n") + r"(\s*)" + re.escape(f"```text\n{block.output}```")
                         text = re.sub(

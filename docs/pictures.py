@@ -1,0 +1,86 @@
+"""Make the pictures of the documentation by artsim itself: `python docs/pictures.py` (needs artsim[video,plot]).
+
+Each is the last frame of a run's video, cropped to what is in it and made small.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import imageio_ffmpeg
+import numpy as np
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
+STAND = (
+    *("robots/quadruped.urdf", "--base", "floating", "--ground", "--on-ground", "--q0", "*_hip=0.8", "--q0"),
+    *("*_knee=-1.6", "--stiffness", "300", "--damping", "10", "--duration", "1"),
+)
+PICK = (
+    *("examples/gantry.xml", "examples/cube.urdf", "--place", "cube=0,0,0.02", "--ground", "--control"),
+    *("examples/pick_and_place.csv", "--interpolate", "linear", "--duration", "1.9"),
+)
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom as shares of an image."""
+POSES: dict[str, tuple[str, ...]] = {
+    "arm7": ("--q0", "joint_2=40deg", "--q0", "joint_4=-60deg", "--q0", "joint_1=30deg", "--q0", "joint_6=-40deg"),
+    "double_pendulum": ("--q0", "joint_1=40deg", "--q0", "joint_2=30deg"),
+    "finger": ("--q0", "proximal_joint=0.3", "--q0", "distal_joint=0.5"),
+    "two_finger_gripper": ("--q0", "left_driver_joint=0.2"),
+    "chain20": tuple(word for k in range(1, 6) for word in ("--q0", f"joint_{k}=0.12")),
+    "quadruped": ("--q0", "*_hip=0.8", "--q0", "*_knee=-1.6"),
+}
+"""Start poses of robots in the gallery, where that of the file is not the best to see."""
+
+
+def frame(
+    arguments: tuple[str, ...], *, forces: str = "none", width: int = 560, part: Box = (0.0, 0.0, 1.0, 1.0)
+) -> Image.Image:
+    """The last frame of a run's video, or a part of it, without empty margins."""
+    with tempfile.TemporaryDirectory() as made:
+        run, video = Path(made) / "run.h5", Path(made) / "run.mp4"
+        for words in (
+            ("run", *arguments, "--quiet", "-o", str(run)),
+            ("export", str(run), "--video", str(video), "--forces", forces),
+        ):
+            subprocess.run([sys.executable, "-m", "artsim", *words], cwd=ROOT, check=True)
+        reader = imageio_ffmpeg.read_frames(str(video))
+        size = next(reader)["size"]
+        for last in reader:
+            pixels = np.frombuffer(last, np.uint8).reshape(size[1], size[0], 3)
+    left, top, right, bottom = (round(share * size[k % 2]) for k, share in enumerate(part))
+    return small(cropped(pixels[top:bottom, left:right]), width)
+
+
+def cropped(pixels: np.ndarray) -> Image.Image:
+    """What differs from the corner's colour, and a margin."""
+    away = np.abs(pixels.astype(int) - pixels[4, 4]).max(axis=2) > 24
+    rows, columns = np.flatnonzero(away.any(axis=1)), np.flatnonzero(away.any(axis=0))
+    top, bottom = max(rows[0] - 20, 0), rows[-1] + 20
+    left, right = max(columns[0] - 20, 0), columns[-1] + 20
+    return Image.fromarray(pixels[top:bottom, left:right])
+
+
+def small(image: Image.Image, width: int) -> Image.Image:
+    """At most so many pixels wide, and two thirds of that high, in 128 colours."""
+    factor = min(width / image.width, 2 * width / 3 / image.height, 1.0)
+    size = (round(image.width * factor), round(image.height * factor))
+    return image.resize(size, Image.Resampling.LANCZOS).quantize(128)
+
+
+def main() -> None:
+    (IMAGES / "robots").mkdir(parents=True, exist_ok=True)
+    for path in sorted(ROOT.glob("robots/*.urdf")) + sorted(ROOT.glob("robots/*.xml")):
+        start = POSES.get(path.stem, ())
+        image = frame((str(path), *start, "--no-contacts", "--gravity", "0,0,0", "--steps", "2"), width=420)
+        image.save(IMAGES / "robots" / f"{path.stem}.png", optimize=True)
+    frame(STAND, forces="contacts", width=800).save(IMAGES / "quadruped_forces.png", optimize=True)
+    frame(PICK, part=(0.3, 0.02, 0.78, 0.62)).save(IMAGES / "pick_and_place.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()
