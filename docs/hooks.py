@@ -5,6 +5,7 @@ A line `{{ options run }}` of a page stands for what a function of `MAKERS` retu
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -13,8 +14,10 @@ from typing import Any
 
 import click
 
+import artsim
 from artsim.cli.main import cli
 from artsim.io import schema
+from artsim.sim.foundation import errors as foundation_errors
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = re.compile(r"^\{\{ (\w+)(?: ([^}]+))? \}\}$", re.M)
@@ -97,6 +100,64 @@ def settings(kind: str) -> str:
     return table(("argument", "type", "meaning"), [(f"`{name}`", f"`{type_}`", what) for name, type_, what in rows])
 
 
+def api(path: str) -> str:
+    """A public name of artsim: a function, or a class with its public members."""
+    name = path.removeprefix("artsim.")
+    item = getattr(artsim, name)
+    if not inspect.isclass(item):
+        return described(path, item, "###")
+    parts = [described(path, item, "###")]
+    for member, raw in inspect.getmembers_static(item):
+        value = getattr(raw, "__func__", raw)
+        public = not member.startswith("_") and inspect.getdoc(getattr(item, member, None))
+        if public and isinstance(value, property):
+            annotation = inspect.signature(value.fget).return_annotation if value.fget else ""
+            parts.append(f"#### `{member}`\n\n`{annotation}` · {prose(inspect.getdoc(value) or '')}")
+        elif public and inspect.isfunction(value):
+            parts.append(described(member, value, "####"))
+    return "\n\n".join(parts)
+
+
+def described(name: str, item: Any, mark: str) -> str:
+    """Heading, signature and docstring."""
+    try:
+        told = str(inspect.signature(item)).replace("'", "")
+    except ValueError:
+        told = "(…)"
+    if len(told) > 90:
+        told = re.sub(r", (?=\*|\w+:)", ",\n    ", told)
+    short = name.removeprefix("artsim.")
+    return f"{mark} `{short}`\n\n```python\n{name}{told}\n```\n\n{prose(inspect.getdoc(item) or '')}"
+
+
+def prose(doc: str) -> str:
+    """A docstring as Markdown: its sections as bold words with lists."""
+    lines: list[str] = []
+    within = False
+    for line in doc.splitlines():
+        if re.fullmatch(r"(Args|Returns|Raises):", line):
+            within = True
+            lines += ["", f"**{line[:-1]}**", ""]
+        elif within and re.match(r"    \S", line):
+            name, colon, rest = line.strip().partition(":")
+            lines.append(f"- `{name}`{colon}{rest}" if colon else f"- {line.strip()}")
+        elif within and line.strip():
+            lines.append(f"    {line.strip()}")
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def errors() -> str:
+    """The errors that artsim raises on purpose."""
+    rows = []
+    for name, kind in vars(foundation_errors).items():
+        if isinstance(kind, type) and issubclass(kind, foundation_errors.ArtsimError):
+            above = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+            rows.append((f"`{name}`", str(kind.exit_code), above, (kind.__doc__ or "").splitlines()[0]))
+    return table(("error", "exit code", "is also", "meaning"), rows)
+
+
 def include(path: str, deeper: str = "") -> str:
     """Another document of the repository; its headings a level deeper if the page has one of its own."""
     text = (ROOT / path).read_text()
@@ -133,6 +194,8 @@ MAKERS: dict[str, Callable[..., str]] = {
     "variables": variables,
     "dimensions": dimensions,
     "settings": settings,
+    "api": api,
+    "errors": errors,
     "include": include,
     "example": example,
     "notebook": notebook,
