@@ -5,9 +5,11 @@ Each is the last frame of a run's video, cropped to what is in it and made small
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -72,12 +74,49 @@ def small(image: Image.Image, width: int) -> Image.Image:
     return image.resize(size, Image.Resampling.LANCZOS).quantize(128)
 
 
+def figure(run: Path, image: Path) -> None:
+    """What `artsim plot` draws of the parallel gripper that opens under its own weight."""
+    robot = ("robots/parallel_gripper.urdf", "--steps", "1000")
+    for words in (("run", *robot, "--quiet", "-o", str(run)), ("plot", str(run), "-o", str(image), "--force")):
+        subprocess.run([sys.executable, "-m", "artsim", *words], cwd=ROOT, check=True)
+    small(Image.open(image).convert("RGB"), 900).save(image, optimize=True)
+
+
+def viewer(run: Path, image: Path) -> None:
+    """A browser's picture of the viewer's page; needs chromium."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    subprocess.run([sys.executable, "-m", "artsim", "run", *STAND, "--quiet", "-o", str(run)], cwd=ROOT, check=True)
+    served = subprocess.Popen(
+        [sys.executable, "-m", "artsim", "replay", str(run), "--port", "8765", "--start", "0.5", "--paused"], cwd=ROOT
+    )
+    flags = ["--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    try:
+        time.sleep(6)
+        with sync_playwright() as started:
+            browser = started.chromium.launch(executable_path=program, args=flags)
+            page = browser.new_context(viewport={"width": 1000, "height": 580}).new_page()
+            page.goto("http://127.0.0.1:8765")
+            page.wait_for_timeout(8000)
+            page.mouse.click(288, 100)  # close the note on rendering without a graphics card
+            page.wait_for_timeout(3000)
+            page.screenshot(path=str(image))
+            browser.close()
+    finally:
+        served.terminate()
+    small(Image.open(image).convert("RGB"), 800).save(image, optimize=True)
+
+
 def main() -> None:
     (IMAGES / "robots").mkdir(parents=True, exist_ok=True)
     for path in sorted(ROOT.glob("robots/*.urdf")) + sorted(ROOT.glob("robots/*.xml")):
         start = POSES.get(path.stem, ())
         image = frame((str(path), *start, "--no-contacts", "--gravity", "0,0,0", "--steps", "2"), width=420)
         image.save(IMAGES / "robots" / f"{path.stem}.png", optimize=True)
+    with tempfile.TemporaryDirectory() as made:
+        figure(Path(made) / "gripper.h5", IMAGES / "gripper_plot.png")
+        viewer(Path(made) / "stand.h5", IMAGES / "viewer.png")
     frame(STAND, forces="contacts", width=800).save(IMAGES / "quadruped_forces.png", optimize=True)
     frame(PICK, part=(0.3, 0.02, 0.78, 0.62)).save(IMAGES / "pick_and_place.png", optimize=True)
 
