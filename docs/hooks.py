@@ -60,7 +60,7 @@ def options(name: str) -> str:
     parts = [f"```text\n{usage}\n```", re.sub(r"(?<=\n) +", "", command.help or "")]
     known = [option for option in command.get_params(context) if isinstance(option, click.Option)]
     records = {option.name: record for option in known if (record := option.get_help_record(context))}
-    groups: dict[str, Any] = {title: names for title, names in getattr(command, "groups", {}).items()}
+    groups: dict[str, Any] = dict(getattr(command, "groups", {}))
     for title, names in [*groups.items(), ("Options" if not groups else "Other", list(records))]:
         rows = [records.pop(one) for one in names if one in records]
         if rows:

@@ -68,10 +68,10 @@ def cropped(pixels: np.ndarray) -> Image.Image:
 
 
 def small(image: Image.Image, width: int) -> Image.Image:
-    """At most so many pixels wide, and two thirds of that high, in 128 colours."""
+    """At most so many pixels wide, and two thirds of that high, in 256 colours."""
     factor = min(width / image.width, 2 * width / 3 / image.height, 1.0)
     size = (round(image.width * factor), round(image.height * factor))
-    return image.resize(size, Image.Resampling.LANCZOS).quantize(128)
+    return image.resize(size, Image.Resampling.LANCZOS).quantize(256, Image.Quantize.MAXCOVERAGE)
 
 
 def figure(run: Path, image: Path) -> None:

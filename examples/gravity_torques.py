@@ -1,7 +1,8 @@
 """Gravity torques of an arm for a table of configurations, checked against the slope of the potential energy."""
 
-import artsim
 import numpy as np
+
+import artsim
 
 robot = artsim.load("robots/arm7.urdf")
 configurations = np.random.default_rng(0).uniform(-1, 1, (1000, robot.nq))

@@ -2,8 +2,9 @@
 
 import math
 
-import artsim
 import numpy as np
+
+import artsim
 
 LOAD, LENGTH, STIFFNESS = 10.0, 0.05, 50.0  # N, m, N m/rad
 q = 0.35

@@ -1,7 +1,8 @@
-"""Where an arm ends that starts anywhere near its target: 256 runs, 8 at a time in SIMD lanes, as statistics by joint."""
+"""Where an arm ends that starts anywhere near its target: 256 runs, 8 at a time in SIMD lanes, by joint."""
+
+import numpy as np
 
 import artsim
-import numpy as np
 
 robot = artsim.load("robots/arm7.urdf")
 many = artsim.rollout(

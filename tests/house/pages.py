@@ -1,4 +1,4 @@
-"""Pages of the documentation: their blocks of code, how each is checked, and what a shell prints beside what is shown."""
+"""Pages of the documentation: their blocks of code, how one runs, and what it prints beside what the page shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.conftest import ROOT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = ("sh", "python")
 _FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>not run|not compared): (?P<reason>[^\n]+) -->\n)?^```(?P<kind>[\w+-]*)[^\n]*\n(?P<text>.*?)^```$",
+    r"(?:^<!-- (?P<mark>not run|not compared): (?P<reason>[^\n]+) -->\n)?"
+    r"^```(?P<kind>[\w+-]*)[^\n]*\n(?P<text>.*?)^```$",
     re.M | re.S,
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
@@ -81,7 +82,7 @@ def run(block: Block, folder: Path) -> str:
 
 
 def compare(block: Block, printed: str) -> None:
-    """Fail unless what a page shows is what was printed: words alike, numbers to 1 % (those of speed and size at all)."""
+    """Fail unless a page shows what was printed: the same words, numbers to 1 %, those of speed and size any."""
     assert block.output is not None
     shown, told = _lines(block.output), _lines(printed)
     assert len(shown) == len(told), f"{block.name}: the page shows\n{block.output}\nbut this is printed\n{printed}"
