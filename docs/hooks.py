@@ -36,8 +36,14 @@ def filled(markdown: str) -> str:
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table in Markdown."""
     head = list(head)
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [head, ["---"] * len(head), *([piped(cell) for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def piped(cell: str) -> str:
+    """A cell of a table, whose bars are no borders: outside of code they are escaped, within it they need not be."""
+    parts = re.split(r"(`[^`]*`)", cell)
+    return "".join(part if part.startswith("`") else part.replace("|", "\\|") for part in parts)
 
 
 def commands() -> str:
@@ -57,16 +63,26 @@ def options(name: str) -> str:
     assert command is not None
     context = click.Context(command, info_name=f"artsim {name}")
     usage = f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
-    parts = [f"```text\n{usage}\n```", re.sub(r"(?<=\n) +", "", command.help or "")]
+    parts = [f"```text\n{usage}\n```", escaped(re.sub(r"(?<=\n) +", "", command.help or ""))]
     known = [option for option in command.get_params(context) if isinstance(option, click.Option)]
     records = {option.name: record for option in known if (record := option.get_help_record(context))}
     groups: dict[str, Any] = dict(getattr(command, "groups", {}))
     for title, names in [*groups.items(), ("Options" if not groups else "Other", list(records))]:
         rows = [records.pop(one) for one in names if one in records]
         if rows:
-            told = [(f"`{left}`", right.replace("*", "\\*").replace("<", "&lt;")) for left, right in rows]
+            told = [(f"`{spaced(left)}`", escaped(right)) for left, right in rows]
             parts.append(f"**{title}**\n\n{table(('option', 'meaning'), told)}")
     return "\n\n".join(parts)
+
+
+def escaped(text: str) -> str:
+    """Text in which Markdown finds nothing to mark."""
+    return text.replace("*", "\\*").replace("<", "&lt;")
+
+
+def spaced(choices: str) -> str:
+    """Long alternatives with spaces, at which a narrow column breaks."""
+    return choices.replace("|", " | ") if len(choices) > 40 else choices
 
 
 def variables(group: str) -> str:
@@ -133,11 +149,13 @@ def described(name: str, item: Any, mark: str) -> str:
 def prose(doc: str) -> str:
     """A docstring as Markdown: its sections as bold words with lists."""
     lines: list[str] = []
-    within = False
+    within = ""
     for line in doc.splitlines():
         if re.fullmatch(r"(Args|Returns|Raises):", line):
-            within = True
-            lines += ["", f"**{line[:-1]}**", ""]
+            within = line[:-1]
+            lines += ["", f"**{within}**", ""]
+        elif within == "Returns":
+            lines.append(line.strip())
         elif within and re.match(r"    \S", line):
             name, colon, rest = line.strip().partition(":")
             lines.append(f"- `{name}`{colon}{rest}" if colon else f"- {line.strip()}")
