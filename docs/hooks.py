@@ -137,7 +137,7 @@ def api(path: str) -> str:
 def described(name: str, item: Any, mark: str) -> str:
     """Heading, signature and docstring."""
     try:
-        told = str(inspect.signature(item)).replace("'", "")
+        told = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(item)))
     except ValueError:
         told = "(…)"
     if len(told) > 90:
