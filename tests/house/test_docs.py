@@ -17,6 +17,7 @@ import pytest
 
 import artsim
 from artsim.io import schema
+from artsim.loaders import urdf
 from tests.conftest import ROOT
 from tests.house.pages import PAGES, RUN, Block, blocks, compare, run
 
@@ -138,6 +139,16 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     files = (tmp_path / "site" / "reference" / "files" / "index.html").read_text()
     for path in schema.TABLE:
         assert f"<code>{path.split('/')[1]}</code>" in files, path
+
+
+def test_the_page_about_urdf_has_every_element_that_is_read() -> None:
+    page = (ROOT / "docs" / "reference" / "urdf.md").read_text()
+    told = set(re.findall(r"<([a-z_0-9]+)[ >]", page))
+    read = urdf.ROBOT_CHILDREN | urdf.LINK_CHILDREN | urdf.JOINT_CHILDREN
+    assert read - told == set()
+    assert {name for name in urdf.SHAPES if ":" not in name} - told == set()
+    for kind in (*urdf.JOINT_KINDS, *urdf.BALL_LIMITS):
+        assert f"`{kind}`" in page, kind
 
 
 def test_every_example_and_picture_is_in_a_page() -> None:
