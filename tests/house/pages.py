@@ -20,6 +20,7 @@ _FENCE = re.compile(
     re.M | re.S,
 )
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
+_COMPILING = re.compile(r"artsim: (compil|another process compiles)")
 _VARIES = re.compile(r"steps/s|rows/s|wrote |µs| MB|artsim \d")
 """Lines that tell speeds, times, sizes and versions: their words are compared, their numbers are not."""
 
@@ -95,7 +96,7 @@ def compare(block: Block, printed: str) -> None:
 
 
 def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines() if line.strip() and "compiling kernel" not in line]
+    return [line.rstrip() for line in text.splitlines() if line.strip() and not _COMPILING.match(line)]
 
 
 def _near(shown: float, printed: float) -> bool:
@@ -116,7 +117,7 @@ def main(pages: list[str]) -> None:
             for block in blocks(page):
                 if block.kind in RUN and block.mark != "not run":
                     lines = run(block, Path(made)).rstrip().splitlines()
-                    printed = "".join(f"{line.rstrip()}\n" for line in lines if "compiling kernel" not in line)
+                    printed = "".join(f"{line.rstrip()}\n" for line in lines if not _COMPILING.match(line))
                     if block.output is not None:
                         told = re.escape(f"{block.text}```\n") + r"(\s*)" + re.escape(f"```text\n{block.output}```")
                         text = re.sub(

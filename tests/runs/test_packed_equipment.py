@@ -49,7 +49,8 @@ CLAW = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="
 <body name="right" pos="-.08 0 0"><joint name="r" axis="0 1 0" range="-60 60"/>
 <geom type="capsule" fromto="0 0 0 0 0 -.2" size=".02" mass=".1"/></body></body></worldbody>
 <tendon><fixed name="span"><joint joint="l" coef="1"/><joint joint="r" coef="-1"/></fixed>
-<fixed name="band" limited="true" range="-.12 .12" stiffness="2" damping=".01"><joint joint="l" coef="1"/><joint joint="r" coef=".5"/></fixed></tendon>
+<fixed name="band" limited="true" range="-.12 .12" stiffness="2" damping=".01">
+<joint joint="l" coef="1"/><joint joint="r" coef=".5"/></fixed></tendon>
 <actuator><motor joint="l" gear="1"/><motor joint="r" gear="-1"/><motor tendon="span" gear=".3"/></actuator></mujoco>"""
 """Two fingers that meet below a palm which falls on the ground; one of two tendons that span them is limited."""
 
