@@ -355,9 +355,19 @@ def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: 
 
 @njit
 def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any, bound: Any, inputs: Any) -> None:
-    """Append a row that keeps the length on its side of the bound at the end of the step."""
+    """Append a row that keeps the length on its side of the bound at the end of the step, or a spring that pushes it
+    back there and never pulls."""
     n = _tendon_row(model, data, rows, equipment, t, sign)
-    one_sided(rows, inputs, n, sign * (equipment.data.tendon_length[t] - bound))
+    gap = sign * (equipment.data.tendon_length[t] - bound)
+    spring = equipment.model.tendon_limit_spring[t]
+    if spring[REFERENCE_K] > 0.0:
+        h = inputs.time_step[0]
+        drift = drift_of(data, rows, n)
+        rows.error[n] = gap
+        rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(h, spring[REFERENCE_K], spring[REFERENCE_B], 1.0, gap, drift)
+        rows.lower[n] = 0.0
+        return
+    one_sided(rows, inputs, n, gap)
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
 
 

@@ -113,6 +113,6 @@ def _of_equipment(articulation: Articulation, equipped: Equipped) -> str:
     for loop in articulation.loops:
         if loop.active and loop.softness.reference is not None:
             return f"the softness (solref) of loop {loop.name!r}"
-        if loop.active and (loop.spring is not None or loop.kind == "hinge"):
-            return f"loop {loop.name!r}, which is a {'spring' if loop.spring else 'hinge'}"
+        if loop.active and (loop.spring is not None or loop.kind in ("hinge", "joint")):
+            return f"loop {loop.name!r}, which is a {'spring' if loop.spring else loop.kind}"
     return ""

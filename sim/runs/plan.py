@@ -143,6 +143,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         raise UsageError("maximal coordinates do not take wrenches and pushes on links; use reduced ones")
     equipped = equip(_tied(articulation, config), robot.compiled, pushed.wrenches)
     names = EquipmentLabels() if equipped is None else equipped.labels
+    config = _with_loop_targets(config, names)
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose)
     if articulation.conventions.pose_drawn and not key.qpos:
@@ -237,6 +238,21 @@ def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
         if isinstance(values := getattr(config, setting), Mapping) and values
     }
     return replace(config, **given) if given else config
+
+
+def _with_loop_targets(config: RunConfig, names: EquipmentLabels) -> RunConfig:
+    """The configuration with targets of loops' drives among the controls, which they are."""
+    for setting, suffix in (("target", "target"), ("target_velocity", "velocity")):
+        values: Mapping[str, float] = getattr(config, setting)
+        moved = {name: value for name, value in values.items() if f"{name}.{suffix}" in names.controls}
+        for name in moved:
+            if f"{name}.{suffix}" in config.control:
+                raise SettingError(f"{setting}: {name!r} is given as control {name}.{suffix} too", setting, name)
+        if moved:
+            kept = {name: value for name, value in values.items() if name not in moved}
+            control = {**config.control, **{f"{name}.{suffix}": value for name, value in moved.items()}}
+            config = replace(config, **{setting: kept, "control": control})  # type: ignore[arg-type]
+    return config
 
 
 def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
