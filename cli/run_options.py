@@ -167,6 +167,19 @@ RUN_OPTIONS = (
         "--friction-coefficient", "Friction coefficient of a joint: friction per load transmitted by the joint (PhysX)."
     ),
     _named(
+        "--lower-limit",
+        "Lower position limit of a joint, or of an axis of one (slab.x), instead of the file's [rad, m]. Equal to the "
+        "upper limit it locks the axis.",
+        "JOINT=VALUE",
+    ),
+    _named("--upper-limit", "Upper position limit of a joint or axis instead of the file's [rad, m].", "JOINT=VALUE"),
+    _named(
+        "--limit-stiffness",
+        "Stiffness of the position limits of a joint or axis, which then give way as a spring does [N m/rad, N/m]; "
+        "without it they are hard.",
+    ),
+    _named("--limit-damping", "Damping of limits that have a stiffness [N m s/rad, N s/m]."),
+    _named(
         "--swing-limit",
         "Largest swing of a ball or free joint [rad, or with a suffix: 30deg], instead of the file's: the half angle "
         "of a cone, or two, about the axes y and z of the joint's frame (PhysX's swing1 and swing2).",

@@ -557,10 +557,11 @@ def _python_name(function: ControllerFunction) -> str:
 
 
 _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "joint_friction", "armature")
+_OF_LIMITS = ("lower_limit", "upper_limit", "limit_stiffness", "limit_damping")
 _BY_NAME = {
     "q0": "coords",
     "control": "actuators",
-    **dict.fromkeys(("v0", "target", "target_velocity", "target_acceleration", "torque", *_GAINS), "dofs"),
+    **dict.fromkeys(("v0", "target", "target_velocity", "target_acceleration", "torque", *_GAINS, *_OF_LIMITS), "dofs"),
 }
 
 

@@ -3,7 +3,7 @@
 ```toml
 [[loop]]
 name = "shut"            # by default loop_0, loop_1, …
-kind = "hinge"           # connect, weld, hinge, slider, cylindrical, planar, joint, distance, gear
+kind = "hinge"           # connect, weld, hinge, slider, cylindrical, planar, joint, distance, gear, tendon
 link_a = "crank"         # or "world"
 link_b = "rod"
 point_a = [0.1, 0, 0]    # in link_a [m]; by default its origin
@@ -33,14 +33,24 @@ kind = "gear"            # follower = ratio leader + offset
 follower = "wheel_2"
 leader = "wheel_1"
 ratio = -2.0
+
+[[loop]]
+kind = "tendon"          # PhysX's fixed tendon: length = offset + Σ coefficient · coordinate
+joints = { finger_1 = 0.01, finger_2 = 0.008 }
+offset = 0.02
+rest_length = 0.02       # of its spring k, d; by default the length in the file's pose
+k = 200.0
+lower = 0.0              # limits of the length, hard or with limit_stiffness
+upper = 0.04
+friction = 0.5           # [N]
 ```
 
 The free axes of a planar loop are x, y and rz (its axis is the normal), of a connect rx, ry and rz, each the twist
 about an axis of frame a. A `joint` leaves `free = ["x", "rz"]` those it names, in frames with rpy_a and rpy_b [rad] as
 those of a weld. What is said of an axis becomes a tendon, and its drive an actuator, called as the loop, or LOOP.AXIS
 where several are free. A distance has `length` [m], by default that in the file's pose, or lower and upper between
-which it is free (a rope). A gear is a coupling of joints, a distance the length of a tendon between two sites: their
-forces are recorded as such.
+which it is free (a rope). A gear is a coupling of joints, a distance the length of a tendon between two sites, a tendon
+one whose recorded length leaves out the offset: their forces are recorded as such.
 """
 
 from __future__ import annotations
@@ -84,6 +94,7 @@ SINGLE = ("revolute", "continuous", "prismatic")
 ENDS = ("link_a", "link_b", "point_a", "point_b")
 SPRING = ("frequency", "damping_ratio", "k", "d")
 TURN = ("k_rotation", "d_rotation")
+SOFT = ("limit_stiffness", "limit_damping")
 FRAMES = ("rpy_a", "rpy_b")
 AXES = ("axis_a", "axis_b")
 KEYS = {
@@ -94,11 +105,12 @@ KEYS = {
     "cylindrical": (*ENDS, *AXES, *SPRING, *TURN, *FREE["cylindrical"]),
     "planar": (*ENDS, *AXES, *SPRING, *TURN, *FREE["planar"]),
     "joint": (*ENDS, *FRAMES, "free", *SPRING, *TURN, *LOOP_AXES),
-    "distance": (*ENDS, "length", *SPRING, "lower", "upper", "limit_stiffness", "limit_damping"),
+    "distance": (*ENDS, "length", *SPRING, "lower", "upper", *SOFT),
     "gear": ("follower", "leader", "ratio", "offset", *SPRING),
+    "tendon": ("joints", "offset", "rest_length", "k", "d", "lower", "upper", *SOFT, "friction"),
 }
 COMMON = ("name", "kind")
-MOTION = ("lower", "upper", "limit_stiffness", "limit_damping", "friction", "damping", "drive")
+MOTION = ("lower", "upper", *SOFT, "friction", "damping", "drive")
 DRIVE = ("stiffness", "damping", "target", "velocity", "max_force", "mode")
 
 
@@ -517,6 +529,42 @@ def add_gear(entry: Entry, articulation: Articulation, made: Made) -> None:
     )
 
 
+def add_tendon(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "tendon": a sum of coordinates with a spring, limits and friction."""
+    moving = [joint.name for joint in articulation.joints if joint.kind in SINGLE]
+    joints = entry.values.get("joints")
+    if not isinstance(joints, dict) or not joints:
+        entry.refuse(f"joints is {shown(joints)}, want a table of coefficients by joint")
+    named = replace(entry, values=joints)
+    for name in joints:
+        if name not in moving:
+            entry.refuse(f"joints names {name[:80]!r}, no joint with one coordinate{nearest(name[:80], moving)}")
+    offset = entry.number("offset", 0.0)
+    low, high = (entry.number(key) - offset if entry.has(key) else None for key in ("lower", "upper"))
+    if low is not None and high is not None and low > high:
+        entry.refuse(f"the lower limit {low + offset:g} is greater than the upper one {high + offset:g}")
+    if (entry.has("rest_length") or entry.has("d")) and not entry.has("k"):
+        entry.refuse("has a rest_length or damping and no stiffness k")
+    if entry.has("limit_stiffness") and low is None and high is None:
+        entry.refuse("has a limit_stiffness and no lower or upper")
+    rest = entry.number("rest_length") - offset if entry.has("rest_length") else None
+    made.tendons.append(
+        Tendon(
+            entry.name,
+            "fixed",
+            tuple(TendonPoint("joint", name, named.number(name)) for name in joints),
+            lower=low,
+            upper=high,
+            stiffness=entry.number("k") if entry.has("k") else 0.0,
+            damping=entry.number("d", 0.0, least=0.0),
+            spring_length=None if rest is None else (rest, rest),
+            friction=entry.number("friction", 0.0, least=0.0),
+            limit_spring=limit_spring_of(entry, "a tendon"),
+            source=entry.source,
+        )
+    )
+
+
 MAKERS = {
     "connect": add_connect,
     "weld": add_weld,
@@ -527,6 +575,7 @@ MAKERS = {
     "joint": add_joint,
     "distance": add_distance,
     "gear": add_gear,
+    "tendon": add_tendon,
 }
 
 

@@ -64,8 +64,7 @@ def read_loop_joints(
 
 
 def read_loop_joint(reading: Reading, element: Element, links: list[str]) -> tuple[Loop, tuple[str, ...]]:
-    """<loop_joint name type>: the frames of <link1> and <link2>, and where there is an <axis> that in both of them; with
-    its free axes."""
+    """<loop_joint name type>: the frames of <link1> and <link2>, with z along the <axis> in both; its free axes."""
     name, kind = named(reading, element), required(reading, element, "type")
     if kind not in TYPES:
         reading.refuse(element, f"{describe(element)} has unknown type {kind[:40]!r}{nearest(kind[:40], TYPES)}")

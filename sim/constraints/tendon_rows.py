@@ -18,6 +18,7 @@ from artsim.sim.articulation.kinematics import accelerations, kinematics
 from artsim.sim.articulation.model import D_MAX, D_MIN
 from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
 from artsim.sim.constraints.kinds import TENDON_ROW
+from artsim.sim.constraints.limit_rows import give_way
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON
@@ -362,10 +363,7 @@ def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: A
     spring = equipment.model.tendon_limit_spring[t]
     if spring[REFERENCE_K] > 0.0:
         h = inputs.time_step[0]
-        drift = drift_of(data, rows, n)
-        rows.error[n] = gap
-        rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(h, spring[REFERENCE_K], spring[REFERENCE_B], 1.0, gap, drift)
-        rows.lower[n] = 0.0
+        give_way(rows, n, h, spring[REFERENCE_K], spring[REFERENCE_B], gap, drift_of(data, rows, n))
         return
     one_sided(rows, inputs, n, gap)
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)

@@ -67,6 +67,8 @@ def _option(config: RunConfig, model: Model) -> str:
         return f"solver {config.solver!r} (it has its own)"
     if config.built_in.law != NO_CONTROLLER:
         return f"controller {config.controller!r}"
+    if (model.limit_stiffness > 0).any():
+        return "limits with a stiffness"
     if len(model.axis_dof):
         return "a coupling of a ball's axis"
     if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:

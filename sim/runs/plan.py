@@ -175,6 +175,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         changes["friction_coefficient"] = _joint_values(
             config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
         )
+    changes |= _position_limits(robot, config)
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
@@ -424,6 +425,35 @@ def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
         name = robot.labels.dofs[int(np.argmin(values))]
         raise SettingError(f"{what}: {name} is {values.min()}, want a number from 0", what, name)
     return values
+
+
+def _position_limits(robot: Robot, config: RunConfig) -> dict[str, Array]:
+    """The limits of coordinates that the configuration gives, of every axis of a joint, and how they give way."""
+    model, labels = robot.model, robot.labels
+    changes: dict[str, Array] = {}
+    for setting, name in (("lower_limit", "lower"), ("upper_limit", "upper")):
+        if given := getattr(config, setting):
+            changes[name] = _dof_values(given, labels, setting, getattr(model, name))
+    for setting in ("limit_stiffness", "limit_damping"):
+        if given := getattr(config, setting):
+            changes[setting] = _joint_values(given, robot, setting, getattr(model, setting))
+    for setting in ("lower_limit", "upper_limit", "limit_stiffness", "limit_damping"):
+        for name in getattr(config, setting):
+            if name != "*" and model.dof_coord[labels.dofs.index(name)] < 0:
+                told = f"{setting}: {name!r} turns without a coordinate: give its joint --swing-limit"
+                raise SettingError(told, setting, name)
+    lower, upper = (changes.get(name, getattr(model, name)) for name in ("lower", "upper"))
+    crossed = (lower > upper) & (model.dof_coord >= 0)
+    if changes and crossed.any():
+        k = int(np.argmax(crossed))
+        told = f"lower_limit: {labels.dofs[k]} is {lower[k]:g}, above its upper limit of {upper[k]:g}"
+        raise SettingError(told, "lower_limit", labels.dofs[k])
+    stiffness, damping = (changes.get(f"limit_{name}", np.zeros(robot.nv)) for name in ("stiffness", "damping"))
+    if ((damping > 0) & (stiffness <= 0)).any():
+        k = int(np.argmax((damping > 0) & (stiffness <= 0)))
+        told = f"limit_damping: {labels.dofs[k]} has no --limit-stiffness: its limits are hard"
+        raise SettingError(told, "limit_damping", labels.dofs[k])
+    return changes
 
 
 def drivable(model: Model) -> list[int]:

@@ -181,6 +181,7 @@ def reason_against_packs(plan: Plan) -> str:
         "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
         "limits of swing and twist": len(model.turn_range) > 0,
         "limits of a ball's angle": bool(np.any((model.dof_coord < 0) & np.isfinite(model.upper))),
+        "limits with a stiffness": bool(np.any(model.limit_stiffness > 0)),
         "acceleration drives": bool(np.any(inputs["drive_acceleration"])),
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
