@@ -40,14 +40,16 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Limits [m or rad], friction [N or N m], damping and drive along or about a free axis; `limit_spring`: stiffness
-    and damping of its limits, None: hard."""
+    """Limits [m or rad], friction [N or N m], damping, a spring that rests at `rest`, and drive along or about a free
+    axis; `limit_spring`: stiffness and damping of its limits, None: hard."""
 
     lower: float | None = None
     upper: float | None = None
     limit_spring: tuple[float, float] | None = None
     friction: float = 0.0
     damping: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
     drive: Drive | None = None
 
     def flaw(self, axis: str) -> str:
@@ -81,6 +83,8 @@ def parts_of(
                 (TendonPoint("loop", name, float(LOOP_AXES.index(axis))),),
                 lower=motion.lower,
                 upper=motion.upper,
+                stiffness=motion.stiffness,
+                spring_length=(motion.rest, motion.rest) if motion.stiffness else None,
                 damping=motion.damping,
                 friction=motion.friction,
                 limit_spring=motion.limit_spring,

@@ -21,6 +21,8 @@ lower = -1.0             # limits [rad, m]; hard, or with limit_stiffness and li
 upper = 1.0
 friction = 0.1           # [N m, N]
 damping = 0.05           # [N m s/rad, N s/m]
+stiffness = 1.0          # of a spring [N m/rad, N/m] …
+rest = 0.2               # … about this coordinate, by default 0
 
 [loop.rz.drive]
 stiffness = 50.0         # [N m/rad, N/m]; with mode = "acceleration" [1/s²]
@@ -110,7 +112,7 @@ KEYS = {
     "tendon": ("joints", "offset", "rest_length", "k", "d", "lower", "upper", *SOFT, "friction"),
 }
 COMMON = ("name", "kind")
-MOTION = ("lower", "upper", *SOFT, "friction", "damping", "drive")
+MOTION = ("lower", "upper", *SOFT, "friction", "damping", "stiffness", "rest", "drive")
 DRIVE = ("stiffness", "damping", "target", "velocity", "max_force", "mode")
 
 
@@ -241,7 +243,7 @@ def with_loops(articulation: Articulation, text: bytes | str, *, file: str) -> A
         MAKERS[entry.kind](entry, articulation, made)
         names = {entry.name, *(tendon.name for tendon in made.tendons[before[0] :])}
         if names & taken:
-            entry.refuse(f"the name {min(names & taken)!r} is taken by another loop or tendon")
+            entry.refuse(f"the name is taken by another loop or tendon: {min(names & taken)!r}")
         taken |= names
         for actuator in made.actuators[before[1] :]:
             if actuator.name in acting:
@@ -415,6 +417,8 @@ def motion_of(entry: Entry, axis: str, free: tuple[str, ...]) -> Motion:
         limit_spring=limit_spring_of(own, axis),
         friction=own.number("friction", 0.0, least=0.0),
         damping=own.number("damping", 0.0, least=0.0),
+        stiffness=own.number("stiffness", 0.0, least=0.0),
+        rest=own.number("rest", 0.0),
         drive=drive_of(own, f"{axis}.drive") if own.has("drive") else None,
     )
     if motion.flaw(axis):

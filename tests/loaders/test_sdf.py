@@ -735,8 +735,8 @@ def test_worlds_say_gravity_and_steps() -> None:
             base("a")
             + link("b")
             + joint("j", "revolute", "a", "b", "0 0 1")
-            + joint("k", "prismatic", "a", "b", "0 0 1"),
-            "joint 'k' closes a loop, which a prismatic joint cannot do here",
+            + joint("k", "universal", "a", "b", "0 0 1", "<axis2><xyz>1 0 0</xyz></axis2>"),
+            "joint 'k' closes a loop, which a universal joint cannot do here",
         ),
         (
             base("a")
