@@ -123,7 +123,11 @@ RUN_OPTIONS = (
         help="Start a free base so that its lowest shape is GAP [m] above the ground; after --q0. Default: 0.",
     ),
     _named("--activation", "Initial activation of an actuator with dynamics.", "ACTUATOR=VALUE"),
-    _named("--target", "Position target of a joint drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
+    _named(
+        "--target",
+        "Position target of a joint drive [rad, m]; needs gains. Also of a loop's drive, by its name.",
+        "JOINT=VALUE|FILE",
+    ),
     _named("--target-velocity", "Velocity target of a joint drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
     _named(
         "--target-acceleration",
@@ -198,7 +202,8 @@ RUN_OPTIONS = (
     _named(
         "--control",
         "Constant control of an actuator, or a .csv, .npz or .h5 file of inputs over time, whose columns are named "
-        "ACTUATOR, JOINT.target, JOINT.velocity, JOINT.torque or LINK.fx, … LINK.tz (CSV from a pipe or -, too). "
+        "ACTUATOR, JOINT.target, JOINT.velocity (or of a LOOP), JOINT.torque or LINK.fx, … LINK.tz (CSV from a "
+        "pipe or -, too). "
         "FILE.h5:target=qpos,… takes variables of a run or a batch as target, velocity, torque or control.",
         "ACTUATOR=VALUE|FILE",
     ),
