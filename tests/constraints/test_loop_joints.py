@@ -89,9 +89,9 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
             "damping": {"j": 400.0},
             "target": {"j": 1.0},
             "drive_mode": "acceleration",
-            "drive_limit": {"j": 6.0},
+            "drive_limit": {"j": 1.5},
         },
-        'drive = { stiffness = 40000.0, damping = 400.0, target = 1.0, mode = "acceleration", max_force = 6.0 }',
+        'drive = { stiffness = 40000.0, damping = 400.0, target = 1.0, mode = "acceleration", max_force = 1.5 }',
     ),
 }
 
@@ -502,3 +502,12 @@ def test_other_solvers_drive_the_same_loop(solver: str) -> None:
     close = 1e-5 if solver == "pgs" else 1e-9
     np.testing.assert_allclose(runs[1]["qpos"], runs[0]["qpos"], rtol=0, atol=close)
     assert np.abs(runs[0]["actuator_force"]).max() > 1.0
+
+
+def test_rk4_holds_a_line_that_moves() -> None:
+    """The slide between two links or the pin as the loop: RK4 does not see the difference."""
+    tree = cut_at_pin(FAR, steps=100, dt=2e-3, integrator="rk4")
+    loop = cut_at_slide("", steps=100, dt=2e-3, integrator="rk4")
+    np.testing.assert_allclose(loop["tendon_length"][:, 0], tree["qpos"][:, 2], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(loop["qpos"][:, 0], tree["qpos"][:, 0], rtol=0, atol=1e-6)
+    assert np.ptp(tree["qpos"][:, 0]) > 0.3

@@ -107,3 +107,20 @@ def test_a_spherical_joint_of_two_dofs() -> None:
     inertia = 2 * (0.1**2 + 0.2**2) / 12
     assert swing == pytest.approx(0.5 * 0.02 / inertia * 0.299**2, rel=0.01)
     np.testing.assert_allclose(run["tau_limit"][1:, 0], -0.5, rtol=0, atol=1e-3)
+
+
+def test_drives_are_said_axis_by_axis() -> None:
+    """A slab of 2 kg: x by force, y by acceleration and y's limit an impulse, each by the name of the axis."""
+    slab = (
+        f'<robot name="r"><link name="base"/>{box_link("b", 2.0)}<joint name="j" type="planar"><parent link="base"/>'
+        '<child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    given = {
+        "stiffness": {"j.x": 50.0, "j.y": 50.0, "j.angle": 1e6},
+        "drive_mode": {"j.y": "acceleration"},
+        "drive_limit": {"j.angle": 3e-5},
+        "drive_limit_kind": {"j.angle": "impulse"},
+        "target": {"j.x": 0.1, "j.y": 0.1, "j.angle": 1.0},
+    }
+    run = simulate(slab, steps=1, dt=1e-5, record=("tau_drive",), **given)
+    np.testing.assert_allclose(run["tau_drive"][0], [50 * 0.1, 2 * 50 * 0.1, 3.0], rtol=1e-6)
