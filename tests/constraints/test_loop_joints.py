@@ -511,3 +511,36 @@ def test_rk4_holds_a_line_that_moves() -> None:
     np.testing.assert_allclose(loop["tendon_length"][:, 0], tree["qpos"][:, 2], rtol=0, atol=1e-6)
     np.testing.assert_allclose(loop["qpos"][:, 0], tree["qpos"][:, 0], rtol=0, atol=1e-6)
     assert np.ptp(tree["qpos"][:, 0]) > 0.3
+
+
+RAGDOLL = f'<robot name="r">{BODY.format("torso", "0 0 0.1")}' + "".join(
+    f'{BODY.format(side, "0.2 0 0")}<joint name="{side}_arm" type="continuous"><parent link="torso"/>'
+    f'<child link="{side}"/><origin xyz="0 {y} 0" rpy="0 0 {turn}"/><axis xyz="0 0 1"/></joint>'
+    for side, y, turn in (("left", 0.2, -0.3), ("right", -0.2, 0.3))
+)
+
+
+@pytest.mark.parametrize("rope", [False, True])
+def test_what_ties_two_hands_gives_no_momentum(rope: bool) -> None:
+    """A floating ragdoll at rest: a driven pin that slides, or a taut rope, between its hands."""
+    robot = load_text(RAGDOLL + "</robot>", name="r.urdf", base="floating")
+    hands = {"link_a": "left", "link_b": "right", "point_a": [0.4, 0, 0]}
+    if rope:
+        text = table("distance", f"upper = {0.4 - 0.8 * np.sin(0.3)}\n", point_b=[0.4, 0, 0], **hands)
+    else:
+        drive = "drive = { stiffness = 200.0, damping = 5.0, target = 0.1 }\nfriction = 0.3"
+        text = table("joint", f"[loop.x]\n{drive}\n[loop.rz]\nfriction = 0.02", free=["x", "rz"], **hands)
+    h = 1e-5
+    run = simulate(
+        with_loops(robot, text, file="l"),
+        base="floating",
+        gravity=(0, 0, 0),
+        steps=3,
+        dt=h,
+        torque={"left_arm": 5.0, "right_arm": -5.0} if rope else {},
+        record=("momentum", "tendon_force", "qvel"),
+    )
+    impulse = h * np.abs(run["tendon_force"]).max()
+    assert impulse > 10 * h
+    assert np.abs(run["qvel"][1:]).max() > impulse
+    np.testing.assert_allclose(run["momentum"], 0.0, rtol=0, atol=1e-6 * impulse)
