@@ -620,7 +620,7 @@ def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if isinstance(value, Mapping):
         return {key: float(number) for key, number in value.items()}
     numbers = np.asarray(value, float)
-    if numbers.ndim == 0 and name in _GAINS:
+    if numbers.ndim == 0 and name in (*_GAINS, *_OF_LIMITS[2:]):
         return {"*": float(numbers)}
     names = _names_of(robot, _BY_NAME[name])
     if name in _OF_INDEPENDENT and numbers.shape == (len(robot.independent_dofs),):
