@@ -463,7 +463,7 @@ def drivable(model: Model) -> list[int]:
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
 
 
-_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
+_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "limit_stiffness", "limit_damping")
 
 
 def left_out_by_all(robot: Robot, config: RunConfig) -> list[str]:
