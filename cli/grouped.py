@@ -61,6 +61,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Joints and couplings": (
         "joint_friction",
         "armature",
+        "lower_limit",
+        "upper_limit",
+        "limit_stiffness",
+        "limit_damping",
         "swing_limit",
         "twist_limit",
         "twist_axis",

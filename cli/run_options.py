@@ -123,7 +123,11 @@ RUN_OPTIONS = (
         help="Start a free base so that its lowest shape is GAP [m] above the ground; after --q0. Default: 0.",
     ),
     _named("--activation", "Initial activation of an actuator with dynamics.", "ACTUATOR=VALUE"),
-    _named("--target", "Position target of a joint drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
+    _named(
+        "--target",
+        "Position target of a joint drive [rad, m]; needs gains. Also of a loop's drive, by its name.",
+        "JOINT=VALUE|FILE",
+    ),
     _named("--target-velocity", "Velocity target of a joint drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
     _named(
         "--target-acceleration",
@@ -167,6 +171,19 @@ RUN_OPTIONS = (
         "--friction-coefficient", "Friction coefficient of a joint: friction per load transmitted by the joint (PhysX)."
     ),
     _named(
+        "--lower-limit",
+        "Lower position limit of a joint, or of an axis of one (slab.x), instead of the file's [rad, m]. Equal to the "
+        "upper limit it locks the axis.",
+        "JOINT=VALUE",
+    ),
+    _named("--upper-limit", "Upper position limit of a joint or axis instead of the file's [rad, m].", "JOINT=VALUE"),
+    _named(
+        "--limit-stiffness",
+        "Stiffness of the position limits of a joint or axis, which then give way as a spring does [N m/rad, N/m]; "
+        "without it they are hard.",
+    ),
+    _named("--limit-damping", "Damping of limits that have a stiffness [N m s/rad, N s/m]."),
+    _named(
         "--swing-limit",
         "Largest swing of a ball or free joint [rad, or with a suffix: 30deg], instead of the file's: the half angle "
         "of a cone, or two, about the axes y and z of the joint's frame (PhysX's swing1 and swing2).",
@@ -185,7 +202,8 @@ RUN_OPTIONS = (
     _named(
         "--control",
         "Constant control of an actuator, or a .csv, .npz or .h5 file of inputs over time, whose columns are named "
-        "ACTUATOR, JOINT.target, JOINT.velocity, JOINT.torque or LINK.fx, … LINK.tz (CSV from a pipe or -, too). "
+        "ACTUATOR, JOINT.target, JOINT.velocity (or of a LOOP), JOINT.torque or LINK.fx, … LINK.tz (CSV from a "
+        "pipe or -, too). "
         "FILE.h5:target=qpos,… takes variables of a run or a batch as target, velocity, torque or control.",
         "ACTUATOR=VALUE|FILE",
     ),

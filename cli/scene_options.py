@@ -36,8 +36,9 @@ SCENE_OPTIONS = (
         "--loops",
         multiple=True,
         metavar="[NAME=]FILE",
-        help="TOML file of loops that close a model's tree, [[loop]] tables: connect, weld, hinge, distance and gear, "
-        "rigid or with frequency and damping_ratio, or k and d.",
+        help="TOML file of loops that close a model's tree, [[loop]] tables: connect, weld, hinge, slider, "
+        "cylindrical, planar, joint (any free axes), distance, gear and tendon; rigid or with frequency and "
+        "damping_ratio, or k and d; on free axes with limits, friction, damping, stiffness and drive.",
     ),
 )
 

@@ -558,10 +558,11 @@ def _python_name(function: ControllerFunction) -> str:
 
 
 _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "joint_friction", "armature")
+_OF_LIMITS = ("lower_limit", "upper_limit", "limit_stiffness", "limit_damping")
 _BY_NAME = {
     "q0": "coords",
     "control": "actuators",
-    **dict.fromkeys(("v0", "target", "target_velocity", "target_acceleration", "torque", *_GAINS), "dofs"),
+    **dict.fromkeys(("v0", "target", "target_velocity", "target_acceleration", "torque", *_GAINS, *_OF_LIMITS), "dofs"),
 }
 
 
@@ -620,7 +621,7 @@ def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if isinstance(value, Mapping):
         return {key: float(number) for key, number in value.items()}
     numbers = np.asarray(value, float)
-    if numbers.ndim == 0 and name in _GAINS:
+    if numbers.ndim == 0 and name in (*_GAINS, *_OF_LIMITS[2:]):
         return {"*": float(numbers)}
     names = _names_of(robot, _BY_NAME[name])
     if name in _OF_INDEPENDENT and numbers.shape == (len(robot.independent_dofs),):

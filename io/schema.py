@@ -306,7 +306,7 @@ TABLE: dict[str, Variable] = {
         "wrench of loop joint",
         on_request=True,
         comment="on the first link of the loop, at its point there, world axes, acting over the step; the second link "
-        "receives the opposite",
+        "receives the opposite; forces along and about its free axes are in tendon_force",
     ),
     "trajectory/sensors": Variable(
         ("time", "sensor"),

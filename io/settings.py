@@ -63,6 +63,10 @@ class RunSettings(TypedDict, total=False):
     wrench_frame: str | Mapping[str, str]  # axes of wrenches: "world" or "link"; also by link
     push: Sequence[str | tuple[str, Sequence[float], float]]  # link, impulse (3,) or (6,) [N s, N m s], time [s]
     friction_coefficient: Values  # joint friction per load that the joint transmits
+    lower_limit: Values  # position limits instead of the file's, of any axis with a coordinate [rad or m]
+    upper_limit: Values
+    limit_stiffness: Values  # of position limits that give way [N m/rad or N/m]
+    limit_damping: Values  # of these [N m s/rad or N s/m]
     swing_limit: Mapping[str, float | tuple[float, float]]  # half angles about y and z of a ball's cone [rad]
     twist_limit: Mapping[str, tuple[float, float]]  # lower and upper limit of a ball's twist about its axis [rad]
     twist_axis: Mapping[str, Literal["x", "y", "z"] | Sequence[float]]  # in the joint's frame; default: x

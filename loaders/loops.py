@@ -3,28 +3,56 @@
 ```toml
 [[loop]]
 name = "shut"            # by default loop_0, loop_1, …
-kind = "hinge"           # connect, weld, hinge, distance, gear
+kind = "hinge"           # connect, weld, hinge, slider, cylindrical, planar, joint, distance, gear, tendon
 link_a = "crank"         # or "world"
 link_b = "rod"
 point_a = [0.1, 0, 0]    # in link_a [m]; by default its origin
 point_b = [0.3, 0, 0]    # in link_b; by default where point_a is in the file's pose
-axis_a = [0, 0, 1]       # hinge: in link_a; axis_b by default where axis_a is in the file's pose
+axis_a = [0, 0, 1]       # hinge, slider …: in link_a; axis_b by default where axis_a is in the file's pose
 frequency = 20.0         # a spring with this natural frequency [Hz] …
 damping_ratio = 1.0
 # k = 1e5                # … or with this stiffness [N/m, of a gear N m/rad or N/m] and damping; without any: rigid
 # d = 10.0
-# k_rotation = 100.0     # of a weld and a hinge [N m/rad]
+# k_rotation = 100.0     # where it holds rotations [N m/rad]
 # d_rotation = 0.1
+
+[loop.rz]                # about its axis: the free axes are rz of a hinge, z of a slider, z and rz of a cylindrical …
+lower = -1.0             # limits [rad, m]; hard, or with limit_stiffness and limit_damping
+upper = 1.0
+friction = 0.1           # [N m, N]
+damping = 0.05           # [N m s/rad, N s/m]
+stiffness = 1.0          # of a spring [N m/rad, N/m] …
+rest = 0.2               # … about this coordinate, by default 0
+
+[loop.rz.drive]
+stiffness = 50.0         # [N m/rad, N/m]; with mode = "acceleration" [1/s²]
+damping = 2.0
+target = 0.3             # and velocity: the controls shut.target and shut.velocity
+max_force = 10.0         # [N m, N]
 
 [[loop]]
 kind = "gear"            # follower = ratio leader + offset
 follower = "wheel_2"
 leader = "wheel_1"
 ratio = -2.0
+
+[[loop]]
+kind = "tendon"          # PhysX's fixed tendon: length = offset + Σ coefficient · coordinate
+joints = { finger_1 = 0.01, finger_2 = 0.008 }
+offset = 0.02
+rest_length = 0.02       # of its spring k, d; by default the length in the file's pose
+k = 200.0
+lower = 0.0              # limits of the length, hard or with limit_stiffness
+upper = 0.04
+friction = 0.5           # [N]
 ```
 
-A weld has rpy_a and rpy_b [rad] beside its points, a distance `length` [m], by default that in the file's pose. A gear
-is a coupling of joints, a distance the length of a tendon between two sites: their forces are recorded as such.
+The free axes of a planar loop are x, y and rz (its axis is the normal), of a connect rx, ry and rz, each the twist
+about an axis of frame a. A `joint` leaves `free = ["x", "rz"]` those it names, in frames with rpy_a and rpy_b [rad] as
+those of a weld. What is said of an axis becomes a tendon, and its drive an actuator, called as the loop, or LOOP.AXIS
+where several are free. A distance has `length` [m], by default that in the file's pose, or lower and upper between
+which it is free (a rope). A gear is a coupling of joints, a distance the length of a tendon between two sites, a tendon
+one whose recorded length leaves out the offset: their forces are recorded as such.
 """
 
 from __future__ import annotations
@@ -34,12 +62,15 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from artsim.loaders.elements import Reading, quaternion_from_z
+from artsim.loaders.loop_motion import FREE, MODES, Drive, Motion, parts_of
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.xml import check_size, decode
 from artsim.sim.articulation.description import (
+    LOOP_AXES,
+    Actuator,
     Articulation,
     Coupling,
     Loop,
@@ -65,14 +96,24 @@ SINGLE = ("revolute", "continuous", "prismatic")
 ENDS = ("link_a", "link_b", "point_a", "point_b")
 SPRING = ("frequency", "damping_ratio", "k", "d")
 TURN = ("k_rotation", "d_rotation")
+SOFT = ("limit_stiffness", "limit_damping")
+FRAMES = ("rpy_a", "rpy_b")
+AXES = ("axis_a", "axis_b")
 KEYS = {
-    "connect": (*ENDS, *SPRING),
-    "weld": (*ENDS, "rpy_a", "rpy_b", *SPRING, *TURN),
-    "hinge": (*ENDS, "axis_a", "axis_b", *SPRING, *TURN),
-    "distance": (*ENDS, "length", *SPRING),
+    "connect": (*ENDS, *FRAMES, *SPRING, *FREE["connect"]),
+    "weld": (*ENDS, *FRAMES, *SPRING, *TURN),
+    "hinge": (*ENDS, *AXES, *SPRING, *TURN, *FREE["hinge"]),
+    "slider": (*ENDS, *AXES, *SPRING, *TURN, *FREE["slider"]),
+    "cylindrical": (*ENDS, *AXES, *SPRING, *TURN, *FREE["cylindrical"]),
+    "planar": (*ENDS, *AXES, *SPRING, *TURN, *FREE["planar"]),
+    "joint": (*ENDS, *FRAMES, "free", *SPRING, *TURN, *LOOP_AXES),
+    "distance": (*ENDS, "length", *SPRING, "lower", "upper", *SOFT),
     "gear": ("follower", "leader", "ratio", "offset", *SPRING),
+    "tendon": ("joints", "offset", "rest_length", "k", "d", "lower", "upper", *SOFT, "friction"),
 }
 COMMON = ("name", "kind")
+MOTION = ("lower", "upper", *SOFT, "friction", "damping", "stiffness", "rest", "drive")
+DRIVE = ("stiffness", "damping", "target", "velocity", "max_force", "mode")
 
 
 @dataclass(slots=True)
@@ -84,6 +125,7 @@ class Made:
     tendons: list[Tendon] = field(default_factory=list)
     equalities: list[TendonCoupling] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
+    actuators: list[Actuator] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -195,11 +237,18 @@ def with_loops(articulation: Articulation, text: bytes | str, *, file: str) -> A
     """
     made, poses = Made(), Poses(articulation)
     taken = {item.name for items in (articulation.loops, articulation.tendons) for item in items}
+    acting = {actuator.name for actuator in articulation.actuators}
     for entry in read_entries(text, file, poses):
-        if entry.name in taken:
-            entry.refuse("the name is taken by another loop or tendon")
-        taken.add(entry.name)
+        before = len(made.tendons), len(made.actuators)
         MAKERS[entry.kind](entry, articulation, made)
+        names = {entry.name, *(tendon.name for tendon in made.tendons[before[0] :])}
+        if names & taken:
+            entry.refuse(f"the name is taken by another loop or tendon: {min(names & taken)!r}")
+        taken |= names
+        for actuator in made.actuators[before[1] :]:
+            if actuator.name in acting:
+                entry.refuse(f"the name {actuator.name!r} of its drive is taken by another actuator")
+            acting.add(actuator.name)
     refuse_cycles(file, [*articulation.couplings, *made.couplings])
     return replace(
         articulation,
@@ -208,6 +257,7 @@ def with_loops(articulation: Articulation, text: bytes | str, *, file: str) -> A
         tendons=(*articulation.tendons, *made.tendons),
         tendon_couplings=(*articulation.tendon_couplings, *made.equalities),
         sites=(*articulation.sites, *made.sites),
+        actuators=(*articulation.actuators, *made.actuators),
     )
 
 
@@ -278,28 +328,132 @@ def check_spring(entry: Entry) -> None:
 
 def add_connect(entry: Entry, articulation: Articulation, made: Made) -> None:
     """kind = "connect": two points coincide."""
-    (a, b), (point_a, point_b) = links_of(entry), points_of(entry)
-    made.loops.append(
-        Loop(entry.name, "connect", a, b, Pose(point_a), Pose(point_b), source=entry.source, spring=spring_of(entry))
-    )
+    turned = any(entry.has(key) for key in (*FRAMES, *FREE["connect"]))
+    if turned:
+        frames = framed(entry)
+    else:
+        point_a, point_b = points_of(entry)
+        frames = Pose(point_a), Pose(point_b)
+    add_loop(entry, "connect", frames, made)
 
 
 def add_weld(entry: Entry, articulation: Articulation, made: Made) -> None:
     """kind = "weld": two frames coincide."""
-    (a, b), (point_a, point_b) = links_of(entry), points_of(entry)
-    turn_a = quaternion_from_rpy(*entry.vector("rpy_a", (0.0, 0.0, 0.0)))
-    turn_b = quaternion_from_rpy(*entry.vector("rpy_b")) if entry.has("rpy_b") else carried(entry, turn_a)
-    frames = Pose(point_a, turn_a), Pose(point_b, turn_b)
-    made.loops.append(Loop(entry.name, "weld", a, b, *frames, source=entry.source, spring=spring_of(entry)))
+    add_loop(entry, "weld", framed(entry), made)
 
 
 def add_hinge(entry: Entry, articulation: Articulation, made: Made) -> None:
     """kind = "hinge": two points and two directions coincide."""
-    (a, b), (point_a, point_b) = links_of(entry), points_of(entry)
+    add_loop(entry, "hinge", along_axis(entry), made)
+
+
+def add_axis_joint(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "slider", "cylindrical" or "planar": free along or about the axis, or across it."""
+    add_loop(entry, "joint", along_axis(entry), made, FREE[entry.kind])
+
+
+def add_joint(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "joint": the axes of `free` move, all others are held."""
+    free = entry.values.get("free")
+    if not isinstance(free, list) or not free or not all(axis in LOOP_AXES for axis in free):
+        entry.refuse(f"free is {shown(free)}, want a list of some of {', '.join(LOOP_AXES)}")
+    if len(set(free)) != len(free) or len(free) == len(LOOP_AXES):
+        entry.refuse(f"free is {shown(free)}, want each axis once and not all of them")
+    add_loop(entry, "joint", framed(entry), made, tuple(axis for axis in LOOP_AXES if axis in free))
+
+
+def add_loop(
+    entry: Entry,
+    kind: Literal["connect", "weld", "hinge", "joint"],
+    frames: tuple[Pose, Pose],
+    made: Made,
+    free: tuple[str, ...] | None = None,
+) -> None:
+    """A loop between two links, with what its free axes do."""
+    a, b = links_of(entry)
+    axes = FREE[kind] if free is None else free
+    loop = Loop(entry.name, kind, a, b, *frames, source=entry.source, free=free or ())
+    made.loops.append(replace(loop, spring=spring_of(entry, turns=any(loop.held[3:]))))
+    motions = {axis: motion_of(entry, axis, axes) for axis in LOOP_AXES if entry.has(axis)}
+    tendons, actuators = parts_of(entry.name, axes, motions, entry.source)
+    made.tendons += tendons
+    made.actuators += actuators
+
+
+def framed(entry: Entry) -> tuple[Pose, Pose]:
+    """The frames of points with rpy_a and rpy_b, the second by default where the first is in the file's pose."""
+    point_a, point_b = points_of(entry)
+    turn_a = quaternion_from_rpy(*entry.vector("rpy_a", (0.0, 0.0, 0.0)))
+    turn_b = quaternion_from_rpy(*entry.vector("rpy_b")) if entry.has("rpy_b") else carried(entry, turn_a)
+    return Pose(point_a, turn_a), Pose(point_b, turn_b)
+
+
+def along_axis(entry: Entry) -> tuple[Pose, Pose]:
+    """The frames of points whose z axes are axis_a and axis_b."""
+    point_a, point_b = points_of(entry)
     turn_a = quaternion_from_z(entry.direction("axis_a"))
     turn_b = quaternion_from_z(entry.direction("axis_b")) if entry.has("axis_b") else carried(entry, turn_a)
-    frames = Pose(point_a, turn_a), Pose(point_b, turn_b)
-    made.loops.append(Loop(entry.name, "hinge", a, b, *frames, source=entry.source, spring=spring_of(entry)))
+    return Pose(point_a, turn_a), Pose(point_b, turn_b)
+
+
+def table_of(entry: Entry, values: object, name: str, keys: tuple[str, ...]) -> Entry:
+    """A table within an entry, its keys checked."""
+    if not isinstance(values, dict):
+        entry.refuse(f"{name} is {shown(values)}, want a table of {', '.join(keys)}")
+    for key in values:
+        if key not in keys:
+            entry.refuse(f"{name} has no {key[:80]!r}{nearest(key[:80], keys)}")
+    return replace(entry, values=values)
+
+
+def motion_of(entry: Entry, axis: str, free: tuple[str, ...]) -> Motion:
+    """[loop.AXIS]: what the loop does along or about a free axis."""
+    if axis not in free:
+        entry.refuse(f"{axis} is held; its free axes are {', '.join(free)}")
+    own = table_of(entry, entry.values[axis], axis, MOTION)
+    motion = Motion(
+        lower=own.number("lower") if own.has("lower") else None,
+        upper=own.number("upper") if own.has("upper") else None,
+        limit_spring=limit_spring_of(own, axis),
+        friction=own.number("friction", 0.0, least=0.0),
+        damping=own.number("damping", 0.0, least=0.0),
+        stiffness=own.number("stiffness", 0.0, least=0.0),
+        rest=own.number("rest", 0.0),
+        drive=drive_of(own, f"{axis}.drive") if own.has("drive") else None,
+    )
+    if motion.flaw(axis):
+        entry.refuse(f"{axis}: {motion.flaw(axis)}")
+    return motion
+
+
+def limit_spring_of(entry: Entry, what: str) -> tuple[float, float] | None:
+    """Stiffness and damping of limits; None: hard."""
+    if entry.has("limit_stiffness"):
+        if entry.number("limit_stiffness") <= 0:
+            entry.refuse(f"limit_stiffness is {entry.number('limit_stiffness'):g}, want more than 0")
+        return entry.number("limit_stiffness"), entry.number("limit_damping", 0.0, least=0.0)
+    if entry.has("limit_damping"):
+        entry.refuse(f"{what} has a limit_damping and no limit_stiffness")
+    return None
+
+
+def drive_of(entry: Entry, name: str) -> Drive:
+    """[loop.AXIS.drive]: a motor."""
+    own = table_of(entry, entry.values["drive"], name, DRIVE)
+    mode = own.values.get("mode", "force")
+    if mode not in MODES:
+        entry.refuse(f"{name}: mode is {shown(mode)}, want {' or '.join(MODES)}")
+    drive = Drive(
+        own.number("stiffness", 0.0, least=0.0),
+        own.number("damping", 0.0, least=0.0),
+        own.number("target", 0.0),
+        own.number("velocity", 0.0),
+        own.number("max_force", least=0.0) if own.has("max_force") else None,
+        mode,
+    )
+    if drive.stiffness + drive.damping <= 0:
+        entry.refuse(f"{name} has neither stiffness nor damping")
+    return drive
 
 
 def add_distance(entry: Entry, articulation: Articulation, made: Made) -> None:
@@ -318,6 +472,16 @@ def add_distance(entry: Entry, articulation: Articulation, made: Made) -> None:
             entry.refuse(f"its site {site!r} has the name of another; give the loop another name")
         made.sites.append(Site(site, link, Pose(point), entry.source))
     tendon = Tendon(entry.name, "spatial", tuple(TendonPoint("site", site) for site in sites), source=entry.source)
+    if entry.has("lower") or entry.has("upper"):
+        if entry.has("frequency") or (entry.has("length") and not entry.has("k")):
+            entry.refuse("has limits, between which it is free, and a length that it keeps")
+        low, high = (entry.number(key, least=0.0) if entry.has(key) else None for key in ("lower", "upper"))
+        if low is not None and high is not None and low > high:
+            entry.refuse(f"the lower limit {low:g} is greater than the upper one {high:g}")
+        tendon = replace(tendon, lower=low, upper=high, limit_spring=limit_spring_of(entry, "a distance"))
+        if not entry.has("k"):
+            made.tendons.append(tendon)
+            return
     add_length(entry, tendon, length, now, made)
 
 
@@ -369,12 +533,53 @@ def add_gear(entry: Entry, articulation: Articulation, made: Made) -> None:
     )
 
 
+def add_tendon(entry: Entry, articulation: Articulation, made: Made) -> None:
+    """kind = "tendon": a sum of coordinates with a spring, limits and friction."""
+    moving = [joint.name for joint in articulation.joints if joint.kind in SINGLE]
+    joints = entry.values.get("joints")
+    if not isinstance(joints, dict) or not joints:
+        entry.refuse(f"joints is {shown(joints)}, want a table of coefficients by joint")
+    named = replace(entry, values=joints)
+    for name in joints:
+        if name not in moving:
+            entry.refuse(f"joints names {name[:80]!r}, no joint with one coordinate{nearest(name[:80], moving)}")
+    offset = entry.number("offset", 0.0)
+    low, high = (entry.number(key) - offset if entry.has(key) else None for key in ("lower", "upper"))
+    if low is not None and high is not None and low > high:
+        entry.refuse(f"the lower limit {low + offset:g} is greater than the upper one {high + offset:g}")
+    if (entry.has("rest_length") or entry.has("d")) and not entry.has("k"):
+        entry.refuse("has a rest_length or damping and no stiffness k")
+    if entry.has("limit_stiffness") and low is None and high is None:
+        entry.refuse("has a limit_stiffness and no lower or upper")
+    rest = entry.number("rest_length") - offset if entry.has("rest_length") else None
+    made.tendons.append(
+        Tendon(
+            entry.name,
+            "fixed",
+            tuple(TendonPoint("joint", name, named.number(name)) for name in joints),
+            lower=low,
+            upper=high,
+            stiffness=entry.number("k") if entry.has("k") else 0.0,
+            damping=entry.number("d", 0.0, least=0.0),
+            spring_length=None if rest is None else (rest, rest),
+            friction=entry.number("friction", 0.0, least=0.0),
+            limit_spring=limit_spring_of(entry, "a tendon"),
+            source=entry.source,
+        )
+    )
+
+
 MAKERS = {
     "connect": add_connect,
     "weld": add_weld,
     "hinge": add_hinge,
+    "slider": add_axis_joint,
+    "cylindrical": add_axis_joint,
+    "planar": add_axis_joint,
+    "joint": add_joint,
     "distance": add_distance,
     "gear": add_gear,
+    "tendon": add_tendon,
 }
 
 
@@ -411,14 +616,14 @@ def between(entry: Entry) -> Pose:
     return compose(inverse(entry.poses.of(b)), entry.poses.of(a))
 
 
-def spring_of(entry: Entry) -> LoopSpring | None:
-    """The spring of a loop between frames; None: rigid."""
+def spring_of(entry: Entry, *, turns: bool) -> LoopSpring | None:
+    """The spring of a loop between frames, which holds rotations too if it `turns`; None: rigid."""
     if entry.has("frequency"):
         return LoopSpring(entry.number("frequency"), entry.number("damping_ratio", 1.0, least=0.0))
     if not entry.has("k"):
         return None
     damping = entry.number("d", 0.0, least=0.0)
-    if entry.kind == "connect":
+    if not turns:
         return LoopSpring(stiffness=(entry.number("k"), 0.0), damping=(damping, 0.0))
     turn = (entry.number("k_rotation"), entry.number("d_rotation", 0.0, least=0.0))
     return LoopSpring(stiffness=(entry.number("k"), turn[0]), damping=(damping, turn[1]))

@@ -110,7 +110,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
             reading.leave_out(element, f"{describe(element)} is not supported; a file of --loops may say it", "it")
     note_unknown(reading, root, ROBOT_CHILDREN | DRAKE_TIES)
     couplings = read_mimics(reading, root, joints)
-    loops = urdf_loops.read_loop_joints(reading, root, links)
+    loops, tendons, drives = urdf_loops.read_loop_joints(reading, root, links)
     actuators, joints = read_transmissions(reading, root, joints)
     links, joints = urdf_gazebo.apply(reading, root, links, joints)
     links = urdf_mujoco.corrected_inertials(reading, extension, links)
@@ -131,7 +131,8 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
         joints=ordered_joints,
         couplings=tuple(couplings),
         loops=tuple(loops),
-        actuators=tuple(actuators),
+        tendons=tuple(tendons),
+        actuators=(*actuators, *drives),
         options=extension.options,
         notes=tuple(reading.notes),
         text=text,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, child, children, describe, named, quaternion_from_z, tag
 from artsim.loaders.impossible import judge_inertias
+from artsim.loaders.loop_motion import Motion, parts_of
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
@@ -31,6 +32,7 @@ from artsim.sim.articulation.description import (
     Link,
     Loop,
     Pose,
+    Tendon,
 )
 
 CONVENTIONS = Conventions(
@@ -39,7 +41,8 @@ CONVENTIONS = Conventions(
     how_to_free="a link that no <joint> ties to the world is free, unless its model is <static>",
 )
 ROOT = "root"  # the joint of a link that nothing holds
-LOOPS = {"fixed": "weld", "ball": "connect", "revolute": "hinge", "continuous": "hinge"}
+LOOPS = {"fixed": "weld", "ball": "connect", "revolute": "hinge", "continuous": "hinge", "prismatic": "joint"}
+FREE_AXIS = {"hinge": "rz", "joint": "z"}  # along or about the joint's axis, which is the z axis of the loop's frames
 
 
 class Part(NamedTuple):
@@ -73,7 +76,7 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
     refuse_same_names(reading, parts, hinges)
     held = frozenset(name for name, part in parts.items() if part.scope.fixed)
     trees = grow(list(parts), list(hinges.values()), held)
-    joints, loops = put_together(reading, parts, trees, held)
+    joints, loops, tendons = put_together(reading, parts, trees, held)
     links = tuple(parts[name].link for name in dict.fromkeys(joint.child for joint in joints))
     links = judge_inertias(reading, {name: part.element for name, part in parts.items()}, links, joints)
     moving = {hinge.name for hinge, _ in trees.above.values() if hinge is not None}
@@ -92,6 +95,7 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
         joints=tuple(joints),
         couplings=tuple(couplings),
         loops=tuple(loops),
+        tendons=tuple(tendons),
         options=options,
         notes=tuple(reading.notes),
         ignored=tuple(Ignored(what, why) for what, why in reading.silent.items()),
@@ -241,8 +245,8 @@ def read_hinges(reading: SdfReading, scope: Scope, pose: Pose) -> list[Hinge]:
 
 def put_together(
     reading: SdfReading, parts: dict[str, Part], trees: Trees, held: frozenset[str]
-) -> tuple[list[Joint], list[Loop]]:
-    """The joints above the links, parents first, and those that close loops."""
+) -> tuple[list[Joint], list[Loop], list[Tendon]]:
+    """The joints above the links, parents first, and those that close loops, with what acts along their axes."""
     poses = {name: part.pose for name, part in parts.items()}
     above: dict[str, list[Joint]] = {}
     for name in trees.order:
@@ -269,8 +273,14 @@ def put_together(
             left.append(hinge)
     order = depth_first(trees.order, {name: joints[0].parent for name, joints in above.items()})
     joints = named_apart([joint for name in order for joint in above[name]])
-    loops = [close(reading, hinge, poses) for hinge in left]
-    return joints, [loop for loop in loops if loop is not None]
+    loops: list[Loop] = []
+    tendons: list[Tendon] = []
+    for hinge in left:
+        loop = close(reading, hinge, poses)
+        if loop is not None:
+            loops.append(loop)
+            tendons += tendons_of(reading, hinge, loop)
+    return joints, loops, tendons
 
 
 def root_joint(part: Part, kind: JointKind) -> Joint:
@@ -297,14 +307,8 @@ def close(reading: SdfReading, hinge: Hinge, links: dict[str, Pose]) -> Loop | N
         legal = ", ".join(LOOPS)
         reading.leave_out(hinge.element, f"{what}, which a {hinge.kind} joint cannot do here ({legal} can)", "it")
         return None
-    (joint,) = hinge.movable
-    bounds = (joint.lower, joint.upper)
-    forces = (joint.damping, joint.friction, joint.stiffness, joint.armature)
-    if any(bound is not None for bound in bounds) or any(forces):
-        told = f"{what}: limits, damping, friction and springs of such a joint are not supported"
-        reading.leave_out(hinge.element, told, "them")
     frame = hinge.frame
-    if kind == "hinge":
+    if kind in FREE_AXIS:
         frame = Pose(frame.position, quaternion_from_z(hinge.axes[0]))
     ends = [compose(inverse(links.get(name, Pose())), frame) for name in (hinge.parent, hinge.child)]
     return Loop(
@@ -315,4 +319,30 @@ def close(reading: SdfReading, hinge: Hinge, links: dict[str, Pose]) -> Loop | N
         ends[0],
         ends[1],
         source=reading.at(hinge.element),
+        free=("z",) if kind == "joint" else (),
     )
+
+
+def tendons_of(reading: SdfReading, hinge: Hinge, loop: Loop) -> list[Tendon]:
+    """Limits, friction, damping and spring of a joint that closes a loop, along or about its axis."""
+    (joint,) = hinge.movable
+    said = (joint.lower is not None, joint.upper is not None, joint.damping, joint.friction, joint.stiffness)
+    axis = FREE_AXIS.get(loop.kind, "")
+    what = f"{describe(hinge.element)} closes a loop"
+    if joint.armature or (any(said) and not axis):
+        told = "armature is" if axis else "limits, damping, friction and springs are"
+        reading.leave_out(hinge.element, f"{what}, whose {told} not supported there", "them")
+    if not any(said) or not axis:
+        return []
+    motion = Motion(
+        lower=joint.lower,
+        upper=joint.upper,
+        friction=joint.friction,
+        damping=joint.damping,
+        stiffness=joint.stiffness,
+        rest=joint.spring_reference,
+    )
+    if motion.flaw(axis):
+        reading.leave_out(hinge.element, f"{what}: {motion.flaw(axis)}", "them")
+        motion = replace(motion, lower=None, upper=None)
+    return parts_of(loop.name, (axis,), {axis: motion}, loop.source)[0]

@@ -309,11 +309,12 @@ class LoopSpring:
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames, `hinge` two points and the
-    z axes of their frames. `spring` makes it one, whatever its softness.
+    z axes of their frames; a `joint` leaves free the `free` ones of LOOP_AXES, along and about the axes of frame a.
+    `spring` makes it one, whatever its softness.
     """
 
     name: str
-    kind: Literal["connect", "weld", "hinge"]
+    kind: Literal["connect", "weld", "hinge", "joint"]
     link_a: str
     link_b: str
     frame_a: Pose = Pose()
@@ -323,14 +324,24 @@ class Loop:
     softness: Softness = Softness()
     source: Source = Source()
     spring: LoopSpring | None = None
+    free: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> tuple[bool, ...]:
+        """Which of LOOP_AXES the loop holds."""
+        free = {"connect": LOOP_AXES[3:], "weld": (), "hinge": ("rz",), "joint": self.free}[self.kind]
+        return tuple(axis not in free for axis in LOOP_AXES)
+
+
+LOOP_AXES = ("x", "y", "z", "rx", "ry", "rz")  # translations along and rotations about the axes of a loop's frame a
 
 
 @dataclass(frozen=True, slots=True)
 class TendonPoint:
-    """An element of a tendon's path: a joint with its coefficient, a site, a geom to wrap around, a pulley's
-    divisor."""
+    """An element of a tendon's path: a joint with its coefficient, a site, a geom to wrap around, a pulley's divisor,
+    or a loop's coordinate along or about the axis LOOP_AXES[value]."""
 
-    kind: Literal["joint", "site", "geom", "pulley"]
+    kind: Literal["joint", "site", "geom", "pulley", "loop"]
     name: str = ""
     value: float = 0.0
     side_site: str = ""  # marks the side of the geom on which to pass
@@ -349,10 +360,12 @@ class WrapGeom:
 
 @dataclass(frozen=True, slots=True)
 class Tendon:
-    """A path whose length constrains or drives: fixed = weighted joint coordinates, spatial = through sites."""
+    """A path whose length constrains or drives: fixed = weighted joint coordinates, spatial = through sites, loop = a
+    coordinate of a loop joint.
+    """
 
     name: str
-    kind: Literal["fixed", "spatial"]
+    kind: Literal["fixed", "spatial", "loop"]
     path: tuple[TendonPoint, ...]
     lower: float | None = None
     upper: float | None = None
@@ -365,6 +378,7 @@ class Tendon:
     armature: float = 0.0  # inertia of the tendon's own motion [kg]
     actuator_range: tuple[float, float] | None = None  # of the sum of its actuators' forces
     softness: Softness = Softness()  # of its limits
+    limit_spring: tuple[float, float] | None = None  # stiffness and damping of its limits; None: hard
     source: Source = Source()
 
 
@@ -456,6 +470,8 @@ class Actuator:
     frozen: bool = False  # by a flag, which also stops the states of bristles
     delay: Delay | None = None  # of its controls
     acts: bool = True  # False: it only states a reduction (transmissions of a URDF)
+    held_inputs: tuple[float, ...] = ()  # its controls where none are given; (): 0, of a quaternion 1
+    by_inertia: bool = False  # its gains are accelerations, times 1 / J M⁻¹ Jᵀ (PhysX's acceleration drives)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -465,7 +481,7 @@ class Actuator:
     @property
     def idle(self) -> tuple[float, ...]:
         """Its controls where none are given."""
-        return tuple(float(name == "qw") for name in self.inputs)
+        return self.held_inputs or tuple(float(name == "qw") for name in self.inputs)
 
     @property
     def states(self) -> tuple[bool, bool, bool, bool, bool]:

@@ -220,6 +220,18 @@ def add_point_force(robot: Any, body: Any, point: Any, force: Any, out: Any) -> 
 
 
 @njit
+def add_torque(robot: Any, body: Any, torque: Any, out: Any) -> None:
+    """Add Jᵀ t to out (nv,), for a torque on a body in world axes. O(d). Needs kinematics."""
+    model, data = robot.model, robot.data
+    k = model.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        if not model.dof_linear[k]:
+            a0, a1, a2 = axis_of(data, k)
+            out[k] += a0 * torque[0] + a1 * torque[1] + a2 * torque[2]
+        k = model.dof_parent[k]
+
+
+@njit
 def motion_columns(model: Any, data: Any) -> None:
     """data.motion: motion of the tree's reference point per unit velocity of each dof. Needs kinematics."""
     S = data.motion

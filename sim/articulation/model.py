@@ -84,6 +84,8 @@ class Model(NamedTuple):
     friction_coefficient: ConstReals1  # (nv,) times the load in the joint (PhysX)
     lower: ConstReals1  # (nv,) position limits, ∓inf where there are none [rad or m]
     upper: ConstReals1  # for a ball's first dof: bound of its angle
+    limit_stiffness: ConstReals1  # (nv,) of position limits that give way [N m/rad or N/m]; 0: hard
+    limit_damping: ConstReals1  # (nv,) of these [N m s/rad or N s/m]
     velocity_limit: ConstReals1  # (nv,) inf where not enforced [rad/s or m/s]
     # limits of swing and twist of nt ball and free joints
     dof_turn: ConstInts1  # (nv,) the limits of the joint whose first rotation this is; -1: none
@@ -359,7 +361,7 @@ def _dofs(bodies: list[_Body]) -> dict[str, Real]:
         name: []
         for name in (
             "dof_body dof_linear dof_coord dof_parent dof_run armature damping stiffness spring_reference friction "
-            "friction_coefficient lower upper velocity_limit effort"
+            "friction_coefficient lower upper limit_stiffness limit_damping velocity_limit effort"
         ).split()
     }
     last_dof = {0: -1}
@@ -390,6 +392,8 @@ def _dofs(bodies: list[_Body]) -> dict[str, Real]:
                 joint.friction_coefficient,
                 -infinite if joint.lower is None or not limited else joint.lower,
                 infinite if joint.upper is None or not (limited or (body.type == BALL and k == 0)) else joint.upper,
+                0.0,
+                0.0,
                 infinite if joint.velocity is None else joint.velocity,
                 infinite if joint.effort is None else joint.effort,
             )

@@ -42,6 +42,8 @@ def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any)
         share = equipment.data.actuator_share[a]
         total = h * (1.0 - 0.75 * share) * stiffness + damping
         n = add_row(rows, ACTUATOR_ROW, a)
+        if total <= 0.0:  # gains that are accelerations, where nothing can move
+            continue
         for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
             add_entry(model, data, rows, equipment.model.actuator_dof[entry], equipment.data.actuator_moment[entry])
         force = constant - stiffness * (

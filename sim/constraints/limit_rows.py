@@ -1,7 +1,8 @@
 """Builds unilateral rows for joint position and velocity limits.
 
 A position limit bounds the end of the step: q + h v⁺ ≥ lower. A dof already beyond its limit is brought back over 0.1
-s, no faster than a velocity limit allows, since removing the whole error at once would be a kick.
+s, no faster than a velocity limit allows, since removing the whole error at once would be a kick. A limit with a
+stiffness is a spring at the end of the step that pushes the dof back and never pulls.
 
 Most limits are far away in most steps. A side gets a row where it pressed in the last step or is violated already, and
 where the velocities found would violate it: the step is then solved again (retries.py). The sweeping solvers, which
@@ -17,6 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.impedance import sprung
 from artsim.sim.constraints.kinds import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
@@ -89,9 +91,25 @@ def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
         return n
     n = single_row(model, data, rows, POSITION_ROW, k, sign)
     bound = model.lower[k] if side == LOWER else model.upper[k]
-    one_sided(rows, inputs, n, sign * (coordinate(model, robot.state.qpos, k) - bound))
+    gap = sign * (coordinate(model, robot.state.qpos, k) - bound)
+    if model.limit_stiffness[k] > 0.0:
+        give_way(rows, n, h, model.limit_stiffness[k], model.limit_damping[k], gap, sign * data.drift[k])
+        return n
+    one_sided(rows, inputs, n, gap)
     rows.bias[n] = largest(rows.bias[n], real(-model.velocity_limit[k], rows.bias[n])) + sign * h * data.drift[k]
     return n
+
+
+@inlined
+def give_way(rows: Any, n: Any, h: Any, stiffness: Any, damping: Any, gap: Any, drift: Any) -> None:
+    """Make row n a spring and damper that push the gap open at the end of the step and never pull, in both widths."""
+    zero = zero_like(gap)
+    rate, _, cfm = sprung(h, stiffness, damping, 1.0, 0.0, 0.0)
+    rows.error[n] = gap
+    rows.rate[n] = zero + rate
+    rows.bias[n] = rate * gap + h * drift
+    rows.cfm[n] = zero + cfm
+    rows.lower[n] = zero
 
 
 @njit

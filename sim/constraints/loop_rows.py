@@ -1,9 +1,11 @@
 """Builds the rows of loop joints: two points that coincide (connect), two frames that coincide (weld), two points and
-the z axes of their frames (hinge).
+the z axes of their frames (hinge), or any of six axes held (loop joint).
 
 C = p_a - p_b in world axes, and for a weld also the vector part of conj(q_b) q_a times its torque scale: MuJoCo's
 efc_pos and efc_J, except for the common sign of a weld's last three rows (here the quaternion with w ≥ 0 is taken).
 A hinge has the first two of these: x² + y² = sin² of half the angle between the z axes, whatever the turn about them.
+A loop joint has those of the axes that it holds, and its translation in the axes of frame a, which move. Holding one
+rotation alone it holds the twist about that axis: a homokinetic joint, as PhysX's with a locked twist.
 
 A planar loop, and many a closed linkage, has more rows than it removes degrees of freedom, and the redundant rows
 contradict the others slightly: by rounding in the file, and by curvature within a step (a Bennett linkage held rigidly
@@ -28,7 +30,8 @@ from artsim.sim.articulation.model import D_MAX, LINEAR
 from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
 from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
-from artsim.sim.equipment.arrays import BY_FREQUENCY, CONNECT, HINGE, REFERENCE_B, REFERENCE_K, RIGID
+from artsim.sim.equipment.arrays import BY_FREQUENCY, LOOP_JOINT, REFERENCE_B, REFERENCE_K, RIGID
+from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.vec3 import cross, turn
@@ -51,13 +54,15 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
     for n in range(equipment.model.loop_kind.shape[0]):
-        loop_geometry(model, data, equipment, n, step.columns)
+        loop_geometry(model, v, data, equipment, n, step.columns)
         d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
         K = equipment.model.loop_reference[n, REFERENCE_K]
         for part in range(_parts(equipment, n)):
             size = _size(equipment, n, part)
             step.loop_gap[part] = max(step.loop_gap[part], size)
-            for axis in range(3 * part, _end_of(equipment, n, part)):
+            for axis in range(3 * part, 3 * part + 3):
+                if not equipment.model.loop_held[n, axis]:
+                    continue
                 row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
                 C = equipment.data.loop_error[n, axis]
                 drift = equipment.data.loop_drift[axis]
@@ -79,14 +84,18 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
 
 @inlined
 def _parts(equipment: Any, n: Any) -> Any:
-    """1 where loop n holds points alone, 2 where it holds rotations too."""
-    return 1 if equipment.model.loop_kind[n] == CONNECT else 2
+    """1 where loop n holds translations alone, 2 where it holds rotations too."""
+    held = equipment.model.loop_held[n]
+    return 2 if held[3] + held[4] + held[5] > 0 else 1
 
 
 @inlined
-def _end_of(equipment: Any, n: Any, part: Any) -> Any:
-    """One more than the last line of C that belongs to a part of loop n."""
-    return 3 if part == 0 else (5 if equipment.model.loop_kind[n] == HINGE else 6)
+def next_held(equipment: Any, n: Any, axis: Any) -> Any:
+    """The line of C of the row of loop n after that of line `axis`; after -1 the first."""
+    axis += 1
+    while not equipment.model.loop_held[n, axis]:
+        axis += 1
+    return axis
 
 
 @inlined
@@ -114,7 +123,7 @@ def loop_spring_energy(model: Any, data: Any, equipment: Any) -> Any:
         loop_error(model, data, equipment, n)
         for part in range(_parts(equipment, n)):
             stiffness = equipment.model.loop_spring[n, part, REFERENCE_K] / _resistance(equipment, n, part)
-            for axis in range(3 * part, _end_of(equipment, n, part)):
+            for axis in range(3 * part, 3 * part + 3):  # C is 0 where it is free
                 energy += 0.5 * stiffness * equipment.data.loop_error[n, axis] ** 2
     return energy
 
@@ -145,7 +154,7 @@ def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
         if rows.kind[row] != LOOP_ROW:
             continue
         n = rows.dof[row]
-        axis = axis + 1 if n == before else 0
+        axis = next_held(equipment, n, axis if n == before else -1)
         if n != before:
             loop_error(model, data, equipment, n)
         before = n
@@ -209,7 +218,7 @@ def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: An
     step = run.step
     h = run.inputs.time_step[0]
     for n in range(equipment.model.loop_kind.shape[0]):
-        loop_geometry(model, data, equipment, n, step.columns)
+        loop_geometry(model, v, data, equipment, n, step.columns)
         d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
         B = equipment.model.loop_reference[n, REFERENCE_B]
         K = d * equipment.model.loop_reference[n, REFERENCE_K]
@@ -217,7 +226,9 @@ def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: An
         for part in range(_parts(equipment, n)):
             # alone, a² C would close the loop at ½ a |C|
             share = min(1.0, 2.0 * _SPEED / max(a * _size(equipment, n, part), 1e-300))
-            for axis in range(3 * part, _end_of(equipment, n, part)):
+            for axis in range(3 * part, 3 * part + 3):
+                if not equipment.model.loop_held[n, axis]:
+                    continue
                 row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
                 C = equipment.data.loop_error[n, axis]
                 rate = _rate(v, step.columns, axis)
@@ -270,11 +281,11 @@ def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
                 solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
                 for k in range(y.shape[0]):
                     equipment.data.loop_mobility[n, axis // 3] += J[axis, k] * y[k] / 3.0
-        _leave_none_without(model, data, equipment, n, J)
+        _leave_none_without(model, step.velocity, data, equipment, n, J)
 
 
 @njit
-def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+def _leave_none_without(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
     """The mobility of loop n's own rows, where the centres of mass do not move and their mobility gives no softness,
     and where it is that of a spring.
 
@@ -282,11 +293,14 @@ def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -
     """
     y = equipment.data.row
     share = 1.0 if equipment.model.loop_reference[n, REFERENCE_K] < 0.0 else _TRACE
-    loop_geometry(model, data, equipment, n, J)
+    loop_geometry(model, v, data, equipment, n, J)
     for part in range(_parts(equipment, n)):
         own = 0.0
-        number = 1.0 * (_end_of(equipment, n, part) - 3 * part)
-        for axis in range(3 * part, _end_of(equipment, n, part)):
+        held = equipment.model.loop_held[n]
+        number = 1.0 * max(1, held[3 * part] + held[3 * part + 1] + held[3 * part + 2])
+        for axis in range(3 * part, 3 * part + 3):
+            if not equipment.model.loop_held[n, axis]:
+                continue
             for k in range(y.shape[0]):
                 y[k] = J[axis, k]
             solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
@@ -336,17 +350,21 @@ def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
     for row in range(rows.number[ALL_ROWS]):
         if rows.kind[row] == LOOP_ROW:
             n = rows.dof[row]
-            axis = axis + 1 if n == before else 0
+            axis = next_held(equipment, n, axis if n == before else -1)
             before = n
             equipment.data.loop_force[n, axis] += rows.impulse[row] * scale
 
 
 @njit
-def note_loop_wrenches(data: Any, equipment: Any, row: Any, out: Any) -> None:
+def note_loop_wrenches(model: Any, data: Any, equipment: Any, row: Any, out: Any) -> None:
     """Set out[row] (nloop, 6): force and torque of each loop on its first link, at its point there, world axes."""
     for n in range(min(out.shape[0], 1) * equipment.model.loop_kind.shape[0]):
-        F = equipment.data.loop_force[n]
-        t0, t1, t2 = _weld_torque(data, equipment, n, F[3], F[4], F[5])
+        F = loop_force_on(data, equipment, n)
+        t0, t1, t2 = _weld_torque(data, equipment, n)
+        if equipment.model.loop_kind[n] == LOOP_JOINT:  # it acts on both links at the second one's point
+            p, q = end_point(model, data, equipment, n, 0), end_point(model, data, equipment, n, 1)
+            c0, c1, c2 = cross(q[0] - p[0], q[1] - p[1], q[2] - p[2], F[0], F[1], F[2])
+            t0, t1, t2 = t0 + c0, t1 + c1, t2 + c2
         out[row, n, 0] = F[0]
         out[row, n, 1] = F[1]
         out[row, n, 2] = F[2]
@@ -361,15 +379,14 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
     origins).
     """
     for n in range(equipment.model.loop_kind.shape[0]):
-        F = equipment.data.loop_force[n]
-        t0, t1, t2 = _weld_torque(data, equipment, n, F[3], F[4], F[5])
+        F = loop_force_on(data, equipment, n)
+        t0, t1, t2 = _weld_torque(data, equipment, n)
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
             link = equipment.model.loop_link[n, end]
             if link < 0:
                 continue
-            p = equipment.model.loop_position[2 * n + end]
-            a0, a1, a2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
+            a0, a1, a2 = loop_lever(model, data, equipment, n, end)
             _, o = link_frame(model, data, link)
             c0, c1, c2 = cross(a0 - o[0], a1 - o[1], a2 - o[2], F[0], F[1], F[2])
             for axis in range(3):
@@ -380,13 +397,40 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 
 @inlined
-def _weld_torque(data: Any, equipment: Any, n: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """Torque on body a, world axes, by multipliers x of the rotation rows: the transpose of _half_product."""
-    if equipment.model.loop_kind[n] == CONNECT:
+def loop_force_on(data: Any, equipment: Any, n: Any) -> Any:
+    """Force of loop n on body a, world axes [N]; -1 times that acts on body b."""
+    F = equipment.data.loop_force[n]
+    if equipment.model.loop_kind[n] != LOOP_JOINT:
+        return F[0], F[1], F[2]
+    A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+    return (
+        A[0] * F[0] + A[1] * F[1] + A[2] * F[2],
+        A[3] * F[0] + A[4] * F[1] + A[5] * F[2],
+        A[6] * F[0] + A[7] * F[1] + A[8] * F[2],
+    )
+
+
+@inlined
+def loop_lever(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
+    """Where that force acts on one of the bodies, from the body's origin, world axes [m]."""
+    body = equipment.model.loop_body[n, end]
+    if equipment.model.loop_kind[n] == LOOP_JOINT and end == 0:
+        o0, o1, o2 = origin_of(model, data, body)
+        q0, q1, q2 = end_point(model, data, equipment, n, 1)
+        return q0 - o0, q1 - o1, q2 - o2
+    p = equipment.model.loop_position[2 * n + end]
+    return turn(data.rotation, body, p[0], p[1], p[2])
+
+
+@inlined
+def _weld_torque(data: Any, equipment: Any, n: Any) -> Any:
+    """Torque on body a, world axes, by the multipliers of the rotation rows: the transpose of _half_product."""
+    x0, x1, x2 = equipment.data.loop_force[n, 3], equipment.data.loop_force[n, 4], equipment.data.loop_force[n, 5]
+    if _parts(equipment, n) == 1:
         return 0.0, 0.0, 0.0
-    A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
-    B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
-    q0, q1, q2, q3 = quaternion_of(_relative(A, B))
+    A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+    B = end_frame(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
+    q0, q1, q2, q3 = quaternion_of(relative(A, B))
     c0, c1, c2 = cross(q1, q2, q3, x0, x1, x2)
     half = 0.5 * equipment.model.loop_torque_scale[n]
     y0 = half * (q0 * x0 + c0)
@@ -408,9 +452,9 @@ def _rate(v: Any, J: Any, axis: Any) -> Any:
 
 
 @njit
-def loop_geometry(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+def loop_geometry(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
     """equipment.data.loop_error[n] = C (6,), J (6, nv), equipment.data.loop_drift (6,) = C̈ at zero independent
-    acceleration.
+    acceleration and velocities v (nv,).
     """
     a = equipment.model.loop_body[n, 0]
     b = equipment.model.loop_body[n, 1]
@@ -426,7 +470,9 @@ def loop_geometry(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None
     _add_point(data, equipment, b, b0, b1, b2, -1.0)
     add_jacobian(model, data, a, data.arm[a, 0] + a0, data.arm[a, 1] + a1, data.arm[a, 2] + a2, 1.0, J)
     add_jacobian(model, data, b, data.arm[b, 0] + b0, data.arm[b, 1] + b1, data.arm[b, 2] + b2, -1.0, J)
-    if equipment.model.loop_kind[n] != CONNECT:
+    if equipment.model.loop_kind[n] == LOOP_JOINT:
+        _turn_into_frame(model, v, data, equipment, n, J)
+    if _parts(equipment, n) == 2:
         _turn_to_quaternion(data, equipment, n, a, b, J)
 
 
@@ -443,14 +489,55 @@ def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
         equipment.data.loop_error[n, 0] += sign * (p0 + r0)
         equipment.data.loop_error[n, 1] += sign * (p1 + r1)
         equipment.data.loop_error[n, 2] += sign * (p2 + r2)
-    if equipment.model.loop_kind[n] != CONNECT:
-        A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
-        B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
-        _, q1, q2, q3 = quaternion_of(_relative(A, B))
+    if equipment.model.loop_kind[n] == LOOP_JOINT:
+        C = equipment.data.loop_error
+        A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+        C[n, 0], C[n, 1], C[n, 2] = _in_frame(A, C[n, 0], C[n, 1], C[n, 2])
+    if _parts(equipment, n) == 2:
+        A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+        B = end_frame(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
+        _, q1, q2, q3 = quaternion_of(relative(A, B))
         scale = equipment.model.loop_torque_scale[n]
         equipment.data.loop_error[n, 3] = scale * q1
         equipment.data.loop_error[n, 4] = scale * q2
-        equipment.data.loop_error[n, 5] = 0.0 if equipment.model.loop_kind[n] == HINGE else scale * q3
+        equipment.data.loop_error[n, 5] = scale * q3
+    for line in range(6):
+        if not equipment.model.loop_held[n, line]:
+            equipment.data.loop_error[n, line] = 0.0
+
+
+@inlined
+def _in_frame(A: Any, x: Any, y: Any, z: Any) -> Any:
+    """Aᵀ (x, y, z), A given as 9 numbers by rows."""
+    return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
+
+
+@njit
+def _turn_into_frame(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+    """Transform the first three lines from d = p_a - p_b to x = R_aᵀ d, the translation in the axes of frame a.
+
+    ẋ = R_aᵀ (ḋ - ω × d), whose lines are those of a's point at p_b; ẍ = R_aᵀ (d̈ - α × d - ω × (ω × d) - 2 ω × R_a ẋ).
+    """
+    a = equipment.model.loop_body[n, 0]
+    A = end_frame(data, equipment, a, 2 * n)
+    p, q = end_point(model, data, equipment, n, 0), end_point(model, data, equipment, n, 1)
+    d0, d1, d2 = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    S = data.motion
+    k = model.body_dof[a + 1] - 1 if a > 0 else -1
+    while k >= 0:
+        c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], d0, d1, d2)
+        J[0, k] -= c0
+        J[1, k] -= c1
+        J[2, k] -= c2
+        k = model.dof_parent[k]
+    o, al, drift = data.angular_velocity[a], data.angular_acceleration[a], equipment.data.loop_drift
+    r0, r1, r2 = _rate(v, J, 0), _rate(v, J, 1), _rate(v, J, 2)
+    s0, s1, s2 = cross(o[0], o[1], o[2], d0, d1, d2)
+    s0, s1, s2 = cross(o[0], o[1], o[2], s0 + 2.0 * r0, s1 + 2.0 * r1, s2 + 2.0 * r2)
+    t0, t1, t2 = cross(al[0], al[1], al[2], d0, d1, d2)
+    drift[0], drift[1], drift[2] = _in_frame(A, drift[0] - s0 - t0, drift[1] - s1 - t1, drift[2] - s2 - t2)
+    for k in range(J.shape[1]):
+        J[0, k], J[1, k], J[2, k] = _in_frame(A, J[0, k], J[1, k], J[2, k])
 
 
 @njit
@@ -474,9 +561,9 @@ def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: An
 
     Q̇ = ½ ω_b Q, ω_b in b's axes; Q̈ = ½ ω̇_b Q - ¼ |ω|² Q, ω̇_b = R_bᵀ (α - ω_of_b × ω).
     """
-    A = _end(data, equipment, a, 2 * n)
-    B = _end(data, equipment, b, 2 * n + 1)
-    q0, q1, q2, q3 = quaternion_of(_relative(A, B))
+    A = end_frame(data, equipment, a, 2 * n)
+    B = end_frame(data, equipment, b, 2 * n + 1)
+    q0, q1, q2, q3 = quaternion_of(relative(A, B))
     scale = equipment.model.loop_torque_scale[n]
     for k in range(J.shape[1]):
         J[3, k], J[4, k], J[5, k] = _half_product(B, (q0, q1, q2, q3), scale, (J[3, k], J[4, k], J[5, k]))
@@ -494,22 +581,6 @@ def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: An
 
 
 @inlined
-def _relative(A: Any, B: Any) -> Any:
-    """Bᵀ A, 9 numbers in row-major order."""
-    return (
-        B[0] * A[0] + B[3] * A[3] + B[6] * A[6],
-        B[0] * A[1] + B[3] * A[4] + B[6] * A[7],
-        B[0] * A[2] + B[3] * A[5] + B[6] * A[8],
-        B[1] * A[0] + B[4] * A[3] + B[7] * A[6],
-        B[1] * A[1] + B[4] * A[4] + B[7] * A[7],
-        B[1] * A[2] + B[4] * A[5] + B[7] * A[8],
-        B[2] * A[0] + B[5] * A[3] + B[8] * A[6],
-        B[2] * A[1] + B[5] * A[4] + B[8] * A[7],
-        B[2] * A[2] + B[5] * A[5] + B[8] * A[8],
-    )
-
-
-@inlined
 def _half_product(B: Any, q: Any, scale: Any, x: Any) -> Any:
     """Vector part of ½ scale (Bᵀ x) q for a quaternion q."""
     q0, q1, q2, q3 = q
@@ -520,13 +591,3 @@ def _half_product(B: Any, q: Any, scale: Any, x: Any) -> Any:
     c0, c1, c2 = cross(y0, y1, y2, q1, q2, q3)
     half = 0.5 * scale
     return half * (q0 * y0 + c0), half * (q0 * y1 + c1), half * (q0 * y2 + c2)
-
-
-@inlined
-def _end(data: Any, equipment: Any, body: Any, n: Any) -> Any:
-    """Rotation of an end's frame in the world, 9 numbers in row-major order."""
-    L = equipment.model.loop_rotation[n]
-    a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
-    b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])
-    c0, c1, c2 = turn(data.rotation, body, L[0, 2], L[1, 2], L[2, 2])
-    return a0, b0, c0, a1, b1, c1, a2, b2, c2

@@ -18,6 +18,7 @@ from artsim.sim.articulation.kinematics import accelerations, kinematics
 from artsim.sim.articulation.model import D_MAX, D_MIN
 from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
 from artsim.sim.constraints.kinds import TENDON_ROW
+from artsim.sim.constraints.limit_rows import give_way
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON, TENDON_LOWER, TENDON_UPPER
@@ -366,14 +367,20 @@ def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: 
 
 @njit
 def tendon_limit_row(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any, t: Any, side: Any) -> Any:
-    """Append a row that keeps the length on its side of the bound at the end of the step, in both widths; return its
-    number.
+    """Append a row that keeps the length on its side of the bound at the end of the step, or a spring that pushes it
+    back there and never pulls, in both widths; return its number.
     """
     lower = side == TENDON_LOWER
     sign = 1.0 if lower else -1.0
     bound = equipment.model.tendon_lower[t] if lower else equipment.model.tendon_upper[t]
     n = _tendon_row(model, data, rows, equipment, t, sign)
-    one_sided(rows, inputs, n, sign * (equipment.data.tendon_length[t] - bound))
+    gap = sign * (equipment.data.tendon_length[t] - bound)
+    spring = equipment.model.tendon_limit_spring[t]
+    if spring[REFERENCE_K] > 0.0:
+        h = inputs.time_step[0]
+        give_way(rows, n, h, spring[REFERENCE_K], spring[REFERENCE_B], gap, drift_of(data, rows, n))
+        return n
+    one_sided(rows, inputs, n, gap)
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
     return n
 

@@ -87,7 +87,8 @@ def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: An
             _rates(equipment, a, activation, h)
     for a in range(equipment.model.actuator_target.shape[0]):
         equipment.data.actuator_force[a] = 0.0
-        equipment.data.actuator_scale[a] = 1.0
+        # gains that are accelerations wait for M (constraints/actuator_rows.py): no guess counts on those of before
+        equipment.data.actuator_scale[a] = 0.0 if equipment.model.actuator_by_inertia[a] else 1.0
         if equipment.model.actuator_active[a]:
             equipment.data.actuator_input[a] = _input(equipment, a, activation, h)
             equipment.data.actuator_force[a] = _force(equipment, a, activation)

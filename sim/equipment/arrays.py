@@ -25,7 +25,7 @@ from artsim.sim.foundation.records import (
 )
 
 # elements of a tendon's path
-PATH_JOINT, PATH_SITE, PATH_SPHERE, PATH_CYLINDER, PATH_PULLEY = range(5)
+PATH_JOINT, PATH_SITE, PATH_SPHERE, PATH_CYLINDER, PATH_PULLEY, PATH_LOOP = range(6)
 # transmissions
 JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
 # activation dynamics
@@ -39,7 +39,7 @@ EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: held at its bound un
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
-CONNECT, WELD, HINGE = range(3)
+CONNECT, WELD, HINGE, LOOP_JOINT = range(4)
 # entries of loop_sprung: hard or soft as in MuJoCo, a spring by its stiffness, by its natural frequency
 RIGID, BY_STIFFNESS, BY_FREQUENCY = range(3)
 # columns of references, of softness -B Ċ - K d C
@@ -158,8 +158,8 @@ class Equipment(NamedTuple):
     # tendons: path elements start[t] ≤ p < start[t + 1]; entries are the dofs that can change a length, in order
     tendon_path: ConstInts1  # (nt + 1,) start of each path
     path_kind: ConstInts1  # (np,)
-    path_index: ConstInts1  # (np,) dof, site or wrapping geom
-    path_value: ConstReals1  # (np,) coefficient of a joint, divisor of a pulley
+    path_index: ConstInts1  # (np,) dof, site, wrapping geom or loop
+    path_value: ConstReals1  # (np,) coefficient of a joint, divisor of a pulley, axis of a loop
     path_side: ConstInts1  # (np,) side site of a wrapping geom, -1: none
     wrap_body: ConstInts1  # (nw,) of the wrapping geoms
     wrap_link: ConstInts1  # (nw,) -1: the world
@@ -177,6 +177,7 @@ class Equipment(NamedTuple):
     tendon_armature: ConstReals1  # (nt,) [kg]
     tendon_force_lower: ConstReals1  # (nt,) bounds of the sum of its actuators' forces [N]
     tendon_force_upper: ConstReals1  # (nt,)
+    tendon_limit_spring: ConstReals2  # (nt, 2) stiffness and damping of its limits; stiffness 0: hard
     # tendon equalities
     tendon_row_follower: ConstInts1  # (nte,) tendon
     tendon_row_leader: ConstInts1  # (nte,) tendon, -1: none
@@ -184,7 +185,8 @@ class Equipment(NamedTuple):
     tendon_row_reference: ConstReals2  # (nte, 2) K [1/s²] and B [1/s] of soft equalities; K -1: hard
     tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1: a plain spring
     # loops
-    loop_kind: ConstInts1  # (nloop,) CONNECT, WELD or HINGE
+    loop_kind: ConstInts1  # (nloop,) CONNECT, WELD, HINGE or LOOP_JOINT
+    loop_held: ConstInts2  # (nloop, 6) 1: the line of C is a row
     loop_body: ConstInts2  # (nloop, 2) bodies a and b
     loop_link: ConstInts2  # (nloop, 2) links a and b; -1: the world, where it is no link
     loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, loop by loop
@@ -220,6 +222,7 @@ class Equipment(NamedTuple):
     actuator_active: ConstInts1  # (na,) 0: disabled, exerts no force
     actuator_frozen: ConstInts1  # (na,) 1: its states are constant
     actuator_linear: ConstInts1  # (na,) how it may enter a step: EXPLICIT, or IN_MATRIX or BY_ROW where it is affine
+    actuator_by_inertia: ConstInts1  # (na,) 1: its gains are accelerations
     actuator_period: ConstReals1  # (na,) period of a setpoint on a circle [rad], 0: none
     actuator_transmission: ConstInts1  # (na,) JOINT … SLIDER_CRANK
     actuator_target: ConstInts1  # (na,) first dof, tendon, site or body
@@ -300,7 +303,7 @@ class EquipmentWork(NamedTuple):
     actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
     actuator_share: Reals1  # (na,) Step.share of actuators by rows
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
-    actuator_scale: Reals1  # (na,) factor on a rotation servo's gains that keeps the torque's norm within force_norm
+    actuator_scale: Reals1  # (na,) factor on gains: bounds a rotation servo's norm, makes accelerations forces
     scaling: Reals2  # (na, 3) secant method for actuator_scale: previous 1 / scale and 1 / norm; number of solutions
     control: Reals1  # (nu,) clamped to their ranges
     dof_held: Reals1  # (nv,) 1: the sum of the dof's actuators is at its bound; 2: assumed to be
@@ -310,11 +313,12 @@ class EquipmentWork(NamedTuple):
     start_velocity: Reals1  # (na,) RK4: at the start of the step
     sum_activation: Reals1  # (nact,) RK4: weighted sum of the stages' rates
     link_wrench: Reals2  # (nw, 6) force [N] and torque [N m] of this step, world axes
-    loop_error: Reals2  # (nloop, 6) C of each loop: translation [m]; for welds also rotation times torque scale [m]
+    loop_error: Reals2  # (nloop, 6) C of each loop: translation [m]; rotation times torque scale [m]; 0 where free
     loop_aim: Reals2  # (nloop, 6) C at the end of the step
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
     loop_mobility: Reals2  # (nloop, 2) response of the links to unit force and unit torque, in the file's pose
+    loop_response: Reals2  # (6, nv) M⁻¹ Lᵀ of the lines L that a loop holds, or (0, nv) without such drives
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,) values of the sensors
@@ -346,7 +350,7 @@ class EquipmentBundle(NamedTuple):
 
 def loop_room(model: Model, equipment: Equipment) -> tuple[int, int]:
     """Number of constraint rows that loops need in a step, and of their entries."""
-    rows = sum({CONNECT: 3, WELD: 6, HINGE: 5}[int(kind)] for kind in equipment.loop_kind)
+    rows = int(equipment.loop_held.sum())
     return rows, rows * len(model.dof_body)
 
 
@@ -434,6 +438,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "link_wrench": (len(equipment.link_wrench_link), WRENCH),
             "loop_drift": (6,),
             "loop_mobility": (len(equipment.loop_kind), 2),
+            "loop_response": (6 * int(equipment.actuator_by_inertia.any()), nv),
         },
     )
     return work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from artsim.sim.equipment.arrays import (
     MUSCLE_DYNAMICS,
     NO_BIAS,
     NO_DYNAMICS,
+    PATH_LOOP,
     PID,
     PID_DYNAMICS,
     SITE,
@@ -98,7 +100,8 @@ def actuator_arrays(
         "actuator_active": np.array([not a.disabled for a in actuators], np.int64),
         "actuator_frozen": np.array([a.frozen for a in actuators], np.int64),
         "actuator_linear": np.array(linear, np.int64),
-        "actuator_period": np.array([_period(a, places) for a in actuators]),
+        "actuator_by_inertia": np.array([a.by_inertia for a in actuators], np.int64),
+        "actuator_period": np.array([_period(a, places, tendons) for a in actuators]),
         "actuator_transmission": np.array([_TRANSMISSIONS[a.transmission] for a in actuators], np.int64),
         "actuator_target": np.array([_target(a, places) for a in actuators], np.int64),
         "actuator_reference": np.array([places.sites[a.reference] if a.reference else -1 for a in actuators], np.int64),
@@ -166,11 +169,16 @@ def _controls(actuators: Sequence[Actuator]) -> dict[str, Array]:
 _SERVO_DYNAMICS = ("none", "integrator", "filter", "filterexact")
 
 
-def _period(actuator: Actuator, places: Places) -> float:
+def _period(actuator: Actuator, places: Places, tendons: Mapping[str, Array]) -> float:
     """The period of a servo's setpoint: a full turn if its length is an angle on a circle, else 0.
 
-    As in MuJoCo this concerns position and PID servos on ball joints and on a site's rotation about a reference site.
+    As in MuJoCo this concerns position and PID servos on ball joints and on a site's rotation about a reference site;
+    also those of a loop's rotation.
     """
+    if actuator.transmission == "tendon":
+        first = tendons["tendon_path"][places.tendons[actuator.target]]
+        turns = tendons["path_kind"][first] == PATH_LOOP and tendons["path_value"][first] >= 3
+        return 2 * math.pi if turns else 0.0
     gear = np.array(actuator.gear + (0.0,) * (6 - len(actuator.gear)))
     gain, bias = (*actuator.gain_parameters, 0.0), (*actuator.bias_parameters, 0.0, 0.0)
     servo = actuator.gain == "fixed" and actuator.bias == "affine" and gain[0] == -bias[1]
@@ -197,6 +205,8 @@ def _linear(
         return EXPLICIT
     if actuator.transmission == "tendon":
         t = _target(actuator, places)
+        if tendons["path_kind"][tendons["tendon_path"][t]] == PATH_LOOP:
+            return BY_ROW
         if np.isfinite(tendons["tendon_force_lower"][t]) or np.isfinite(tendons["tendon_force_upper"][t]):
             return EXPLICIT
     bounded = np.isfinite(ranges["dof_force_lower"][dofs]) | np.isfinite(ranges["dof_force_upper"][dofs])

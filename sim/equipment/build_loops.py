@@ -11,12 +11,21 @@ from artsim.sim.articulation.description import IMPEDANCE, Articulation, Loop, L
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.poses import body_poses
 from artsim.sim.articulation.sliders import sliding_masses_of
-from artsim.sim.equipment.arrays import BY_FREQUENCY, BY_STIFFNESS, CONNECT, HINGE, RIGID, WELD, Equipped
+from artsim.sim.equipment.arrays import (
+    BY_FREQUENCY,
+    BY_STIFFNESS,
+    CONNECT,
+    HINGE,
+    LOOP_JOINT,
+    RIGID,
+    WELD,
+    Equipped,
+)
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real, quaternion
 
-_KINDS = {"connect": CONNECT, "weld": WELD, "hinge": HINGE}
+_KINDS = {"connect": CONNECT, "weld": WELD, "hinge": HINGE, "joint": LOOP_JOINT}
 _SPRUNG = (0.0, 0.0)  # K and B of the softness of a loop that is a spring: not hard
 
 
@@ -28,6 +37,7 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
     sliding = sliding_masses_of(articulation)
     return {
         "loop_kind": np.array([_KINDS[loop.kind] for loop in loops], np.int64),
+        "loop_held": np.array([loop.held for loop in loops], np.int64).reshape(-1, 6),
         "loop_body": np.array([body for body, _, _ in ends], np.int64).reshape(-1, 2),
         "loop_link": np.array(links, np.int64).reshape(-1, 2),
         "loop_rotation": np.array([turn for _, turn, _ in ends]).reshape(-1, 3, 3),
@@ -92,13 +102,13 @@ def open_loops(model: Model, equipped: Equipped, q: Real, more_than: float) -> d
     for n, name in enumerate(equipped.labels.loops):
         a, b = e.loop_body[n]
         place = [origin[body] + rotation[body] @ e.loop_position[2 * n + k] for k, body in enumerate((a, b))]
-        gap = float(np.linalg.norm(place[0] - place[1]))
-        if e.loop_kind[n] != CONNECT and e.loop_torque_scale[n] > 0:
-            turn = (rotation[b] @ e.loop_rotation[2 * n + 1]).T @ (rotation[a] @ e.loop_rotation[2 * n])
-            if e.loop_kind[n] == HINGE:
-                gap = max(gap, math.acos(min(max(float(turn[2, 2]), -1.0), 1.0)))
-            else:
-                gap = max(gap, 2.0 * float(np.arccos(min(1.0, quaternion(turn)[0]))))
+        frame_a = rotation[a] @ e.loop_rotation[2 * n]
+        apart = frame_a.T @ (place[0] - place[1]) if e.loop_kind[n] == LOOP_JOINT else place[0] - place[1]
+        gap = float(np.linalg.norm(apart * e.loop_held[n, :3]))
+        if e.loop_held[n, 3:].any() and e.loop_torque_scale[n] > 0:
+            turn = (rotation[b] @ e.loop_rotation[2 * n + 1]).T @ frame_a
+            half = np.linalg.norm(quaternion(turn)[1:] * e.loop_held[n, 3:])
+            gap = max(gap, 2.0 * math.asin(min(1.0, float(half))))
         if gap > more_than:
             found[name] = gap
     return found

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from artsim.sim.articulation.description import IMPEDANCE, Articulation, Tendon, TendonCoupling, reference_of_softness
-from artsim.sim.equipment.arrays import PATH_CYLINDER, PATH_JOINT, PATH_PULLEY, PATH_SITE, PATH_SPHERE
+from artsim.sim.equipment.arrays import PATH_CYLINDER, PATH_JOINT, PATH_LOOP, PATH_PULLEY, PATH_SITE, PATH_SPHERE
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
 
@@ -17,7 +17,8 @@ def tendon_arrays(articulation: Articulation, places: Places, site_body: Array) 
     tendons = articulation.tendons
     wraps = [places.frame(geom.link, geom.pose) for geom in articulation.wrap_geoms]
     wrap_body = np.array([body for body, _, _ in wraps], np.int64)
-    entries = [sorted(_dofs(tendon, places, site_body, wrap_body)) for tendon in tendons]
+    ends = _loop_ends(articulation, places)
+    entries = [sorted(_dofs(tendon, places, site_body, wrap_body, ends)) for tendon in tendons]
     infinite = np.inf
     return {
         **_paths(articulation, places),
@@ -37,11 +38,23 @@ def tendon_arrays(articulation: Articulation, places: Places, site_body: Array) 
         "tendon_armature": np.array([t.armature for t in tendons]),
         "tendon_force_lower": np.array([t.actuator_range[0] if t.actuator_range else -infinite for t in tendons]),
         "tendon_force_upper": np.array([t.actuator_range[1] if t.actuator_range else infinite for t in tendons]),
+        "tendon_limit_spring": np.array([t.limit_spring or (0.0, 0.0) for t in tendons]).reshape(-1, 2),
         **_equalities(articulation, places),
     }
 
 
-def _dofs(tendon: Tendon, places: Places, site_body: Array, wrap_body: Array) -> set[int]:
+def _loop_ends(articulation: Articulation, places: Places) -> list[tuple[str, tuple[int, int]]]:
+    """The active loops in the order of their arrays, each with its two bodies."""
+    return [
+        (loop.name, (places.frame(loop.link_a, loop.frame_a)[0], places.frame(loop.link_b, loop.frame_b)[0]))
+        for loop in articulation.loops
+        if loop.active
+    ]
+
+
+def _dofs(
+    tendon: Tendon, places: Places, site_body: Array, wrap_body: Array, ends: list[tuple[str, tuple[int, int]]]
+) -> set[int]:
     """The dofs that can change the tendon's length."""
     if tendon.kind == "fixed":
         return {places.first_dof(point.name) for point in tendon.path}
@@ -51,6 +64,8 @@ def _dofs(tendon: Tendon, places: Places, site_body: Array, wrap_body: Array) ->
             found |= places.dofs_of_body(int(site_body[places.sites[point.name]]))
         elif point.kind == "geom":
             found |= places.dofs_of_body(int(wrap_body[places.wraps[point.name]]))
+        elif point.kind == "loop":
+            found |= set[int]().union(*(places.dofs_of_body(body) for body in dict(ends)[point.name]))
     return found
 
 
@@ -58,6 +73,7 @@ def _paths(articulation: Articulation, places: Places) -> dict[str, Array]:
     wrap_kinds = {
         geom.name: PATH_SPHERE if geom.kind == "sphere" else PATH_CYLINDER for geom in articulation.wrap_geoms
     }
+    loops = [name for name, _ in _loop_ends(articulation, places)]
     kind: list[int] = []
     index: list[int] = []
     value: list[float] = []
@@ -75,6 +91,9 @@ def _paths(articulation: Articulation, places: Places) -> dict[str, Array]:
             elif point.kind == "geom":
                 kind.append(wrap_kinds[point.name])
                 index.append(places.wraps[point.name])
+            elif point.kind == "loop":
+                kind.append(PATH_LOOP)
+                index.append(loops.index(point.name))
             else:
                 kind.append(PATH_PULLEY)
                 index.append(-1)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import accelerations, add_point_force, kinematics, origin_of, point_of
-from artsim.sim.equipment.arrays import PATH_JOINT, PATH_PULLEY, PATH_SITE
+from artsim.sim.equipment.arrays import PATH_JOINT, PATH_LOOP, PATH_PULLEY, PATH_SITE
+from artsim.sim.equipment.loop_axes import loop_coordinate
 from artsim.sim.equipment.wrapping import unit3, wrap
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.vec3 import cross, turn
@@ -21,8 +22,12 @@ def tendon_paths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
     for t in range(equipment.data.tendon_length.shape[0]):
         for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
             equipment.data.row[equipment.model.tendon_dof[entry]] = 0.0
-        if equipment.model.path_kind[equipment.model.tendon_path[t]] == PATH_JOINT:
+        first = equipment.model.tendon_path[t]
+        if equipment.model.path_kind[first] == PATH_JOINT:
             equipment.data.tendon_length[t] = _sum_of_joints(robot.model, q, equipment, t)
+        elif equipment.model.path_kind[first] == PATH_LOOP:
+            loop, axis = equipment.model.path_index[first], int(equipment.model.path_value[first])
+            equipment.data.tendon_length[t] = loop_coordinate(robot, equipment, loop, axis, equipment.data.row)
         else:
             equipment.data.tendon_length[t] = _path(robot, equipment, t)
         rate = 0.0

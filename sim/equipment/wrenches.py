@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import link_frame, origin_of
-from artsim.sim.equipment.arrays import PATH_JOINT, PATH_PULLEY, PATH_SITE, SITE, SLIDER_CRANK
+from artsim.sim.equipment.arrays import PATH_JOINT, PATH_LOOP, PATH_PULLEY, PATH_SITE, SITE, SLIDER_CRANK
 from artsim.sim.equipment.link_wrenches import wrench_point
+from artsim.sim.equipment.loop_axes import loop_wrench
 from artsim.sim.equipment.tendons import site_point, way_around
 from artsim.sim.equipment.transmissions import crank, turned_gear, wrench_frame
 from artsim.sim.equipment.wrapping import unit3
@@ -23,13 +24,18 @@ _NONE = (0.0, 0.0, 0.0)
 
 @njit
 def take_off_tendons(robot: Any, step: Any, equipment: Any) -> None:
-    """Subtract the wrenches of spatial tendons from step.link_force and step.link_torque (about the links' origins)."""
+    """Subtract the wrenches of spatial tendons, and of those of loops' axes, from step.link_force and step.link_torque
+    (about the links' origins).
+    """
     for t in range(equipment.data.tendon_force.shape[0]):
-        if (
-            equipment.data.tendon_force[t] != 0.0
-            and equipment.model.path_kind[equipment.model.tendon_path[t]] != PATH_JOINT
-        ):
-            _take_off_path(robot, step, equipment, t, equipment.data.tendon_force[t])
+        force = equipment.data.tendon_force[t]
+        kind = equipment.model.path_kind[equipment.model.tendon_path[t]]
+        if force == 0.0 or kind == PATH_JOINT:
+            continue
+        if kind == PATH_LOOP:
+            _take_off_loop_axis(robot, step, equipment, equipment.model.tendon_path[t], force)
+        else:
+            _take_off_path(robot, step, equipment, t, force)
 
 
 @njit
@@ -72,6 +78,17 @@ def _take_off(robot: Any, step: Any, link: Any, point: Any, force: Any, torque: 
 
 
 # ------------------------------------------------------------------ tendons
+
+
+@njit
+def _take_off_loop_axis(robot: Any, step: Any, equipment: Any, p: Any, force: Any) -> None:
+    """Subtract a force along or about the axis of a loop, which is path element p."""
+    n, axis = equipment.model.path_index[p], int(equipment.model.path_value[p])
+    _, point, w = loop_wrench(robot.model, robot.data, equipment, n, axis)
+    for end in range(2):
+        f = force if end == 1 else -force
+        link = equipment.model.loop_link[n, end]
+        _take_off(robot, step, link, point, (f * w[0], f * w[1], f * w[2]), (f * w[3], f * w[4], f * w[5]))
 
 
 @njit

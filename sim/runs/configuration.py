@@ -124,6 +124,10 @@ class RunConfig:
     friction_coefficient: Value = field(default_factory=dict)
     joint_friction: Value = field(default_factory=dict)  # [N m, N] instead of the file's
     armature: Value = field(default_factory=dict)  # [kg m², kg] instead of the file's
+    lower_limit: Value = field(default_factory=dict)  # [rad, m] by dof, instead of the file's
+    upper_limit: Value = field(default_factory=dict)
+    limit_stiffness: Value = field(default_factory=dict)  # [N m/rad, N/m] of position limits that give way
+    limit_damping: Value = field(default_factory=dict)
     swing_limit: Mapping[str, Angles] = field(default_factory=dict)  # half angles about y and z of a ball's cone [rad]
     twist_limit: Mapping[str, Angles] = field(default_factory=dict)  # lower, upper [rad]
     twist_axis: Mapping[str, Angles] = field(default_factory=dict)  # (3,) about which a ball twists; default: x

@@ -67,6 +67,8 @@ def _option(config: RunConfig, model: Model) -> str:
         return f"solver {config.solver!r} (it has its own)"
     if config.built_in.law != NO_CONTROLLER:
         return f"controller {config.controller!r}"
+    if (model.limit_stiffness > 0).any():
+        return "limits with a stiffness"
     if len(model.axis_dof):
         return "a coupling of a ball's axis"
     if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:
@@ -113,6 +115,6 @@ def _of_equipment(articulation: Articulation, equipped: Equipped) -> str:
     for loop in articulation.loops:
         if loop.active and loop.softness.reference is not None:
             return f"the softness (solref) of loop {loop.name!r}"
-        if loop.active and (loop.spring is not None or loop.kind == "hinge"):
-            return f"loop {loop.name!r}, which is a {'spring' if loop.spring else 'hinge'}"
+        if loop.active and (loop.spring is not None or loop.kind in ("hinge", "joint")):
+            return f"loop {loop.name!r}, which is a {'spring' if loop.spring else loop.kind}"
     return ""

@@ -28,8 +28,8 @@ _WILD = frozenset("*?[")
 KINDS = {
     "q0": "coord",
     "v0": "dof",
-    "target": "dof",
-    "target_velocity": "dof",
+    "target": "aim",
+    "target_velocity": "aim",
     "target_acceleration": "dof",
     "torque": "dof",
     "stiffness": "gain",
@@ -38,6 +38,10 @@ KINDS = {
     "friction_coefficient": "gain",
     "drive_mode": "gain",
     "drive_limit_kind": "gain",
+    "lower_limit": "dof",
+    "upper_limit": "dof",
+    "limit_stiffness": "gain",
+    "limit_damping": "gain",
     "joint_friction": "joint",
     "armature": "joint",
     "control": "actuator",
@@ -85,9 +89,11 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
     )
     units = dict(zip(dof, labels.dof_units, strict=True))
     joint = (*single, *turning)
+    driven = tuple(name[: -len(".target")] for name in equipment.controls if name.endswith(".target"))  # loops' axes
     found = {
         "coord": Names(labels.coords, *coords, "a joint", dict(zip(labels.coords, labels.coord_units, strict=True))),
         "dof": Names(dof, *dofs, "a joint", units),
+        "aim": Names((*dof, *driven), (*dofs[0], *driven), *dofs[1:], "a joint", units),
         "gain": Names(dof, *dofs, "a joint", units),
         "joint": Names(joint, joint, single, single, "a joint"),
         TURNED: Names(turned, turned, turned, turned, "a ball or free joint"),

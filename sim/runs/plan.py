@@ -143,6 +143,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         raise UsageError("maximal coordinates do not take wrenches and pushes on links; use reduced ones")
     equipped = equip(_tied(articulation, config), robot.compiled, pushed.wrenches)
     names = EquipmentLabels() if equipped is None else equipped.labels
+    config = _with_loop_targets(config, names)
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose)
     if articulation.conventions.pose_drawn and not key.qpos:
@@ -174,6 +175,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         changes["friction_coefficient"] = _joint_values(
             config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
         )
+    changes |= _position_limits(robot, config)
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
@@ -237,6 +239,21 @@ def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
         if isinstance(values := getattr(config, setting), Mapping) and values
     }
     return replace(config, **given) if given else config
+
+
+def _with_loop_targets(config: RunConfig, names: EquipmentLabels) -> RunConfig:
+    """The configuration with targets of loops' drives among the controls, which they are."""
+    for setting, suffix in (("target", "target"), ("target_velocity", "velocity")):
+        values: Mapping[str, float] = getattr(config, setting)
+        moved = {name: value for name, value in values.items() if f"{name}.{suffix}" in names.controls}
+        for name in moved:
+            if f"{name}.{suffix}" in config.control:
+                raise SettingError(f"{setting}: {name!r} is given as control {name}.{suffix} too", setting, name)
+        if moved:
+            kept = {name: value for name, value in values.items() if name not in moved}
+            control = {**config.control, **{f"{name}.{suffix}": value for name, value in moved.items()}}
+            config = replace(config, **{setting: kept, "control": control})  # type: ignore[arg-type]
+    return config
 
 
 def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
@@ -410,6 +427,35 @@ def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
     return values
 
 
+def _position_limits(robot: Robot, config: RunConfig) -> dict[str, Array]:
+    """The limits of coordinates that the configuration gives, of every axis of a joint, and how they give way."""
+    model, labels = robot.model, robot.labels
+    changes: dict[str, Array] = {}
+    for setting, name in (("lower_limit", "lower"), ("upper_limit", "upper")):
+        if given := getattr(config, setting):
+            changes[name] = _dof_values(given, labels, setting, getattr(model, name))
+    for setting in ("limit_stiffness", "limit_damping"):
+        if given := getattr(config, setting):
+            changes[setting] = _joint_values(given, robot, setting, getattr(model, setting))
+    for setting in ("lower_limit", "upper_limit", "limit_stiffness", "limit_damping"):
+        for name in getattr(config, setting):
+            if name != "*" and model.dof_coord[labels.dofs.index(name)] < 0:
+                told = f"{setting}: {name!r} turns without a coordinate: give its joint --swing-limit"
+                raise SettingError(told, setting, name)
+    lower, upper = (changes.get(name, getattr(model, name)) for name in ("lower", "upper"))
+    crossed = (lower > upper) & (model.dof_coord >= 0)
+    if changes and crossed.any():
+        k = int(np.argmax(crossed))
+        told = f"lower_limit: {labels.dofs[k]} is {lower[k]:g}, above its upper limit of {upper[k]:g}"
+        raise SettingError(told, "lower_limit", labels.dofs[k])
+    stiffness, damping = (changes.get(f"limit_{name}", np.zeros(robot.nv)) for name in ("stiffness", "damping"))
+    if ((damping > 0) & (stiffness <= 0)).any():
+        k = int(np.argmax((damping > 0) & (stiffness <= 0)))
+        told = f"limit_damping: {labels.dofs[k]} has no --limit-stiffness: its limits are hard"
+        raise SettingError(told, "limit_damping", labels.dofs[k])
+    return changes
+
+
 def drivable(model: Model) -> list[int]:
     """The dofs that can have a drive: joints of one dof that follow no other, by elimination or by rows."""
     count = np.diff(model.body_dof)
@@ -417,7 +463,7 @@ def drivable(model: Model) -> list[int]:
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
 
 
-_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
+_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "limit_stiffness", "limit_damping")
 
 
 def left_out_by_all(robot: Robot, config: RunConfig) -> list[str]:

@@ -26,7 +26,8 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
         notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {DEFAULT.name}")
         return DEFAULT
     reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
-    reason = reason or ("" if wanted.loop_springs else _loop_spring(articulation) or _axis_coupling(articulation))
+    if not wanted.loop_springs:
+        reason = reason or _loop_spring(articulation) or _axis_coupling(articulation) or _inertial_drive(articulation)
     if reason:
         _note_rows(wanted, reason, notes)
         return DEFAULT
@@ -81,6 +82,9 @@ def refuse_unservable(
     spring = "" if equipped is None or integrator.loop_springs else _loop_spring(robot.articulation)
     if spring:
         raise UsageError(f"integrator {integrator.name!r} has no springs of loops, as {spring} is; use {DEFAULT.name}")
+    inertial = "" if integrator.loop_springs else _inertial_drive(robot.articulation)
+    if inertial:
+        raise UsageError(f"integrator {integrator.name!r} has no acceleration drive of {inertial}; use {DEFAULT.name}")
     wrapped = None if equipped is None or integrator.wrapped_equalities else _wrapped_equality(equipped)
     if wrapped:
         raise UsageError(
@@ -104,6 +108,11 @@ def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None
 def _loop_spring(articulation: Articulation) -> str:
     """The first loop that is a spring, or an empty string."""
     return next((f"loop {loop.name!r}" for loop in articulation.loops if loop.active and loop.spring), "")
+
+
+def _inertial_drive(articulation: Articulation) -> str:
+    """The first loop whose drive's gains are accelerations, or an empty string."""
+    return next((f"loop {actuator.name!r}" for actuator in articulation.actuators if actuator.by_inertia), "")
 
 
 def _axis_coupling(articulation: Articulation) -> str:

@@ -285,6 +285,7 @@ def _pack_actuators(plan: Plan) -> PackActuators:
         none = dict.fromkeys(PackActuators._fields, np.zeros(0))
         whole = dict.fromkeys(("number", "dof", "control", "implicit", "tendon_dof"), np.zeros(0, np.int64))
         whole |= {"tendon_entry": np.zeros(1, np.int64), "dof_implicit": np.zeros(nv, np.int64)}
+        none["tendon_limit_spring"] = np.zeros((0, 2))
         return PackActuators(**{**none, **whole, **free})
     chosen = np.array([a for a in _actuators(plan)[1] if _is_affine(e, a)], np.int64)
     affine = e.actuator_bias[chosen] == AFFINE
@@ -314,6 +315,7 @@ def _pack_actuators(plan: Plan) -> PackActuators:
         tendon_dof=e.tendon_dof,
         tendon_lower=e.tendon_lower,
         tendon_upper=e.tendon_upper,
+        tendon_limit_spring=e.tendon_limit_spring,
     )
 
 

@@ -25,10 +25,11 @@ from typing import Any
 from artsim.sim.articulation.dynamics import gather_forces, inverse_dynamics
 from artsim.sim.articulation.kinematics import axis_of, like
 from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import divisor, largest
-from artsim.sim.foundation.vec3 import cross, symmetric_times, turn
+from artsim.sim.foundation.vec3 import cross, symmetric_times
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
 
@@ -268,7 +269,7 @@ def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) ->
             F = data.force[i]
             _hold(data, above, -F[0], -F[1], -F[2], d[0], d[1], d[2])
     if equipment is not None:
-        _hold_by_loops(data, equipment)
+        _hold_by_loops(model, data, equipment)
     return _weigh(model, data, h)
 
 
@@ -308,25 +309,25 @@ def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
 def _take_loops_off_joints(model: Any, data: Any, equipment: Any) -> None:
     """Subtract the loops' forces from the joints between their bodies and the root, which do not transmit them."""
     for n in range(equipment.model.loop_kind.shape[0]):
+        F = loop_force_on(data, equipment, n)
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
             i = equipment.model.loop_body[n, end]
             while i > 0:
                 for axis in range(3):
-                    data.force[i, axis] -= sign * equipment.data.loop_force[n, axis]
+                    data.force[i, axis] -= sign * F[axis]
                 i = model.body_parent[i]
 
 
 @njit
-def _hold_by_loops(data: Any, equipment: Any) -> None:
+def _hold_by_loops(model: Any, data: Any, equipment: Any) -> None:
     for n in range(equipment.model.loop_kind.shape[0]):
+        F = loop_force_on(data, equipment, n)
         for end in range(2):
             i = equipment.model.loop_body[n, end]
             if i > 0:
                 sign = 1.0 if end == 0 else -1.0
-                p = equipment.model.loop_position[2 * n + end]
-                r0, r1, r2 = turn(data.rotation, i, p[0], p[1], p[2])
-                F = equipment.data.loop_force[n]
+                r0, r1, r2 = loop_lever(model, data, equipment, n, end)
                 _hold(data, i, sign * F[0], sign * F[1], sign * F[2], r0, r1, r2)
 
 

@@ -12,6 +12,7 @@ from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     ConstInts1,
     ConstReals1,
+    ConstReals2,
     ConstReals3,
     Ints1,
     Lanes1,
@@ -100,10 +101,11 @@ class PackActuators(NamedTuple):
     dof_lower: ConstReals1  # (nv,) bound of the sum of a joint's actuators
     dof_upper: ConstReals1
     dof_implicit: ConstInts1  # (nv,) 1: one of the dof's actuators is part of M̂
-    tendon_entry: ConstInts1  # (nt + 1,) these four as in Equipment
+    tendon_entry: ConstInts1  # (nt + 1,) these five as in Equipment
     tendon_dof: ConstInts1
     tendon_lower: ConstReals1
     tendon_upper: ConstReals1
+    tendon_limit_spring: ConstReals2
 
 
 class PackActuation(NamedTuple):

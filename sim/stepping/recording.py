@@ -63,7 +63,7 @@ def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> Non
         _copy(equipment.data.tendon_length, row, block.tendon_length)
         _copy(equipment.data.tendon_velocity, row, block.tendon_velocity)
         _copy(equipment.data.tendon_force, row, block.tendon_force)
-        note_loop_wrenches(data, equipment, row, block.loop_wrench)
+        note_loop_wrenches(model, data, equipment, row, block.loop_wrench)
     if block.link_position.shape[0] > 0 or block.link_quaternion.shape[0] > 0:
         _poses(model, data, row, block)
     if model.coupling_follower.shape[0] > 0 and block.tau_coupling.shape[0] > 0:

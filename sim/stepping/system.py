@@ -11,6 +11,7 @@ from artsim.sim.articulation.kinematics import motion_columns
 from artsim.sim.articulation.model import D_MIN
 from artsim.sim.constraints.coupling_rows import coupling_slope
 from artsim.sim.constraints.link_velocity_rows import loosen
+from artsim.sim.constraints.loop_drives import has_inertial_drives, scale_by_inertia
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobilities
 from artsim.sim.contact.detection import find_drifts
@@ -145,7 +146,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
     else:
         motion_columns(model, data)
     needed = _has_springs(model)
-    if equipment is not None and has_sprung_tendons(equipment):
+    if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
         needed = True
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] = 0.0
@@ -161,12 +162,13 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
         leader = model.row_leader[c]
         _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
         step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, solver)
-    if equipment is not None and has_sprung_tendons(equipment):
+    if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
         if solver.tree is not None or solver.graph is not None:  # these do not form M
             mass_matrix(model, data)
             reduce_matrix(model, data, step.diagonal)
             factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
         sprung_mobilities(model, data, equipment)
+        scale_by_inertia(model, v, data, run, equipment)
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:
             mobility = _effective(model, data, k, -1, 0.0, solver)

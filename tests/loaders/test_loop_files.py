@@ -141,13 +141,15 @@ def test_a_distance_is_a_tendon_between_two_sites() -> None:
 def test_loop_joints_of_a_urdf() -> None:
     ends = '<link1 link="rod" xyz="0.4 0 0" rpy="0 0 0.3"/><link2 link="rocker" xyz="0.3 0 0"/>'
     text = '<loop_joint name="{0}" type="{0}">' + ends + '<axis xyz="0 0 1"/></loop_joint>'
-    kinds = ("spherical", "fixed", "revolute")
+    kinds = ("spherical", "fixed", "revolute", "prismatic", "cylindrical", "planar")
     robot = load_text(BARS.format("".join(map(text.format, kinds))), name="bars.urdf")
     assert [(item.name, item.kind) for item in robot.loops] == [
         ("spherical", "connect"),
         ("fixed", "weld"),
         ("revolute", "hinge"),
+        *((kind, "joint") for kind in kinds[3:]),
     ]
+    assert [item.free for item in robot.loops[3:]] == [("z",), ("z", "rz"), ("x", "y", "rz")]
     for item in robot.loops:
         assert (item.link_a, item.link_b) == ("rod", "rocker")
         assert (item.frame_a.position, item.frame_b.position) == ((0.4, 0, 0), (0.3, 0, 0))
@@ -186,6 +188,9 @@ def test_loops_in_python(files: Path) -> None:
     assert robot.nv == 3
 
 
+JOINED = '<loop_joint name="l" type="{}" {}><link1 link="rod"/><link2 link="rocker"/>{}</loop_joint>'
+
+
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
@@ -221,6 +226,30 @@ def test_loops_in_python(files: Path) -> None:
         (loop("distance", link_b="crank", point_b=[0.2, 0, 0]), "the points coincide in the file's pose"),
         (loop("distance", length=0.0), "length is 0 m, want more than 0"),
         (loop("connect", name=""), "want a text"),
+        (loop("slider"), "has no 'axis_a'"),
+        (loop("joint"), "free is None, want a list of some of x, y, z, rx, ry, rz"),
+        (loop("joint", free=["x", "u"]), "free is ['x', 'u'], want a list of some of x, y"),
+        (loop("joint", free=["x", "x"]), "want each axis once and not all of them"),
+        (loop("joint", free=["x"]) + "[loop.rz]", "rz is held; its free axes are x"),
+        (loop("weld", free=["x"]), "a weld has no 'free'"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.z]", "a hinge has no 'z'"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "rz = 3", "rz is 3, want a table of lower, upper"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz]\nlowr = 1", "rz has no 'lowr'; did you mean 'lower'?"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz]\nlower = 2\nupper = 1", "rz: the lower limit 2 is greater than"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz]\nupper = 4", "limits -inf and 4: want ±pi rad at most"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz]\nfriction = -1", "friction is -1, want at least 0"),
+        (
+            loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz]\nlimit_stiffness = 1",
+            "a limit's stiffness and no lower",
+        ),
+        (
+            loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz]\nlimit_damping = 1",
+            "rz has a limit_damping and no",
+        ),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz.drive]", "rz.drive has neither stiffness nor damping"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz.drive]\nmode = 'forse'", "mode is 'forse', want force or"),
+        (loop("hinge", axis_a=[0, 1, 0]) + "[loop.rz.drive]\nkp = 1", "rz.drive has no 'kp'"),
+        (loop("distance", upper=1.0, length=2.0), "has limits, between which it is free, and a length that it keeps"),
         (loop("connect", name="x") + loop("weld", name="x"), "loops.toml:6: loop 'x': the name is taken"),
         ('[[loop]]\nkind="gear"\nfollower="j1"\nleader="j4"', "leader is 'j4', which is no joint with one coordinate"),
         ('[[loop]]\nkind="gear"\nfollower="stuck"\nleader="j1"', "follower is 'stuck', which is no joint with one"),
@@ -247,7 +276,17 @@ def test_what_is_refused(text: str, message: str) -> None:
     ("element", "message"),
     [
         ('<loop_joint type="fixed"/>', "<loop_joint> has no name"),
-        ('<loop_joint name="l" type="prismatic"/>', "loop_joint 'l' has unknown type 'prismatic'; known: fixed"),
+        ('<loop_joint name="l" type="joint"><link1 link="rod"/><link2 link="rocker"/></loop_joint>', "no 'free'"),
+        (JOINED.format("joint", 'free="x q"', ""), "loop_joint 'l' has no axis 'q'"),
+        (JOINED.format("joint", 'free="x x"', ""), "want some of x, y, z, rx, ry, rz as free, each once"),
+        (JOINED.format("fixed", "", "<limit lower='0'/>"), "axis is '', nothing is free"),
+        (JOINED.format("cylindrical", "", "<limit lower='0'/>"), "axis is '', want one of z, rz"),
+        (JOINED.format("prismatic", "", "<limit lower='1' upper='0'/>"), "the lower limit 1 is greater than the upper"),
+        (JOINED.format("prismatic", "", "<limit/><limit/>"), "z has a second <limit>"),
+        (JOINED.format("prismatic", "", "<drive damping='-1'/>"), "damping is -1, want at least 0"),
+        (JOINED.format("prismatic", "", "<drive/>"), "has neither stiffness nor damping"),
+        (JOINED.format("prismatic", "", "<drive mode='a'/>"), "mode is 'a', want force or acceleration"),
+        ('<loop_joint name="l" type="screw"/>', "loop_joint 'l' has unknown type 'screw'; known: fixed"),
         ('<loop_joint name="l" type="fixed"><link1 link="rod"/></loop_joint>', "loop_joint 'l' has no <link2>"),
         (
             '<loop_joint name="l" type="fixed"><link1 link="rot"/><link2 link="rocker"/></loop_joint>',
@@ -262,7 +301,7 @@ def test_what_is_refused(text: str, message: str) -> None:
             "</loop_joint>",
             "<axis> of loop_joint 'l' is zero",
         ),
-        ('<loop_joint name="l" type="fixed"><limit/></loop_joint>', "want <link1>, <link2>, <axis>"),
+        ('<loop_joint name="l" type="fixed"><origin/></loop_joint>', "want <link1>, <link2>, <axis>"),
         ("<drake:ball_constraint/>", "<drake:ball_constraint> is not supported; a file of --loops may say it"),
     ],
 )

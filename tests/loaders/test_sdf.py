@@ -735,8 +735,8 @@ def test_worlds_say_gravity_and_steps() -> None:
             base("a")
             + link("b")
             + joint("j", "revolute", "a", "b", "0 0 1")
-            + joint("k", "prismatic", "a", "b", "0 0 1"),
-            "joint 'k' closes a loop, which a prismatic joint cannot do here",
+            + joint("k", "universal", "a", "b", "0 0 1", "<axis2><xyz>1 0 0</xyz></axis2>"),
+            "joint 'k' closes a loop, which a universal joint cannot do here",
         ),
         (
             base("a")
@@ -805,3 +805,23 @@ def test_damaged_files_are_refused_in_a_line(cut: int) -> None:
         load_text(text, name="r.sdf")
     except ArtsimError as error:
         assert "\n" not in str(error)
+
+
+def test_a_joint_that_closes_a_loop_keeps_what_it_has() -> None:
+    """Limits, friction, damping and spring of a slide and of a hinge, as a tendon along or about the axis."""
+    held = "<limit><lower>-0.2</lower><upper>0.3</upper></limit>"
+    rub = (
+        "<dynamics><friction>0.5</friction><damping>0.1</damping><spring_stiffness>4</spring_stiffness>"
+        "<spring_reference>0.05</spring_reference></dynamics>"
+    )
+    axis = f"<axis><xyz>0 0 1</xyz>{held}{rub}</axis>"
+    for kind, made, number in (("prismatic", "joint", 2.0), ("revolute", "hinge", 5.0)):
+        arms = base("a") + link("b") + joint("j", "revolute", "a", "b", "0 0 1") + link("c")
+        arms += joint("k", "revolute", "b", "c", "0 0 1") + joint("l", kind, "a", "c", "", axis)
+        robot = read(arms)
+        (loop,), (tendon,) = robot.loops, robot.tendons
+        assert (loop.name, loop.kind) == ("l", made)
+        assert (tendon.name, tendon.kind, tendon.path[0].value) == ("l", "loop", number)
+        assert (tendon.lower, tendon.upper, tendon.friction, tendon.damping) == (-0.2, 0.3, 0.5, 0.1)
+        assert (tendon.stiffness, tendon.spring_length) == (4.0, (0.05, 0.05))
+        assert not [note for note in robot.notes if "loop" in str(note)]

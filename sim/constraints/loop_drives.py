@@ -1,0 +1,95 @@
+"""Effective inertias of drives of loop joints whose gains are accelerations (PhysX's acceleration drives).
+
+The inertia is that which the drive meets where its own loop holds: 1 / (J M⁻¹ Jᵀ - Σ (L_i M⁻¹ Jᵀ)²), with the lines L_i
+that the loop holds made orthonormal in M⁻¹. On a single body this is the inertia about the joint, as the drive of a
+joint of the tree has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.coupling import reduce_vector
+from artsim.sim.articulation.dynamics import solve
+from artsim.sim.constraints.loop_rows import loop_geometry
+from artsim.sim.equipment.actuators import affine_force
+from artsim.sim.foundation.jit import njit
+
+_DEPENDENT = 1e-9  # share of its mobility below which a line is one of those before it, or moves nothing
+
+
+@njit
+def has_inertial_drives(equipment: Any) -> bool:
+    """Whether the gains of an actuator are accelerations."""
+    for a in range(equipment.model.actuator_by_inertia.shape[0]):
+        if equipment.model.actuator_by_inertia[a]:
+            return True
+    return False
+
+
+@njit
+def scale_by_inertia(model: Any, v: Any, data: Any, run: Any, equipment: Any) -> None:
+    """Set equipment.data.actuator_scale of the actuators whose gains are accelerations to that inertia, with the bare M
+    factorised in data.factor, and their shares. Where nothing can move the scale is 0, and so is the force.
+    """
+    h = run.inputs.time_step[0]
+    L, y = run.step.columns, equipment.data.loop_response
+    for a in range(equipment.model.actuator_by_inertia.shape[0]):
+        if not equipment.model.actuator_by_inertia[a]:
+            continue
+        path = equipment.model.tendon_path[equipment.model.actuator_target[a]]
+        n = equipment.model.path_index[path]
+        loop_geometry(model, v, data, equipment, n, L)
+        _make_orthonormal(model, data, equipment, n, L, y)
+        J, z = equipment.data.row, equipment.data.row2
+        for k in range(J.shape[0]):
+            J[k] = 0.0
+        for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+            J[equipment.model.actuator_dof[entry]] = equipment.data.actuator_moment[entry]
+        _respond(model, data, J, z)
+        whole = _product(J, z)
+        mobility = whole
+        for line in range(6):
+            mobility -= _product(L[line], z) ** 2
+        scale = 1.0 / mobility if mobility > _DEPENDENT * whole else 0.0
+        equipment.data.actuator_scale[a] = scale
+        _, stiffness, _ = affine_force(equipment, a)
+        equipment.data.actuator_share[a] = 1.0 / max(1.0, h * h * stiffness * mobility)
+
+
+@njit
+def _make_orthonormal(model: Any, data: Any, equipment: Any, n: Any, L: Any, y: Any) -> None:
+    """Make the held lines of L (6, nv) orthonormal in M⁻¹, y = M⁻¹ Lᵀ; lines that are free or dependent become 0."""
+    for line in range(6):
+        norm = 0.0
+        if equipment.model.loop_held[n, line]:
+            _respond(model, data, L[line], y[line])
+            whole = _product(L[line], y[line])
+            for other in range(line):
+                share = _product(L[line], y[other])
+                for k in range(L.shape[1]):
+                    L[line, k] -= share * L[other, k]
+                    y[line, k] -= share * y[other, k]
+            square = _product(L[line], y[line])
+            norm = square**-0.5 if square > _DEPENDENT * whole else 0.0
+        for k in range(L.shape[1]):
+            L[line, k] = norm * L[line, k]
+            y[line, k] = norm * y[line, k] if norm > 0.0 else 0.0
+
+
+@njit
+def _respond(model: Any, data: Any, J: Any, out: Any) -> None:
+    """out (nv,) = M⁻¹ Jᵀ, with couplings held."""
+    reduce_vector(model, J, data, data.reduced)
+    solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, data.reduced)
+    for k in range(out.shape[0]):
+        a = model.dof_independent[k]
+        out[k] = data.gain[k] * data.reduced[a] if a >= 0 else 0.0
+
+
+@njit
+def _product(x: Any, y: Any) -> Any:
+    value = 0.0
+    for k in range(x.shape[0]):
+        value += x[k] * y[k]
+    return value
