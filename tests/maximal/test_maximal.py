@@ -572,11 +572,11 @@ def test_a_file_of_a_maximal_run_reproduces(scheme: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("clamp.xml", (), "tendon"),
         ("arm7.urdf", ("--integrator", "rk4"), "rk4"),
-        ("finger.urdf", ("--ground",), "--ground"),
+        ("arm7.urdf", ("--ground", "--continuous"), "--continuous"),
+        ("arm7.urdf", ("--coupling-erp", "0.2"), "--coupling-erp"),
         ("arm7.urdf", ("--solver", "pgs"), "solver 'pgs'"),
-        ("arm7.urdf", ("--controller", "hold"), "controller 'hold'"),
+        ("arm7.urdf", ("--controller", "computed-torque"), "controller 'computed-torque'"),
     ],
 )
 def test_what_it_cannot_do_is_refused_by_name(name: str, options: tuple[str, ...], reason: str) -> None:
