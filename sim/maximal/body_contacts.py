@@ -132,7 +132,7 @@ class ContactRows:
         self.rows = self._make()
 
     def _make(self) -> BodyRows:
-        parts = []
+        parts: list[Any] = []
         d = self._contact.data
         for n in range(int(d.number[CONTACTS])):
             d.pull[n] = d.adhesion[n]
@@ -294,7 +294,7 @@ def impedance(solimp: Real, size: float) -> float:
         y = middle * (y / middle) ** exponent
     else:
         y = 1.0 - (1.0 - middle) * ((1.0 - y) / (1.0 - middle)) ** exponent
-    return start + y * (end - start)
+    return float(start + y * (end - start))
 
 
 def _along(lines: Lines, motion: Real) -> Real:

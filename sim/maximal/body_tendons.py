@@ -7,7 +7,7 @@ definition, a sum of joint coordinates, and uses the joints' lines.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,9 +67,9 @@ def tendon_paths_of_bodies(
         own: list[tuple[int, float]] = []
         start, end = int(e.tendon_path[t]), int(e.tendon_path[t + 1])
         if e.path_kind[start] == PATH_JOINT:
-            k = e.path_index[start:end]
-            own = list(zip(dof_line[k].tolist(), e.path_value[start:end].tolist(), strict=True))
-            length[t] = float(e.path_value[start:end] @ qpos[model.dof_coord[k]])
+            dofs = e.path_index[start:end]
+            own = list(zip(dof_line[dofs].tolist(), e.path_value[start:end].tolist(), strict=True))
+            length[t] = float(e.path_value[start:end] @ qpos[model.dof_coord[dofs]])
         share = 1.0
         for p in range(start, end - 1):
             if e.path_kind[p] == PATH_PULLEY:
@@ -222,6 +222,6 @@ def _rows(
     upper: Real | float = np.inf,
     yielding: float = 0.0,
 ) -> tuple[BodyRows, Real]:
-    more = {"give": give, "lower": lower, "upper": upper, "yielding": yielding}
+    more: dict[str, Any] = {"give": give, "lower": lower, "upper": upper, "yielding": yielding}
     share = sign * np.eye(len(tendons.length))[t]
     return make_summed_rows(TENDON, tendons.line[t], sign * tendons.factor[t], b, **more), share

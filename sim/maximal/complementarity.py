@@ -6,8 +6,8 @@ where it is on the rim it opposes the slip σ_t (Coulomb). Both say that Λ is t
 (Alart and Curnier 1991, A mixed formulation for frictional contact problems prone to Newton like solution methods,
 sec. 3), whatever the scale ρ > 0.
 
-The residual is piecewise smooth, so that Newton's steps converge at once when the contacts that stick, slip and part are
-known; a line search shortens steps that do not reduce it. Where none does, sweeps of projected Gauss-Seidel lead to
+The residual is piecewise smooth, so that Newton's steps converge at once when it is known which contacts stick, slip
+and part; a line search shortens steps that do not reduce it. Where none does, sweeps of projected Gauss-Seidel lead to
 another start: neither finds the way out alone.
 """
 
@@ -149,7 +149,7 @@ class _Problem:
         sizes = dict(zip(self.first.tolist(), self.size.tolist(), strict=True))
         for _ in range(sweeps):
             before = value.copy()
-            for n in np.flatnonzero(~inside):
+            for n in np.flatnonzero(~inside).tolist():
                 rate = self.W[n] @ value + self.s[n]
                 value[n] = min(max(value[n] - self.scale[n] * rate, self.lower[n]), self.upper[n])
                 if n in sizes:

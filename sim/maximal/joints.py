@@ -217,4 +217,5 @@ def carried_by_leaders(model: Model, qpos: Real, load: Real) -> Real:
         lead[follower] = lead[leader] if leader >= 0 else follower
     sizes = np.diff(model.body_dof)[model.dof_body]
     share = np.where((model.dof_independent >= 0) & (sizes[lead] == 1), gain * load, 0.0)
-    return np.bincount(lead, share, minlength=len(load))
+    found: Real = np.bincount(lead, share, minlength=len(load)).astype(np.float64)
+    return found

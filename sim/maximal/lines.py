@@ -6,7 +6,7 @@ two, a tendon of all pieces of its path) with a target, a compliance and bounds.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,8 +81,8 @@ def make_body_rows(
     lines = np.column_stack([line, np.full(len(line), -1) if second is None else second]).astype(np.int64)
     factors = np.empty((len(line), 2))
     factors[:, 0], factors[:, 1] = factor, second_factor
-    more = {"error": error, "give": give, "lower": lower, "upper": upper, "yielding": yielding, "group": group}
-    return make_summed_rows(source, lines, factors, b, **more)
+    bounds: dict[str, Any] = {"lower": lower, "upper": upper, "group": group}
+    return make_summed_rows(source, lines, factors, b, error=error, give=give, yielding=yielding, **bounds)
 
 
 def make_summed_rows(

@@ -18,9 +18,8 @@ def passive_forces_of_joints(e: Equipment, model: Model, qpos: Real, qvel: Real)
     The linear terms of single coordinates, and of the positions of free joints, are springs at the end of the step.
     """
     force = np.zeros(len(qvel))
-    k = e.damper_dof
-    v = qvel[k]
-    np.add.at(force, k, -(e.damper_terms[:, QUADRATIC] * np.abs(v) + e.damper_terms[:, CUBIC] * v * v) * v)
+    v = qvel[e.damper_dof]
+    np.add.at(force, e.damper_dof, -(e.damper_terms[:, QUADRATIC] * np.abs(v) + e.damper_terms[:, CUBIC] * v * v) * v)
     for body, c in zip(e.spring_body, e.spring_terms, strict=True):
         k, n, kind = int(model.body_dof[body]), int(model.body_coord[body]), int(model.joint_type[body])
         if kind == FREE:
@@ -37,7 +36,8 @@ def passive_forces_of_joints(e: Equipment, model: Model, qpos: Real, qvel: Real)
 
 def _pull(linear: float, c: Real, x: Real) -> Real:
     size = float(np.linalg.norm(x))
-    return -(linear + (c[1] + c[2] * size) * size) * x
+    found: Real = -(linear + (c[1] + c[2] * size) * size) * x
+    return found
 
 
 def energy_of_springs(e: Equipment, model: Model, qpos: Real) -> float:

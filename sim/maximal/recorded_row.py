@@ -252,8 +252,11 @@ def _force(name: str) -> Callable[[Taken], Real]:
 
 
 _SOURCES = ("applied", "drive", "passive", "coupling", "limit", "tendon", "contact")
-_FITTED = ("activation", "actuator_force", "actuator_length", "actuator_velocity")
-_FITTED += ("tendon_length", "tendon_velocity", "tendon_force")
+_FITTED = (
+    "activation",
+    *("actuator_force", "actuator_length", "actuator_velocity"),
+    *("tendon_length", "tendon_velocity", "tendon_force"),
+)
 
 
 def _fitted(name: str) -> Callable[[Taken], Real]:

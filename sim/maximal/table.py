@@ -93,8 +93,9 @@ def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | 
         parts.append(velocity_limit_rows(scheme, lines, d[k], sign, m.velocity_limit[k]))
     c = np.flatnonzero(m.row_frequency <= 0)
     pairs = m.row_follower[c], m.row_leader[c], m.row_polynomial[c]
-    own = {"yielding": _YIELD, "tuning": now.tuning.rows[c]}
-    parts.append(coupling_rows(scheme, lines, *pairs, now.qpos, d, m.dof_coord, **own))
+    tuning = now.tuning.rows[c]
+    where = now.qpos, d, m.dof_coord
+    parts.append(coupling_rows(scheme, lines, *pairs, *where, yielding=_YIELD, tuning=tuning))
     parts.append(range_rows(scheme, m, lines, now.qpos, d))
     if equipment is not None:
         first = 6 * (len(m.body_parent) - 1)

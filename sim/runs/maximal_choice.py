@@ -92,7 +92,7 @@ def tuning_of(robot: Robot, config: RunConfig, equipped: Equipped | None, held: 
     of loops, and of tendons whose equality it is.
     """
     model, labels = robot.model, robot.labels
-    pairs = {}
+    pairs: dict[str, list[float | None]] = {}
     for n, (values, general) in enumerate(
         ((config.constraint_alpha, config.scheme_alpha), (config.constraint_beta, config.scheme_beta))
     ):
@@ -106,7 +106,7 @@ def tuning_of(robot: Robot, config: RunConfig, equipped: Equipped | None, held: 
 
     def of(constraints: list[str]) -> Real:
         general = [config.scheme_alpha, config.scheme_beta]
-        return np.array([pairs.get(name, general) for name in constraints], float).reshape(-1, 2)
+        return np.array([pairs.get(name, general) for name in constraints], np.float64).reshape(-1, 2)
 
     return Tuning(
         of([body_joint.get(line // 6 + 1, "") for line in held.tolist()]),

@@ -247,7 +247,8 @@ class MaximalSimulation(Simulation):
         acting, actuators, explicit = self._actuator_rows(laws)
         given = self._given(now, explicit, contacts)
         known = explicit_forces(model, state, inertia)
-        known += wrenches_on_bodies(lines, np.arange(len(lines.rate)), sum(given.values()), len(inertia))
+        along = np.sum(list(given.values()), axis=0)
+        known += wrenches_on_bodies(lines, np.arange(len(lines.rate)), along, len(inertia))
         rigid = rigid_rows(now, self._held)
         mobility = self._mobility_of(inertia, lines, rigid)
         held = joined_rows([rigid, *soft_rows(now, mobility)])
@@ -275,7 +276,7 @@ class MaximalSimulation(Simulation):
             forces[name] += self._in_joints(now.lines, along[source], direct=source not in _ON_BODIES)
         for name, values in given.items():
             forces[name] += self._in_joints(now.lines, values)
-        line_force = by_line(rows, force, now.lines) + sum(given.values())
+        line_force = by_line(rows, force, now.lines) + np.sum(list(given.values()), axis=0)
         self._state.load[:] = self._loads(line_force)
         contacts = slice(len(now.lines.rate) - self._contact_lines, len(now.lines.rate))
         return Taken(
@@ -441,8 +442,8 @@ class MaximalSimulation(Simulation):
         wanted = np.zeros((len(L), len(free) + 1))
         wanted[free, np.arange(len(free))] = 1.0
         wanted[:, -1] = -self._lines.drift[: len(L)]
-        moves = np.linalg.solve(L, wanted).reshape(bodies - 1, 6, -1)
-        moves = np.concatenate([np.zeros((1, *moves.shape[1:])), moves])
+        moves: Real = np.zeros((bodies, 6, len(free) + 1))
+        moves[1:] = np.linalg.solve(L, wanted).reshape(bodies - 1, 6, -1)
         self._contact_lines = len(own.rate)
         first = len(lines.rate)
         rows = ContactRows(self.scheme, self._contact, own, first, moves[..., :-1], moves[..., -1], model.gravity)

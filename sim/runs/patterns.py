@@ -106,7 +106,7 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
 
 def has_patterns(config: RunConfig) -> bool:
     """Whether names in a configuration may have to be replaced by `expanded`."""
-    unchecked = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
+    unchecked: tuple[object, ...] = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
     unchecked += (config.constraint_alpha, config.constraint_beta)
     unchecked += tuple(getattr(config, setting) for setting in TURNING)
     if any(isinstance(values, Mapping) and values for values in unchecked):  # whose names nobody else looks up

@@ -283,7 +283,7 @@ _EQUIPMENT_ROWS = {
 }
 
 
-_ELSEWHERE = {"sensors": "sensors", "asleep": ""}  # recorded in joint coordinates only
+_OF_REDUCED = ("sensors", "asleep")  # recorded in joint coordinates only
 
 
 def _recordable(
@@ -297,8 +297,8 @@ def _recordable(
             if name not in DEFAULT_RECORD:
                 notes.append(f"{name} is not recorded: nothing can touch anything")
             continue
-        if config.is_maximal and name in _ELSEWHERE:
-            if name not in DEFAULT_RECORD or getattr(names, _ELSEWHERE[name], ()):
+        if config.is_maximal and name in _OF_REDUCED:
+            if name not in DEFAULT_RECORD or names.sensors:
                 notes.append(f"{name} is not recorded: maximal coordinates have none")
             continue
         if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
