@@ -274,7 +274,7 @@ RUN_OPTIONS = (
     ),
     _named(
         "--constraint-alpha",
-        "Baumgarte's α of one constraint [1/s]: of what a joint holds and of the coupling by which it follows, of a loop, "
+        "Baumgarte's α of one constraint [1/s]: of what a joint holds and the coupling by which it follows, of a loop, "
         "of a tendon's equality.",
         "NAME=VALUE",
     ),
