@@ -42,6 +42,7 @@ _GROWTH = 1.5  # of a margin that was too small
 _YIELD = 1e-11  # share of the mobility that regularises a hard contact: four corners of a box are one too many
 _ACROSS, _ACROSS_INSIDE = 1e-7, 1e-3  # sine of the angle to the surface up to which a motion does not part bodies
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
+_SLOW = 1e-3  # [m/s] speed of removing penetration that does not matter
 _SLOWEST_BOUNCE, _LASTING, _ROUNDING = 0.05, 0.1, 1e-3  # as in contact/contact_law.py
 
 
@@ -121,11 +122,13 @@ class ContactRows:
         twists: Real,
         still: Real,
         gravity: Real,
+        left: frozenset[int] = frozenset(),
     ) -> None:
         """lines: the contacts', from number `first` on of all lines; twists (nb, 6, nu): velocities of the bodies per
-        independent dof; still (nb, 6): their accelerations at zero joint acceleration; gravity (3,)."""
+        independent dof; still (nb, 6): their accelerations at zero joint acceleration; gravity (3,); left: contacts
+        whose penetration is left as it is."""
         self._scheme, self._contact, self._lines, self._first = scheme, contact, lines, first
-        self._gravity = gravity
+        self._gravity, self._left = gravity, left
         self._still = _along(lines, still[..., None])[:, 0]
         self._parting = _along(lines, twists)
         self._whose: list[tuple[int, int, float]] = []  # of each row: contact, and of edges direction and friction
@@ -155,7 +158,7 @@ class ContactRows:
         """Whether any dof parts the bodies of contact n, and not only along the surface, where the rest is rounding."""
         d = self._contact.data
         along = self._parting[DIRECTIONS * n : DIRECTIONS * n + 3]
-        inside = d.soft[n] == 0 and d.gap[n] < -1e-3 * _RECOVERY
+        inside = d.soft[n] == 0 and d.gap[n] < -_SLOW * _RECOVERY
         least = (_ACROSS_INSIDE if inside else _ACROSS) * np.linalg.norm(along, axis=0)
         return bool(np.any(np.abs(along[0]) > np.maximum(least, 1e-11)))
 
@@ -219,7 +222,8 @@ class ContactRows:
         if d.soft[n] == 1:
             still = sum(share * float(self._still[DIRECTIONS * n + k]) for k, share in along)
             return self._soft(n, gap, rate, still, belt)
-        wanted = (gap / h if gap >= 0.0 else gap / max(h, _RECOVERY)) + rate + belt
+        back = 0.0 if n in self._left else gap / max(h, _RECOVERY)
+        wanted = (gap / h if gap >= 0.0 else back) + rate + belt
         b = -wanted / self._scheme.ahead
         return max(b, self._rebound(n, rate + belt) - rate - belt), 0.0
 
@@ -265,6 +269,22 @@ class ContactRows:
         return self._first + DIRECTIONS * n + k
 
     # ------------------------------------------------------------------ results
+
+    def stuck(self, solved: bool, line_force: Real, before: Real, after: Real) -> frozenset[int]:
+        """Contacts whose penetration should be left as it is, besides those that are: those that no joint parts or
+        only at an excessive speed, so that removing it does work (contact/contact_rows.py: limit_energy).
+
+        solved: whether the rows agreed and no dof became too fast; line_force (lines,) of contacts; before, after
+        (lines,): velocities along them.
+        """
+        d = self._contact.data
+        power = np.sum((line_force * (before + after)).reshape(-1, DIRECTIONS), axis=1)
+        found = set(self._left)
+        for n in {n for n, _, _ in self._whose}:
+            removed = d.soft[n] == 0 and d.restitution[n] == 0.0 and d.gap[n] < -_SLOW * _RECOVERY
+            if removed and not solved and power[n] >= 0.0:
+                found.add(n)
+        return frozenset(found)
 
     def pulls(self) -> Real:
         """Forces of adhesion along the contacts' lines (lines,) [N]."""

@@ -77,6 +77,8 @@ def _newton(problem: _Problem, value: Real, enough: float) -> tuple[Real, float,
 
 def _direction(G: Real, F: Real) -> Real:
     """Newton's step, by least squares where the slopes are singular."""
+    if not (np.all(np.isfinite(G)) and np.all(np.isfinite(F))):
+        return np.zeros(len(F))
     try:
         way = np.linalg.solve(G, -F)
         way += np.linalg.solve(G, -F - G @ way)

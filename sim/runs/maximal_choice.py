@@ -38,7 +38,7 @@ from artsim.sim.maximal.loops import loop_sizes
 from artsim.sim.maximal.table import Tuning
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS
-from artsim.sim.run_data.run_records import GRAVITY_COMPENSATION, NO_CONTROLLER
+from artsim.sim.run_data.run_records import COMPUTED_TORQUE
 from artsim.sim.runs.configuration import RunConfig
 
 
@@ -138,7 +138,7 @@ def _refuse_unservable(
     """Raise UsageError for the first force or constraint of the robot without rows in maximal coordinates."""
     what = _option(config, model) or _of_joints(articulation) or _of_world(articulation)
     if not what and equipped is not None:
-        what = _of_loops(articulation) or _of_tendons(equipped) or _of_actuators(equipped)
+        what = _of_loops(articulation) or _of_tendons(equipped, config) or _of_actuators(equipped)
     if not what and delayed:
         what = "delays of actuators"
     if not what and touching is not None and config.continuous:
@@ -155,8 +155,8 @@ def _option(config: RunConfig, model: Model) -> str:
             return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:
         return f"solver {config.solver!r} (it has its own)"
-    if config.built_in.law not in (NO_CONTROLLER, GRAVITY_COMPENSATION):
-        return f"controller {config.controller!r}"
+    if config.built_in.law == COMPUTED_TORQUE and len(model.row_frequency) and (model.row_frequency > 0).any():
+        return f"controller {config.controller!r} with compliant couplings"
     if len(model.axis_dof):
         return "a coupling of a ball's axis"
     if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:
@@ -186,7 +186,7 @@ def _of_loops(articulation: Articulation) -> str:
     return ""
 
 
-def _of_tendons(equipped: Equipped) -> str:
+def _of_tendons(equipped: Equipped, config: RunConfig) -> str:
     e, names = equipped.arrays, equipped.labels.tendons
     for t, name in enumerate(names):
         kinds = e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]]
@@ -194,6 +194,8 @@ def _of_tendons(equipped: Equipped) -> str:
             return f"tendon {name!r}, which wraps around a geom"
         if e.tendon_armature[t] > 0:
             return f"the armature of tendon {name!r}"
+        if config.built_in.law == COMPUTED_TORQUE and e.tendon_friction[t] > 0:
+            return f"controller {config.controller!r} with the friction of tendon {name!r}"
     for c, t in enumerate(e.tendon_row_follower):
         if e.tendon_row_reference[c, REFERENCE_K] >= 0:
             return f"the equality of tendon {names[t]!r}, which gives way (solref or a frequency)"

@@ -26,9 +26,16 @@ from artsim.sim.maximal.body_actuators import (
     wrench_lines,
 )
 from artsim.sim.maximal.body_contacts import ContactFinder, ContactRows, contact_lines, name_contacts
-from artsim.sim.maximal.body_tendons import equality_errors, spring_energy_of_tendons, summed, tendon_rows_of_bodies
+from artsim.sim.maximal.body_tendons import (
+    equality_errors,
+    spring_energy_of_tendons,
+    spring_forces,
+    summed,
+    tendon_rows_of_bodies,
+)
 from artsim.sim.maximal.carried import Carried, carried, reference_lengths
-from artsim.sim.maximal.conversion import body_states, joint_coordinates, joint_loads, line_matrix
+from artsim.sim.maximal.computed_torque import torque_for_targets
+from artsim.sim.maximal.conversion import body_states, in_joints, joint_coordinates, joint_loads, line_matrix
 from artsim.sim.maximal.joints import carried_by_leaders, dof_lines, held_lines, joint_lines
 from artsim.sim.maximal.lines import (
     ACTUATOR,
@@ -59,6 +66,7 @@ from artsim.sim.run_data.run_records import (
     DEEPEST,
     GRAVITY_COMPENSATION,
     MOST_AT_ONCE,
+    NO_CONTROLLER,
     NON_FINITE,
     NOW,
     ROWS_RECORDED,
@@ -83,6 +91,8 @@ _FORCES = {
 }
 _ON_BODIES = (TENDON, ACTUATOR, CONTACT)  # sources of forces that may act on bodies and not along dofs
 _SEARCHES = 10  # for contacts in a step at most
+_UNSOLVED = 1e-9  # [rad/s or m/s] residual above which rows contradict each other, as in constraints/row.py
+_PARTING = 10.0  # [rad/s or m/s] fastest dof while penetration is removed, as in contact/contact_law.py
 
 
 class MaximalSimulation(Simulation):
@@ -223,25 +233,30 @@ class MaximalSimulation(Simulation):
         if not self._finder.find(self._masses, self._bodies, self.scheme.h):
             self._step.counters[STOP_REASON] = CROWDED
             return None
+        left: frozenset[int] = frozenset()
         for _ in range(_SEARCHES):
-            taken = self._solve_step()
+            taken = self._solve_step(left)
+            if (stuck := self._stuck(taken)) != left:
+                left = stuck
+                continue
             number = self._contact.data.number
             if self._step.counters[STOP_REASON] != RUNNING or not self._finder.outrun(
                 self._bodies, taken.after, self.scheme.h
             ):
                 break
+            left = frozenset()
             if number[FOUND_CONTACTS] > number[CONTACTS]:
                 self._step.counters[STOP_REASON] = CROWDED
                 return None
         self._note_contacts(taken)
         return taken
 
-    def _solve_step(self) -> Taken:
+    def _solve_step(self, left: frozenset[int] = frozenset()) -> Taken:
         """One step: lines at this pose, rows, the linear system, poses at the end."""
         model, state, h = self._model, self._bodies, self.scheme.h
         fitted, inertia = self._carried, inertias(self._masses, state.rotation)
         control = int(self._step.counters[CONTROL_ROW])
-        lines, contacts = self._with_contacts(self._with_inputs(control))
+        lines, contacts = self._with_contacts(self._with_inputs(control), left)
         now = Now(model, self._inputs, control, self.scheme, lines, state.qpos, self._dof_line, self._tuning)
         laws = self._laws(control)
         acting, actuators, explicit = self._actuator_rows(laws)
@@ -254,6 +269,7 @@ class MaximalSimulation(Simulation):
         held = joined_rows([rigid, *soft_rows(now, mobility)])
         pulled, shares = self._tendon_rows()
         parts = [boxed_rows(now, mobility, self._state.load, self._fittings), *pulled, acting]
+        self._contact_rows = contacts
         boxed = joined_rows(parts if contacts is None else [*parts, contacts.rows])
         solution = solve_bodies(self._factor("all", inertia, lines, held), h * known.ravel(), lines, held, boxed)
         rows = joined_rows([held, boxed])
@@ -331,13 +347,11 @@ class MaximalSimulation(Simulation):
         e, model, joints = self._fittings, self._model, len(self._carried.lines.rate)
         sources = ("applied", "passive", "drive", "contact")
         given = {name: np.zeros(len(now.lines.rate)) for name in sources}
-        given["applied"][self._dof_line] += self._inputs.torque[now.control]
-        if self.plan.config.built_in.law == GRAVITY_COMPENSATION:
-            given["applied"][self._dof_line] = self._held_weight(given["applied"][self._dof_line])
         given["applied"][joints : joints + self._input_lines] = 1.0
         if contacts is not None:
             given["contact"][len(now.lines.rate) - self._contact_lines :] = contacts.pulls()
         if e is None:
+            self._apply(now, given)
             return given
         given["passive"][self._dof_line] += passive_forces_of_joints(e, model, now.qpos, now.lines.rate[self._dof_line])
         weight = carried_weights(e, model, self._masses, self._bodies)
@@ -353,16 +367,44 @@ class MaximalSimulation(Simulation):
             there = transmissions.line >= 0
             amounts = (transmissions.factor * explicit[:, None])[there]
             np.add.at(given["drive"], transmissions.line[there], amounts)
+        self._apply(now, given, weight)
         return given
 
-    def _held_weight(self, torque: Real) -> Real:
-        """Torques (nv,) and what carries the robot's weight at rest, by joints of one dof within their efforts."""
+    def _apply(self, now: Now, given: dict[str, Real], weight: Real | None = None) -> None:
+        """Add the torques that are inputs and those of the built-in controller; weight (nb, 6): what carries weights,
+        of which motors may bear a part."""
+        model, law = self._model, self.plan.config.built_in.law
+        torque = np.array(self._inputs.torque[now.control])
+        if law != NO_CONTROLLER:
+            wanted = self._held_weight() if law == GRAVITY_COMPENSATION else self._computed_torque(now, given, weight)
+            torque += carried_by_leaders(model, now.qpos, wanted)
+            torque = np.clip(torque, -model.effort, model.effort)
+        given["applied"][self._dof_line] += torque
+
+    def _held_weight(self) -> Real:
+        """What carries the robot's weight at rest (nv,)."""
         model, still = self._model, replace(self._bodies, velocity=np.zeros_like(self._bodies.velocity))
         M = inertias(self._masses, still.rotation)
         lines = joint_lines(model, self._masses, still)
         zero = np.zeros(len(self._dof_line))
-        load = joint_loads(lines, M, explicit_forces(model, still, M), self._dof_line, zero)[self._dof_line]
-        return np.clip(torque + carried_by_leaders(model, still.qpos, load), -model.effort, model.effort)
+        return joint_loads(lines, M, explicit_forces(model, still, M), self._dof_line, zero)[self._dof_line]
+
+    def _computed_torque(self, now: Now, given: dict[str, Real], weight: Real | None) -> Real:
+        """Joint forces (nv,) of computed torque."""
+        passive = self._in_joints(now.lines, given["passive"])
+        if weight is not None and weight.any():
+            assert self._fittings is not None
+            borne = in_joints(self._lines, weight, self._dof_line)
+            passive = passive + np.where(self._fittings.gravity_by_actuator == 1, borne, 0.0)
+        tendons = self._carried.tendons
+        if tendons is not None and len(tendons.length):
+            assert self._fittings is not None
+            pull, _, _ = spring_forces(self._fittings, tendons)
+            along = np.zeros(len(self._lines.rate))
+            there = tendons.line >= 0
+            np.add.at(along, tendons.line[there], (tendons.factor * pull[:, None])[there])
+            passive = passive + self._in_joints(self._lines, along)
+        return torque_for_targets(now, self._masses, self._bodies, self._state.load, passive)
 
     def _laws(self, control: int) -> ActuatorForces | None:
         e, transmissions = self._fittings, self._carried.transmissions
@@ -430,7 +472,7 @@ class MaximalSimulation(Simulation):
 
     # ------------------------------------------------------------------ contacts
 
-    def _with_contacts(self, lines: Lines) -> tuple[Lines, ContactRows | None]:
+    def _with_contacts(self, lines: Lines, left: frozenset[int]) -> tuple[Lines, ContactRows | None]:
         """The lines with those of this step's contacts, and the contacts' rows."""
         self._contact_lines = 0
         if self._contact is None or self._contact.data.number[CONTACTS] == 0:
@@ -446,8 +488,20 @@ class MaximalSimulation(Simulation):
         moves[1:] = np.linalg.solve(L, wanted).reshape(bodies - 1, 6, -1)
         self._contact_lines = len(own.rate)
         first = len(lines.rate)
-        rows = ContactRows(self.scheme, self._contact, own, first, moves[..., :-1], moves[..., -1], model.gravity)
+        motion = moves[..., :-1], moves[..., -1]
+        rows = ContactRows(self.scheme, self._contact, own, first, *motion, model.gravity, left)
         return joined_lines([lines, own]), rows
+
+    def _stuck(self, taken: Taken) -> frozenset[int]:
+        """The contacts whose penetration is left as it is."""
+        if self._contact_rows is None or self._step.counters[STOP_REASON] != RUNNING:
+            return frozenset()
+        lines = taken.lines
+        pair = np.hstack([taken.after.velocity[lines.body[:, 0]], taken.after.velocity[lines.body[:, 1]]])
+        after = np.einsum("nk,nk->n", lines.value, pair)
+        solved = taken.report[1] <= _UNSOLVED and np.max(np.abs(after[self._dof_line]), initial=0.0) <= _PARTING
+        at = taken.contacts
+        return self._contact_rows.stuck(bool(solved), taken.line_force[at], lines.rate[at], after[at])
 
     def _note_contacts(self, taken: Taken) -> None:
         """Store the contacts' forces, and what the account tells of contacts."""

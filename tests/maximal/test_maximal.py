@@ -576,7 +576,6 @@ def test_a_file_of_a_maximal_run_reproduces(scheme: str, tmp_path: Path) -> None
         ("arm7.urdf", ("--ground", "--continuous"), "--continuous"),
         ("arm7.urdf", ("--coupling-erp", "0.2"), "--coupling-erp"),
         ("arm7.urdf", ("--solver", "pgs"), "solver 'pgs'"),
-        ("arm7.urdf", ("--controller", "computed-torque"), "controller 'computed-torque'"),
     ],
 )
 def test_what_it_cannot_do_is_refused_by_name(name: str, options: tuple[str, ...], reason: str) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artsim.io.runs import held_controls
 from artsim.loaders.load import load_text
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.maximal.complementarity import solve_cones
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run
 from artsim.sim.runs.simulate import simulation_of
-from tests.simulation import Run, constant_controls
+from tests.simulation import Run
 
 Array = np.ndarray[Any, Any]
 SCHEMES = ("baumgarte", "implicit")
@@ -46,7 +47,7 @@ def world(*bodies: str, floor: bool = True, condim: int = 1) -> Articulation:
 def run(articulation: Articulation, **config: Any) -> Run:
     """A run of either engine with contacts, its rows in memory."""
     plan = plan_run(articulation, RunConfig(base=articulation.base, **config))
-    simulation = simulation_of(plan, constant_controls(plan))
+    simulation = simulation_of(plan, held_controls(plan))
     parts, touches = [], []
     for part in simulation.blocks():
         parts.append({name: values.copy() for name, values in part.rows.items()})

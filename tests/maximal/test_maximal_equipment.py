@@ -155,9 +155,27 @@ def test_wrenches_and_pushes_change_momenta_by_their_amount(scheme: str) -> None
 def test_hold_carries_the_weight() -> None:
     robot = load_articulation(ROOT / "robots" / "arm7.urdf", meshes=False)
     start = {"joint_2": 0.7, "joint_4": -0.8}
-    found = maximal(robot, controller="hold", steps=100, dt=1e-3, q0=start, record=("qpos", "tau_applied", "gravity"))
-    assert np.max(np.abs(found["qpos"] - found["qpos"][0])) < 1e-9
-    assert np.allclose(found["tau_applied"][0], found["gravity"][0], rtol=1e-9, atol=1e-12)
+    record = ("qpos", "tau_applied", "gravity")
+    for controller in ("hold", "gravity-compensation"):
+        found = maximal(robot, controller=controller, steps=100, dt=1e-3, q0=start, record=record)
+        assert np.max(np.abs(found["qpos"] - found["qpos"][0])) < 1e-9
+        assert np.allclose(found["tau_applied"][0], found["gravity"][0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["arm7.urdf", "two_finger_gripper.urdf"])
+def test_computed_torque_leads_along_the_reduced_engine_s_path(name: str) -> None:
+    """The accelerations of the first step, from anywhere, are those that the targets ask for, and the reduced
+    engine's."""
+    robot = load_articulation(ROOT / "robots" / name, meshes=False)
+    plan = plan_run(robot, RunConfig())
+    rng = np.random.default_rng(2)
+    dofs = plan.robot.labels.independent_dofs
+    target, speed = ({dof: 0.01 * float(rng.normal()) for dof in dofs} for _ in range(2))
+    config = {"controller": "computed-torque", "target": target, "v0": speed, "dt": 1e-4}
+    one, other = (engine(robot, steps=1, record=("qacc", "tau_applied"), **config) for engine in (run, maximal))
+    for variable in ("qacc", "tau_applied"):
+        scale = np.max(np.abs(one[variable]))
+        assert np.max(np.abs(one[variable] - other[variable])) < 1e-3 * scale, variable
 
 
 # ------------------------------------------------------------------ balls
@@ -217,8 +235,7 @@ def test_a_pendulum_stays_within_the_range_of_its_ball_and_on_the_reduced_engine
     if "twist_limit" not in more:
         assert np.max(tilt(found)) < 0.601  # the limit is met by the end of a step, but for its curvature
     apart = parting(articulation, (1e-3, 2.5e-4), 0.3, **start, **more)
-    assert apart[0] < 0.02
-    assert apart[1] < 0.55 * apart[0], apart
+    assert apart[0] < 1.5 * 1e-3 and apart[1] < 1.5 * 2.5e-4, apart  # the instant of an impact is known to a step
 
 
 # ------------------------------------------------------------------ passive forces
