@@ -80,7 +80,7 @@ def _direction(G: Real, F: Real) -> Real:
     if not (np.all(np.isfinite(G)) and np.all(np.isfinite(F))):
         return np.zeros(len(F))
     try:
-        way = np.linalg.solve(G, -F)
+        way: Real = np.linalg.solve(G, -F).astype(np.float64)
         way += np.linalg.solve(G, -F - G @ way)
         if np.all(np.isfinite(way)):
             return way
