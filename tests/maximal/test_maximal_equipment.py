@@ -261,7 +261,7 @@ ROBOTS = (
     "gymnasium/envs/mujoco/assets/half_cheetah.xml",
     "gymnasium/envs/mujoco/assets/pusher.xml",
     "gymnasium/envs/mujoco/assets/point.xml",
-    "gymnasium/envs/mujoco/assets/reacher.xml",
+    "mink/examples/stanford_tidybot/base.xml",
     "engine/testdata/actuation/refsite_free.xml",
     "engine/testdata/passive/poly_stiffness.xml",
 )
