@@ -101,6 +101,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "scheme",
         "scheme_alpha",
         "scheme_beta",
+        "constraint_alpha",
+        "constraint_beta",
     ),
     **READING,
     "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"),

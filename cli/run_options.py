@@ -268,7 +268,7 @@ RUN_OPTIONS = (
         default="reduced",
         show_default=True,
         help="Coordinates of the simulation. reduced: joint coordinates; maximal: six per body, with joints as "
-        "constraints (slow, for cross-checks).",
+        "constraints (slow, for cross-checks: contacts, tendons and actuators included).",
     ),
     click.option(
         "--scheme",
@@ -290,6 +290,13 @@ RUN_OPTIONS = (
         help="β of the scheme. baumgarte: β [1/s²], default 1/dt²; implicit: weight of the velocity at the end of the "
         "step, default 1 (with smaller weights the joints drift apart).",
     ),
+    _named(
+        "--constraint-alpha",
+        "Baumgarte's α of one constraint [1/s]: of what a joint holds and the coupling by which it follows, of a loop, "
+        "of a tendon's equality.",
+        "NAME=VALUE",
+    ),
+    _named("--constraint-beta", "Baumgarte's β of one constraint [1/s²].", "NAME=VALUE"),
     click.option(
         "--coupling",
         type=click.Choice(COUPLINGS),

@@ -78,7 +78,8 @@ def joint_lines(model: Model, masses: Masses, state: BodyStates) -> Lines:
     error = np.concatenate([gap, _tilt(model, axes @ rotation)], axis=1)
     body = np.repeat(np.column_stack([np.arange(len(parent)), parent]), 6, axis=0)
     turns = np.tile(np.repeat([False, True], 3), len(parent) - 1)
-    return Lines(body[6:], value[1:].reshape(-1, 12), rate[1:].ravel(), error[1:].ravel(), bend[1:].ravel(), turns)
+    values = value[1:].reshape(-1, 12), rate[1:].ravel(), error[1:].ravel(), bend[1:].ravel()
+    return Lines(body[6:], *values, turns, np.full((len(turns), 2), -1))
 
 
 def _centripetal(velocity: Real, arm: Real) -> Real:
@@ -102,10 +103,11 @@ def _tilt(model: Model, relative: Real) -> Real:
 # ------------------------------------------------------------------ rows
 
 
-def held_rows(scheme: Scheme, lines: Lines, which: Array) -> BodyRows:
-    """Rows of the directions that joints hold."""
+def held_rows(scheme: Scheme, lines: Lines, which: Array, tuning: Real) -> BodyRows:
+    """Rows of the directions that joints hold; tuning (rows, 2): their α and β."""
     error = lines.error[which]
-    return make_body_rows(HELD_DOF, which, scheme.hard(error, lines.rate[which], lines.drift[which]), error=error)
+    hard = scheme.hard(error, lines.rate[which], lines.drift[which], tuning)
+    return make_body_rows(HELD_DOF, which, hard, error=error)
 
 
 def inertia_rows(scheme: Scheme, lines: Lines, which: Array, armature: Real) -> BodyRows:
@@ -171,8 +173,10 @@ def coupling_rows(
     dof_coord: Array,
     spring: tuple[Real, Real] | None = None,
     yielding: float = 0.0,
+    tuning: Real | None = None,
 ) -> BodyRows:
-    """Rows of couplings C = q_follower - p(q_leader), either hard or springs (stiffness, damping)."""
+    """Rows of couplings C = q_follower - p(q_leader), either hard, with α and β (rows, 2), or springs (stiffness,
+    damping)."""
     first = dof_line[follower]
     second = np.where(leader >= 0, dof_line[leader], -1)
     leads = (leader >= 0).astype(float)
@@ -184,7 +188,7 @@ def coupling_rows(
     rate = lines.rate[first] - slope * v
     drift = lines.drift[first] - slope * lines.drift[second] - leads * bend * v * v
     if spring is None:
-        b, give = scheme.hard(error, rate, drift), np.zeros(len(first))
+        b, give = scheme.hard(error, rate, drift, tuning), np.zeros(len(first))
     else:
         b, give = scheme.soft(*spring, error, rate, rate, drift)
     pair = {"second": second, "second_factor": -slope}
@@ -199,3 +203,19 @@ def follow_all(polynomial: Real, x: Real) -> tuple[Real, Real, Real]:
         p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4])),
         2 * p[2] + x * (6 * p[3] + x * 12 * p[4]),
     )
+
+
+def carried_by_leaders(model: Model, qpos: Real, load: Real) -> Real:
+    """Joint forces (nv,) that carry `load` by the joints of one dof that exact couplings leave independent."""
+    gain = np.ones(len(load))
+    lead = np.arange(len(load))
+    pending = list(zip(model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True))
+    for follower, leader, polynomial in pending:  # leaders come before what follows them
+        x = qpos[model.dof_coord[leader]] if leader >= 0 else 0.0
+        _, slope, _ = follow_all(polynomial[None], np.array([x]))
+        gain[follower] = slope[0] * gain[leader] if leader >= 0 else 0.0
+        lead[follower] = lead[leader] if leader >= 0 else follower
+    sizes = np.diff(model.body_dof)[model.dof_body]
+    share = np.where((model.dof_independent >= 0) & (sizes[lead] == 1), gain * load, 0.0)
+    found: Real = np.bincount(lead, share, minlength=len(load)).astype(np.float64)
+    return found

@@ -1,12 +1,12 @@
 """Lines and rows: relative velocities of pairs of bodies, and the constraints built from them.
 
-A line is one component of the relative velocity of two bodies. A row is a line, or a line plus a multiple of another (a
-coupling), with a target, a compliance and bounds.
+A line is one component of the relative velocity of two bodies. A row is a sum of multiples of lines (a coupling is of
+two, a tendon of all pieces of its path) with a target, a compliance and bounds.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 
 # the sources of rows, by which their forces are recorded
-HELD_DOF, INERTIA, PASSIVE, DRIVE, COUPLING, LIMIT, LOOP = range(7)
+HELD_DOF, INERTIA, PASSIVE, DRIVE, COUPLING, LIMIT, LOOP, TENDON, ACTUATOR, CONTACT = range(10)
 
 
 class Lines(NamedTuple):
@@ -26,14 +26,15 @@ class Lines(NamedTuple):
     error: Real  # (n,) position along the line [m or rad]
     drift: Real  # (n,) rate of change of `rate` at zero acceleration of the bodies
     turning: Array  # (n,) whether it is an angular velocity
+    link: Array  # (n, 2) the links on which its force acts as on free bodies; -1: none, or the force is a joint's
 
 
 class BodyRows(NamedTuple):
     """n rows: J Δu + (give + yielding · mobility) Λ = b, while Λ is within its bounds."""
 
     source: Array  # (n,) HELD_DOF, …
-    line: Array  # (n, 2) the second one: -1 for none
-    factor: Real  # (n, 2)
+    line: Array  # (n, most) lines whose sum the row is; -1: none
+    factor: Real  # (n, most)
     error: Real  # (n,) position error C of rows that hold one [m or rad], else 0
     b: Real  # (n,)
     give: Real  # (n,) compliance: velocity per impulse
@@ -43,6 +44,8 @@ class BodyRows(NamedTuple):
         Real  # (n,) share of the group's mean J M⁻¹ Jᵀ that regularises the row, so that redundant rows do no harm
     )
     group: Array  # (n,)
+    cone: Array  # (n,) 0: bounds; first row of a friction cone: its number of rows; the others: -1
+    slope: Real  # (n,) friction coefficient, at a cone's first row: |Λ_t| ≤ slope Λ_n
 
     def entries(self, lines: Lines) -> tuple[Array, Array]:
         """Rows and columns of the entries of J; a position may occur twice."""
@@ -74,17 +77,40 @@ def make_body_rows(
     yielding: float = 0.0,
     group: Array | None = None,
 ) -> BodyRows:
-    """Make rows of one source; a single number applies to all of them."""
+    """Make rows of one source, of a line each or of two; a single number applies to all of them."""
+    lines = np.column_stack([line, np.full(len(line), -1) if second is None else second]).astype(np.int64)
+    factors = np.empty((len(line), 2))
+    factors[:, 0], factors[:, 1] = factor, second_factor
+    bounds: dict[str, Any] = {"lower": lower, "upper": upper, "group": group}
+    return make_summed_rows(source, lines, factors, b, error=error, give=give, yielding=yielding, **bounds)
+
+
+def make_summed_rows(
+    source: int,
+    line: Array,
+    factor: Real,
+    b: Real,
+    *,
+    error: Real | float = 0.0,
+    give: Real | float = 0.0,
+    lower: Real | float = -np.inf,
+    upper: Real | float = np.inf,
+    yielding: Real | float = 0.0,
+    group: Array | None = None,
+    cone: Array | None = None,
+    slope: Real | float = 0.0,
+) -> BodyRows:
+    """Make rows of one source that are sums of lines (n, most) with factors (n, most)."""
     n = len(line)
 
     def full(value: Real | float) -> Real:
         return np.full(n, value, float)
 
-    lines = np.column_stack([line, np.full(n, -1) if second is None else second]).astype(np.int64)
-    factors = np.column_stack([full(factor), full(second_factor)])
     groups = np.arange(n) if group is None else np.asarray(group, np.int64)
+    cones = np.zeros(n, np.int64) if cone is None else cone
     bounds = full(lower), full(upper)
-    return BodyRows(np.full(n, source), lines, factors, full(error), b, full(give), *bounds, full(yielding), groups)
+    own = np.full(n, source), np.asarray(line, np.int64), np.asarray(factor, float)
+    return BodyRows(*own, full(error), full(b), full(give), *bounds, full(yielding), groups, cones, full(slope))
 
 
 def joined_rows(parts: list[BodyRows]) -> BodyRows:
@@ -94,8 +120,21 @@ def joined_rows(parts: list[BodyRows]) -> BodyRows:
     for part in parts:
         groups.append(part.group + shift)
         shift += int(part.group.max(initial=-1)) + 1
+    most = max(part.line.shape[1] for part in parts)
+    parts = [_widened(part, most) for part in parts]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return BodyRows(*columns)._replace(group=np.concatenate(groups))
+
+
+def _widened(rows: BodyRows, most: int) -> BodyRows:
+    """The rows with room for so many lines each."""
+    room = ((0, 0), (0, most - rows.line.shape[1]))
+    return rows._replace(line=np.pad(rows.line, room, constant_values=-1), factor=np.pad(rows.factor, room))
+
+
+def joined_lines(parts: list[Lines]) -> Lines:
+    """Concatenate lines."""
+    return Lines(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def dense(rows: BodyRows, lines: Lines, width: int) -> Real:

@@ -6,7 +6,7 @@ import numpy as np
 
 from artsim.sim.equipment.arrays import WELD, Equipment
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import quaternion
+from artsim.sim.foundation.spatial import Real, quaternion
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins, skew
 from artsim.sim.maximal.lines import LOOP, BodyRows, Lines, make_body_rows
 from artsim.sim.maximal.scheme import Scheme
@@ -58,17 +58,19 @@ def loop_lines(e: Equipment, masses: Masses, state: BodyStates) -> Lines:
     velocity = np.hstack([state.velocity[bodies[:, 0]], state.velocity[bodies[:, 1]]])
     rate = np.einsum("nk,nk->n", lines, velocity)
     turning = np.repeat([part for turns in _turns(e) for part in ((False, True) if turns else (False,))], 3)
-    return Lines(bodies, lines, rate, np.array(error).ravel(), np.array(drift).ravel(), turning)
+    link = np.repeat(e.loop_link, loop_sizes(e), axis=0).reshape(-1, 2)
+    return Lines(bodies, lines, rate, np.array(error).ravel(), np.array(drift).ravel(), turning, link)
 
 
-def rows_of_loops(scheme: Scheme, lines: Lines, first: int, groups: Array) -> BodyRows:
-    """Rows of the lines from `first` on; an error too large for one step is removed at a bounded speed.
+def rows_of_loops(scheme: Scheme, lines: Lines, first: int, groups: Array, tuning: Real) -> BodyRows:
+    """Rows of the lines from `first` on, with α and β (rows, 2); an error too large for one step is removed at a
+    bounded speed.
 
     A planar closed loop has redundant rows; the rows are therefore regularised by 1e-9 of their links' mobility.
     """
     which = np.arange(first, first + len(groups))
     error = lines.error[which]
     size = np.sqrt(np.bincount(groups, error**2))[groups]
-    now = error * np.minimum(1.0, scheme.h * _SPEED / np.maximum(size, 1e-300))
-    b = scheme.hard(now, lines.rate[which], lines.drift[which])
+    now = scheme.by_and_by(error, size, _SPEED, tuning)
+    b = scheme.hard(now, lines.rate[which], lines.drift[which], tuning)
     return make_body_rows(LOOP, which, b, error=error, yielding=_YIELD, group=groups)

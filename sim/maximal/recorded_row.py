@@ -16,7 +16,7 @@ from artsim.sim.foundation.spatial import Real, quaternion, symmetric
 from artsim.sim.maximal.bodies import BodyStates, Masses, explicit_forces, inertias, origins
 from artsim.sim.maximal.conversion import in_joints, joint_loads, joint_twists
 from artsim.sim.maximal.joints import joint_lines
-from artsim.sim.maximal.lines import Lines
+from artsim.sim.maximal.lines import Lines, wrenches_on_bodies
 from artsim.sim.maximal.loops import loop_sizes
 from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
 
@@ -35,7 +35,11 @@ class Taken:
     lines: Lines
     dof_line: Array  # (nv,)
     line_force: Real  # (lines,) total force along each line [N, N m]
+    contacts: slice  # the lines of contacts
+    loops: slice  # of loops
     forces: dict[str, Real]  # (nv,) by source
+    fitted: dict[str, Real]  # lengths, velocities, forces of tendons and actuators; activations
+    stored: float  # energy of springs beside those of joints with one coordinate [J]
     dt: float
     report: tuple[float, float]  # pivots, residual
 
@@ -114,22 +118,34 @@ def _own_need(taken: Taken, place: Real) -> Real:
         I = rotation[link] @ symmetric(model.link_inertia[link]) @ rotation[link].T
         torque = I @ angular + np.cross(spin, I @ spin)
         need[link] = _shifted(np.concatenate([force, torque]), centre - place[link])
-    if taken.equipment is not None:
-        for link, body, wrench in _loop_wrenches(taken, taken.equipment):
-            if link < 0:  # the world
-                continue
-            need[link] -= _shifted(wrench, state.centre[body] - place[link])
+    need -= wrenches_on_links(taken, slice(0, len(taken.line_force)))
     return need
 
 
-def _loop_wrenches(taken: Taken, e: Equipment) -> list[tuple[int, int, Real]]:
-    """Link, body and wrench about the body's centre of mass for each end of each loop."""
+def wrenches_on_links(taken: Taken, which: slice) -> Real:
+    """Wrenches (nl, 6), about the links' origins, of lines that act on links as on free bodies: of loops, spatial
+    tendons, actuators at sites, inputs, contacts."""
+    lines, state = taken.lines, taken.state
+    _, place = _link_frames(taken)
+    found = np.zeros((len(place), 6))
+    for end in range(2):
+        link = lines.link[which, end]
+        there = link >= 0
+        link = link[there]
+        wrench = (taken.line_force[which, None] * lines.value[which, 6 * end : 6 * end + 6])[there]
+        arm = state.centre[lines.body[which, end][there]] - place[link]
+        wrench[:, 3:] += np.cross(arm, wrench[:, :3])
+        np.add.at(found, link, wrench)
+    return found
+
+
+def _loop_wrenches(taken: Taken, e: Equipment) -> list[tuple[int, Real]]:
+    """Body and wrench about its centre of mass for the first end of each loop."""
     found = []
-    first = 6 * (len(taken.masses.mass) - 1)
+    first = taken.loops.start
     for n, size in enumerate(loop_sizes(e)):
         lines = slice(first, first + int(size))
-        pair = taken.line_force[lines] @ taken.lines.value[lines]
-        found += [(int(e.loop_link[n, end]), int(e.loop_body[n, end]), pair[6 * end : 6 * end + 6]) for end in range(2)]
+        found.append((int(e.loop_body[n, 0]), taken.line_force[lines] @ taken.lines.value[lines, :6]))
         first = lines.stop
     return found
 
@@ -141,7 +157,7 @@ def _wrenches_of_loops(taken: Taken) -> Real:
     state, e = taken.state, taken.equipment
     origin = origins(taken.masses, state, state.rotation)
     found = []
-    for n, (_, body, wrench) in enumerate(_loop_wrenches(taken, e)[::2]):
+    for n, (body, wrench) in enumerate(_loop_wrenches(taken, e)):
         point = origin[body] + state.rotation[body] @ e.loop_position[2 * n]
         found.append(_shifted(wrench, state.centre[body] - point))
     return np.array(found).reshape(-1, 6)
@@ -163,13 +179,16 @@ def _joint_acceleration(taken: Taken) -> Real:
     return (moved + lines.drift)[taken.dof_line]
 
 
+def forces_in_joints(lines: Lines, dof_line: Array, line_force: Real, bodies: int) -> Real:
+    """Joint forces (nv,) of forces along all lines (lines,)."""
+    every = np.arange(len(line_force))
+    return in_joints(lines, wrenches_on_bodies(lines, every, line_force, bodies), dof_line)
+
+
 def _loop_forces(taken: Taken) -> Real:
-    if taken.equipment is None:
-        return np.zeros(len(taken.dof_line))
-    wrench = np.zeros((len(taken.masses.mass), 6))
-    for _, body, part in _loop_wrenches(taken, taken.equipment):
-        wrench[body] += part
-    return in_joints(taken.lines, wrench, taken.dof_line)
+    force = np.zeros(len(taken.line_force))
+    force[taken.loops] = taken.line_force[taken.loops]
+    return forces_in_joints(taken.lines, taken.dof_line, force, len(taken.masses.mass))
 
 
 def _columns(taken: Taken) -> Real:
@@ -232,13 +251,28 @@ def _force(name: str) -> Callable[[Taken], Real]:
     return lambda taken: taken.forces[name]
 
 
+_SOURCES = ("applied", "drive", "passive", "coupling", "limit", "tendon", "contact")
+_FITTED = (
+    "activation",
+    *("actuator_force", "actuator_length", "actuator_velocity"),
+    *("tendon_length", "tendon_velocity", "tendon_force"),
+)
+
+
+def _fitted(name: str) -> Callable[[Taken], Real]:
+    return lambda taken: taken.fitted[name]
+
+
 _FIELDS: dict[str, Callable[[Taken], Array | float]] = {
     "qpos": lambda t: t.state.qpos,
     "qvel": lambda t: t.velocity,
     "qacc": _joint_acceleration,
-    **{f"tau_{name}": _force(name) for name in ("applied", "drive", "passive", "coupling", "limit")},
+    **{f"tau_{name}": _force(name) for name in _SOURCES},
     **{name: _force(name) for name in ("friction_constant", "friction_by_load")},
+    **{name: _fitted(name) for name in _FITTED},
     "tau_loop": _loop_forces,
+    "contact_wrench": lambda t: wrenches_on_links(t, t.contacts),
+    "external_wrench": lambda t: wrenches_on_links(t, slice(0, len(t.line_force))),
     "loop_wrench": _wrenches_of_loops,
     "link_position": lambda t: _link_frames(t)[1],
     "link_quaternion": _link_quaternions,
@@ -249,7 +283,7 @@ _FIELDS: dict[str, Callable[[Taken], Array | float]] = {
     "bias": _bias,
     "com": _com,
     "momentum": _momentum,
-    "energy": lambda t: np.array(energies_of_bodies(t.model, t.masses, t.state, t.velocity)),
+    "energy": lambda t: np.add(energies_of_bodies(t.model, t.masses, t.state, t.velocity), (0.0, t.stored)),
     "solver_iterations": lambda t: t.report[ITERATIONS],
     "solver_residual": lambda t: t.report[RESIDUAL],
 }

@@ -20,7 +20,8 @@ import numpy as np
 
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.maximal.lines import BodyRows, Lines, dense
+from artsim.sim.maximal.complementarity import solve_cones
+from artsim.sim.maximal.lines import CONTACT, BodyRows, Lines, dense
 
 
 class Scheme(NamedTuple):
@@ -36,22 +37,36 @@ class Scheme(NamedTuple):
         """Share of the velocity change that moves the positions: x⁺ = x + h (u + ahead Δu)."""
         return 1.0 if self.baumgarte else self.beta
 
-    def hard(self, error: Real, rate: Real, drift: Real) -> Real:
-        """b of rows that hold C = 0, with rate Ċ = J u and drift J̇ u."""
+    def hard(self, error: Real, rate: Real, drift: Real, tuning: Real | None = None) -> Real:
+        """b of rows that hold C = 0, with rate Ċ = J u and drift J̇ u; tuning (rows, 2): their own α and β, where
+        they have some (Baumgarte)."""
         h = self.h
         if self.baumgarte:
-            return -h * (drift + self.alpha * rate + self.beta * error)
-        later = self.alpha * h
-        return -(error + later * (rate + 0.5 * h * drift)) / (later * self.beta)
+            alpha, beta = (self.alpha, self.beta) if tuning is None else tuning.T
+            return -h * (drift + alpha * rate + beta * error)
+        # eq. 14 with c = d = 0 multiplies a gap by 1 - 1/α and its rate by 1 - 1/β in every step, which grows for weights
+        # below ½. A hard row has no force law to weigh: with α = 1 and d = h (1 - β) its gap is gone after the step.
+        d = h * (1.0 - self.beta)
+        return -(error + (d + h) * rate + h * (0.5 * h + d) * drift) / h
+
+    def by_and_by(self, error: Real, size: Real, speed: float, tuning: Real) -> Real:
+        """The errors to remove in a step: those that α and β would remove at once, at a bounded speed, since an opening
+        that closes in a step is a blow; size (rows,): of the openings that the rows are part of."""
+        share = np.minimum(1.0, self.h * speed / np.maximum(size, 1e-300))
+        slow = self.baumgarte and tuning[:, 1] * self.h**2 < 1.0
+        return error * np.where(slow, 1.0, share)
 
     def soft(
         self, stiffness: Real, damping: Real, stretch: Real, slip: Real, rate: Real, drift: Real
     ) -> tuple[Real, Real]:
         """b and C of springs with λ = -K stretch - D slip at the end of the step; slip: rate minus target rate."""
+        return self.compliant(-stiffness * stretch - damping * slip, stiffness, damping, rate, drift)
+
+    def compliant(self, force: Real, stiffness: Real, damping: Real, rate: Real, drift: Real) -> tuple[Real, Real]:
+        """b and C of forces that are `force` at the start of the step, with slopes -K and -D, at its end."""
         h, alpha, beta = self.h, *((1.0, 1.0) if self.baumgarte else (self.alpha, self.beta))
         gain = alpha * (h * beta * stiffness + damping)
-        b = -(stiffness * stretch + damping * slip + alpha * h * stiffness * rate) / gain - h * drift
-        return b, 1.0 / (h * gain)
+        return (force - alpha * h * stiffness * rate) / gain - h * drift, 1.0 / (h * gain)
 
 
 class Solution(NamedTuple):
@@ -60,8 +75,8 @@ class Solution(NamedTuple):
     change: Real  # (6 nb,) Δu
     held: Real  # (rows,) impulses of the rows in the matrix
     boxed: Real  # (rows,) impulses of the rows with bounds
-    pivots: int
-    residual: float  # largest |J Δu + C Λ - b| of a row that is not at a bound
+    pivots: int  # or Newton steps, with contacts
+    residual: float  # largest |J Δu + C Λ - b| of a row that is not at a bound, or of complementarity with contacts
 
 
 class Factor:
@@ -133,7 +148,12 @@ def solve_bodies(factor: Factor, impulse: Real, lines: Lines, held: BodyRows, bo
     W = J @ answer[:n]
     mobility = np.bincount(boxed.group, np.diag(W)) / np.maximum(np.bincount(boxed.group), 1)
     W = 0.5 * (W + W.T) + np.diag(boxed.give + boxed.yielding * mobility[boxed.group])
-    impulses, pivots, residual = boxed_problem(W, J @ change - boxed.b, boxed.lower, boxed.upper)
+    s = J @ change - boxed.b
+    if np.any(boxed.source == CONTACT):
+        start = np.zeros(len(s))
+        impulses, pivots, residual = solve_cones(W, s, boxed.lower, boxed.upper, boxed.cone, boxed.slope, start)
+    else:
+        impulses, pivots, residual = boxed_problem(W, s, boxed.lower, boxed.upper)
     x = answer @ impulses
     return Solution(change + x[:n], reaction + x[n:], impulses, pivots, residual)
 

@@ -11,6 +11,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import Equipment
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
+from artsim.sim.maximal.joint_ranges import range_rows
 from artsim.sim.maximal.joints import (
     coupling_rows,
     drive_rows,
@@ -30,6 +31,16 @@ Mobility = Callable[[BodyRows], Real]  # J M⁻¹ Jᵀ of rows, with M without s
 _YIELD = 1e-12
 
 
+class Tuning(NamedTuple):
+    """α and β of every hard constraint, (rows, 2) each."""
+
+    held: Real  # of the lines that joints hold
+    exact: Real  # of exact couplings
+    rows: Real  # of other couplings
+    loops: Real  # of the loops' lines
+    tendons: Real  # of tendon equalities
+
+
 class Now(NamedTuple):
     """The data from which the rows of a step are made."""
 
@@ -40,6 +51,7 @@ class Now(NamedTuple):
     lines: Lines
     qpos: Real  # (nq,)
     dof_line: Array  # (nv,)
+    tuning: Tuning
 
 
 def rigid_rows(now: Now, held: Array) -> BodyRows:
@@ -49,9 +61,11 @@ def rigid_rows(now: Now, held: Array) -> BodyRows:
     followers = m.coupling_follower, m.coupling_leader, m.coupling_polynomial
     return joined_rows(
         [
-            held_rows(now.scheme, now.lines, held),
+            held_rows(now.scheme, now.lines, held, now.tuning.held),
             inertia_rows(now.scheme, now.lines, now.dof_line[k], m.armature[k]),
-            coupling_rows(now.scheme, now.lines, *followers, now.qpos, now.dof_line, m.dof_coord),
+            coupling_rows(
+                now.scheme, now.lines, *followers, now.qpos, now.dof_line, m.dof_coord, tuning=now.tuning.exact
+            ),
         ]
     )
 
@@ -79,10 +93,13 @@ def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | 
         parts.append(velocity_limit_rows(scheme, lines, d[k], sign, m.velocity_limit[k]))
     c = np.flatnonzero(m.row_frequency <= 0)
     pairs = m.row_follower[c], m.row_leader[c], m.row_polynomial[c]
-    parts.append(coupling_rows(scheme, lines, *pairs, now.qpos, d, m.dof_coord, yielding=_YIELD))
+    tuning = now.tuning.rows[c]
+    where = now.qpos, d, m.dof_coord
+    parts.append(coupling_rows(scheme, lines, *pairs, *where, yielding=_YIELD, tuning=tuning))
+    parts.append(range_rows(scheme, m, lines, now.qpos, d))
     if equipment is not None:
         first = 6 * (len(m.body_parent) - 1)
-        parts.append(rows_of_loops(scheme, lines, first, loop_groups(equipment)))
+        parts.append(rows_of_loops(scheme, lines, first, loop_groups(equipment), now.tuning.loops))
     return joined_rows(parts)
 
 

@@ -5,26 +5,65 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from artsim.sim.articulation.description import Articulation, Joint
+import numpy as np
+
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import D_MIN, Model
-from artsim.sim.equipment.arrays import Equipped
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.equipment.arrays import (
+    AFFINE,
+    DC_MOTOR,
+    FILTER,
+    FILTER_EXACT,
+    INTEGRATOR,
+    JOINT,
+    JOINT_IN_PARENT,
+    MUSCLE,
+    NO_DYNAMICS,
+    PATH_CYLINDER,
+    PATH_SPHERE,
+    PER_VELOCITY,
+    PID,
+    REFERENCE_K,
+    SITE,
+    SLIDER_CRANK,
+    TENDON,
+    Equipment,
+    Equipped,
+)
+from artsim.sim.foundation.errors import SettingError, UsageError
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.geometry.contacts import Touching
+from artsim.sim.maximal.loops import loop_sizes
+from artsim.sim.maximal.table import Tuning
+from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS
-from artsim.sim.run_data.run_records import NO_CONTROLLER
+from artsim.sim.run_data.run_records import COMPUTED_TORQUE
 from artsim.sim.runs.configuration import RunConfig
 
 
-def with_scheme(articulation: Articulation, config: RunConfig, model: Model, equipped: Equipped | None) -> RunConfig:
+def with_scheme(
+    articulation: Articulation,
+    config: RunConfig,
+    robot: Robot,
+    equipped: Equipped | None,
+    touching: Touching | None,
+    delayed: bool,
+) -> RunConfig:
     """Resolve scheme, α and β of the configuration; it is returned unchanged for joint coordinates.
 
     Raises UsageError: a scheme without maximal coordinates, invalid factors, and what maximal coordinates lack.
     """
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
+    own = {"constraint_alpha": config.constraint_alpha, "constraint_beta": config.constraint_beta}
     if not config.is_maximal:
-        if config.scheme != "auto" or any(value is not None for value in given.values()):
-            raise UsageError("--scheme, --scheme-alpha and --scheme-beta are for --coordinates maximal")
+        if config.scheme != "auto" or any(value is not None for value in given.values()) or any(own.values()):
+            raise UsageError(
+                "--scheme, --scheme-alpha, --scheme-beta, --constraint-alpha and --constraint-beta are for "
+                "--coordinates maximal"
+            )
         return config
-    _refuse_unservable(articulation, config, model, equipped)
+    _refuse_unservable(articulation, config, robot.model, equipped, touching, delayed)
     assert config.dt is not None
     scheme = "implicit" if config.scheme == "auto" else config.scheme
     alpha, beta = default_factors(scheme, config.dt)
@@ -35,7 +74,47 @@ def with_scheme(articulation: Articulation, config: RunConfig, model: Model, equ
             raise UsageError(f"{name} is {value}, want a share above 0 and up to 1")
         if not (math.isfinite(value) and value >= 0):
             raise UsageError(f"{name} is {value}, want a finite number from 0")
+    for name, values in own.items():
+        if values and scheme != "baumgarte":
+            raise UsageError(f"{name} is for --scheme baumgarte; the implicit scheme has one α and one β for all")
+        for constraint, value in values.items():
+            if not (math.isfinite(value) and value >= 0):
+                raise SettingError(
+                    f"{name} of {constraint!r} is {value}, want a finite number from 0", name, constraint
+                )
     return replace(config, scheme=scheme, scheme_alpha=alpha, scheme_beta=beta)
+
+
+def tuning_of(robot: Robot, config: RunConfig, equipped: Equipped | None, held: Array) -> Tuning:
+    """α and β of every hard constraint; held: the lines that joints hold.
+
+    A joint's name stands for the directions that it holds and for a coupling by which it follows; other names are those
+    of loops, and of tendons whose equality it is.
+    """
+    model, labels = robot.model, robot.labels
+    pairs: dict[str, list[float | None]] = {}
+    for n, (values, general) in enumerate(
+        ((config.constraint_alpha, config.scheme_alpha), (config.constraint_beta, config.scheme_beta))
+    ):
+        for name, value in values.items():
+            pairs.setdefault(name, [config.scheme_alpha, config.scheme_beta])[n] = value
+        assert general is not None
+    joint_of = {k: name for name, dofs in labels.joint_dofs.items() for k in range(dofs.start, dofs.stop)}
+    body_joint = {int(model.dof_body[k]): name for k, name in joint_of.items()}
+    arrays, names = (None, None) if equipped is None else (equipped.arrays, equipped.labels)
+    sizes = [] if arrays is None else loop_sizes(arrays).tolist()
+
+    def of(constraints: list[str]) -> Real:
+        general = [config.scheme_alpha, config.scheme_beta]
+        return np.array([pairs.get(name, general) for name in constraints], np.float64).reshape(-1, 2)
+
+    return Tuning(
+        of([body_joint.get(line // 6 + 1, "") for line in held.tolist()]),
+        of([joint_of[k] for k in model.coupling_follower.tolist()]),
+        of([joint_of[k] for k in model.row_follower.tolist()]),
+        of([] if names is None else [name for name, size in zip(names.loops, sizes, strict=True) for _ in range(size)]),
+        of([] if names is None or arrays is None else [names.tendons[t] for t in arrays.tendon_row_follower]),
+    )
 
 
 def default_factors(scheme: str, h: float) -> tuple[float, float]:
@@ -48,11 +127,22 @@ def default_factors(scheme: str, h: float) -> tuple[float, float]:
     return (1.0 / h, 1.0 / h**2) if scheme == "baumgarte" else (1.0, 1.0)
 
 
-def _refuse_unservable(articulation: Articulation, config: RunConfig, model: Model, equipped: Equipped | None) -> None:
+def _refuse_unservable(
+    articulation: Articulation,
+    config: RunConfig,
+    model: Model,
+    equipped: Equipped | None,
+    touching: Touching | None,
+    delayed: bool,
+) -> None:
     """Raise UsageError for the first force or constraint of the robot without rows in maximal coordinates."""
-    what = _option(config, model) or _of_joints(articulation) or _of_links(articulation)
+    what = _option(config, model) or _of_joints(articulation) or _of_world(articulation)
     if not what and equipped is not None:
-        what = _of_equipment(articulation, equipped)
+        what = _of_loops(articulation) or _of_tendons(equipped, config) or _of_actuators(equipped)
+    if not what and delayed:
+        what = "delays of actuators"
+    if not what and touching is not None and config.continuous:
+        what = "--continuous"
     if what:
         raise UsageError(f"--coordinates maximal has nothing for {what}; use --coordinates reduced")
 
@@ -60,13 +150,13 @@ def _refuse_unservable(articulation: Articulation, config: RunConfig, model: Mod
 def _option(config: RunConfig, model: Model) -> str:
     if not INTEGRATORS[config.integrator].maximal:
         return f"integrator {config.integrator!r}"
-    for name in ("ground", "link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold"):
+    for name in ("link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold", "coupling_erp"):
         if getattr(config, name):
             return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:
         return f"solver {config.solver!r} (it has its own)"
-    if config.built_in.law != NO_CONTROLLER:
-        return f"controller {config.controller!r}"
+    if config.built_in.law == COMPUTED_TORQUE and len(model.row_frequency) and (model.row_frequency > 0).any():
+        return f"controller {config.controller!r} with compliant couplings"
     if (model.limit_stiffness > 0).any():
         return "limits with a stiffness"
     if len(model.axis_dof):
@@ -78,43 +168,90 @@ def _option(config: RunConfig, model: Model) -> str:
 
 def _of_joints(articulation: Articulation) -> str:
     for joint in articulation.joints:
-        reason = _of_joint(joint)
-        if reason:
-            return f"{reason} of joint {joint.name!r}"
+        if joint.kind == "free" and any(joint.stiffness_polynomial):
+            return f"the polynomial spring of joint {joint.name!r}"
     return ""
 
 
-def _of_joint(joint: Joint) -> str:
-    if joint.kind == "ball" and joint.upper is not None:
-        return "the range"
-    if joint.turning.given:
-        return "the swing and twist limits"
-    if joint.kind in ("ball", "free") and joint.stiffness:
-        return "the spring"
-    if any(joint.stiffness_polynomial):
-        return "the polynomial spring"
-    if any(joint.damping_polynomial):
-        return "the polynomial damping"
-    return ""
-
-
-def _of_links(articulation: Articulation) -> str:
-    for link in articulation.links:
-        if link.gravity_compensation:
-            return f"the gravity compensation of link {link.name!r}"
+def _of_world(articulation: Articulation) -> str:
     if articulation.options.density or articulation.options.viscosity:
         return "the medium (density, viscosity)"
     return ""
 
 
-def _of_equipment(articulation: Articulation, equipped: Equipped) -> str:
-    labels = equipped.labels
-    for kind, names in (("tendon", labels.tendons), ("actuator", labels.actuators), ("sensor", labels.sensors)):
-        if names:
-            return f"{kind} {names[0]!r}"
+def _of_loops(articulation: Articulation) -> str:
     for loop in articulation.loops:
         if loop.active and loop.softness.reference is not None:
             return f"the softness (solref) of loop {loop.name!r}"
         if loop.active and (loop.spring is not None or loop.kind in ("hinge", "joint")):
             return f"loop {loop.name!r}, which is a {'spring' if loop.spring else loop.kind}"
     return ""
+
+
+def _of_tendons(equipped: Equipped, config: RunConfig) -> str:
+    e, names = equipped.arrays, equipped.labels.tendons
+    for t, name in enumerate(names):
+        kinds = e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]]
+        if np.isin(kinds, (PATH_SPHERE, PATH_CYLINDER)).any():
+            return f"tendon {name!r}, which wraps around a geom"
+        if e.tendon_armature[t] > 0:
+            return f"the armature of tendon {name!r}"
+        if e.tendon_limit_spring[t, 0] > 0:
+            return f"the limits of tendon {name!r}, which have a stiffness"
+        if config.built_in.law == COMPUTED_TORQUE and e.tendon_friction[t] > 0:
+            return f"controller {config.controller!r} with the friction of tendon {name!r}"
+    for c, t in enumerate(e.tendon_row_follower):
+        if e.tendon_row_reference[c, REFERENCE_K] >= 0:
+            return f"the equality of tendon {names[t]!r}, which gives way (solref or a frequency)"
+    return ""
+
+
+_DYNAMICS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
+_TRANSMISSIONS = (JOINT, JOINT_IN_PARENT, TENDON, SITE)
+
+
+def _of_actuators(equipped: Equipped) -> str:
+    e = equipped.arrays
+    for a, name in enumerate(equipped.labels.actuators):
+        reason = _of_actuator(e, a)
+        if reason:
+            return f"actuator {name!r}, {reason}"
+    return ""
+
+
+def _of_actuator(e: Equipment, a: int) -> str:
+    """What of an actuator has no law here, or an empty string."""
+    if not e.actuator_active[a]:
+        return ""
+    if MUSCLE in (e.actuator_gain[a], e.actuator_bias[a]):
+        return "a muscle"
+    if DC_MOTOR in (e.actuator_gain[a], e.actuator_bias[a]):
+        return "a DC motor"
+    if PID in (e.actuator_gain[a], e.actuator_bias[a]) or e.actuator_dynamics[a] not in _DYNAMICS:
+        return "a PID servo or one with dynamics of its own"
+    if e.actuator_transmission[a] not in _TRANSMISSIONS:
+        return "on a slider-crank" if e.actuator_transmission[a] == SLIDER_CRANK else "which makes a body adhere"
+    if e.actuator_axis[a] >= 0:
+        return "a servo of a rotation"
+    if e.actuator_bias[a] == AFFINE and e.bias_parameters[a, PER_VELOCITY] > 0:
+        return "whose damping is a ratio"
+    same = (e.actuator_transmission == e.actuator_transmission[a]) & (e.actuator_target == e.actuator_target[a])
+    target = int(e.actuator_target[a])
+    on_joint = e.actuator_transmission[a] in (JOINT, JOINT_IN_PARENT)
+    bounds = (
+        (e.dof_force_lower[target], e.dof_force_upper[target])
+        if on_joint
+        else (e.tendon_force_lower[target], e.tendon_force_upper[target])
+        if e.actuator_transmission[a] == TENDON
+        else (-math.inf, math.inf)
+    )
+    if bounds != (-math.inf, math.inf) and np.count_nonzero(same & (e.actuator_active == 1)) > 1:
+        return "whose force is bounded together with that of others"
+    if on_joint and e.actuator_entry[a + 1] - e.actuator_entry[a] > 1 and _bounded_axes(e, a):
+        return "whose force is bounded by the joint's range"
+    return ""
+
+
+def _bounded_axes(e: Equipment, a: int) -> bool:
+    dofs = e.actuator_dof[e.actuator_entry[a] : e.actuator_entry[a + 1]]
+    return bool(np.isfinite(e.dof_force_lower[dofs]).any() or np.isfinite(e.dof_force_upper[dofs]).any())

@@ -11,32 +11,62 @@ from dataclasses import replace
 
 import numpy as np
 
+from artsim.sim.equipment.arrays import TENDON as BY_TENDON
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
+from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS, FOUND_CONTACTS
 from artsim.sim.maximal.bodies import BodyStates, Masses, explicit_forces, inertias, moved
-from artsim.sim.maximal.conversion import body_states, joint_coordinates, joint_loads
-from artsim.sim.maximal.joints import dof_lines, held_lines, joint_lines
+from artsim.sim.maximal.body_actuators import (
+    ActuatorForces,
+    actuator_laws,
+    actuator_rows_of_bodies,
+    advanced,
+    link_wrenches_of_bodies,
+    wrench_lines,
+)
+from artsim.sim.maximal.body_contacts import ContactFinder, ContactRows, contact_lines, name_contacts
+from artsim.sim.maximal.body_tendons import (
+    equality_errors,
+    spring_energy_of_tendons,
+    spring_forces,
+    summed,
+    tendon_rows_of_bodies,
+)
+from artsim.sim.maximal.carried import Carried, carried, reference_lengths
+from artsim.sim.maximal.computed_torque import torque_for_targets
+from artsim.sim.maximal.conversion import body_states, in_joints, joint_coordinates, joint_loads, line_matrix
+from artsim.sim.maximal.joints import carried_by_leaders, dof_lines, held_lines, joint_lines
 from artsim.sim.maximal.lines import (
+    ACTUATOR,
+    CONTACT,
     COUPLING,
     DRIVE,
     HELD_DOF,
     LIMIT,
     LOOP,
     PASSIVE,
+    TENDON,
     BodyRows,
     Lines,
     by_line,
+    joined_lines,
     joined_rows,
+    make_summed_rows,
     wrenches_on_bodies,
 )
-from artsim.sim.maximal.loops import loop_lines
-from artsim.sim.maximal.recorded_row import Taken, energies_of_bodies, recorded_row
+from artsim.sim.maximal.passive_forces import carried_weights, energy_of_springs, passive_forces_of_joints
+from artsim.sim.maximal.recorded_row import Taken, energies_of_bodies, forces_in_joints, recorded_row
 from artsim.sim.maximal.scheme import Factor, Pattern, Scheme, Solution, solve_bodies
 from artsim.sim.maximal.table import Mobility, Now, boxed_rows, rigid_rows, soft_rows
 from artsim.sim.run_data.run_records import (
     AT_START,
     CONTROL_ROW,
+    CROWDED,
+    DEEPEST,
+    GRAVITY_COMPENSATION,
+    MOST_AT_ONCE,
+    NO_CONTROLLER,
     NON_FINITE,
     NOW,
     ROWS_RECORDED,
@@ -47,9 +77,22 @@ from artsim.sim.run_data.run_records import (
     STOP_DOF,
     STOP_REASON,
 )
+from artsim.sim.runs.maximal_choice import tuning_of
 from artsim.sim.runs.simulate import Simulation
 
-_FORCES = {PASSIVE: "passive", DRIVE: "drive", COUPLING: "coupling", LIMIT: "limit"}
+_FORCES = {
+    PASSIVE: "passive",
+    DRIVE: "drive",
+    COUPLING: "coupling",
+    LIMIT: "limit",
+    TENDON: "tendon",
+    ACTUATOR: "drive",
+    CONTACT: "contact",
+}
+_ON_BODIES = (TENDON, ACTUATOR, CONTACT)  # sources of forces that may act on bodies and not along dofs
+_SEARCHES = 10  # for contacts in a step at most
+_UNSOLVED = 1e-9  # [rad/s or m/s] residual above which rows contradict each other, as in constraints/row.py
+_PARTING = 10.0  # [rad/s or m/s] fastest dof while penetration is removed, as in contact/contact_law.py
 
 
 class MaximalSimulation(Simulation):
@@ -63,6 +106,9 @@ class MaximalSimulation(Simulation):
         self._fittings = None if self.plan.equipped is None else self.plan.equipped.arrays
         self._masses = Masses.of(self._model)
         self._dof_line, self._held = dof_lines(self._model), held_lines(self._model)
+        self._tuning = tuning_of(self.plan.robot, config, self.plan.equipped, self._held)
+        e = self._fittings
+        self._lengths = None if e is None else reference_lengths(e, self._model, self._masses, self._dof_line)
         self._patterns: dict[str, Pattern] = {}
         super().__post_init__()
         self.bodies = body_states(self._model, self._masses, self.plan.qpos, self.plan.qvel)
@@ -72,7 +118,11 @@ class MaximalSimulation(Simulation):
     def reblock(self) -> None:
         """Allocate the block again after `block_rows` was changed."""
         self._block = self._make_block()
-        self._wanted = {name: getattr(self._block, name) for name in self.plan.config.record}
+        fields = [name for name in self.plan.config.record if name != "contacts"]
+        self._wanted = {name: getattr(self._block, name) for name in fields}
+        self._finder: ContactFinder | None = None
+        if self.plan.touching is not None and self._contact is not None:
+            self._finder = ContactFinder(self.plan.touching, self._contact)
         self._call = self._take_steps
 
     @property
@@ -82,7 +132,10 @@ class MaximalSimulation(Simulation):
 
     @bodies.setter
     def bodies(self, bodies: BodyStates) -> None:
-        self._bodies, self._lines = bodies, self._lines_of(bodies)
+        self._bodies = bodies
+        where = self._model, self._masses, bodies, self._dof_line, self._lengths
+        self._carried = carried(self._fittings, *where)
+        self._lines = self._carried.lines
         self._state.qpos[:] = bodies.qpos
         self._state.qvel[:] = self._lines.rate[self._dof_line]
 
@@ -141,18 +194,22 @@ class MaximalSimulation(Simulation):
         """Take and record the steps of a block, as a kernel does in joint coordinates."""
         counters, block = self._step.counters, self._block
         counters[ROWS_RECORDED] = 0
+        block.contacts[0] = 0
         with np.errstate(all="ignore"):
             if self.step == 0 or np.isnan(self._step.energy[AT_START]):
                 self._step.energy[AT_START] = self._energy()
             for _ in range(int(block.plan[STEPS_TO_TAKE])):
+                if self._is_full():
+                    break
                 self._choose_controls()
                 taken = self._take_step()
-                if counters[STOP_REASON] != RUNNING:
+                if taken is None or counters[STOP_REASON] != RUNNING:
                     break
                 if counters[STEP_NUMBER] % block.plan[STEPS_PER_ROW] == 0:
                     recorded_row(taken, self._wanted, int(counters[ROWS_RECORDED]))
+                    self._record_contacts(int(counters[ROWS_RECORDED]))
                     counters[ROWS_RECORDED] += 1
-                self.bodies = taken.after
+                self._move_on(taken)
                 counters[STEP_NUMBER] += 1
             self._step.energy[NOW] = self._energy()
 
@@ -160,39 +217,84 @@ class MaximalSimulation(Simulation):
         counters, start = self._step.counters, self._inputs.start_step
         counters[CONTROL_ROW] = max(int(np.searchsorted(start, counters[STEP_NUMBER], side="right")) - 1, 0)
 
-    def _take_step(self) -> Taken:
-        """Take one step: lines at this pose, rows, the linear system, poses at the end."""
+    def _move_on(self, taken: Taken) -> None:
+        e = self._fittings
+        if e is not None and len(self._state.activation):
+            length = taken.fitted["actuator_length"]
+            rates = taken.fitted["activation_rate"]
+            self._state.activation[:] = advanced(e, self._state.activation, rates, length, self.scheme.h)
+        self.bodies = taken.after
+
+    def _take_step(self) -> Taken | None:
+        """Take one step; contacts are detected again, and the step taken anew, where velocities outrun the margins in
+        which they were looked for. None where contacts exceed their room."""
+        if self._finder is None or self._contact is None:
+            return self._solve_step()
+        if not self._finder.find(self._masses, self._bodies, self.scheme.h):
+            self._step.counters[STOP_REASON] = CROWDED
+            return None
+        left: frozenset[int] = frozenset()
+        for _ in range(_SEARCHES):
+            taken = self._solve_step(left)
+            if (stuck := self._stuck(taken)) != left:
+                left = stuck
+                continue
+            number = self._contact.data.number
+            if self._step.counters[STOP_REASON] != RUNNING or not self._finder.outrun(
+                self._bodies, taken.after, self.scheme.h
+            ):
+                break
+            left = frozenset()
+            if number[FOUND_CONTACTS] > number[CONTACTS]:
+                self._step.counters[STOP_REASON] = CROWDED
+                return None
+        self._note_contacts(taken)
+        return taken
+
+    def _solve_step(self, left: frozenset[int] = frozenset()) -> Taken:
+        """One step: lines at this pose, rows, the linear system, poses at the end."""
         model, state, h = self._model, self._bodies, self.scheme.h
-        lines, inertia = self._lines, inertias(self._masses, state.rotation)
+        fitted, inertia = self._carried, inertias(self._masses, state.rotation)
         control = int(self._step.counters[CONTROL_ROW])
-        now = Now(model, self._inputs, control, self.scheme, lines, state.qpos, self._dof_line)
-        torque = self._inputs.torque[now.control]
-        known = explicit_forces(model, state, inertia) + wrenches_on_bodies(lines, self._dof_line, torque, len(inertia))
+        lines, contacts = self._with_contacts(self._with_inputs(control), left)
+        now = Now(model, self._inputs, control, self.scheme, lines, state.qpos, self._dof_line, self._tuning)
+        laws = self._laws(control)
+        acting, actuators, explicit = self._actuator_rows(laws)
+        given = self._given(now, explicit, contacts)
+        known = explicit_forces(model, state, inertia)
+        along = np.sum(list(given.values()), axis=0)
+        known += wrenches_on_bodies(lines, np.arange(len(lines.rate)), along, len(inertia))
         rigid = rigid_rows(now, self._held)
         mobility = self._mobility_of(inertia, lines, rigid)
         held = joined_rows([rigid, *soft_rows(now, mobility)])
-        boxed = boxed_rows(now, mobility, self._state.load, self._fittings)
+        pulled, shares = self._tendon_rows()
+        parts = [boxed_rows(now, mobility, self._state.load, self._fittings), *pulled, acting]
+        self._contact_rows = contacts
+        boxed = joined_rows(parts if contacts is None else [*parts, contacts.rows])
         solution = solve_bodies(self._factor("all", inertia, lines, held), h * known.ravel(), lines, held, boxed)
-        self._note(now, joined_rows([held, boxed]), solution)
-        return self._taken(now, joined_rows([held, boxed]), solution)
+        rows = joined_rows([held, boxed])
+        self._note(now, rows, solution)
+        taken = self._taken(now, rows, solution, given)
+        fitted_now = self._fitted(fitted, rows, solution, shares, actuators, explicit, laws)
+        return replace(taken, fitted=fitted_now)
 
-    def _taken(self, now: Now, rows: BodyRows, solution: Solution) -> Taken:
-        """Store the state after the step and return the step with its forces."""
+    def _taken(self, now: Now, rows: BodyRows, solution: Solution, given: dict[str, Real]) -> Taken:
+        """The step with its forces, and the bodies after it; given: forces along the lines that are not of rows."""
         state, scheme, change = self._bodies, self.scheme, solution.change.reshape(-1, 6)
         after = moved(state, scheme.h * (state.velocity + scheme.ahead * change))
         after = replace(after, velocity=state.velocity + change)
         if self._step.counters[STOP_REASON] == RUNNING:
             after = replace(after, qpos=joint_coordinates(self._model, self._masses, after))
         force = np.concatenate([solution.held, solution.boxed]) / scheme.h
-        torque = self._inputs.torque[now.control]
-        by_source = {
-            name: by_line(rows, np.where(rows.source == source, force, 0.0), now.lines)[self._dof_line]
-            for source, name in _FORCES.items()
-        }
-        by_source |= self._frictions(rows, force, len(solution.held), now.lines)
-        line_force = by_line(rows, force, now.lines)
-        line_force[self._dof_line] += torque
+        along = {source: by_line(rows, np.where(rows.source == source, force, 0.0), now.lines) for source in _FORCES}
+        forces = {name: np.zeros(len(self._dof_line)) for name in (*_FORCES.values(), *given)}
+        for source, name in _FORCES.items():
+            forces[name] += self._in_joints(now.lines, along[source], direct=source not in _ON_BODIES)
+        for name, values in given.items():
+            forces[name] += self._in_joints(now.lines, values)
+        line_force = by_line(rows, force, now.lines) + np.sum(list(given.values()), axis=0)
         self._state.load[:] = self._loads(line_force)
+        contacts = slice(len(now.lines.rate) - self._contact_lines, len(now.lines.rate))
         return Taken(
             model=self._model,
             equipment=self._fittings,
@@ -204,10 +306,20 @@ class MaximalSimulation(Simulation):
             lines=now.lines,
             dof_line=self._dof_line,
             line_force=line_force,
-            forces=by_source | {"applied": np.array(torque)},
+            contacts=contacts,
+            loops=self._carried.loops,
+            forces=forces | self._frictions(rows, force, len(solution.held), now.lines),
+            fitted={},
+            stored=self._stored(),
             dt=scheme.h,
             report=(float(solution.pivots), solution.residual),
         )
+
+    def _in_joints(self, lines: Lines, line_force: Real, *, direct: bool = False) -> Real:
+        """Joint forces (nv,) of forces along lines; `direct`: of those along dofs only."""
+        if direct or not np.any(line_force):
+            return line_force[self._dof_line]
+        return forces_in_joints(lines, self._dof_line, line_force, len(self._masses.mass))
 
     def _frictions(self, rows: BodyRows, force: Real, held: int, lines: Lines) -> dict[str, Real]:
         """Split the force of joint friction, the bounded passive rows, in proportion to its constant parts."""
@@ -218,13 +330,218 @@ class MaximalSimulation(Simulation):
         share = np.divide(model.friction, most, out=np.zeros_like(most), where=most > 0)
         return {"friction_constant": share * friction, "friction_by_load": (1.0 - share) * friction}
 
-    def _lines_of(self, state: BodyStates) -> Lines:
-        """The lines of all joints, then those of all loops."""
-        lines = joint_lines(self._model, self._masses, state)
-        if self._fittings is None or not len(self._fittings.loop_kind):
-            return lines
-        more = loop_lines(self._fittings, self._masses, state)
-        return Lines(*(np.concatenate(pair) for pair in zip(lines, more, strict=True)))
+    # ------------------------------------------------------------------ what a robot carries
+
+    def _with_inputs(self, control: int) -> Lines:
+        """The robot's lines, and one for each wrench on a link that is an input."""
+        e = self._fittings
+        self._input_lines = 0
+        if e is None or not len(e.link_wrench_link):
+            return self._lines
+        wrenches = link_wrenches_of_bodies(e, self._model, self._masses, self._bodies, self._inputs.control[control])
+        self._input_lines = len(wrenches)
+        return joined_lines([self._lines, wrench_lines(wrenches, self._bodies)])
+
+    def _given(self, now: Now, explicit: Real, contacts: ContactRows | None) -> dict[str, Real]:
+        """Forces along all lines that are known at the start of the step, by source; explicit (na,): actuators'."""
+        e, model, joints = self._fittings, self._model, len(self._carried.lines.rate)
+        sources = ("applied", "passive", "drive", "contact")
+        given = {name: np.zeros(len(now.lines.rate)) for name in sources}
+        given["applied"][joints : joints + self._input_lines] = 1.0
+        if contacts is not None:
+            given["contact"][len(now.lines.rate) - self._contact_lines :] = contacts.pulls()
+        if e is None:
+            self._apply(now, given)
+            return given
+        given["passive"][self._dof_line] += passive_forces_of_joints(e, model, now.qpos, now.lines.rate[self._dof_line])
+        weight = carried_weights(e, model, self._masses, self._bodies)
+        if weight.any():  # as forces in the joints, that is where it is carried
+            size = 6 * (len(weight) - 1)
+            given["passive"][:size] += np.linalg.solve(line_matrix(now.lines).T, weight[1:].ravel())
+            k = np.flatnonzero(e.gravity_by_actuator)
+            own = given["passive"][self._dof_line[k]]
+            given["drive"][self._dof_line[k]] += own
+            given["passive"][self._dof_line[k]] -= own
+        transmissions = self._carried.transmissions
+        if transmissions is not None and len(explicit):
+            there = transmissions.line >= 0
+            amounts = (transmissions.factor * explicit[:, None])[there]
+            np.add.at(given["drive"], transmissions.line[there], amounts)
+        self._apply(now, given, weight)
+        return given
+
+    def _apply(self, now: Now, given: dict[str, Real], weight: Real | None = None) -> None:
+        """Add the torques that are inputs and those of the built-in controller; weight (nb, 6): what carries weights,
+        of which motors may bear a part."""
+        model, law = self._model, self.plan.config.built_in.law
+        torque = np.array(self._inputs.torque[now.control])
+        if law != NO_CONTROLLER:
+            wanted = self._held_weight() if law == GRAVITY_COMPENSATION else self._computed_torque(now, given, weight)
+            torque += carried_by_leaders(model, now.qpos, wanted)
+            torque = np.clip(torque, -model.effort, model.effort)
+        given["applied"][self._dof_line] += torque
+
+    def _held_weight(self) -> Real:
+        """What carries the robot's weight at rest (nv,)."""
+        model, still = self._model, replace(self._bodies, velocity=np.zeros_like(self._bodies.velocity))
+        M = inertias(self._masses, still.rotation)
+        lines = joint_lines(model, self._masses, still)
+        zero = np.zeros(len(self._dof_line))
+        return joint_loads(lines, M, explicit_forces(model, still, M), self._dof_line, zero)[self._dof_line]
+
+    def _computed_torque(self, now: Now, given: dict[str, Real], weight: Real | None) -> Real:
+        """Joint forces (nv,) of computed torque."""
+        passive = self._in_joints(now.lines, given["passive"])
+        if weight is not None and weight.any():
+            assert self._fittings is not None
+            borne = in_joints(self._lines, weight, self._dof_line)
+            passive = passive + np.where(self._fittings.gravity_by_actuator == 1, borne, 0.0)
+        tendons = self._carried.tendons
+        if tendons is not None and len(tendons.length):
+            assert self._fittings is not None
+            pull, _, _ = spring_forces(self._fittings, tendons)
+            along = np.zeros(len(self._lines.rate))
+            there = tendons.line >= 0
+            np.add.at(along, tendons.line[there], (tendons.factor * pull[:, None])[there])
+            passive = passive + self._in_joints(self._lines, along)
+        return torque_for_targets(now, self._masses, self._bodies, self._state.load, passive)
+
+    def _laws(self, control: int) -> ActuatorForces | None:
+        e, transmissions = self._fittings, self._carried.transmissions
+        if e is None or transmissions is None:
+            return None
+        given = self._inputs.control[control]
+        return actuator_laws(e, transmissions.length, given, self._state.activation, self.scheme.h)
+
+    def _actuator_rows(self, laws: ActuatorForces | None) -> tuple[BodyRows, Array, Real]:
+        """The rows of actuators, which of them have one, and the forces of the others (na,)."""
+        e, transmissions = self._fittings, self._carried.transmissions
+        if e is None or transmissions is None or laws is None:
+            none = np.zeros((0, 1))
+            return make_summed_rows(ACTUATOR, none, none, np.zeros(0)), np.zeros(0, np.int64), np.zeros(0)
+        rate = summed(transmissions.line, transmissions.factor, self._lines.rate)
+        return actuator_rows_of_bodies(self.scheme, e, transmissions, laws, rate)
+
+    def _tendon_rows(self) -> tuple[list[BodyRows], Real]:
+        e, tendons = self._fittings, self._carried.tendons
+        if e is None or tendons is None:
+            return [], np.zeros((0, 0))
+        return tendon_rows_of_bodies(self.scheme, e, tendons, self._tuning.tendons)
+
+    def _fitted(
+        self,
+        fitted: Carried,
+        rows: BodyRows,
+        solution: Solution,
+        shares: Real,
+        actuators: Array,
+        explicit: Real,
+        laws: ActuatorForces | None,
+    ) -> dict[str, Real]:
+        """Lengths, velocities and forces of tendons and actuators over the step."""
+        e, transmissions, tendons = self._fittings, fitted.transmissions, fitted.tendons
+        if e is None or transmissions is None or tendons is None or laws is None:
+            return {}
+        force = np.concatenate([solution.held, solution.boxed]) / self.scheme.h
+        acting = np.array(explicit)
+        acting[actuators] = force[rows.source == ACTUATOR]
+        pull = force[rows.source == TENDON] @ shares
+        by_tendon = np.flatnonzero(e.actuator_transmission == BY_TENDON)
+        np.add.at(pull, e.actuator_target[by_tendon], e.actuator_gear[by_tendon, 0] * acting[by_tendon])
+        error, _ = equality_errors(e, tendons)
+        worst = float(np.max(np.abs(error), initial=0.0))
+        if self.step > 0:
+            self._step.tendon_error[0] = max(self._step.tendon_error[0], worst)
+        return {
+            "activation": np.array(self._state.activation),
+            "activation_rate": laws.activation_rate,
+            "actuator_force": acting,
+            "actuator_length": transmissions.length,
+            "actuator_velocity": summed(transmissions.line, transmissions.factor, self._lines.rate),
+            "tendon_length": tendons.length,
+            "tendon_velocity": tendons.rate,
+            "tendon_force": pull,
+        }
+
+    def _stored(self) -> float:
+        """Energy of springs beside those of joints with one coordinate [J]."""
+        e, tendons = self._fittings, self._carried.tendons
+        if e is None or tendons is None:
+            return 0.0
+        return spring_energy_of_tendons(e, tendons) + energy_of_springs(e, self._model, self._bodies.qpos)
+
+    # ------------------------------------------------------------------ contacts
+
+    def _with_contacts(self, lines: Lines, left: frozenset[int]) -> tuple[Lines, ContactRows | None]:
+        """The lines with those of this step's contacts, and the contacts' rows."""
+        self._contact_lines = 0
+        if self._contact is None or self._contact.data.number[CONTACTS] == 0:
+            return lines, None
+        model, state = self._model, self._bodies
+        own = contact_lines(self._contact, state)
+        bodies, L = len(self._masses.mass), line_matrix(self._lines)
+        free = self._dof_line[model.dof_independent >= 0]
+        wanted = np.zeros((len(L), len(free) + 1))
+        wanted[free, np.arange(len(free))] = 1.0
+        wanted[:, -1] = -self._lines.drift[: len(L)]
+        moves: Real = np.zeros((bodies, 6, len(free) + 1))
+        moves[1:] = np.linalg.solve(L, wanted).reshape(bodies - 1, 6, -1)
+        self._contact_lines = len(own.rate)
+        first = len(lines.rate)
+        motion = moves[..., :-1], moves[..., -1]
+        rows = ContactRows(self.scheme, self._contact, own, first, *motion, model.gravity, left)
+        return joined_lines([lines, own]), rows
+
+    def _stuck(self, taken: Taken) -> frozenset[int]:
+        """The contacts whose penetration is left as it is."""
+        if self._contact_rows is None or self._step.counters[STOP_REASON] != RUNNING:
+            return frozenset()
+        lines = taken.lines
+        pair = np.hstack([taken.after.velocity[lines.body[:, 0]], taken.after.velocity[lines.body[:, 1]]])
+        after = np.einsum("nk,nk->n", lines.value, pair)
+        solved = taken.report[1] <= _UNSOLVED and np.max(np.abs(after[self._dof_line]), initial=0.0) <= _PARTING
+        at = taken.contacts
+        return self._contact_rows.stuck(bool(solved), taken.line_force[at], lines.rate[at], after[at])
+
+    def _note_contacts(self, taken: Taken) -> None:
+        """Store the contacts' forces, and what the account tells of contacts."""
+        assert self._contact is not None
+        d, step = self._contact.data, self._step
+        count = int(d.number[CONTACTS])
+        d.force[:count] = taken.line_force[taken.contacts].reshape(-1, DIRECTIONS)
+        name_contacts(self._state.contact, d)
+        felt = self._felt()
+        step.contact_extremes[MOST_AT_ONCE] = max(step.contact_extremes[MOST_AT_ONCE], len(felt))
+        step.contact_extremes[DEEPEST] = max(step.contact_extremes[DEEPEST], -d.distance[felt].min(initial=0.0))
+
+    def _felt(self) -> Array:
+        """The contacts that touch or carry a force."""
+        assert self._contact is not None
+        d = self._contact.data
+        count = int(d.number[CONTACTS])
+        return np.flatnonzero((d.gap[:count] <= 0.0) | (d.force[:count, 0] != 0.0))
+
+    def _is_full(self) -> bool:
+        """Whether the block lacks room for the contacts of one more step."""
+        block, contact = self._block, self._contact
+        if contact is None or not len(block.contact_count):
+            return False
+        return bool(block.contacts[0] + len(contact.data.gap) > len(block.contact_step))
+
+    def _record_contacts(self, row: int) -> None:
+        block, contact = self._block, self._contact
+        if contact is None or not len(block.contact_count):
+            return
+        d, felt = contact.data, self._felt()
+        rows = slice(int(block.contacts[0]), int(block.contacts[0]) + len(felt))
+        block.contact_step[rows] = self._step.counters[STEP_NUMBER]
+        block.contact_depth[rows] = -d.distance[felt]
+        block.contact_shapes[rows] = d.shape[felt]
+        block.contact_point[rows] = d.point[felt]
+        block.contact_normal[rows], block.contact_tangent[rows] = d.frame[felt, 0], d.frame[felt, 1]
+        block.contact_force[rows], block.contact_torque[rows] = d.force[felt, :3], d.force[felt, 3:]
+        block.contacts[0] = rows.stop
+        block.contact_count[row] = len(felt)
 
     # ------------------------------------------------------------------ the matrix
 
@@ -261,7 +578,8 @@ class MaximalSimulation(Simulation):
         self._gap = max(self._gap[0], gap), max(self._gap[1], tilt)
 
     def _energy(self) -> float:
-        return sum(energies_of_bodies(self._model, self._masses, self._bodies, self._lines.rate[self._dof_line]))
+        own = energies_of_bodies(self._model, self._masses, self._bodies, self._lines.rate[self._dof_line])
+        return sum(own) + self._stored()
 
     # ------------------------------------------------------------------ loads, for the friction that goes by them
 

@@ -46,6 +46,8 @@ KINDS = {
     "armature": "joint",
     "control": "actuator",
     "activation": "state",
+    "constraint_alpha": "constraint",
+    "constraint_beta": "constraint",
 }
 """What the entries of a setting are named after; of gains and joints, "*" or one value alone means all."""
 
@@ -90,12 +92,14 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
     units = dict(zip(dof, labels.dof_units, strict=True))
     joint = (*single, *turning)
     driven = tuple(name[: -len(".target")] for name in equipment.controls if name.endswith(".target"))  # loops' axes
+    held = tuple(dict.fromkeys((*labels.joint_dofs, *equipment.loops, *equipment.tendons)))
     found = {
         "coord": Names(labels.coords, *coords, "a joint", dict(zip(labels.coords, labels.coord_units, strict=True))),
         "dof": Names(dof, *dofs, "a joint", units),
         "aim": Names((*dof, *driven), (*dofs[0], *driven), *dofs[1:], "a joint", units),
         "gain": Names(dof, *dofs, "a joint", units),
         "joint": Names(joint, joint, single, single, "a joint"),
+        "constraint": Names(held, held, held, held, "a joint, loop or tendon"),
         TURNED: Names(turned, turned, turned, turned, "a ball or free joint"),
     }
     for kind, known, noun in (
@@ -108,7 +112,8 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
 
 def has_patterns(config: RunConfig) -> bool:
     """Whether names in a configuration may have to be replaced by `expanded`."""
-    unchecked = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
+    unchecked: tuple[object, ...] = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
+    unchecked += (config.constraint_alpha, config.constraint_beta)
     unchecked += tuple(getattr(config, setting) for setting in TURNING)
     if any(isinstance(values, Mapping) and values for values in unchecked):  # whose names nobody else looks up
         return True

@@ -139,8 +139,6 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     robot = compiled_robot(articulation, config)
     labels, model = robot.labels, robot.model
     pushed = link_wrenches(labels.links, config)
-    if config.is_maximal and pushed.wrenches:
-        raise UsageError("maximal coordinates do not take wrenches and pushes on links; use reduced ones")
     equipped = equip(_tied(articulation, config), robot.compiled, pushed.wrenches)
     names = EquipmentLabels() if equipped is None else equipped.labels
     config = _with_loop_targets(config, names)
@@ -159,11 +157,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     actuated = names.controls[: len(names.controls) - len(pushed.held)]
     control = _values(config.control, actuated, "control", "actuator", key.control or idle)
     follow_velocities(model, labels, qpos, qvel, config.v0)
-    touching = None
-    if config.is_maximal and not config.ground:
-        config = replace(config, contacts=False)  # with_scheme notes it
-    else:
-        touching = touching_shapes(articulation, robot, config, notes)
+    touching = touching_shapes(articulation, robot, config, notes)
     if config.on_ground is not None:
         stand_on_ground(model, labels, qpos, touching, config.on_ground)
     if touching is not None and chosen == "auto":
@@ -182,7 +176,6 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     notes += _hard_axes(articulation, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
     refuse_unservable(robot, config, equipped, touching)
-    config = with_scheme(articulation, config, robot.model, equipped)
     refuse_turning_drives(config, robot, inputs)
     zero = np.zeros(robot.nv)
     hold = _held_places(model, qpos)
@@ -192,6 +185,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     dt = float(inputs["time_step"][0])
     notes += idle_wrenches(model, labels, pushed, config.steps * dt)
     delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
+    config = with_scheme(articulation, config, robot, equipped, touching, delayed is not None)
     return Plan(
         replace(
             _resolved(config, model, labels, qpos, qvel),
@@ -306,6 +300,9 @@ _EQUIPMENT_ROWS = {
 }
 
 
+_OF_REDUCED = ("sensors", "asleep")  # recorded in joint coordinates only
+
+
 def _recordable(
     config: RunConfig, equipped: Equipped | None, touching: Touching | None, notes: list[str]
 ) -> tuple[str, ...]:
@@ -316,6 +313,10 @@ def _recordable(
         if name in ("tau_contact", "contact_wrench", "contacts") and touching is None:
             if name not in DEFAULT_RECORD:
                 notes.append(f"{name} is not recorded: nothing can touch anything")
+            continue
+        if config.is_maximal and name in _OF_REDUCED:
+            if name not in DEFAULT_RECORD or names.sensors:
+                notes.append(f"{name} is not recorded: maximal coordinates have none")
             continue
         if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
             if name not in DEFAULT_RECORD:

@@ -64,7 +64,7 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
             Output: output, force, compress, checkpoint, check, progress, record, every.
             Time: steps, dt, integrator, seed.
             Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
-            scheme_beta.
+            scheme_beta, constraint_alpha [1/s], constraint_beta [1/s²].
             Start: q0, v0 [rad, m, rad/s, m/s], base_pose, on_ground [m], activation, keyframe.
             Inputs: torque [N m, N], target, target_velocity, target_acceleration, control, controls, interpolate,
             controller, stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind, wrench [N, N m],

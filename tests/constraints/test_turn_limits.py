@@ -12,7 +12,7 @@ import pytest
 import artsim
 from artsim.io.rollouts import MemoryRollout
 from artsim.loaders.load import load_text
-from artsim.sim.foundation.errors import SettingError, StoppedError, UsageError
+from artsim.sim.foundation.errors import SettingError, StoppedError
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sampled_runs import reason_against_packs
 from tests.cli.test_cli_run import good, refused
@@ -437,8 +437,6 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
 
 def test_what_has_no_such_limits_says_so() -> None:
     text = pendulum('swing1="0.6"')
-    with pytest.raises(UsageError, match="maximal has nothing for the swing and twist limits of joint 'ball'"):
-        simulate(text, coordinates="maximal", steps=1)
     with pytest.raises(StoppedError, match="ball"):
         simulate(text, integrator="rk4", steps=400)
     with pytest.raises(SettingError, match="ball"):

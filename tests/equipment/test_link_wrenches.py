@@ -256,7 +256,6 @@ def test_what_pushes_nothing_is_told() -> None:
         ),
         ({"push": ["hand=1,2@3"]}, "want LINK=JX,JY,JZ@TIME"),
         ({"push": ["palm=1,2,3@3"]}, "'palm' is not a link"),
-        ({"wrench": {"hand": (0, 0, 1)}, "coordinates": "maximal"}, "maximal coordinates"),
     ],
 )
 def test_odd_wrenches_are_refused(path: Path, settings: dict[str, Any], says: str) -> None:

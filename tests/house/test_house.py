@@ -63,7 +63,7 @@ ROOMS: dict[str, set[str]] = {
         "solvers",
         "contact",
     },
-    "maximal": {"foundation", "articulation", "run_data", "equipment"},
+    "maximal": {"foundation", "articulation", "run_data", "geometry", "equipment"},
     "quantities": {"foundation", "articulation", "equipment", "maximal"},
     "runs": {
         "foundation",

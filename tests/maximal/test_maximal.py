@@ -572,11 +572,10 @@ def test_a_file_of_a_maximal_run_reproduces(scheme: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
     [
-        ("clamp.xml", (), "tendon"),
         ("arm7.urdf", ("--integrator", "rk4"), "rk4"),
-        ("finger.urdf", ("--ground",), "--ground"),
+        ("arm7.urdf", ("--ground", "--continuous"), "--continuous"),
+        ("arm7.urdf", ("--coupling-erp", "0.2"), "--coupling-erp"),
         ("arm7.urdf", ("--solver", "pgs"), "solver 'pgs'"),
-        ("arm7.urdf", ("--controller", "hold"), "controller 'hold'"),
     ],
 )
 def test_what_it_cannot_do_is_refused_by_name(name: str, options: tuple[str, ...], reason: str) -> None:
@@ -586,19 +585,30 @@ def test_what_it_cannot_do_is_refused_by_name(name: str, options: tuple[str, ...
     assert done.stderr.count("\n") == 1
 
 
+LIFTED = """<mujoco><worldbody><site name="o"/><geom name="g" type="cylinder" size=".1 .1" contype="0"
+  conaffinity="0"/><body name="b" pos="0 0 1"><joint name="j"/><site name="s" pos=".3 0 0"/>
+  <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody>{parts}</mujoco>"""
+
+
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("parts", "reason"),
     [
-        ('<joint type="ball" range="0 40" limited="true"/>', "range"),
-        ('<joint type="ball" stiffness="2"/>', "spring"),
-        ('<joint name="j" stiffness="1 2"/>', "polynomial spring"),
-        ('<joint name="j" damping="1 2"/>', "polynomial damping"),
+        (
+            '<tendon><spatial name="t"><site site="o"/><geom geom="g"/><site site="s"/></spatial></tendon>',
+            "wraps around",
+        ),
+        ('<tendon><fixed name="t" armature="1"><joint joint="j" coef="1"/></fixed></tendon>', "armature of tendon 't'"),
+        ('<actuator><muscle name="m" joint="j" lengthrange="0 1"/></actuator>', "'m', a muscle"),
+        ('<actuator><position name="p" joint="j" kp="9" dampratio="1"/></actuator>', "'p', whose damping is a ratio"),
+        ('<actuator><adhesion name="a" body="b" ctrlrange="0 1"/></actuator>', "'a', which makes a body adhere"),
+        ('<option viscosity="1"/>', "the medium"),
+        ('<equality><joint joint1="j" solref=".1 1"/></equality>', "a joint equality that gives way"),
     ],
+    ids=lambda value: value[:30] if value.startswith("<") else "",
 )
-def test_what_acts_in_mjcf_and_has_no_rows_is_refused_by_name(text: str, reason: str) -> None:
-    body = f'<body name="b">{text}<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
+def test_what_acts_in_mjcf_and_has_no_rows_is_refused_by_name(parts: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        maximal(model(f"<mujoco><worldbody>{body}</worldbody></mujoco>"), steps=1)
+        maximal(model(LIFTED.format(parts=parts)), steps=1)
 
 
 def test_scheme_options_are_for_maximal_coordinates() -> None:
