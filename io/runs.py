@@ -564,7 +564,15 @@ _BY_NAME = {
 }
 
 
-_OF_COUPLINGS = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
+_OF_COUPLINGS = (
+    "coupling_frequency",
+    "coupling_damping",
+    "compliance",
+    "compliance_damping",
+    "coupling_ratio",
+    "coupling_offset",
+    "coupling_erp",
+)
 _ONE_OR_BY_NAME = (*_OF_COUPLINGS, "drive_mode", "drive_limit_kind")
 _OF_TARGETS = ("target", "target_velocity", "target_acceleration")
 _OF_INDEPENDENT = ("v0", *_OF_TARGETS, "torque", *_GAINS[:3])  # also without the joints that follow

@@ -13,16 +13,22 @@ from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.run_records import NO_CONTROLLER
 from artsim.sim.runs.configuration import RunConfig
 
+_OF_ROWS = ("compliance", "coupling_erp")
+
 
 def with_scheme(articulation: Articulation, config: RunConfig, model: Model, equipped: Equipped | None) -> RunConfig:
     """Resolve scheme, α and β of the configuration; it is returned unchanged for joint coordinates.
 
-    Raises UsageError: a scheme without maximal coordinates, invalid factors, and what maximal coordinates lack.
+    Raises UsageError: Baumgarte's scheme without maximal coordinates, invalid factors, and what maximal coordinates
+    lack.
     """
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
     if not config.is_maximal:
-        if config.scheme != "auto" or any(value is not None for value in given.values()):
-            raise UsageError("--scheme, --scheme-alpha and --scheme-beta are for --coordinates maximal")
+        if config.scheme == "baumgarte":
+            raise UsageError("--scheme baumgarte is for --coordinates maximal")
+        for name, value in given.items():
+            if value is not None and not 0 < value <= 1:
+                raise UsageError(f"{name} is {value}, want a share above 0 and up to 1")
         return config
     _refuse_unservable(articulation, config, model, equipped)
     assert config.dt is not None
@@ -60,7 +66,7 @@ def _refuse_unservable(articulation: Articulation, config: RunConfig, model: Mod
 def _option(config: RunConfig, model: Model) -> str:
     if not INTEGRATORS[config.integrator].maximal:
         return f"integrator {config.integrator!r}"
-    for name in ("ground", "link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold"):
+    for name in ("ground", "link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold", *_OF_ROWS):
         if getattr(config, name):
             return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:

@@ -32,6 +32,14 @@ from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import Inputs
 from artsim.sim.run_data.scratch import NewtonWork
+from artsim.sim.runs.compliances import (
+    common_erp,
+    told_of_compliances,
+    with_constraint_names,
+    yielding_couplings,
+    yielding_loops,
+    yielding_tendons,
+)
 from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, RunConfig, Value
 from artsim.sim.runs.contact_model import touching_shapes
 from artsim.sim.runs.controls import VALUES, Controls
@@ -178,6 +186,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
     notes += _hard_axes(articulation, config)
+    notes += told_of_compliances(articulation, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
     refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
@@ -236,6 +245,7 @@ def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
         for setting in settings
         if isinstance(values := getattr(config, setting), Mapping) and values
     }
+    given |= with_constraint_names(articulation, replace(config, **given))
     return replace(config, **given) if given else config
 
 
@@ -328,6 +338,7 @@ def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool
         soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
         if isinstance(config.coupling_frequency, Mapping):
             coupling = "auto"  # those without a frequency are eliminated, not hard rows
+    soft = replace(soft, couplings=yielding_couplings(soft.couplings, config))
     return Robot(articulation, compile_model(soft, coupling=coupling, locks=locks, gravity=config.gravity))
 
 
@@ -339,6 +350,7 @@ def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
         tendons = tuple(replace(c, softness=Softness()) for c in tendons)
     elif config.coupling == "compliant":
         tendons = tuple(_softened_tendons(c, config) for c in tendons)
+    loops, tendons = yielding_loops(loops, config), yielding_tendons(tendons, config)
     return replace(articulation, loops=loops, tendon_couplings=tendons)
 
 
@@ -461,13 +473,14 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "time_step": np.array([dt]),
         "solver": np.array([SOLVERS[config.solver].number]),
         "iterations": np.array([config.iterations]),
-        "recovery": np.array([config.coupling_erp]),
+        "recovery": np.array([common_erp(config)]),
         "sweeping": np.array([config.relaxation, float(config.mass_splitting)]),
         "controller": np.array([config.built_in.law]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
+        "scheme": np.array([1.0 if x is None else x for x in (config.scheme_alpha, config.scheme_beta)]),
         "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
         "drive_acceleration": (driven & accelerating).astype(np.int64),
     }

@@ -174,6 +174,7 @@ def reason_against_packs(plan: Plan) -> str:
         "rules of links": plan.rules is not None,
         "delays": plan.delayed is not None,
         "wrenches on links": bool(plan.pushed.wrenches),
+        "--scheme-beta": config.scheme_beta not in (None, 1.0),
         "sleeping": inputs["sleep"][0] > 0,
         "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
