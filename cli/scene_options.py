@@ -37,7 +37,7 @@ SCENE_OPTIONS = (
         multiple=True,
         metavar="[NAME=]FILE",
         help="TOML file of loops that close a model's tree, [[loop]] tables: connect, weld, hinge, distance and gear, "
-        "rigid or with frequency and damping_ratio, or k and d.",
+        "rigid or with frequency and damping_ratio, k and d, or compliance and compliance_damping.",
     ),
 )
 

@@ -16,6 +16,7 @@ from artsim.sim.articulation.description import (
     Softness,
     TendonCoupling,
 )
+from artsim.sim.equipment.arrays import REFERENCE_K, Equipped
 from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import MEAN_VELOCITY, SOLVERS
@@ -142,20 +143,34 @@ def told_of_compliances(articulation: Articulation, config: RunConfig) -> list[s
     return told
 
 
-def needs_implicit_rows(config: RunConfig) -> str:
-    """The first option of a run that only semi-implicit Euler serves, or an empty string."""
+def told_of_open_loops(equipped: Equipped, gaps: Mapping[str, float], erp: float) -> list[str]:
+    """Notes on loops that start open [m or rad], and on how those are closed that neither yield nor have an erp."""
+    told = []
+    for name, gap in gaps.items():
+        n = equipped.labels.loops.index(name)
+        hard = equipped.arrays.loop_reference[n, REFERENCE_K] < 0 and not erp and equipped.arrays.loop_erp[n] < 0
+        how = "; it is closed at half a metre or radian per second" if hard else ""
+        told.append(f"loop {name!r} starts open by {gap:.3g} m or rad{how}")
+    return told
+
+
+def needs_implicit_rows(articulation: Articulation, config: RunConfig) -> str:
+    """The first option of a run, or coupling of its file, that only semi-implicit Euler serves, or an empty string."""
     given = {
         "--compliance": bool(config.compliance),
         "--coupling-erp": bool(config.coupling_erp),
         "--scheme-alpha": config.scheme_alpha not in (None, 1.0),
         "--scheme-beta": config.scheme_beta not in (None, 1.0),
     }
+    if config.coupling not in ("exact", "rows"):
+        couplings: tuple[Coupling | TendonCoupling, ...] = (*articulation.couplings, *articulation.tendon_couplings)
+        given |= {f"the compliance of {c.follower!r}": c.compliance is not None for c in couplings}
     return next((option for option, is_given in given.items() if is_given), "")
 
 
-def refuse_unservable_weights(config: RunConfig) -> None:
+def refuse_unservable_weights(articulation: Articulation, config: RunConfig) -> None:
     """Raise UsageError for weights, compliances and erps that the integrator or the solver does not serve."""
-    option = needs_implicit_rows(config)
+    option = needs_implicit_rows(articulation, config)
     if option and not INTEGRATORS[config.integrator].compliances:
         raise UsageError(f"integrator {config.integrator!r} does not serve {option}; use semi-implicit-euler")
     weighted = any(value not in (None, 1.0) for value in (config.scheme_alpha, config.scheme_beta))

@@ -75,6 +75,8 @@ def _option(config: RunConfig, model: Model) -> str:
         return f"controller {config.controller!r}"
     if len(model.axis_dof):
         return "a coupling of a ball's axis"
+    if (model.row_compliance >= 0).any():
+        return "a coupling with a compliance"
     if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:
         return "a joint equality that gives way (solref)"
     return ""

@@ -35,6 +35,7 @@ from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.runs.compliances import (
     common_erp,
     told_of_compliances,
+    told_of_open_loops,
     with_constraint_names,
     yielding_couplings,
     yielding_loops,
@@ -156,10 +157,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     if articulation.conventions.pose_drawn and not key.qpos:
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
-        notes += [
-            f"loop {name!r} starts open by {gap:.3g} m or rad; it is closed at half a metre or radian per second"
-            for name, gap in open_loops(model, equipped, qpos, 1e-3).items()
-        ]
+        notes += told_of_open_loops(equipped, open_loops(model, equipped, qpos, 1e-3), common_erp(config))
     qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
     activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
     idle = () if equipped is None else idle_controls(articulation)
@@ -338,6 +336,8 @@ def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool
         soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
         if isinstance(config.coupling_frequency, Mapping):
             coupling = "auto"  # those without a frequency are eliminated, not hard rows
+    elif coupling in ("exact", "rows"):
+        soft = replace(articulation, couplings=tuple(replace(c, compliance=None) for c in articulation.couplings))
     soft = replace(soft, couplings=yielding_couplings(soft.couplings, config))
     return Robot(articulation, compile_model(soft, coupling=coupling, locks=locks, gravity=config.gravity))
 
@@ -347,7 +347,7 @@ def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
     loops, tendons = articulation.loops, articulation.tendon_couplings
     if config.coupling in ("exact", "rows"):
         loops = tuple(replace(loop, softness=Softness(), spring=None) for loop in loops)
-        tendons = tuple(replace(c, softness=Softness()) for c in tendons)
+        tendons = tuple(replace(c, softness=Softness(), compliance=None) for c in tendons)
     elif config.coupling == "compliant":
         tendons = tuple(_softened_tendons(c, config) for c in tendons)
     loops, tendons = yielding_loops(loops, config), yielding_tendons(tendons, config)
@@ -355,17 +355,23 @@ def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
 
 
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
-    if coupling.frequency is not None and not _by_name(coupling.follower, config.coupling_frequency):
+    soft = coupling.frequency is not None or coupling.compliance is not None
+    if soft and not _by_name(coupling.follower, config.coupling_frequency):
         return coupling
     frequency, ratio = _softness(coupling.follower, config)
-    return coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio)
+    return (
+        coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio, compliance=None)
+    )
 
 
 def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoupling:
-    if coupling.softness.reference is not None and not _by_name(coupling.follower, config.coupling_frequency):
+    soft = coupling.softness.reference is not None or coupling.compliance is not None
+    if soft and not _by_name(coupling.follower, config.coupling_frequency):
         return coupling
     frequency, ratio = _softness(coupling.follower, config)
-    return coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio)
+    return (
+        coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio, compliance=None)
+    )
 
 
 def _hard_axes(articulation: Articulation, config: RunConfig) -> list[str]:

@@ -28,7 +28,7 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
         return DEFAULT
     reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
     reason = reason or ("" if wanted.loop_springs else _loop_spring(articulation) or _axis_coupling(articulation))
-    reason = reason or ("" if wanted.compliances else needs_implicit_rows(config))
+    reason = reason or ("" if wanted.compliances else needs_implicit_rows(articulation, config))
     if reason:
         _note_rows(wanted, reason, notes)
         return DEFAULT
@@ -72,7 +72,7 @@ def refuse_unservable(
     """Raise UsageError for what is known before the run not to be served by the integrator or the solver."""
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
-    refuse_unservable_weights(config)
+    refuse_unservable_weights(robot.articulation, config)
     integrator = INTEGRATORS[config.integrator]
     if not integrator.one_sided and (reason := _one_sided_reason(robot, config, equipped, touching)):
         raise UsageError(

@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.loaders.load import load_articulation
+from artsim.loaders.load import load_articulation, load_text
+from artsim.loaders.loops import with_loops
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run
+from tests.simulation import simulate
 
 H = 0.002  # [s]
 
@@ -328,6 +331,64 @@ def test_half_weights_conserve_the_energy_of_a_spring(tmp_path: Path) -> None:
         q, v = states[:, :3], states[:, 3:]
         energy = 0.5 * np.einsum("ni,ij,nj->n", v, M, v) + 0.5 * (q @ J - 0.01) ** 2 / law["jc"].c
         assert (np.abs(energy / energy[0] - 1).max() < 1e-11) == (weight == 0.5)
+
+
+# ------------------------------------------------------------------ files of loops
+
+
+HANGING = """<mujoco><option timestep="0.002"/><worldbody><body name="a" pos="0 0 1"><joint name="ja" type="slide"/>
+  <joint name="jb" axis="0 1 0"/><geom name="ga" type="box" size=".1 .2 .1" pos=".1 0 0" mass="2"/></body>
+  <body name="b"><joint name="jc" axis="0 1 0"/><geom type="box" size=".1 .2 .1" pos=".1 0 0" mass="1"/></body>
+  </worldbody></mujoco>"""
+ENDS = {"shut": 'kind = "weld"\nlink_a = "a"\nlink_b = "world"', "jc": 'kind = "gear"\nfollower = "jc"\nleader = "jb"'}
+
+
+@pytest.mark.parametrize(("name", "k", "d"), [("shut", "k = 500.0\nk_rotation = 500.0", "d = 5.0\nd_rotation = 5.0")])
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.5, 0.5), (0.7, 0.9)])
+def test_a_stiffness_is_the_compliance_of_its_inverse(name: str, k: str, d: str, weights: tuple[float, float]) -> None:
+    config = {"scheme_alpha": weights[0], "scheme_beta": weights[1]}
+    ends = f'[[loop]]\nname = "{name}"\n{ENDS[name]}\n'
+    sprung = simulate(hanging(f"{ends}{k}\n{d}\n"), steps=200, **config)
+    given = simulate(hanging(f"{ends}compliance = 0.002\ncompliance_damping = 0.01\n"), steps=200, **config)
+    named = {"compliance": {name: 0.002}, "compliance_damping": {name: 0.01}}
+    by_name = simulate(hanging(ends), steps=200, **named, **config)
+    np.testing.assert_allclose(given["qpos"], sprung["qpos"], rtol=0, atol=1e-13)
+    assert given["qpos"].tobytes() == by_name["qpos"].tobytes()
+    assert np.abs(given["qpos"][-1]).max() > 1e-2
+
+
+def test_a_gear_of_a_file_has_its_compliance() -> None:
+    gear = f"[[loop]]\n{ENDS['jc']}\nratio = 2.0\n"
+    given = simulate(hanging(f"{gear}compliance = 0.02\ncompliance_damping = 0.01\n"), steps=200)
+    by_name = simulate(hanging(gear), steps=200, compliance={"jc": 0.02}, compliance_damping={"jc": 0.01})
+    assert given["qpos"].tobytes() == by_name["qpos"].tobytes()
+    exact = simulate(hanging(gear), steps=200)
+    assert simulate(hanging(f"{gear}compliance = 0.02\n"), steps=200, coupling="exact")["qpos"].tobytes() == (
+        exact["qpos"].tobytes()
+    )
+    assert np.abs(given["qpos"] - exact["qpos"]).max() > 1e-3
+    for option in ({"integrator": "rk4"}, {"coordinates": "maximal"}):
+        with pytest.raises(ArtsimError, match=r"does not serve the compliance of 'jc'|a coupling with a compliance"):
+            simulate(hanging(f"{gear}compliance = 0.02\n"), steps=1, **option)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("compliance = -1.0", "compliance is -1, want at least 0"),
+        ("compliance_damping = 1.0", "a compliance_damping and no compliance"),
+        ("compliance = 1.0\nfrequency = 2.0", "both a compliance and a frequency"),
+        ("complience = 1.0", "did you mean 'compliance'"),
+    ],
+)
+def test_what_files_may_not_say(keys: str, words: str) -> None:
+    with pytest.raises(ArtsimError, match=words):
+        hanging(f"[[loop]]\n{ENDS['shut']}\n{keys}\n")
+
+
+def hanging(loops: str) -> Articulation:
+    """Two bodies with loops from a file."""
+    return with_loops(load_text(HANGING, name="model.xml"), loops, file="loops.toml")
 
 
 # ------------------------------------------------------------------ what is refused
