@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 
 import artsim
+from artsim.cli.replay import load_stored
+from artsim.io.runs import verify
 from artsim.loaders.load import load_articulation, load_text
 from artsim.loaders.loops import with_loops
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
+from artsim.sim.runs.changes import with_entry
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run
 from tests.simulation import simulate
@@ -437,3 +440,36 @@ def test_what_does_nothing_or_is_unstable_is_told(tmp_path: Path) -> None:
     notes = "\n".join(plan_run(load_articulation(path), config).notes)
     assert "without effect: the coupling of 'jc', the equality of tendon 't', loop 'shut'" in notes
     assert "--scheme-alpha 0.25 and --scheme-beta 0.4 below 1/2" in notes
+
+
+# ------------------------------------------------------------------ during a run, and again from its file
+
+
+def test_compliances_change_during_a_run_and_files_say_so(tmp_path: Path) -> None:
+    path, _ = written(tmp_path, SLIDER.format("".join(KINDS.values())))
+    out = tmp_path / "run.h5"
+    law = slider_rows({"jc": Law(0.0)})
+    q0 = {"ja": 0.02, "jb": -0.01}
+    with artsim.Simulation(
+        artsim.load(path), output=out, q0=q0, coupling_erp=0.9, compliance={"shut": math.inf}
+    ) as simulation:
+        simulation.step(5)
+        simulation.set_compliance("t", math.inf)
+        simulation.step(5)
+        free = law(simulation.qpos, simulation.qvel)[0].phi
+        simulation.set_coupling("jc", erp=0.25)
+        gaps = []
+        for _ in range(4):
+            gaps.append(law(simulation.qpos, simulation.qvel)[0].phi)
+            simulation.step(1)
+        simulation.set_compliance("t", 0.1, damping=0.02)
+        simulation.step(5)
+    assert abs(free) < 1e-12  # eliminated until it has an erp
+    assert np.abs(gaps).max() < 1e-12
+    assert verify(out, load_stored) is None
+
+
+def test_an_erp_by_name_keeps_that_of_all(tmp_path: Path) -> None:
+    path, _ = written(tmp_path, SLIDER.format(COUPLING + TENDON))
+    config = plan_run(load_articulation(path), RunConfig(coupling_erp=0.9)).config
+    assert with_entry(config, "coupling_erp", "jc", 0.25) == {"coupling_erp": {"*": 0.9, "jc": 0.25}}
