@@ -119,11 +119,12 @@ def yielding_loops(loops: Sequence[Loop], config: RunConfig) -> tuple[Loop, ...]
 def _compliance(name: str, config: RunConfig) -> Compliance | None:
     if name not in config.compliance:
         return None
-    return Compliance(config.compliance[name], config.compliance_damping.get(name, 0.0))
+    return Compliance(float(config.compliance[name]), float(config.compliance_damping.get(name, 0.0)))
 
 
 def _erp(name: str, config: RunConfig) -> float | None:
-    return config.coupling_erp.get(name) if isinstance(config.coupling_erp, Mapping) else None
+    given = config.coupling_erp.get(name) if isinstance(config.coupling_erp, Mapping) else None
+    return None if given is None else float(given)
 
 
 def common_erp(config: RunConfig) -> float:

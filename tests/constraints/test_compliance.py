@@ -426,6 +426,25 @@ def test_refusals(tmp_path: Path, config: dict[str, Any], words: str) -> None:
         artsim.simulate(path, steps=1, **config)
 
 
+def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
+    path, _ = written(tmp_path, SLIDER.format("".join(KINDS.values())))
+    one: dict[str, Any] = {
+        "compliance": {"jc": 1},
+        "compliance_damping": {"jc": 1},
+        "coupling_erp": {"shut": 1, "*": 1},
+    }
+    config = RunConfig(**one, scheme_alpha=1, scheme_beta=1)
+    exact = RunConfig(**{name: {k: float(v) for k, v in given.items()} for name, given in one.items()})
+    found, want = (simulate(load_articulation(path), steps=20, **vars_of(c)) for c in (config, exact))
+    assert found["qpos"].tobytes() == want["qpos"].tobytes()
+
+
+def vars_of(config: RunConfig) -> dict[str, Any]:
+    """What a configuration changes."""
+    names = ("compliance", "compliance_damping", "coupling_erp", "scheme_alpha", "scheme_beta")
+    return {name: getattr(config, name) for name in names}
+
+
 def test_a_file_that_wants_rk4_gets_euler_for_a_compliance(tmp_path: Path) -> None:
     text = SLIDER.format(COUPLING).replace("<option", '<option integrator="RK4"')
     path, _ = written(tmp_path, text)
