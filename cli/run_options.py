@@ -270,7 +270,8 @@ RUN_OPTIONS = (
         "--scheme-beta",
         type=float,
         help="β of the scheme. baumgarte: β [1/s²], default 1/dt²; implicit: weight of the velocity at the end of the "
-        "step in the motion of positions, default 1 (in maximal coordinates, joints drift apart with smaller ones).",
+        "step in the motion of positions, default 1 (with smaller ones motion gains energy, and in maximal coordinates "
+        "joints drift apart).",
     ),
     click.option(
         "--coupling",
