@@ -265,13 +265,16 @@ def describe_ignored(articulation: Articulation) -> list[str]:
     return [f"ignored ({why}): {', '.join(parts)}" for why, parts in reasons.items()]
 
 
+def _is_exact(coupling: Coupling) -> bool:
+    """Whether a coupling is eliminated by default."""
+    return coupling.frequency is None and coupling.compliance is None and not coupling.axis
+
+
 def counts(articulation: Articulation) -> dict[str, int]:
     """The number of links, joints, dofs and all other parts."""
     dofs = sum(DOFS[joint.kind] for joint in articulation.joints) + (6 if articulation.base == "floating" else 0)
     roles = Counter(geom.role for link in articulation.links for geom in link.geoms)
-    hard = len(
-        {coupling.follower for coupling in articulation.couplings if coupling.frequency is None and not coupling.axis}
-    )
+    hard = len({coupling.follower for coupling in articulation.couplings if _is_exact(coupling)})
     return {
         "links": len(articulation.links),
         "joints": len(articulation.joints),

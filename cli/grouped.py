@@ -73,6 +73,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "coupling",
         "coupling_frequency",
         "coupling_damping",
+        "compliance",
+        "compliance_damping",
         "coupling_ratio",
         "coupling_offset",
         "coupling_erp",

@@ -43,6 +43,7 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MissingInputError, StoppedError, UsageError
 from artsim.sim.geometry.contacts import first_room
 from artsim.sim.geometry.solids import with_pieces
+from artsim.sim.runs.compliances import is_without_effect
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
@@ -425,7 +426,7 @@ def _describe_residual(residual: float | None, steps: int) -> str:
 
 def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
     simulation, seconds = outcome.simulation, outcome.seconds
-    config = simulation.plan.config
+    config, articulation = simulation.plan.config, simulation.plan.robot.articulation
     start, end = map(_number, simulation.energy)
     if outcome.status == schema.NON_FINITE:
         end = None
@@ -438,10 +439,10 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "energy": [start, end],
         "energy_excess": _excess(simulation),
         "coupling": config.coupling,
-        "couplings": len(simulation.plan.robot.articulation.couplings),
+        "couplings": sum(not is_without_effect(c.follower, config) for c in articulation.couplings),
         "coupling_rows": len(simulation.plan.robot.model.row_follower) + len(simulation.plan.robot.model.axis_dof),
         "worst_coupling_error": simulation.coupling_error,
-        "tendon_equalities": len(simulation.plan.robot.articulation.tendon_couplings),
+        "tendon_equalities": sum(not is_without_effect(c.follower, config) for c in articulation.tendon_couplings),
         "worst_tendon_error": simulation.tendon_error,
         "worst_solver_residual": _number(simulation.worst_residual),
         "unsolved_steps": simulation.unsolved_steps,

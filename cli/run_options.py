@@ -247,12 +247,12 @@ RUN_OPTIONS = (
         help="Sweeps per step of the solvers pgs, tgs, block-gs and jacobi, which start from zero impulses as PhysX "
         "does.",
     ),
-    click.option(
+    _named(
         "--coupling-erp",
-        type=click.FloatRange(min=0, max=1),
-        default=0.0,
-        help="Error reduction parameter: share of the error of couplings, loops, tendon equalities and violated limits "
-        "that each step removes. Default: initial errors are removed over 0.1 s, errors left by a step in the next.",
+        "Error reduction parameter: share of the error of couplings, loops, tendon equalities and violated limits that "
+        "each step removes; with NAME= (a following joint or tendon, a loop, a pattern) that of these, which are then "
+        "hard rows. Default: initial errors are removed over 0.1 s, errors left by a step in the next.",
+        "[NAME=]SHARE",
     ),
     click.option(
         "--integrator",
@@ -275,20 +275,21 @@ RUN_OPTIONS = (
         type=click.Choice(SCHEMES),
         default="auto",
         show_default=True,
-        help="How constraints are enforced in maximal coordinates. baumgarte: C̈ + α Ċ + β C = 0; implicit: C = 0 at "
-        "the end of the step; auto: implicit.",
+        help="How constraints are enforced. baumgarte (in maximal coordinates only): C̈ + α Ċ + β C = 0; implicit: by "
+        "their values at the end of the step; auto: implicit.",
     ),
     click.option(
         "--scheme-alpha",
         type=float,
         help="α of the scheme. baumgarte: α [1/s], default 1/dt; implicit: weight of the force at the end of the step, "
-        "default 1.",
+        "default 1; in reduced coordinates that of springs and of what has a compliance.",
     ),
     click.option(
         "--scheme-beta",
         type=float,
         help="β of the scheme. baumgarte: β [1/s²], default 1/dt²; implicit: weight of the velocity at the end of the "
-        "step, default 1 (with smaller weights the joints drift apart).",
+        "step in the motion of positions, default 1 (with smaller ones motion gains energy, and in maximal coordinates "
+        "joints drift apart).",
     ),
     _named(
         "--constraint-alpha",
@@ -311,6 +312,18 @@ RUN_OPTIONS = (
         "Natural frequency of compliant couplings [Hz]; with JOINT= (or a tendon's name) only the couplings of these "
         "followers are compliant.",
         "[JOINT=]HZ",
+    ),
+    _named(
+        "--compliance",
+        "Compliance of a coupling, tendon equality or loop [rad/(N m), m/N], by its following joint or tendon, or the "
+        "loop's name, or a pattern: force -(C + D Ċ) / compliance at an error C. 0: hard; inf: no constraint.",
+        "NAME=COMPLIANCE",
+    ),
+    _named(
+        "--compliance-damping",
+        "Damping D [s] of --compliance, default 0: the time in which an error decays. For a damping coefficient b "
+        "[N s/m, N m s/rad] give b times the compliance.",
+        "NAME=SECONDS",
     ),
     _named("--coupling-ratio", "Ratio of a linear coupling instead of the file's.", "JOINT=RATIO"),
     _named("--coupling-offset", "Offset of a linear coupling instead of the file's [rad, m].", "JOINT=OFFSET"),
@@ -410,7 +423,8 @@ CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
 _CHOSEN = {"drive_mode": DRIVE_MODES, "drive_limit_kind": LIMIT_KINDS}
 _OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity", "target_acceleration")
 _OPTION_KINDS = {**KINDS, "a0": "dof"}
-_BY_FOLLOWER = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
+_BY_FOLLOWER = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset", "coupling_erp")
+_COMPLIANT = ("compliance", "compliance_damping")
 
 
 def _controller_option(choices: Sequence[str], more: str = "") -> Any:
@@ -552,6 +566,8 @@ def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names])
         return {**before, **_read_named(name, value, names[KINDS[name]])}
     if name in _BY_FOLLOWER:
         return _read_by_follower(name, value, stored)
+    if name in _COMPLIANT:
+        return {**before, **_read_compliances(name, value)}
     if name == "wrench":
         return {**before, **dict(map(_read_wrench, value))}
     if name in ("wrench_at", "wrench_frame"):
@@ -611,7 +627,20 @@ def _read_by_follower(option: str, words: Sequence[str], stored: Any) -> float |
     numbers = {name or ALL: _number(number, f"{flag} {name}".rstrip()) for name, _, number in pairs}
     if numbers.keys() == {ALL}:
         return numbers[ALL]
-    return {**(stored if isinstance(stored, Mapping) else {}), **numbers}
+    before = {ALL: stored} if option == "coupling_erp" and isinstance(stored, int | float) else stored
+    return {**(before if isinstance(before, Mapping) else {}), **numbers}
+
+
+def _read_compliances(option: str, words: Sequence[str]) -> dict[str, float]:
+    """Read NAME=NUMBER words; a compliance may be inf."""
+    flag, found = f"--{option.replace('_', '-')}", {}
+    for word in (pair for given in words for pair in pairs_of(given)):
+        name, equals, number = word.rpartition("=")
+        if not equals:
+            raise UsageError(f"{flag}: got {word!r}, want NAME={number}")
+        without = option == "compliance" and number.strip() == "inf"
+        found[name] = math.inf if without else _number(number, f"{flag} {name}")
+    return found
 
 
 def read_by_name(option: str, words: tuple[str, ...], articulation: Articulation) -> dict[str, float]:

@@ -38,7 +38,8 @@ SCENE_OPTIONS = (
         metavar="[NAME=]FILE",
         help="TOML file of loops that close a model's tree, [[loop]] tables: connect, weld, hinge, slider, "
         "cylindrical, planar, joint (any free axes), distance, gear and tendon; rigid or with frequency and "
-        "damping_ratio, or k and d; on free axes with limits, friction, damping, stiffness and drive.",
+        "damping_ratio, k and d, or compliance and compliance_damping; on free axes with limits, friction, damping, "
+        "stiffness and drive.",
     ),
 )
 

@@ -566,7 +566,15 @@ _BY_NAME = {
 }
 
 
-_OF_COUPLINGS = ("coupling_frequency", "coupling_damping", "coupling_ratio", "coupling_offset")
+_OF_COUPLINGS = (
+    "coupling_frequency",
+    "coupling_damping",
+    "compliance",
+    "compliance_damping",
+    "coupling_ratio",
+    "coupling_offset",
+    "coupling_erp",
+)
 _OF_CONSTRAINTS = ("constraint_alpha", "constraint_beta")
 _ONE_OR_BY_NAME = (*_OF_COUPLINGS, *_OF_CONSTRAINTS, "drive_mode", "drive_limit_kind")
 _OF_TARGETS = ("target", "target_velocity", "target_acceleration")

@@ -74,10 +74,10 @@ class RunSettings(TypedDict, total=False):
     iterations: int  # sweeps of pgs, tgs, block-gs and jacobi
     relaxation: float  # jacobi: share of its turn that a row takes
     mass_splitting: bool  # jacobi: whether rows that share bodies see shards of their mass
-    coupling_erp: float  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
+    coupling_erp: float | Mapping[str, float]  # share of a hard row's error removed per step; 0: errors over 0.1 s
     integrator: Literal["auto", "semi-implicit-euler", "rk4"]  # "auto": that of the file if it serves the robot
     coordinates: Literal["reduced", "maximal"]  # "maximal": six coordinates per body, joints as constraints
-    scheme: str  # of maximal coordinates: "auto", "baumgarte" or "implicit"
+    scheme: Literal["auto", "baumgarte", "implicit"]  # how constraints are enforced; "auto": implicit
     scheme_alpha: float | None  # Baumgarte: [1/s]; implicit: weight of the force at the end of the step
     scheme_beta: float | None  # Baumgarte: [1/s²]; implicit: weight of the velocity at the end of the step
     constraint_alpha: Mapping[str, float]  # Baumgarte's α of single constraints [1/s], by joint, loop or tendon
@@ -85,6 +85,8 @@ class RunSettings(TypedDict, total=False):
     coupling: Literal["auto", "exact", "rows", "compliant"]  # how mimic joints and equalities are enforced
     coupling_frequency: float | Mapping[str, float] | None  # natural frequency of compliant couplings [Hz]
     coupling_damping: float | Mapping[str, float]  # damping ratio of compliant couplings
+    compliance: Mapping[str, float]  # of couplings, tendons, loops [rad/(N m) or m/N]; 0: hard, inf: no constraint
+    compliance_damping: Mapping[str, float]  # D [s] of these: force -(C + D Ċ) / compliance at an error C
     coupling_ratio: Mapping[str, float]  # ratio of a linear coupling instead of the file's, by following joint
     coupling_offset: Mapping[str, float]  # its offset [rad or m]
     velocity_limits: bool  # whether the joints' velocity limits are enforced

@@ -391,9 +391,11 @@ class Simulation:
         offset: float | None = None,
         frequency: float | None = None,
         damping: float | None = None,
+        erp: float | None = None,
     ) -> None:
         """Change the coupling of a joint that follows another: q = ratio · leader + offset; natural frequency [Hz] and
-        damping ratio make it compliant. A hard follower is at its new place from the next step on."""
+        damping ratio make it compliant, an erp a hard row. A follower that is eliminated is at its new place from the
+        next step on."""
         config = self._simulation.plan.config
         settings: dict[str, Any] = {}
         for name, value in (("coupling_ratio", ratio), ("coupling_offset", offset)):
@@ -403,6 +405,17 @@ class Simulation:
             settings |= with_entry(config, "coupling_frequency", follower, frequency) | {"coupling": "compliant"}
         if damping is not None:
             settings |= with_entry(config, "coupling_damping", follower, damping)
+        if erp is not None:
+            settings |= with_entry(config, "coupling_erp", follower, erp)
+        self._change(settings=settings)
+
+    def set_compliance(self, name: str, compliance: float, *, damping: float | None = None) -> None:
+        """Change the compliance [rad/(N m) or m/N] of a coupling, tendon equality or loop, by the joint or tendon that
+        follows, the loop's name, or a pattern: 0 is hard, inf no constraint; and its damping [s]."""
+        config = self._simulation.plan.config
+        settings = with_entry(config, "compliance", name, compliance)
+        if damping is not None:
+            settings |= with_entry(config, "compliance_damping", name, damping)
         self._change(settings=settings)
 
     def set_friction(

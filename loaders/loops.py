@@ -15,6 +15,8 @@ damping_ratio = 1.0
 # d = 10.0
 # k_rotation = 100.0     # where it holds rotations [N m/rad]
 # d_rotation = 0.1
+# compliance = 1e-5      # … or with this compliance [m/N, rad/(N m)], of turns too; 0: hard
+# compliance_damping = 0.01  # and this time [s]: force -(C + compliance_damping Ċ) / compliance at an error C
 
 [loop.rz]                # about its axis: the free axes are rz of a hinge, z of a slider, z and rz of a cylindrical …
 lower = -1.0             # limits [rad, m]; hard, or with limit_stiffness and limit_damping
@@ -72,6 +74,7 @@ from artsim.sim.articulation.description import (
     LOOP_AXES,
     Actuator,
     Articulation,
+    Compliance,
     Coupling,
     Loop,
     LoopSpring,
@@ -94,7 +97,8 @@ WORLD = "world"
 HEADER = re.compile(r"^[ \t]*\[\[[ \t]*loop[ \t]*\]\]", re.MULTILINE)
 SINGLE = ("revolute", "continuous", "prismatic")
 ENDS = ("link_a", "link_b", "point_a", "point_b")
-SPRING = ("frequency", "damping_ratio", "k", "d")
+COMPLIANCE = ("compliance", "compliance_damping")
+SPRING = ("frequency", "damping_ratio", "k", "d", *COMPLIANCE)
 TURN = ("k_rotation", "d_rotation")
 SOFT = ("limit_stiffness", "limit_damping")
 FRAMES = ("rpy_a", "rpy_b")
@@ -312,6 +316,13 @@ def check_spring(entry: Entry) -> None:
     """A loop is rigid, or a spring of one kind."""
     if entry.has("frequency") and any(entry.has(key) for key in ("k", "d", *TURN)):
         entry.refuse("has both a frequency and a stiffness k or damping d")
+    if entry.has("compliance") and any(entry.has(key) for key in ("frequency", "k", "d", *TURN)):
+        entry.refuse("has both a compliance and a frequency, a stiffness or a damping d")
+    if entry.has("compliance_damping") and not entry.has("compliance"):
+        entry.refuse("has a compliance_damping and no compliance")
+    for key in COMPLIANCE:
+        if entry.has(key):
+            entry.number(key, least=0.0)
     if entry.has("damping_ratio") and not entry.has("frequency"):
         entry.refuse("has a damping_ratio and no frequency")
     if entry.has("frequency") and entry.number("frequency") <= 0:
@@ -502,6 +513,7 @@ def add_length(entry: Entry, tendon: Tendon, length: float, now: float, made: Ma
             frequency=entry.number("frequency") if entry.has("frequency") else None,
             damping_ratio=entry.number("damping_ratio", 1.0, least=0.0),
             source=entry.source,
+            compliance=compliance_of(entry),
         )
     )
 
@@ -529,6 +541,7 @@ def add_gear(entry: Entry, articulation: Articulation, made: Made) -> None:
             frequency=entry.number("frequency") if entry.has("frequency") else None,
             damping_ratio=entry.number("damping_ratio", 1.0, least=0.0) if entry.has("frequency") else None,
             source=entry.source,
+            compliance=compliance_of(entry),
         )
     )
 
@@ -620,6 +633,8 @@ def spring_of(entry: Entry, *, turns: bool) -> LoopSpring | None:
     """The spring of a loop between frames, which holds rotations too if it `turns`; None: rigid."""
     if entry.has("frequency"):
         return LoopSpring(entry.number("frequency"), entry.number("damping_ratio", 1.0, least=0.0))
+    if (compliance := compliance_of(entry)) is not None:
+        return LoopSpring(compliance=compliance)
     if not entry.has("k"):
         return None
     damping = entry.number("d", 0.0, least=0.0)
@@ -627,6 +642,13 @@ def spring_of(entry: Entry, *, turns: bool) -> LoopSpring | None:
         return LoopSpring(stiffness=(entry.number("k"), 0.0), damping=(damping, 0.0))
     turn = (entry.number("k_rotation"), entry.number("d_rotation", 0.0, least=0.0))
     return LoopSpring(stiffness=(entry.number("k"), turn[0]), damping=(damping, turn[1]))
+
+
+def compliance_of(entry: Entry) -> Compliance | None:
+    """The compliance of a loop; None: none."""
+    if not entry.has("compliance"):
+        return None
+    return Compliance(entry.number("compliance"), entry.number("compliance_damping", 0.0))
 
 
 def shown(value: object) -> str:

@@ -277,11 +277,23 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
+class Compliance:
+    """The law λ = -(C + D Ċ) / c of a constraint with error C and force λ (Faure, Compliant plugin, 2012, eq. 3).
+
+    c = 0 is hard: C + D Ċ = 0.
+    """
+
+    compliance: float  # c [m/N or rad/(N m)]
+    damping: float = 0.0  # D [s]
+
+
+@dataclass(frozen=True, slots=True)
 class Coupling:
     """One joint's coordinate as a polynomial of another's: y = c0 + c1 x + c2 x² + c3 x³ + c4 x⁴ (constant: no leader).
 
     URDF mimic: (offset, multiplier). MJCF joint equality: expanded about zero by its reader. `frequency` [Hz] and
-    `damping_ratio` make it compliant (notes on mimic joints, eq. 24-29); None: hard, eliminated exactly.
+    `damping_ratio` make it compliant (notes on mimic joints, eq. 24-29), or `compliance`; without: hard, and eliminated
+    exactly unless it has an `erp` of its own.
     """
 
     follower: str
@@ -292,18 +304,22 @@ class Coupling:
     axis: Literal["", "x", "y", "z"] = ""  # one of the two is a ball joint: its twist about this axis of its frame
     impedance: tuple[float, float, float, float, float] | None = None  # softness of MuJoCo's constraints (solimp)
     source: Source = Source()
+    compliance: Compliance | None = None
+    erp: float | None = None  # share of its error that a step corrects; None: that of the run
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSpring:
     """What a loop yields by, of its translation and of its rotation: natural frequency [Hz] and damping ratio (with the
-    mean of the mobilities of its rows in the file's pose), or stiffness [N/m, N m/rad] and damping [N s/m, N m s/rad].
+    mean of the mobilities of its rows in the file's pose), or stiffness [N/m, N m/rad] and damping [N s/m, N m s/rad],
+    or compliance, which is the same for both.
     """
 
     frequency: float | None = None
     damping_ratio: float = 1.0
     stiffness: tuple[float, float] = (0.0, 0.0)
     damping: tuple[float, float] = (0.0, 0.0)
+    compliance: Compliance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +341,7 @@ class Loop:
     source: Source = Source()
     spring: LoopSpring | None = None
     free: tuple[str, ...] = ()
+    erp: float | None = None  # share of its gap that a step closes; None: that of the run
 
     @property
     def held(self) -> tuple[bool, ...]:
@@ -387,7 +404,8 @@ class TendonCoupling:
     """A tendon's length as a polynomial of another's, about their lengths in the file's pose (MJCF equality/tendon):
     L_a - L_a0 = c0 + c1 x + … + c4 x⁴, x = L_b - L_b0 (0 without a leader).
 
-    `frequency` [Hz] and `damping_ratio` make it a spring, whatever its softness (notes on mimic joints, eq. 17 to 29).
+    `frequency` [Hz] and `damping_ratio` (notes on mimic joints, eq. 17 to 29) make it a spring, whatever its softness,
+    and so does `compliance`.
     """
 
     name: str
@@ -398,6 +416,8 @@ class TendonCoupling:
     frequency: float | None = None
     damping_ratio: float = 1.0
     source: Source = Source()
+    compliance: Compliance | None = None
+    erp: float | None = None  # share of its error that a step corrects; None: that of the run
 
 
 Interpolation = Literal["zoh", "linear", "cubic"]

@@ -104,8 +104,11 @@ class Model(NamedTuple):
     row_follower: ConstInts1  # (ns,) dof
     row_leader: ConstInts1  # (ns,) dof
     row_polynomial: ConstReals2  # (ns, 5)
-    row_frequency: ConstReals1  # (ns,) [Hz], -1: hard
+    row_frequency: ConstReals1  # (ns,) [Hz], -1: hard, 0: by its compliance
     row_damping_ratio: ConstReals1  # (ns,)
+    row_compliance: ConstReals1  # (ns,) [rad/(N m) or m/N], -1: none
+    row_relaxation: ConstReals1  # (ns,) damping of the compliance [s]
+    row_erp: ConstReals1  # (ns,) share of a hard row's error that a step corrects, -1: that of the run
     row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
     row_mobility: ConstReals1  # (ns,) for rows with solimp: M⁻¹ of both joints in the file's pose, summed
     # na couplings of the twist t about an axis of a ball and a coordinate q: a t + b q + c = 0; by their first dof
@@ -113,6 +116,7 @@ class Model(NamedTuple):
     axis_dof: ConstInts1  # (na,) dof of the coordinate
     axis_terms: ConstReals2  # (na, 3) a, b, c
     axis_follower: ConstInts1  # (na,) which of the two dofs follows the other
+    axis_erp: ConstReals1  # (na,) share of the error that a step corrects, -1: that of the run
     # links, merged ones included
     link_body: ConstInts1  # (nl,)
     link_parent: ConstInts1  # (nl,) parent link, -1: the world
@@ -424,7 +428,7 @@ def _turn_arrays(bodies: list[_Body]) -> dict[str, object]:
 def _axis_arrays(couplings: list[Coupling], bodies: list[_Body]) -> dict[str, object]:
     """The couplings of axes of balls, ordered by the first of their dofs, as stepping/assembly.py builds their rows."""
     by_name = {body.joint.name: body for body in bodies if body.joint}
-    rows: list[tuple[int, int, tuple[float, float, float], int]] = []
+    rows: list[tuple[int, int, tuple[float, float, float], int, float]] = []
     for c in couplings:
         constant, factor = c.coefficients
         follower, leader = by_name[c.follower], by_name[c.leader or ""]
@@ -432,13 +436,14 @@ def _axis_arrays(couplings: list[Coupling], bodies: list[_Body]) -> dict[str, ob
         ball, other = (leader, follower) if leads else (follower, leader)
         terms = (-factor, 1.0, -constant) if leads else (1.0, -factor, -constant)
         turn = ball.dof + "xyz".index(c.axis)
-        rows.append((turn, other.dof, terms, other.dof if leads else turn))
+        rows.append((turn, other.dof, terms, other.dof if leads else turn, -1.0 if c.erp is None else c.erp))
     rows.sort(key=lambda row: min(row[:2]))
     return {
-        "axis_turn": np.array([turn for turn, _, _, _ in rows], np.int64),
-        "axis_dof": np.array([dof for _, dof, _, _ in rows], np.int64),
-        "axis_terms": np.array([terms for _, _, terms, _ in rows]).reshape(-1, 3),
-        "axis_follower": np.array([follower for _, _, _, follower in rows], np.int64),
+        "axis_turn": np.array([turn for turn, *_ in rows], np.int64),
+        "axis_dof": np.array([dof for _, dof, *_ in rows], np.int64),
+        "axis_terms": np.array([terms for _, _, terms, *_ in rows]).reshape(-1, 3),
+        "axis_follower": np.array([follower for *_, follower, _ in rows], np.int64),
+        "axis_erp": np.array([erp for *_, erp in rows], np.float64),
     }
 
 
@@ -543,6 +548,7 @@ def _sorted_out(couplings: Sequence[Coupling], coupling: str) -> tuple[list[Coup
         if coupling in ("exact", "rows"):
             c = replace(c, frequency=None)
         hard = coupling == "exact" or (coupling == "auto" and c.frequency is None)
+        hard = hard and c.compliance is None and c.erp is None
         if hard and c.follower not in eliminated:
             eliminated[c.follower] = c
         else:
@@ -560,11 +566,26 @@ def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str,
         "row_follower": np.array([first_dof[c.follower] for c in soft], np.int64),
         "row_leader": np.array([first_dof[c.leader] if c.leader else -1 for c in soft], np.int64),
         "row_polynomial": _polynomials(soft),
-        "row_frequency": np.array([-1.0 if c.frequency is None else c.frequency for c in soft]),
-        "row_impedance": np.array([c.impedance or (-1.0,) * 5 for c in soft]).reshape(-1, 5),
+        "row_frequency": np.array([_frequency(c) for c in soft]),
+        "row_compliance": np.array([-1.0 if c.compliance is None else c.compliance.compliance for c in soft]),
+        "row_relaxation": np.array([0.0 if c.compliance is None else c.compliance.damping for c in soft]),
+        "row_erp": np.array([-1.0 if c.erp is None else c.erp for c in soft]),
+        "row_impedance": np.array([_impedance(c) for c in soft]).reshape(-1, 5),
         "row_mobility": np.zeros(len(soft)),
         "row_damping_ratio": np.array([1.0 if c.damping_ratio is None else c.damping_ratio for c in soft]),
     }
+
+
+def _frequency(coupling: Coupling) -> float:
+    """The entry of row_frequency."""
+    if coupling.compliance is not None:
+        return 0.0
+    return -1.0 if coupling.frequency is None else coupling.frequency
+
+
+def _impedance(coupling: Coupling) -> tuple[float, ...]:
+    """The entry of row_impedance."""
+    return (-1.0,) * 5 if coupling.impedance is None or coupling.compliance is not None else coupling.impedance
 
 
 def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, reference: Real) -> Real:

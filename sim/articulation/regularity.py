@@ -104,7 +104,7 @@ def dof_mobilities(compiled: Compiled) -> Real:
 def _hard_rows(model: Model) -> Real:
     """(rows, nv) of the hard couplings that are rows, at a generic configuration of their leaders; of axes of balls,
     which are not turned."""
-    hard = np.flatnonzero(model.row_frequency <= 0)
+    hard = np.flatnonzero(model.row_frequency < 0)
     J = np.zeros((len(hard), len(model.dof_body)))
     for n, c in enumerate(hard):
         p, leader = model.row_polynomial[c], model.row_leader[c]

@@ -15,8 +15,9 @@ from typing import Any
 
 from artsim.sim.articulation.model import BY_PLACE, BY_TURN, CONSTANT
 from artsim.sim.articulation.swing_twist import nearest_turn, twist_angle, twist_rates
+from artsim.sim.constraints.impedance import behind
 from artsim.sim.constraints.kinds import AXIS_ROW
-from artsim.sim.constraints.row import add_entry, add_row, drift_of, recovery_rate
+from artsim.sim.constraints.row import add_entry, add_row, drift_of, recovery_rate, row_rate
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import LASTING_ROWS
 
@@ -43,8 +44,10 @@ def axis_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
     add_entry(model, data, rows, first + (turn - first + 1) % 3, a * across)
     add_entry(model, data, rows, first + (turn - first + 2) % 3, a * over)
     rows.error[n] = axis_error(model, state.qpos, c)
-    rows.rate[n] = recovery_rate(run.inputs, abs(rows.error[n]))
-    rows.bias[n] = rows.rate[n] * rows.error[n] + run.inputs.time_step[0] * drift_of(data, rows, n)
+    rows.rate[n] = recovery_rate(run.inputs, abs(rows.error[n]), model.axis_erp[c])
+    speed = row_rate(rows, n, state.qvel)
+    rows.bias[n] = rows.rate[n] * (rows.error[n] + behind(run.inputs) * speed)
+    rows.bias[n] += run.inputs.time_step[0] * drift_of(data, rows, n)
 
 
 @njit

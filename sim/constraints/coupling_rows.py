@@ -1,4 +1,4 @@
-"""Builds the row of a coupling q_follower = p(q_leader), hard, or with a natural frequency and a damping ratio.
+"""Builds the row of a coupling q_follower = p(q_leader): hard, of a compliance, or of a natural frequency.
 
 Notes on mimic joints, eq. 5 to 29, generalised from a gear ratio to the polynomial's slope. Equalities of MJCF files
 whose solref is set yield as in MuJoCo (impedance.py).
@@ -12,10 +12,11 @@ from typing import Any
 from artsim.sim.articulation.coupling import follow
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.model import D_MIN
-from artsim.sim.constraints.impedance import impedance, softened, sprung
+from artsim.sim.constraints.impedance import behind, impedance, softened, sprung
 from artsim.sim.constraints.kinds import COUPLING_ROW
 from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, single_row
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import BETA
 
 
 @njit
@@ -26,9 +27,19 @@ def coupling_slope(model: Any, c: Any, x: Any) -> Any:
 
 @inlined
 def reference_of(model: Any, c: Any) -> Any:
-    """K = μ² and B = 2 ζ μ of coupling row c, where μ = 2π frequency."""
+    """K and B of coupling row c: 1 and the damping of its compliance, else μ² and 2 ζ μ, where μ = 2π frequency."""
+    if model.row_compliance[c] >= 0.0:
+        return 1.0, model.row_relaxation[c]
     mu = 2.0 * math.pi * model.row_frequency[c]
     return mu * mu, 2.0 * model.row_damping_ratio[c] * mu
+
+
+@inlined
+def resistance_of(model: Any, c: Any, mobility: Any) -> Any:
+    """What K and B of coupling row c are divided by: its compliance, or the mobility; -1: the row is hard."""
+    if model.row_compliance[c] >= 0.0:
+        return model.row_compliance[c]
+    return mobility if model.row_frequency[c] > 0.0 and mobility > 0.0 else -1.0
 
 
 @inlined
@@ -79,16 +90,19 @@ def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
     if leader >= 0:
         add_entry(model, data, rows, leader, -slope)
     drift = drift_of(data, rows, n)
+    rate = coupling_rate(model, state.qvel, c, slope)
     rows.error[n] = error
-    rows.rate[n] = recovery_rate(inputs, abs(error))
-    rows.bias[n] = rows.rate[n] * error + h * drift
-    if model.row_frequency[c] > 0.0 and step.effective_coupling[c] > 0.0:
+    rows.rate[n] = recovery_rate(inputs, abs(error), model.row_erp[c])
+    rows.bias[n] = rows.rate[n] * (error + behind(inputs) * rate) + h * drift
+    resistance = resistance_of(model, c, step.effective_coupling[c])
+    if resistance >= 0.0:
         K, B = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:
             d = impedance(model.row_impedance, c, abs(error))
-            rate = coupling_rate(model, state.qvel, c, slope)
             # without the polynomial's curvature, as in MuJoCo
-            rows.bias[n], rows.cfm[n] = softened(h, K, B, d, step.effective_coupling[c], error, rate, drift)
+            rows.bias[n], rows.cfm[n] = softened(h, K, B, d, resistance, error, rate, drift)
             rows.rate[n] = 0.0
             return
-        rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(h, K, B, step.effective_coupling[c], error, drift)
+        rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
+            inputs, K, B, resistance, error, rate, drift, inputs.scheme[BETA]
+        )

@@ -1,6 +1,10 @@
-"""Compliance of constraints in MJCF files: R f = -C̈ - B Ċ - K d C, with R = (1 - d) / d times the row's mobility.
+"""Compliance of constraints: linear springs and dampers, and that of MJCF files.
 
-MuJoCo's constraint model (Computation chapter, "Impedance", "Reference"); the file gives K, B and how d grows with C.
+A linear one is r λ = -(K C + B Ċ), λ being the force: eq. 3 of Faure, Compliant plugin (2012), for r the compliance,
+K = 1 and B the damping; a spring of a stiffness and a damping for r = 1. r = 0 is a hard constraint.
+
+MuJoCo's (Computation chapter, "Impedance", "Reference") is R f = -C̈ - B Ċ - K d C, with R = (1 - d) / d times the row's
+mobility; the file gives K, B and how d grows with C.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from typing import Any
 
 from artsim.sim.foundation.elementary import power
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALPHA, BETA
 
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
 
@@ -42,14 +47,32 @@ def softened(h: Any, K: Any, B: Any, d: Any, mobility: Any, C: Any, rate: Any, d
 
 
 @inlined
-def sprung(h: Any, K: Any, B: Any, r: Any, C: Any, drift: Any) -> Any:
-    """Rate, bias and cfm of a row that is an implicit spring, k_p = K / r and k_d = B / r (notes on mimic joints, eq.
-    22 to 29).
+def sprung(inputs: Any, K: Any, B: Any, r: Any, C: Any, speed: Any, drift: Any, curving: Any) -> Any:
+    """Rate, bias and cfm of a row that is a linear spring and damper, hard for r = 0.
 
-    K = μ², B = 2 ζ μ for a natural frequency μ and a damping ratio ζ; r = J M⁻¹ Jᵀ on the bare M.
+    Faure, eq. 4 to 14: r λ = -(K C + B Ċ) as the mean of α of its value at the step's end and 1 - α of that at its
+    start, where C⁺ = C + h Ċ + h β J Δv + curving h² drift and Ċ⁺ = Ċ + J Δv + h drift; speed = Ċ, drift = C̈ at zero
+    acceleration, which eq. 9 and 10 leave out. With α = β = 1 this is an implicit spring, k_p = K / r and k_d = B / r
+    (notes on mimic joints, eq. 22 to 29): K = μ², B = 2 ζ μ for a natural frequency μ and a damping ratio ζ, and
+    r = J M⁻¹ Jᵀ on the bare M.
     """
-    rate = K / (h * K + B)
-    return rate, rate * C + h * drift, r / (h * (h * K + B))
+    h = inputs.time_step[0]
+    alpha = inputs.scheme[ALPHA]
+    gain = alpha * (h * inputs.scheme[BETA] * K + B)
+    rate = K / gain
+    now = (B + alpha * h * K) / gain - 1.0
+    bends = h * (alpha * (curving * h * K + B) / gain)
+    return rate, rate * C + now * speed + bends * drift, r / (h * gain)
+
+
+@inlined
+def behind(inputs: Any) -> Any:
+    """h (1 - β): the time for which positions follow the velocities at the start of the step.
+
+    Hard rows without a force law close C + h (1 - β) Ċ at their rate. In eq. 14 this is c = 0, α = 1 and d = 1 / rate -
+    h β, for which C decays by 1 - h rate per step whatever β; with d = 0, Ċ would be multiplied by 1 - 1 / β.
+    """
+    return inputs.time_step[0] * (1.0 - inputs.scheme[BETA])
 
 
 @inlined

@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.impedance import sprung
 from artsim.sim.constraints.kinds import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
@@ -104,11 +103,12 @@ def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
 def give_way(rows: Any, n: Any, h: Any, stiffness: Any, damping: Any, gap: Any, drift: Any) -> None:
     """Make row n a spring and damper that push the gap open at the end of the step and never pull, in both widths."""
     zero = zero_like(gap)
-    rate, _, cfm = sprung(h, stiffness, damping, 1.0, 0.0, 0.0)
+    gain = h * stiffness + damping
+    rate = stiffness / gain
     rows.error[n] = gap
     rows.rate[n] = zero + rate
     rows.bias[n] = rate * gap + h * drift
-    rows.cfm[n] = zero + cfm
+    rows.cfm[n] = zero + 1.0 / (h * gain)
     rows.lower[n] = zero
 
 

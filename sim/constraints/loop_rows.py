@@ -12,7 +12,8 @@ contradict the others slightly: by rounding in the file, and by curvature within
 off its path locks). No loop is therefore quite hard: each of its rows yields by _YIELD of its links' mobility, which
 leaves it open by _YIELD h² times their acceleration and keeps impulses bounded. A loop whose solref the file sets
 yields as in MuJoCo (Computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C. (In RK4: 100 _YIELD h².) A
-loop that is a spring is implicit: r λ = -h (K C⁺ + B Ċ⁺), r = 1 by stiffness, by frequency the mean of J M⁻¹ Jᵀ.
+loop that is a spring is implicit: r λ = -h (K C⁺ + B Ċ⁺), r = 1 by stiffness, by frequency the mean of J M⁻¹ Jᵀ, or its
+compliance, where 0 is hard without that yield.
 
 Of the ways to correct the error, only this one keeps both gap and energy where a four-bar linkage swings for 10 s in
 steps of 4 ms (tests/benchmarks/loop_correction.py): 3e-4 mm and 0.09 m g L, or 0.016 mm when aimed once. Baumgarte's
@@ -27,7 +28,7 @@ from typing import Any
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import add_jacobian, link_frame, origin_of
 from artsim.sim.articulation.model import D_MAX, LINEAR
-from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
+from artsim.sim.constraints.impedance import behind, impedance, slowest, softened, sprung
 from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
 from artsim.sim.equipment.arrays import BY_FREQUENCY, LOOP_JOINT, REFERENCE_B, REFERENCE_K, RIGID
@@ -35,7 +36,7 @@ from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.vec3 import cross, turn
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, BETA, LASTING_ROWS
 
 _SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed in RK4
 _YIELD = 2e-6
@@ -67,16 +68,26 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
                 C = equipment.data.loop_error[n, axis]
                 drift = equipment.data.loop_drift[axis]
                 mobility = equipment.data.loop_mobility[n, part]
+                speed = _rate(v, step.columns, axis)
                 rows.error[row] = C
-                rate = within_reach(rows, row, closing_rate(inputs, size))
+                rate = within_reach(rows, row, closing_rate(inputs, size, equipment.model.loop_erp[n]))
                 rows.rate[row] = rate if K < 0.0 else 0.0
-                rows.bias[row] = rate * C + 0.5 * h * drift
+                rows.bias[row] = rate * (C + behind(inputs) * speed) + (1.5 - inputs.scheme[BETA]) * h * drift
                 equipment.data.loop_aim[n, axis] = C - h * rate * C
                 rows.cfm[row] = _YIELD * mobility
                 if equipment.model.loop_sprung[n] != RIGID:
-                    _make_spring(equipment, n, part, h, C, drift, rows, row)
+                    spring = equipment.model.loop_spring[n, part]
+                    rows.rate[row], rows.bias[row], rows.cfm[row] = sprung(
+                        inputs,
+                        spring[REFERENCE_K],
+                        spring[REFERENCE_B],
+                        _resistance(equipment, n, part),
+                        C,
+                        speed,
+                        drift,
+                        0.5,
+                    )
                 elif K >= 0.0:
-                    speed = _rate(v, step.columns, axis)
                     rows.bias[row], rows.cfm[row] = softened(
                         h, K, equipment.model.loop_reference[n, REFERENCE_B], d, mobility, C, speed, drift
                     )
@@ -99,18 +110,11 @@ def next_held(equipment: Any, n: Any, axis: Any) -> Any:
 
 
 @inlined
-def _make_spring(equipment: Any, n: Any, part: Any, h: Any, C: Any, drift: Any, rows: Any, row: Any) -> None:
-    """Make the row a spring: C⁺ = C + h J v⁺ + ½ h² C̈, Ċ⁺ = J v⁺ + h C̈."""
-    spring = equipment.model.loop_spring[n, part]
-    r = _resistance(equipment, n, part)
-    rows.rate[row], _, rows.cfm[row] = sprung(h, spring[REFERENCE_K], spring[REFERENCE_B], r, C, drift)
-    rows.bias[row] = rows.rate[row] * C + h * (1.0 - 0.5 * h * rows.rate[row]) * drift
-
-
-@inlined
 def _resistance(equipment: Any, n: Any, part: Any) -> Any:
-    """What K and B of a spring are divided by."""
-    return equipment.data.loop_mobility[n, part] if equipment.model.loop_sprung[n] == BY_FREQUENCY else 1.0
+    """What K and B of a spring are divided by: the mobility, 1, or a compliance."""
+    if equipment.model.loop_sprung[n] == BY_FREQUENCY:
+        return equipment.data.loop_mobility[n, part]
+    return equipment.model.loop_compliance[n, part]
 
 
 @njit
@@ -122,7 +126,8 @@ def loop_spring_energy(model: Any, data: Any, equipment: Any) -> Any:
             continue
         loop_error(model, data, equipment, n)
         for part in range(_parts(equipment, n)):
-            stiffness = equipment.model.loop_spring[n, part, REFERENCE_K] / _resistance(equipment, n, part)
+            resistance = _resistance(equipment, n, part)
+            stiffness = equipment.model.loop_spring[n, part, REFERENCE_K] / resistance if resistance > 0.0 else 0.0
             for axis in range(3 * part, 3 * part + 3):  # C is 0 where it is free
                 energy += 0.5 * stiffness * equipment.data.loop_error[n, axis] ** 2
     return energy

@@ -89,13 +89,16 @@ def row_rate(rows: Any, n: Any, v: Any) -> Any:
 
 
 @inlined
-def recovery_rate(inputs: Any, size: Any) -> Any:
+def recovery_rate(inputs: Any, size: Any, erp: Any) -> Any:
     """The rate at which a hard row corrects an error of this size [rad or m]; returned in [1/s].
 
     Correcting it all at once would be a kick: it decays exponentially over RECOVERY, a small error at once; or as
-    --coupling-erp sets. The sweeping solvers, which leave errors at every step, correct all of it at once.
+    --coupling-erp sets for all rows, or by `erp` for this one (-1: none of its own). The sweeping solvers, which leave
+    errors at every step, correct all of it at once.
     """
     h = inputs.time_step[0]
+    if erp >= 0.0:
+        return erp / h
     if inputs.recovery[0] > 0.0:
         return inputs.recovery[0] / h
     if SWEEPING[inputs.solver[0]]:
@@ -104,9 +107,11 @@ def recovery_rate(inputs: Any, size: Any) -> Any:
 
 
 @inlined
-def closing_rate(inputs: Any, size: Any) -> Any:
+def closing_rate(inputs: Any, size: Any, erp: Any) -> Any:
     """The same for loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
     h = inputs.time_step[0]
+    if erp >= 0.0:
+        return erp / h
     if inputs.recovery[0] > 0.0:
         return inputs.recovery[0] / h
     return min(1.0 / h, _CLOSING / max(size, 1e-300))

@@ -1,7 +1,7 @@
 """Builds the rows of tendons: equalities, inertia, friction, limits.
 
-Equalities are couplings of all the joints of their tendons (notes on mimic joints, eq. 17): hard, springs of a natural
-frequency and a damping ratio, or soft as the file says (impedance.py).
+Equalities are couplings of all the joints of their tendons (notes on mimic joints, eq. 17): hard, springs of a
+compliance or of a natural frequency, or soft as the file says (impedance.py).
 
 Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v,
 which is a row of cfm 1/a. It is exact, and the factorised matrix keeps the tree's sparsity. Recorded rows count it in M
@@ -16,7 +16,7 @@ from artsim.sim.articulation.coupling import follow, reduce_vector
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import accelerations, kinematics
 from artsim.sim.articulation.model import D_MAX, D_MIN
-from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
+from artsim.sim.constraints.impedance import behind, impedance, slowest, softened, sprung
 from artsim.sim.constraints.kinds import TENDON_ROW
 from artsim.sim.constraints.limit_rows import give_way
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
@@ -25,7 +25,7 @@ from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORT
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, BETA
 
 _LOWER, _UPPER = 1, 2
 
@@ -49,16 +49,19 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
         n, error, rate = _equality_row(model, data, rows, equipment, c)
         drift = drift_of(data, rows, n)
         rows.error[n] = error
-        rows.rate[n] = within_reach(rows, n, closing_rate(inputs, abs(error)))
-        rows.bias[n] = rows.rate[n] * error + h * drift
+        rows.rate[n] = within_reach(rows, n, closing_rate(inputs, abs(error), equipment.model.tendon_row_erp[c]))
+        rows.bias[n] = rows.rate[n] * (error + behind(inputs) * rate) + h * drift
         K, B = (
             equipment.model.tendon_row_reference[c, REFERENCE_K],
             equipment.model.tendon_row_reference[c, REFERENCE_B],
         )
         if _is_sprung(equipment, c):
-            if equipment.data.tendon_mobility[c] > 0.0:
+            resistance = equipment.model.tendon_row_compliance[c]
+            if resistance < 0.0:
+                resistance = equipment.data.tendon_mobility[c]
+            if resistance > 0.0 or equipment.model.tendon_row_compliance[c] == 0.0:
                 rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
-                    h, K, B, equipment.data.tendon_mobility[c], error, drift
+                    inputs, K, B, resistance, error, rate, drift, inputs.scheme[BETA]
                 )
         elif K >= 0.0:  # without the curvature of paths and polynomial, as in MuJoCo
             d = impedance(equipment.model.tendon_row_impedance, c, abs(error))
@@ -205,14 +208,14 @@ def _mobility(model: Any, data: Any, equipment: Any, t: Any) -> Any:
 
 @inlined
 def _is_sprung(equipment: Any, c: Any) -> bool:
-    """Whether tendon equality c is a spring of a natural frequency and a damping ratio, not soft as in MuJoCo."""
+    """Whether tendon equality c has a compliance or a natural frequency, and is not soft as in MuJoCo."""
     spring: bool = equipment.model.tendon_row_impedance[c, D_MIN] < 0.0
     return spring
 
 
 @njit
 def has_sprung_tendons(equipment: Any) -> bool:
-    """Whether a tendon equality is a spring of a natural frequency and a damping ratio."""
+    """Whether a tendon equality has a compliance or a natural frequency."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c):
             return True

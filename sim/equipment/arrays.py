@@ -183,6 +183,8 @@ class Equipment(NamedTuple):
     tendon_row_leader: ConstInts1  # (nte,) tendon, -1: none
     tendon_row_polynomial: ConstReals2  # (nte, 5) coefficients of the leader's powers 0 … 4
     tendon_row_reference: ConstReals2  # (nte, 2) K [1/s²] and B [1/s] of soft equalities; K -1: hard
+    tendon_row_compliance: ConstReals1  # (nte,) [m/N], -1: none; then K is 1 and B a time [s]
+    tendon_row_erp: ConstReals1  # (nte,) share of a hard equality's error that a step corrects, -1: that of the run
     tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1: a plain spring
     # loops
     loop_kind: ConstInts1  # (nloop,) CONNECT, WELD, HINGE or LOOP_JOINT
@@ -193,7 +195,9 @@ class Equipment(NamedTuple):
     loop_position: ConstReals2  # (2 nloop, 3) [m]
     loop_torque_scale: ConstReals1  # (nloop,) [m] per radian of a weld's rotation
     loop_reference: ConstReals2  # (nloop, 2) MuJoCo's K [1/s²] and B [1/s]; K -1: hard
-    loop_sprung: ConstInts1  # (nloop,) RIGID (or soft as MuJoCo's), BY_STIFFNESS, BY_FREQUENCY
+    loop_sprung: ConstInts1  # (nloop,) RIGID (or soft as MuJoCo's), BY_STIFFNESS (or compliance), BY_FREQUENCY
+    loop_compliance: ConstReals2  # (nloop, 2) what K and B are divided by: 1 for a stiffness, or a compliance per C
+    loop_erp: ConstReals1  # (nloop,) share of a hard loop's gap that a step closes, -1: that of the run
     loop_spring: ConstReals3  # (nloop, 2, 2) of translation and rotation: K and B of loops that are springs, per C
     loop_impedance: ConstReals2  # (nloop, 5) MuJoCo's solimp
     loop_centre: ConstReals2  # (2 nloop, 3) the links' centres of mass [m]

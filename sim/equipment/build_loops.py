@@ -47,6 +47,8 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
             [_SPRUNG if loop.spring else reference_of_softness(loop.softness) for loop in loops]
         ).reshape(-1, 2),
         "loop_sprung": np.array([_sprung(loop.spring) for loop in loops], np.int64),
+        "loop_compliance": np.array([_compliance(loop) for loop in loops]).reshape(-1, 2),
+        "loop_erp": np.array([-1.0 if loop.erp is None else loop.erp for loop in loops]),
         "loop_spring": np.array([_spring(loop) for loop in loops]).reshape(-1, 2, 2),
         "loop_impedance": np.array([loop.softness.impedance or IMPEDANCE for loop in loops]).reshape(-1, 5),
         "loop_centre": np.array([places.centre(link) for loop in loops for link in (loop.link_a, loop.link_b)]).reshape(
@@ -67,20 +69,35 @@ def _sprung(spring: LoopSpring | None) -> int:
 
 
 def _spring(loop: Loop) -> tuple[tuple[float, float], tuple[float, float]]:
-    """K and B of translation and rotation: μ² and 2 ζ μ, or stiffness and damping of C.
+    """K and B of translation and rotation: μ² and 2 ζ μ, or stiffness and damping of C, or 1 and that of a compliance.
 
     A rotation's C is its torque scale times the sine of half its angle: a stiffness of the angle counts 4 / scale².
     """
     spring = loop.spring
     if spring is None:
         return ((0.0, 0.0), (0.0, 0.0))
+    if spring.compliance is not None:
+        return ((1.0, spring.compliance.damping),) * 2
     if spring.frequency is not None:
         mu = 2.0 * math.pi * spring.frequency
         both = (mu * mu, 2.0 * spring.damping_ratio * mu)
         return (both, both)
-    turn = 4.0 / max(loop.torque_scale, 1e-300) ** 2
+    turn = 1.0 / _turn_compliance(loop)
     (k, k_turn), (d, d_turn) = spring.stiffness, spring.damping
     return ((k, d), (turn * k_turn, turn * d_turn))
+
+
+def _compliance(loop: Loop) -> tuple[float, float]:
+    """What K and B of translation and rotation are divided by: compliances of C."""
+    if loop.spring is None or loop.spring.compliance is None:
+        return (1.0, 1.0)
+    c = loop.spring.compliance.compliance
+    return (c, _turn_compliance(loop) * c)
+
+
+def _turn_compliance(loop: Loop) -> float:
+    """The compliance of a rotation's C per compliance of its angle."""
+    return float(max(loop.torque_scale, 1e-150) ** 2 / 4.0)
 
 
 def _dof_sliding(articulation: Articulation, places: Places, sliding: Mapping[str, float]) -> Real:

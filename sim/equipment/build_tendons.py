@@ -116,12 +116,18 @@ def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
         "tendon_row_leader": np.array([places.tendons[c.leader] if c.leader else -1 for c in couplings], np.int64),
         "tendon_row_polynomial": polynomial,
         "tendon_row_reference": np.array([_reference(c) for c in couplings]).reshape(-1, 2),
+        "tendon_row_compliance": np.array(
+            [-1.0 if c.compliance is None else c.compliance.compliance for c in couplings]
+        ),
+        "tendon_row_erp": np.array([-1.0 if c.erp is None else c.erp for c in couplings]),
         "tendon_row_impedance": np.array([_impedance(c) for c in couplings]).reshape(-1, 5),
     }
 
 
 def _reference(coupling: TendonCoupling) -> tuple[float, float]:
-    """K [1/s²] and B [1/s] of an equality; μ² and 2 ζ μ for a spring."""
+    """K [1/s²] and B [1/s] of an equality; μ² and 2 ζ μ for a spring, 1 and the damping [s] for a compliance."""
+    if coupling.compliance is not None:
+        return 1.0, coupling.compliance.damping
     if coupling.frequency is None:
         return reference_of_softness(coupling.softness)
     mu = 2.0 * math.pi * coupling.frequency
@@ -129,4 +135,5 @@ def _reference(coupling: TendonCoupling) -> tuple[float, float]:
 
 
 def _impedance(coupling: TendonCoupling) -> tuple[float, ...]:
-    return (coupling.softness.impedance or IMPEDANCE) if coupling.frequency is None else (-1.0,) * 5
+    sprung = coupling.frequency is not None or coupling.compliance is not None
+    return (-1.0,) * 5 if sprung else coupling.softness.impedance or IMPEDANCE

@@ -29,6 +29,7 @@ class Integrator(NamedTuple):
     one_sided: bool = True  # unilateral rows: limits, friction, contacts, ONE_SIDED_OPTIONS
     wrapped_equalities: bool = True  # hard equalities of tendons that wrap around geoms
     loop_springs: bool = True  # loops that are springs
+    compliances: bool = True  # rows of a compliance or erp of their own, weights of the implicit scheme
     maximal: bool = True  # maximal coordinates
     phases: bool = True  # timing of its steps' phases
     packs: bool = True  # packs of robots
@@ -44,6 +45,7 @@ RK4 = Integrator(
     one_sided=False,
     wrapped_equalities=False,
     loop_springs=False,
+    compliances=False,
     maximal=False,
     phases=False,
     packs=False,

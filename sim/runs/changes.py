@@ -18,6 +18,7 @@ from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, n
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.patterns import ALL
 from artsim.sim.runs.plan import Plan, plan_run
 from artsim.sim.runs.simulate import Simulation, simulation_of
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
@@ -38,6 +39,8 @@ CHANGEABLE = (
     "coupling",
     "coupling_frequency",
     "coupling_damping",
+    "compliance",
+    "compliance_damping",
     "coupling_ratio",
     "coupling_offset",
     "coupling_erp",
@@ -148,4 +151,6 @@ def _columns(wrenches: Sequence[Any]) -> list[str]:
 def with_entry(config: RunConfig, setting: str, name: str, value: float) -> dict[str, Any]:
     """The setting with another value for one name."""
     before = getattr(config, setting)
+    if setting == "coupling_erp" and not isinstance(before, Mapping):
+        before = {ALL: before}
     return {setting: {**(before if isinstance(before, Mapping) else {}), name: value}}

@@ -137,10 +137,10 @@ class RunConfig:
     iterations: int = 64
     relaxation: float = 1.0  # jacobi: share of its turn that a row takes
     mass_splitting: bool = True  # jacobi: rows that share bodies see shards of them
-    coupling_erp: float = 0.0  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
+    coupling_erp: float | Value = 0.0  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
     integrator: str = "auto"  # auto: that of the file if it serves the robot, else semi-implicit-euler
     coordinates: str = "reduced"  # or "maximal": six coordinates per body, joints as constraints
-    scheme: str = "auto"  # of maximal coordinates
+    scheme: str = "auto"  # reduced coordinates have the implicit one
     scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: weight of the force at the step's end
     scheme_beta: float | None = None  # Baumgarte: [1/s²]; implicit: weight of the velocity at the step's end
     constraint_alpha: Value = field(default_factory=dict)  # by joint, loop or tendon: Baumgarte's α of its own [1/s]
@@ -148,6 +148,8 @@ class RunConfig:
     coupling: str = "auto"
     coupling_frequency: float | Value | None = None  # [Hz]; or by following joint or tendon: those are compliant
     coupling_damping: float | Value = 1.0
+    compliance: Value = field(default_factory=dict)  # by following joint or tendon, or loop [rad/(N m) or m/N]
+    compliance_damping: Value = field(default_factory=dict)  # of these [s]
     coupling_ratio: Value = field(default_factory=dict)  # by following joint: slope of a linear coupling
     coupling_offset: Value = field(default_factory=dict)  # by following joint [rad or m]
     velocity_limits: bool = False
@@ -203,8 +205,10 @@ class RunConfig:
         for name in ("ground_friction", "sleep_threshold", "sleep_time"):
             checks[name] = _from_0(getattr(self, name)), "a finite number from 0"
         checks["relaxation"] = 0 < self.relaxation <= 1, "a number above 0, up to 1"
-        for name in ("restitution", "coupling_erp"):
-            checks[name] = 0 <= getattr(self, name) <= 1, "a number from 0 to 1"
+        checks["restitution"] = 0 <= self.restitution <= 1, "a number from 0 to 1"
+        checks["coupling_erp"] = all(0 <= x <= 1 for x in _values(self.coupling_erp)), "a number from 0 to 1"
+        checks["compliance"] = all(x >= 0 for x in self.compliance.values()), "a number from 0; inf: no constraint"
+        checks["compliance_damping"] = all(map(_from_0, self.compliance_damping.values())), "a finite number from 0"
         checks["ground_height"] = math.isfinite(self.ground_height), "a finite number in metres"
         checks["on_ground"] = self.on_ground is None or math.isfinite(self.on_ground), "a finite number in metres"
         vector = self.gravity is None or (len(self.gravity) == 3 and all(map(math.isfinite, self.gravity)))
@@ -317,7 +321,7 @@ def _check_type(name: str, value: object, default: object) -> None:
         want = f"a text, or texts by {_TEXT_BY_NAME[name]}"
         entries = value.values() if isinstance(value, Mapping) else (value,)
         right = all(isinstance(entry, str) for entry in entries)
-    elif name in ("coupling_frequency", "coupling_damping"):
+    elif name in ("coupling_frequency", "coupling_damping", "coupling_erp"):
         want = "a number, or numbers by joint or tendon"
         entries = value.values() if isinstance(value, Mapping) else (value,)
         right = all(map(_is_number, entries)) or (value is None and default is None)

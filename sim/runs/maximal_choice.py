@@ -41,6 +41,8 @@ from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.run_records import COMPUTED_TORQUE
 from artsim.sim.runs.configuration import RunConfig
 
+_OF_ROWS = ("compliance", "coupling_erp")
+
 
 def with_scheme(
     articulation: Articulation,
@@ -52,16 +54,19 @@ def with_scheme(
 ) -> RunConfig:
     """Resolve scheme, α and β of the configuration; it is returned unchanged for joint coordinates.
 
-    Raises UsageError: a scheme without maximal coordinates, invalid factors, and what maximal coordinates lack.
+    Raises UsageError: Baumgarte's scheme without maximal coordinates, invalid factors, and what maximal coordinates
+    lack.
     """
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
     own = {"constraint_alpha": config.constraint_alpha, "constraint_beta": config.constraint_beta}
     if not config.is_maximal:
-        if config.scheme != "auto" or any(value is not None for value in given.values()) or any(own.values()):
+        if config.scheme == "baumgarte" or any(own.values()):
             raise UsageError(
-                "--scheme, --scheme-alpha, --scheme-beta, --constraint-alpha and --constraint-beta are for "
-                "--coordinates maximal"
+                "--scheme baumgarte, --constraint-alpha and --constraint-beta are for --coordinates maximal"
             )
+        for name, value in given.items():
+            if value is not None and not 0 < value <= 1:
+                raise UsageError(f"{name} is {value}, want a share above 0 and up to 1")
         return config
     _refuse_unservable(articulation, config, robot.model, equipped, touching, delayed)
     assert config.dt is not None
@@ -150,7 +155,7 @@ def _refuse_unservable(
 def _option(config: RunConfig, model: Model) -> str:
     if not INTEGRATORS[config.integrator].maximal:
         return f"integrator {config.integrator!r}"
-    for name in ("link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold", "coupling_erp"):
+    for name in ("link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold", *_OF_ROWS):
         if getattr(config, name):
             return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:
@@ -161,6 +166,8 @@ def _option(config: RunConfig, model: Model) -> str:
         return "limits with a stiffness"
     if len(model.axis_dof):
         return "a coupling of a ball's axis"
+    if (model.row_compliance >= 0).any():
+        return "a coupling with a compliance"
     if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:
         return "a joint equality that gives way (solref)"
     return ""

@@ -32,6 +32,15 @@ from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import Inputs
 from artsim.sim.run_data.scratch import NewtonWork
+from artsim.sim.runs.compliances import (
+    common_erp,
+    told_of_compliances,
+    told_of_open_loops,
+    with_constraint_names,
+    yielding_couplings,
+    yielding_loops,
+    yielding_tendons,
+)
 from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, RunConfig, Value
 from artsim.sim.runs.contact_model import touching_shapes
 from artsim.sim.runs.controls import VALUES, Controls
@@ -147,10 +156,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     if articulation.conventions.pose_drawn and not key.qpos:
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
-        notes += [
-            f"loop {name!r} starts open by {gap:.3g} m or rad; it is closed at half a metre or radian per second"
-            for name, gap in open_loops(model, equipped, qpos, 1e-3).items()
-        ]
+        notes += told_of_open_loops(equipped, open_loops(model, equipped, qpos, 1e-3), common_erp(config))
     qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
     activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
     idle = () if equipped is None else idle_controls(articulation)
@@ -174,6 +180,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
     notes += _hard_axes(articulation, config)
+    notes += told_of_compliances(articulation, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
     refuse_unservable(robot, config, equipped, touching)
     refuse_turning_drives(config, robot, inputs)
@@ -232,6 +239,7 @@ def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
         for setting in settings
         if isinstance(values := getattr(config, setting), Mapping) and values
     }
+    given |= with_constraint_names(articulation, replace(config, **given))
     return replace(config, **given) if given else config
 
 
@@ -346,6 +354,9 @@ def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool
         soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
         if isinstance(config.coupling_frequency, Mapping):
             coupling = "auto"  # those without a frequency are eliminated, not hard rows
+    elif coupling in ("exact", "rows"):
+        soft = replace(articulation, couplings=tuple(replace(c, compliance=None) for c in articulation.couplings))
+    soft = replace(soft, couplings=yielding_couplings(soft.couplings, config))
     return Robot(articulation, compile_model(soft, coupling=coupling, locks=locks, gravity=config.gravity))
 
 
@@ -354,24 +365,31 @@ def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
     loops, tendons = articulation.loops, articulation.tendon_couplings
     if config.coupling in ("exact", "rows"):
         loops = tuple(replace(loop, softness=Softness(), spring=None) for loop in loops)
-        tendons = tuple(replace(c, softness=Softness()) for c in tendons)
+        tendons = tuple(replace(c, softness=Softness(), compliance=None) for c in tendons)
     elif config.coupling == "compliant":
         tendons = tuple(_softened_tendons(c, config) for c in tendons)
+    loops, tendons = yielding_loops(loops, config), yielding_tendons(tendons, config)
     return replace(articulation, loops=loops, tendon_couplings=tendons)
 
 
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
-    if coupling.frequency is not None and not _by_name(coupling.follower, config.coupling_frequency):
+    soft = coupling.frequency is not None or coupling.compliance is not None
+    if soft and not _by_name(coupling.follower, config.coupling_frequency):
         return coupling
     frequency, ratio = _softness(coupling.follower, config)
-    return coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio)
+    return (
+        coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio, compliance=None)
+    )
 
 
 def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoupling:
-    if coupling.softness.reference is not None and not _by_name(coupling.follower, config.coupling_frequency):
+    soft = coupling.softness.reference is not None or coupling.compliance is not None
+    if soft and not _by_name(coupling.follower, config.coupling_frequency):
         return coupling
     frequency, ratio = _softness(coupling.follower, config)
-    return coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio)
+    return (
+        coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio, compliance=None)
+    )
 
 
 def _hard_axes(articulation: Articulation, config: RunConfig) -> list[str]:
@@ -508,13 +526,14 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "time_step": np.array([dt]),
         "solver": np.array([SOLVERS[config.solver].number]),
         "iterations": np.array([config.iterations]),
-        "recovery": np.array([config.coupling_erp]),
+        "recovery": np.array([common_erp(config)], float),
         "sweeping": np.array([config.relaxation, float(config.mass_splitting)]),
         "controller": np.array([config.built_in.law]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
+        "scheme": np.array([1.0 if x is None else x for x in (config.scheme_alpha, config.scheme_beta)], float),
         "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
         "drive_acceleration": (driven & accelerating).astype(np.int64),
     }

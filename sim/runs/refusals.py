@@ -16,6 +16,7 @@ from artsim.sim.geometry.contacts import Touching
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS, ONE_SIDED_OPTIONS, Integrator, asked_for
 from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.runs.compliances import needs_implicit_rows, refuse_unservable_weights
 from artsim.sim.runs.configuration import RunConfig
 
 
@@ -28,6 +29,7 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
     reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
     if not wanted.loop_springs:
         reason = reason or _loop_spring(articulation) or _axis_coupling(articulation) or _inertial_drive(articulation)
+    reason = reason or ("" if wanted.compliances else needs_implicit_rows(articulation, config))
     if reason:
         _note_rows(wanted, reason, notes)
         return DEFAULT
@@ -71,6 +73,7 @@ def refuse_unservable(
     """Raise UsageError for what is known before the run not to be served by the integrator or the solver."""
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
+    refuse_unservable_weights(robot.articulation, config)
     integrator = INTEGRATORS[config.integrator]
     if not integrator.one_sided and (reason := _one_sided_reason(robot, config, equipped, touching)):
         raise UsageError(

@@ -192,6 +192,7 @@ def reason_against_packs(plan: Plan) -> str:
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "rules of links": plan.rules is not None,
         "delays": plan.delayed is not None,
+        "--scheme-beta": config.scheme_beta not in (None, 1.0),
         "sleeping": inputs["sleep"][0] > 0,
         "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,

@@ -25,6 +25,7 @@ from artsim.sim.run_data.run_records import (
     AGAIN,
     ALL_ROWS,
     AT_REST,
+    BETA,
     CONTROL_ROW,
     EVALUATION,
     LASTING_ROWS,
@@ -105,15 +106,21 @@ def rest(robot: Any, step: Any) -> None:
 
 @njit
 def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweeps: Any) -> None:
-    """Advance the state to the end of the step."""
+    """Advance the state to the end of the step: x⁺ = x + h (β v⁺ + (1 - β) v), β = 1 unless --scheme-beta is given."""
     state = robot.state
     inputs, step = run.inputs, run.step
     _hand_on(state, rows, contact)
     count_limits(rows, step)
     note_load(robot, step)
+    beta = inputs.scheme[BETA]
+    if beta < 1.0:
+        for k in range(step.tangent.shape[0]):
+            step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
     for a in range(step.next.shape[0]):
         state.qvel[robot.model.independent_dof[a]] = step.next[a]
-    if sweeps is None:
+    if beta < 1.0:
+        _move(robot, run, contact, step.tangent)
+    elif sweeps is None:
         _move(robot, run, contact, state.qvel)
     else:
         _move(

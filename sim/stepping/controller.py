@@ -17,7 +17,7 @@ from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import composites, factorise, inverse_dynamics, mass_matrix, solve
 from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import D_MIN
-from artsim.sim.constraints.coupling_rows import coupling_rate, coupling_slope, reference_of
+from artsim.sim.constraints.coupling_rows import coupling_rate, coupling_slope, reference_of, resistance_of
 from artsim.sim.constraints.impedance import impedance, softened, sprung
 from artsim.sim.equipment.actuation import coordinate, foreseen
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
@@ -99,7 +99,7 @@ def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead
     for k in range(step.velocity.shape[0]):
         step.velocity[k] = v[k] + ahead * step.qacc[k]
     _add_joints_own(robot, q, v, run, ahead)
-    _add_soft_couplings(model, data, q, v, step, ahead)
+    _add_soft_couplings(model, data, q, v, run, ahead)
     if equipment is not None:
         _add_equipment(robot, v, run, equipment, ahead)
 
@@ -152,11 +152,12 @@ def _add_joints_own(robot: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
 
 
 @njit
-def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, step: Any, ahead: Any) -> None:
+def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
     """Subtract from step.force what couplings that are springs, or yield as in MuJoCo, exert."""
+    step = run.step
     prepared = False
     for c in range(model.row_follower.shape[0]):
-        if not model.row_frequency[c] > 0.0:
+        if not (model.row_frequency[c] > 0.0 or model.row_compliance[c] > 0.0):
             continue
         follower, leader = model.row_follower[c], model.row_leader[c]
         value, slope, _ = coupling_slope(model, c, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
@@ -171,15 +172,18 @@ def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, step: Any, ahead:
             bias, cfm = softened(ahead, K, B, impedance(model.row_impedance, c, abs(error)), mobility, error, rate, 0.0)
             force = -(after + bias) / (ahead * cfm)
         else:
-            if not prepared:
-                _factorise(model, data, step)
-                prepared = True
-            mobility = _mobility(model, data, follower, leader, slope)
-            if not mobility > 0.0:
+            mobility = 0.0
+            if model.row_frequency[c] > 0.0:
+                if not prepared:
+                    _factorise(model, data, step)
+                    prepared = True
+                mobility = _mobility(model, data, follower, leader, slope)
+            resistance = resistance_of(model, c, mobility)
+            if not resistance > 0.0:
                 continue
-            force = -(K * error + B * rate) / mobility
+            force = -(K * error + B * rate) / resistance
             if ahead > 0.0:
-                _, bias, cfm = sprung(ahead, K, B, mobility, error, 0.0)
+                _, bias, cfm = sprung(run.inputs, K, B, resistance, error, rate, 0.0, 1.0)
                 force = -(after + bias) / (ahead * cfm)
         step.force[follower] -= force
         if leader >= 0:

@@ -45,6 +45,7 @@ from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     AWAY,
     BENT_OR_FAST,
+    BETA,
     BOUND_ROUNDS,
     CONTROL_ROW,
     CROWDED,
@@ -190,7 +191,7 @@ def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sol
     """
     if solver.sweeps is not None:
         return
-    if _is_tied(robot.model, equipment):
+    if run.inputs.scheme[BETA] == 1.0 and _is_tied(robot.model, equipment):
         close_loops(robot, run, rows, equipment, solver)
     if contact is not None:
         _limit_restitution(robot, run, rows, contact, solver)

@@ -71,8 +71,9 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
             wrench_at, wrench_frame, push [N s, N m s].
             Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient, lower_limit, upper_limit
             [rad, m], limit_stiffness [N m/rad, N/m], limit_damping, swing_limit, twist_limit [rad], twist_axis.
-            Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, coupling_ratio,
-            coupling_offset, coupling_erp, velocity_limits, link_damping, link_velocity_limit, com_velocity_limit.
+            Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, compliance [rad/(N m), m/N],
+            compliance_damping [s], coupling_ratio, coupling_offset, coupling_erp, velocity_limits, link_damping,
+            link_velocity_limit, com_velocity_limit.
             Contact: contacts, ground, ground_height [m], ground_friction, self_collide, decompose, continuous,
             restitution, cone, max_contacts.
             Solver: solver, iterations, relaxation, mass_splitting. Sleep: sleep_threshold [m²/s²], sleep_time [s].
