@@ -44,8 +44,8 @@ class Scheme(NamedTuple):
         if self.baumgarte:
             alpha, beta = (self.alpha, self.beta) if tuning is None else tuning.T
             return -h * (drift + alpha * rate + beta * error)
-        # eq. 14 with c = d = 0 multiplies a gap by 1 - 1/α and its rate by 1 - 1/β in every step, which grows for weights
-        # below ½. A hard row has no force law to weigh: with α = 1 and d = h (1 - β) its gap is gone after the step.
+        # eq. 14 with c = d = 0 multiplies a gap by 1 - 1/α and its rate by 1 - 1/β in every step, which grows for
+        # weights below ½. A hard row has no force law to weigh: with α = 1 and d = h (1 - β) its gap is gone then.
         d = h * (1.0 - self.beta)
         return -(error + (d + h) * rate + h * (0.5 * h + d) * drift) / h
 
