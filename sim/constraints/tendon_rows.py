@@ -17,7 +17,14 @@ from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import accelerations, kinematics
 from artsim.sim.articulation.model import D_MAX, D_MIN
 from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
-from artsim.sim.constraints.kinds import TENDON_ROW
+from artsim.sim.constraints.kinds import (
+    TENDON_FRICTION,
+    TENDON_INERTIA,
+    TENDON_LOWER,
+    TENDON_ROW,
+    TENDON_SPRING,
+    TENDON_UPPER,
+)
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON
@@ -71,6 +78,7 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
             rows.bias[n] = h * rows.bias[n] - equipment.data.tendon_velocity[t]
         if equipment.model.tendon_friction[t] > 0.0:
             n = _tendon_row(model, data, rows, equipment, t, 1.0)
+            rows.part[n] = TENDON_FRICTION
             rows.bias[n] = h * drift_of(data, rows, n)
             rows.lower[n] = -h * equipment.model.tendon_friction[t]
             rows.upper[n] = h * equipment.model.tendon_friction[t]
@@ -124,6 +132,7 @@ def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment:
         if total <= 0.0:
             continue
         n = _tendon_row(model, data, rows, equipment, t, 1.0)
+        rows.part[n] = TENDON_SPRING
         v = equipment.data.tendon_velocity[t]
         force += damping * v - h * stiffness * foreseen(equipment.data.tendon_share[t], v, 0.0)
         rows.bias[n] = h * drift_of(data, rows, n) - force / total
@@ -357,6 +366,7 @@ def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: 
 def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any, bound: Any, inputs: Any) -> None:
     """Append a row that keeps the length on its side of the bound at the end of the step."""
     n = _tendon_row(model, data, rows, equipment, t, sign)
+    rows.part[n] = TENDON_LOWER if sign > 0.0 else TENDON_UPPER
     one_sided(rows, inputs, n, sign * (equipment.data.tendon_length[t] - bound))
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
 
@@ -365,6 +375,7 @@ def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: A
 def _inertia_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any) -> Any:
     """Append the row J a + J̇ v + λ / armature = 0 on accelerations. Return its number."""
     n = _tendon_row(model, data, rows, equipment, t, 1.0)
+    rows.part[n] = TENDON_INERTIA
     rows.bias[n] = tendon_drift(model, data, equipment, t) + drift_of(data, rows, n)
     rows.cfm[n] = 1.0 / equipment.model.tendon_armature[t]
     return n

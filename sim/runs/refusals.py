@@ -71,6 +71,10 @@ def refuse_unservable(
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     integrator = INTEGRATORS[config.integrator]
+    if "delassus" in config.record and (config.is_maximal or not integrator.one_sided):
+        what = "--coordinates maximal" if config.is_maximal else f"integrator {integrator.name!r}"
+        instead = "--coordinates reduced" if config.is_maximal else DEFAULT.name
+        raise UsageError(f"delassus cannot be recorded with {what}, which has other rows; use {instead}")
     if not integrator.one_sided and (reason := _one_sided_reason(robot, config, equipped, touching)):
         raise UsageError(
             f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {DEFAULT.name}"

@@ -262,7 +262,7 @@ def simulation_in(folder: Path, **settings: Any) -> Simulation:
 
 
 def rows_of(simulation: Simulation, steps: int) -> dict[str, Array]:
-    parts = [{k: v.copy() for k, v in (block.rows | block.contacts).items()} for block in simulation.blocks(steps)]
+    parts = [{k: v.copy() for k, v in (block.rows | block.tables).items()} for block in simulation.blocks(steps)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
