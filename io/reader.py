@@ -605,8 +605,6 @@ class Recording(Output, LabelledRows):
                 what = "contacts" if name == "contact" else "rows"
                 what = f"{there} {what} in the file"
                 raise ModelError(f"{self.path}: /{name}/{ragged.counted_by} does not fit the {what}")
-                    f"{self.path}: /{name}/{ragged.counted_by} does not fit the {there} {what} in the file"
-                )
             self._ends[name] = ends
         return self._ends[name]
 
