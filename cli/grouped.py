@@ -90,6 +90,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Solver": (
         "solver",
         "iterations",
+        "velocity_iterations",
+        "error_step",
         "relaxation",
         "mass_splitting",
         "integrator",

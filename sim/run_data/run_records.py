@@ -15,7 +15,7 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # entries of Inputs.controller_gains
 POSITION_GAIN, VELOCITY_GAIN = range(2)
 # entries of Inputs.sweeping
-RELAXATION, SHARDS = range(2)
+RELAXATION, SHARDS, VELOCITY_SWEEPS, BY_SUB_STEP = range(4)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
 # entries of Rows.number: all rows, those that precede the contacts', and places for the latter
@@ -61,7 +61,8 @@ class Inputs(NamedTuple):
     time_step: ConstReals1  # (1,) [s]
     solver: ConstInts1  # (1,) its number (run_data/registry.py)
     iterations: ConstInts1  # (1,) sweeps
-    sweeping: ConstReals1  # (2,) jacobi: share of a row's turn; 1: masses are split
+    sweeping: ConstReals1  # (4,) share of a row's turn, 1: masses are split (jacobi); sweeps for velocities alone (pgs,
+    # tgs); 1: errors are divided by the sub-step (tgs)
     controller: ConstInts1  # (1,)
     controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
     drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]

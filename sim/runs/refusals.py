@@ -70,6 +70,9 @@ def refuse_unservable(
     """Raise UsageError for what is known before the run not to be served by the integrator or the solver."""
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
+    for name, default, solvers in (("velocity_iterations", 0, ("pgs", "tgs")), ("error_step", "step", ("tgs",))):
+        if getattr(config, name) != default and (config.is_maximal or config.solver not in solvers):
+            raise UsageError(f"--{name.replace('_', '-')} is for --solver {' and '.join(solvers)}, not {config.solver}")
     integrator = INTEGRATORS[config.integrator]
     if "delassus" in config.record and (config.is_maximal or not integrator.one_sided):
         what = "--coordinates maximal" if config.is_maximal else f"integrator {integrator.name!r}"
