@@ -15,7 +15,7 @@ from artsim.cli.main import COMMANDS
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "theory-coverage.md"
-UNMERGED = "TODO-MERGE"
+UNMERGED = "-MERGE"  # the end of the marker
 TO_BE_FILLED = True  # rows with UNMERGED stand for work of other branches; False once these are merged
 LEAST_ROWS = 120
 COLUMNS = 6
