@@ -19,13 +19,12 @@ from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_csv import STDOUT, is_csv
 from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
-from artsim.io.progress import progress_bar
+from artsim.io.progress import progress_bar, warm
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
-from artsim.sim.foundation.jit import warm
 from artsim.sim.quantities.compute_records import COMPUTE
 
 

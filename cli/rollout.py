@@ -19,7 +19,7 @@ from artsim.cli.run_options import control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
-from artsim.io.progress import progress_bar
+from artsim.io.progress import progress_bar, warm
 from artsim.io.recorder import check_output
 from artsim.io.rollouts import (
     STARTS,
@@ -35,7 +35,6 @@ from artsim.io.runs import clamped_controls, held_controls, late_controls, prepa
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.foundation.jit import warm
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, VARIED, kernels, reason_against_packs

@@ -32,7 +32,7 @@ from artsim.cli.scene_options import (
 )
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io import schema
-from artsim.io.progress import progress_bar
+from artsim.io.progress import progress_bar, warm
 from artsim.io.recorder import check_output, check_run_name
 from artsim.io.runs import Outcome, clamped_controls, held_controls, late_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
@@ -41,7 +41,6 @@ from artsim.loaders.load import load_text
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MissingInputError, StoppedError, UsageError
-from artsim.sim.foundation.jit import warm
 from artsim.sim.geometry.contacts import first_room
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.runs.configuration import RunConfig

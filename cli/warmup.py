@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
-from artsim.sim.foundation.jit import Entry, warm
+from artsim.io.progress import warm
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.jit import Entry, build
 from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.targets import LEVELS, level
 from artsim.sim.geometry.contacts import DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
@@ -18,13 +22,34 @@ from artsim.sim.stepping.packs import SOLVE_PACK, roll_entry
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
-def warmup() -> None:
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    type=click.Choice(tuple(LEVELS)),
+    help="Compile for processors of this level, wherever they are, instead of this one. Repeatable; with --into.",
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for the kernels of --level, one folder each. A package built with such a folder as artsim/kernels "
+    "carries them.",
+)
+def warmup(levels: tuple[str, ...], into: Path | None) -> None:
     """Compile every kernel that is not in the cache yet, in minutes.
 
     Those of other solvers, link rules, --continuous, rangefinders and `artsim bench` are compiled at their first use.
     """
-    warm(_kernels())
-    click.echo("kernels are ready")
+    if bool(levels) != (into is not None):
+        raise UsageError("--level and --into go together: which processors, and where their kernels go")
+    if into is None:
+        warm(_kernels())
+        click.echo(f"kernels are ready, for {level()}")
+        return
+    build(_kernels(), levels, into)
+    for each in levels:
+        sizes = [path.stat().st_size for path in (into / each).glob("*.o")]
+        click.echo(f"{each}: {len(sizes)} kernels, {sum(sizes) / 1e6:.1f} MB")
 
 
 def _kernels() -> Iterator[tuple[Entry, int]]:

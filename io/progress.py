@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from artsim.sim.foundation.jit import Entry
 
 _BAR_AFTER = 0.5  # s: shorter work shows no progress
 
@@ -39,6 +42,28 @@ def progress_bar(what: str, total: int, *, unit: str, show: bool) -> Iterator[Ca
     finally:
         if bar is not None:
             bar.stop()
+
+
+def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
+    """jit.warm, with a bar where somebody watches."""
+    from artsim.sim.foundation import jit  # imports numpy, which commands without kernels do without
+
+    jit.warm(kernels, _compiling)
+
+
+@contextlib.contextmanager
+def _compiling(kernels: int) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar and the time taken while kernels are compiled, once for this machine; None where nobody watches."""
+    if not (sys.stderr.isatty() or _in_notebook()):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("compiling kernels, once on this machine", total=kernels)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def _in_notebook() -> bool:

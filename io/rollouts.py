@@ -28,7 +28,7 @@ from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.memory import memory_left
 from artsim.io.output_words import variables_named
-from artsim.io.progress import progress_bar
+from artsim.io.progress import progress_bar, warm
 from artsim.io.reader import Difference, opened
 from artsim.io.recorder import model_record
 from artsim.io.rollout_reader import RolloutRecording
@@ -51,7 +51,6 @@ from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, UsageError, nearest
-from artsim.sim.foundation.jit import warm
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE, RUNNING

@@ -21,7 +21,7 @@ from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.output_inputs import read_output_inputs
 from artsim.io.output_words import variables_named
-from artsim.io.progress import progress_bar
+from artsim.io.progress import progress_bar, warm
 from artsim.io.reader import (
     Delassus,
     Difference,
@@ -43,8 +43,8 @@ from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, ModelError, UsageError, nearest
-from artsim.sim.foundation.jit import processor, warm
 from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.targets import level, processor
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
@@ -360,6 +360,7 @@ def provenance(command: str) -> dict[str, str | int | float]:
         "versions": json.dumps({"artsim": __version__, "python": sys.version.split()[0], **versions}),
         "threads": 1,
         "cpu": processor(),
+        "level": level(),
     }
 
 

@@ -25,13 +25,13 @@ from artsim.io import workers
 from artsim.io.batches import BatchConfig, Job
 from artsim.io.configurations import is_stream
 from artsim.io.limit_check import BeyondLimits
+from artsim.io.progress import warm
 from artsim.io.shard_index import Entry
 from artsim.io.shard_runs import Runner, Watch, compute_one
 from artsim.io.shards import Finished, Shard, difference
 from artsim.io.workers import Work
 from artsim.sim.foundation import errors
 from artsim.sim.foundation.errors import ArtsimError, ModelError, StoppedError, UsageError
-from artsim.sim.foundation.jit import warm
 from artsim.sim.quantities.compute_records import COMPUTE
 
 _POLL = 0.1  # s

@@ -158,6 +158,7 @@ class LoadOptions(TypedDict, total=False):
     max_faces: int | None  # largest number of triangles of a mesh
     density: float | None  # from which links of a URDF without mass get that of their shapes [kg/m³]
     arguments: Mapping[str, str] | None  # arguments of macros
+    loops: str | PathLike[str] | None  # TOML file of loops that close the model's tree
 
 
 class ComputeOptions(TypedDict, total=False):

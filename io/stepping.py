@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from artsim.io import runs, schema
+from artsim.io.progress import warm
 from artsim.io.recorder import Recorder, check_run_name
 from artsim.io.settings import RunSettings
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import UsageError, nearest
-from artsim.sim.foundation.jit import warm
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.quantities.robot import Robot

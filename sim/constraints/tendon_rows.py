@@ -27,7 +27,7 @@ from artsim.sim.constraints.kinds import (
 )
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.equipment.actuation import foreseen
-from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON
+from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON, TENDON_LOWER, TENDON_UPPER
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
@@ -83,9 +83,9 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
             rows.lower[n] = -h * equipment.model.tendon_friction[t]
             rows.upper[n] = h * equipment.model.tendon_friction[t]
         if equipment.model.tendon_lower[t] > -1e308:
-            _limit_row(model, data, rows, equipment, t, 1.0, equipment.model.tendon_lower[t], inputs)
+            tendon_limit_row(model, data, inputs, rows, equipment, t, TENDON_LOWER)
         if equipment.model.tendon_upper[t] < 1e308:
-            _limit_row(model, data, rows, equipment, t, -1.0, equipment.model.tendon_upper[t], inputs)
+            tendon_limit_row(model, data, inputs, rows, equipment, t, TENDON_UPPER)
     if has_inertia(equipment):
         accelerations(model, v, data.drift, data)  # as the bias left them: loops' rows depend on these
 
@@ -330,14 +330,25 @@ def note_tendon_errors(robot: Any, step: Any, equipment: Any) -> None:
 @njit
 def tendons_hold(run: Any, equipment: Any) -> bool:
     """Whether the velocities step.velocity keep all tendons within their limits."""
-    h = run.inputs.time_step[0]
     for t in range(equipment.data.tendon_length.shape[0]):
-        end = equipment.data.tendon_length[t]
-        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
-            end += h * equipment.data.tendon_moment[entry] * run.step.velocity[equipment.model.tendon_dof[entry]]
-        if broken_side(equipment, t, end, 1e-13) != 0:
-            return False
+        for side in (TENDON_LOWER, TENDON_UPPER):
+            if beyond_tendon_limit(run, equipment, t, side) > 0.0:
+                return False
     return True
+
+
+@inlined
+def beyond_tendon_limit(run: Any, equipment: Any, t: Any, side: Any) -> Any:
+    """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits."""
+    end = equipment.data.tendon_length[t]
+    h = run.inputs.time_step[0]
+    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+        end = end + h * equipment.data.tendon_moment[entry] * run.step.velocity[equipment.model.tendon_dof[entry]]
+    if side == TENDON_LOWER:
+        bound = equipment.model.tendon_lower[t]
+        return (bound - 1e-13 * max(1.0, abs(bound))) - end
+    bound = equipment.model.tendon_upper[t]
+    return end - (bound + 1e-13 * max(1.0, abs(bound)))
 
 
 @njit
@@ -363,12 +374,18 @@ def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: 
 
 
 @njit
-def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any, bound: Any, inputs: Any) -> None:
-    """Append a row that keeps the length on its side of the bound at the end of the step."""
+def tendon_limit_row(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any, t: Any, side: Any) -> Any:
+    """Append a row that keeps the length on its side of the bound at the end of the step, in both widths; return its
+    number.
+    """
+    lower = side == TENDON_LOWER
+    sign = 1.0 if lower else -1.0
+    bound = equipment.model.tendon_lower[t] if lower else equipment.model.tendon_upper[t]
     n = _tendon_row(model, data, rows, equipment, t, sign)
     rows.part[n] = TENDON_LOWER if sign > 0.0 else TENDON_UPPER
     one_sided(rows, inputs, n, sign * (equipment.data.tendon_length[t] - bound))
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
+    return n
 
 
 @njit

@@ -1,9 +1,8 @@
-"""Records of packs with constraint rows: joint friction, limits, and contacts of moving shapes with static ones.
+"""Records of packs with constraint rows: joint friction, limits, and contacts.
 
-A contact between a shape that moves and one that does not connects nothing that the tree does not connect already, so
-the elimination order does not depend on what touches. Each such pair of shapes has a few slots: the rows of a pack are
-those of all slots at which some robot is in contact, and have no effect on the others. Contacts between two moving
-bodies are not handled here: a robot that has one takes its step alone.
+Each pair of shapes has a few slots: the rows of a pack are those of all slots at which some robot is in contact, and
+have no effect on the others. The elimination order does not depend on what touches (solvers/elimination.py). Where
+there are more pairs of moving shapes than slots, a robot in which one of the others touches takes its step alone.
 
 This file does not import numba.
 """
@@ -18,6 +17,7 @@ from artsim.collision.shapes import CAPSULE, SPHERE
 from artsim.sim.articulation.chains import chain_length
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import CONTACT_MEMORY
+from artsim.sim.equipment.arrays import TENDON_LOWER, Equipment
 from artsim.sim.foundation.records import (
     Array,
     ConstInts1,
@@ -38,8 +38,10 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
 
-MOST_PAIRS = 256  # of shapes, each with memory for all its slots
+MOST_PAIRS = 256  # of shapes of which one is static, each with memory for all its slots
+_MOST_ROWS = 3000  # up to which pairs of moving shapes have slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
+_BETWEEN = 4  # contacts of a pair of moving shapes
 
 
 class PackSolver(NamedTuple):
@@ -48,7 +50,7 @@ class PackSolver(NamedTuple):
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
     rubbing: ConstInts1  # (nr,) dofs with joint friction
     held: Lanes1  # (nr,) impulses of their rows in the last step
-    limited: ConstInts2  # (nl, 2) sides of limits: dof, side
+    limited: ConstInts2  # (nl, 2) sides of limits: dof or tendon, side
     pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
     pressing: Lanes1  # (nl,) its impulse in the last step
     limit_row: Ints1  # (nl,) its row
@@ -62,6 +64,7 @@ class PackSolver(NamedTuple):
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
     bound: Lanes1  # (1,) 1: the lane has rows
+    whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
     heavy: Lanes1  # (1,) 1: impulses have been too large for that
@@ -132,6 +135,7 @@ class Slots(NamedTuple):
     number: int
     rows: int
     entries: int
+    between: int  # pairs of moving shapes that have slots
 
 
 def world_pairs(touching: Touching) -> Array:
@@ -142,21 +146,36 @@ def world_pairs(touching: Touching) -> Array:
     return pairs
 
 
+def moving_pairs(touching: Touching) -> Array:
+    """(pairs, 2) shapes that may touch, of which both move."""
+    g = touching.contacts
+    moves = g.body > 0
+    apart = g.body[:, None] != g.body
+    pairs: Array = np.argwhere(np.triu((g.allowed >= 0) & moves[:, None] & moves & apart))
+    return pairs
+
+
 def make_slots(model: Model, touching: Touching) -> Slots:
-    """Allot slots to those pairs."""
+    """Allot slots to the pairs with static shapes, and to pairs of moving ones while there is room."""
     g, kind = touching.contacts, touching.shapes.kind
     n = len(g.body)
     first, room = np.full((n, n), -1), np.zeros((n, n), np.int64)
-    count = rows = entries = 0
-    for a, b in world_pairs(touching):
+    count = rows = entries = between = 0
+    for a, b in (*world_pairs(touching), *moving_pairs(touching)):
         size = min(_most(int(kind[a])), _most(int(kind[b])))
+        if g.body[a] > 0 and g.body[b] > 0:
+            size = min(size, _BETWEEN)
+            if rows + size * most_rows(g, _widest(g, a, b)) > _MOST_ROWS:
+                break
+            between += 1
         first[a, b] = first[b, a] = count
         room[a, b] = room[b, a] = size
         width = most_rows(g, _widest(g, a, b))
         count += size
         rows += size * width
-        entries += size * width * chain_length(model, int(max(g.body[a], g.body[b])))
-    return Slots(first, room, count, rows, entries)
+        chains = chain_length(model, int(g.body[a])) + chain_length(model, int(g.body[b]))
+        entries += size * width * chains
+    return Slots(first, room, count, rows, entries, between)
 
 
 def _most(kind: int) -> int:
@@ -198,14 +217,15 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
 
 
 def make_pack_rows(
-    model: Model, slots: Slots | None, rubbing: Array, width: int
+    model: Model, equipment: Equipment | None, slots: Slots | None, rubbing: Array, width: int
 ) -> tuple[Rows, NewtonWork, PackSolver]:
     """Allocate the rows of friction in the dofs `rubbing`, of limits and of contacts in all slots, and their solver's
     scratch.
     """
     nv, nu = len(model.dof_body), len(model.independent_dof)
-    limited = limited_sides(model)
-    n = entries = len(rubbing) + len(limited)
+    limited = limited_sides(model, equipment)
+    n = len(rubbing) + len(limited)
+    entries = n + _entries_of_tendons(equipment, limited)
     if slots is not None:
         n, entries = n + slots.rows, entries + slots.entries
     shapes: dict[str, tuple[int, ...]] = {
@@ -233,16 +253,30 @@ def make_pack_rows(
     rows: Rows = allocate(Rows, shapes, width)
     if len(model.coupling_follower) == 0:
         rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)
-    return rows, work, solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited)
+    whole = (slots is not None and slots.between > 0) or bool(np.any(limited[:, 1] >= TENDON_LOWER))
+    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, whole=np.array([whole], np.int64))
+    return rows, work, solver
 
 
-def limited_sides(model: Model) -> Array:
-    """(nl, 2) dof and side of every limit of positions and velocities; see constraints/limit_rows.py."""
+def limited_sides(model: Model, equipment: Equipment | None) -> Array:
+    """(nl, 2) dof and side of every limit of positions and velocities, then tendon and side of those of lengths; see
+    constraints/limit_rows.py and tendon_rows.py.
+    """
     of_side = (np.isfinite(model.lower), np.isfinite(model.upper), *[np.isfinite(model.velocity_limit)] * 2)
     has = np.stack(of_side, axis=1)
     has[model.dof_coord < 0, :2] = False
-    found: Array = np.ascontiguousarray(np.argwhere(has), np.int64)
-    return found
+    sides = np.argwhere(has)
+    if equipment is not None:
+        has = np.stack([np.isfinite(equipment.tendon_lower), np.isfinite(equipment.tendon_upper)], axis=1)
+        sides = np.concatenate([sides, np.argwhere(has) + np.array([0, TENDON_LOWER])])
+    return np.ascontiguousarray(sides, np.int64)
+
+
+def _entries_of_tendons(equipment: Equipment | None, limited: Array) -> int:
+    """How many more entries than one the rows of tendons' limits have."""
+    if equipment is None:
+        return 0
+    return int(sum(np.diff(equipment.tendon_entry)[index] - 1 for index, side in limited if side >= TENDON_LOWER))
 
 
 def enlarged(slots: PackContacts, contacts: int) -> PackContacts:

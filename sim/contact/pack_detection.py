@@ -165,9 +165,10 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
         lane_set(
             contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, -contact.found.data.gap[n])
         )
-    end = 1 if contact.model.body[contact.found.data.shape[n, 1]] > 0 else 0  # the one that moves
     for j in range(3):
-        lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
+        for end in range(2):
+            if contact.model.body[contact.found.data.shape[n, end]] > 0:
+                lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
         for c in range(3):
             lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.found.data.frame[n, j, c])
     for j in range(contact.found.data.dimension[n]):

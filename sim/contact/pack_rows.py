@@ -13,6 +13,7 @@ from artsim.sim.articulation.state import FIRST_IMPULSE
 from artsim.sim.constraints.friction_rows import add_friction
 from artsim.sim.constraints.limit_rows import limit_row
 from artsim.sim.constraints.row import row_rate
+from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import bounce_margin, brings_apart
 from artsim.sim.contact.contact_rows import (
     add_rows,
@@ -22,6 +23,7 @@ from artsim.sim.contact.contact_rows import (
     throws,
 )
 from artsim.sim.contact.detection import set_drift
+from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
@@ -33,7 +35,7 @@ _IN_DOUBT = 1e-12  # [m/s or m] a bounce missed by less is left to the single ro
 
 
 @njit
-def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any) -> None:
+def build_in_lanes(robot: Any, inputs: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model = robot.model
     rows.number[ALL_ROWS] = 0
@@ -46,7 +48,7 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any
     for n in range(solver.pack.known[LISTED]):
         listed = solver.pack.listed[n]
         if listed < sides:
-            _limit_row(robot, inputs, rows, solver, listed)
+            _limit_row(robot, inputs, rows, equipment, solver, listed)
         elif contact is not None:
             _contact_rows(robot, inputs, rows, contact, listed - sides)
     zero = like(0.0, robot.data)
@@ -56,14 +58,18 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any
 
 
 @njit
-def _limit_row(robot: Any, inputs: Any, rows: Any, solver: Any, side: Any) -> None:
+def _limit_row(robot: Any, inputs: Any, rows: Any, equipment: Any, solver: Any, place: Any) -> None:
     """Build the row of a side of a limit; lanes that do not need it get no impulse from it."""
     zero = like(0.0, robot.data)
-    pressed = solver.pack.pressed[side]
-    n = limit_row(robot, inputs, rows, solver.pack.limited[side, 0], solver.pack.limited[side, 1])
+    pressed = solver.pack.pressed[place]
+    index, side = solver.pack.limited[place, 0], solver.pack.limited[place, 1]
+    if side >= TENDON_LOWER:
+        n = tendon_limit_row(robot.model, robot.data, inputs, rows, equipment, index, side)
+    else:
+        n = limit_row(robot, inputs, rows, index, side)
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
-    rows.impulse[n] = where_greater(pressed, zero, solver.pack.pressing[side], zero)
-    solver.pack.limit_row[side] = n
+    rows.impulse[n] = where_greater(pressed, zero, solver.pack.pressing[place], zero)
+    solver.pack.limit_row[place] = n
 
 
 @njit

@@ -46,6 +46,7 @@ RIGID, BY_STIFFNESS, BY_FREQUENCY = range(3)
 REFERENCE_K, REFERENCE_B = range(2)
 # columns of ranges of lengths
 SHORTEST, LONGEST = range(2)
+TENDON_LOWER, TENDON_UPPER = range(4, 6)  # sides of limits, after those of dofs (constraints/limit_rows.py)
 # entries of medium
 DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z = range(5)
 # columns of damper_terms, the coefficients of |v| v and v³

@@ -31,7 +31,7 @@ def gather(equipment: Any) -> None:
     model, data = equipment.model, equipment.data
     for k in range(data.offset.shape[0]):
         zero = zero_like(data.offset[k])
-        data.sum_total[k] = zero
+        data.sum_total[k] = data.exerted[k]
         data.sum_offset[k] = zero
         data.sum_stiffness[k] = zero
         data.sum_damping[k] = zero

@@ -1,14 +1,9 @@
 """Compiled entries: numba compiles, it does not run.
 
-The few outer entries (simulate a block of steps, compute a block of configurations) are compiled by numba as C
-functions over one table of addresses (records.py); their machine code is kept as an object file beside a JSON of its
-symbol, CPU and digest, and later put into memory by machine_code.py, or else by LLVM. A process whose objects are warm
-never imports numba.
-ctypes releases the GIL during a call, so plain Python threads run blocks side by side.
-
-The cache folder is named after a hash of every kernel source and of numba's and llvmlite's versions: numba's own
-cache is keyed by a function's own file and silently runs stale code after an edit to a helper elsewhere.
-Objects hold no pickle; a wrong digest, CPU or symbol means: compile again.
+The few outer entries (simulate a block of steps, compute a block of configurations) are compiled as C functions over
+one table of addresses (records.py; compiler.py). Their machine code is kept (object_cache.py) and later put into memory
+by machine_code.py, or else by LLVM. A process whose objects are warm never imports numba. ctypes releases the GIL
+during a call, so plain Python threads run blocks side by side.
 
 `NUMBA_DISABLE_JIT=1` runs an entry as Python (scalar width only), `NUMBA_BOUNDSCHECK=1` with its indices looked at.
 """
@@ -16,46 +11,26 @@ Objects hold no pickle; a wrong digest, CPU or symbol means: compile again.
 from __future__ import annotations
 
 import ctypes
-import gc
-import itertools
-import json
 import os
-import stat
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
-from hashlib import sha256
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from artsim.sim.foundation import object_cache
 from artsim.sim.foundation.apart import available_cores, can_fork, start_child
+from artsim.sim.foundation.compiler import C_LIBRARY, OPTIONS, RUNTIME, compiled
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
-from artsim.sim.foundation.ownership import make_own, read_own, whose_else
+from artsim.sim.foundation.object_cache import Code
 from artsim.sim.foundation.records import Array, is_of, places_of, table
-
-_KERNEL_FOLDERS = ("sim", "collision")
-_WITHOUT_KERNELS = {
-    "sim/maximal",
-    "sim/runs/maximal_simulation.py",
-    "sim/foundation/budget.py",
-    "sim/foundation/ownership.py",
-    "collision/mesh.py",
-}  # nor their callees
-# LLVM's loop optimisations, and the functions of `math` that kernels may call
-_C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
-_RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # prefixes of numba's and Python's names
-
-# without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
-# between the widths, and all of what fast-math may do here
-_OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract"}}
-
-_MOST_SAID, _MOST_CODE = 1 << 20, 1 << 28  # bytes of a kept object's description and of itself
-_OURS = "6artsim"  # in the names that numba makes of its functions
+from artsim.sim.foundation.sources import digest_of
+from artsim.sim.foundation.targets import level
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,7 +50,7 @@ def njit(function: F) -> F:
         return function
     import numba
 
-    compiled: F = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
+    compiled: F = numba.njit(**OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
     return compiled
 
 
@@ -85,7 +60,7 @@ def inlined(function: F) -> F:
         return function
     import numba
 
-    compiled: F = numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
+    compiled: F = numba.njit(**OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
     return compiled
 
 
@@ -198,191 +173,111 @@ def run_called(number: int) -> None:
     _called[number]()
 
 
-def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
-    """Load each entry in its width; compile and keep those that are not kept yet, side by side on the cores at hand."""
+Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
+
+
+def _unwatched(_: int) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def warm(kernels: Iterable[tuple[Entry, int]], watch: Watch = _unwatched) -> None:
+    """Load each entry in its width; compile and keep those that are not kept yet, side by side on the cores at hand.
+
+    watch: takes the number of kernels to be compiled and shows the progress; it yields a function that takes how many
+    are done, or None to have a line for each.
+    """
     if disabled():
         return
-    kernels = list(kernels)
+    kernels = list(dict.fromkeys(kernels))
     with _one_at_a_time:
         missing = [kernel for kernel in kernels if not _load_kept(*kernel)]
-    if len(missing) > 1 and can_fork() and available_cores() > 1 and cache_folder():
-        _compile_in_children(missing)
-    for entry, width in missing:
-        _load_or_compile(entry, width)
+    if not missing:
+        return
+    with watch(len(missing)) as done:
+        if len(missing) > 1 and can_fork() and available_cores() > 1 and object_cache.folder():
+            _compile_in_children(missing, done)
+        for entry, width in missing:
+            with _one_at_a_time:
+                _loaded_function(entry, width, None if done else "1 of 1")
+        if done:
+            done(len(missing))
 
 
-def _compile_in_children(kernels: list[tuple[Entry, int]]) -> None:
-    """Compile the kernels into the cache in one child for each core. A child takes one after the other, since what it
-    has compiled for one serves the next.
+def _compile_in_children(kernels: list[tuple[Entry, int]], done: Callable[[int], None] | None) -> None:
+    """Compile the kernels into the cache in children.
 
     A child that fails says nothing: its kernel is compiled again by who needs it, and fails there.
     """
+
+    def compile_one(number: int) -> None:
+        with suppress(Exception):
+            _compiled_and_kept(*kernels[number], None if done else f"{number + 1} of {len(kernels)}")
+
+    _in_children(compile_one, len(kernels), done)
+
+
+def build(kernels: Iterable[tuple[Entry, int]], levels: Iterable[str], folder: Path) -> None:
+    """Compile each entry in its width for each level, which this processor needs not have, into `folder`/<level>.
+
+    What is there already is left, and kernels of other sources are removed. Raises RuntimeError where a kernel did not
+    compile.
+    """
+    kernels, levels = list(dict.fromkeys(kernels)), list(levels)
+    for each in levels:
+        (folder / each).mkdir(parents=True, exist_ok=True)
+
+    def missing(number: int) -> list[str]:
+        return [each for each in levels if object_cache.read(path(number, each), each) is None]
+
+    def path(number: int, of_level: str) -> Path:
+        return folder / of_level / file_name(*kernels[number], of_level)
+
+    def build_one(number: int) -> None:
+        if wanted := missing(number):
+            entry, width = kernels[number]
+            _say(entry, f"{number + 1} of {len(kernels)}, for {', '.join(wanted)}")
+            for each, code in compiled(entry, width, wanted).items():
+                object_cache.write(path(number, each), each, code)
+
+    expected = {path(number, each) for number in range(len(kernels)) for each in levels}
+    for found in folder.glob("*/*"):
+        if found.with_suffix("") not in expected:
+            found.unlink()
+    _in_children(build_one, len(kernels), None)
+    for found in folder.glob("*/*"):
+        found.chmod(0o644)
+    if failed := [kernels[number][0].name for number in range(len(kernels)) if missing(number)]:
+        raise RuntimeError(f"not compiled: {', '.join(failed)}")
+
+
+def _in_children(take: Callable[[int], None], count: int, done: Callable[[int], None] | None) -> None:
+    """Call take(0 … count - 1) in one child for each core, and `done` with how many have returned. A child takes one
+    after the other, since what it has compiled for one serves the next.
+    """
     reader, writer = os.pipe()
-    os.write(writer, bytes(range(len(kernels))))
+    os.write(writer, bytes(range(count)))
     os.close(writer)
+    reports, report = os.pipe()
 
     def take_turns() -> None:
         while number := os.read(reader, 1):
-            entry, width = kernels[number[0]]
-            with suppress(Exception):
-                _compiled_and_kept(entry, width, _name(entry, width))
+            take(number[0])
+            os.write(report, number)
 
-    children = [start_child(take_turns) for _ in range(min(len(kernels), available_cores()))]
+    children = [start_child(take_turns) for _ in range(min(count, available_cores()))]
     os.close(reader)
+    os.close(report)
+    returned = 0
+    while os.read(reports, 1):
+        returned += 1
+        if done:
+            done(returned)
+    os.close(reports)
     for child in children:
         os.waitpid(child, 0)
 
 
-# ------------------------------------------------------------------ object cache
-
-
-@cache
-def _stamp() -> str:
-    digest = sha256(str(sys.version_info[:2]).encode())
-    for compiler in ("numba", "llvmlite"):  # their version files: importing either, or importlib.metadata, costs more
-        spec = find_spec(compiler)
-        assert spec is not None and spec.origin is not None
-        digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
-    package = Path(__file__).parents[2]
-    for folder in _KERNEL_FOLDERS:
-        for source in sorted((package / folder).rglob("*.py")):
-            path = source.relative_to(package).as_posix()
-            if path not in _WITHOUT_KERNELS and path.rpartition("/")[0] not in _WITHOUT_KERNELS:
-                digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _users_folder() -> Path:
-    chosen = os.environ.get("ARTSIM_CACHE_DIR")
-    if not chosen:
-        import platformdirs
-
-        chosen = platformdirs.user_cache_dir("artsim")
-    return Path(chosen) / _stamp()
-
-
-def _temporary_folder() -> Path:
-    """The folder among the temporary files. Everybody can make folders there: `_is_private` tells whether it is
-    safe."""
-    import tempfile
-
-    return Path(tempfile.gettempdir()) / f"artsim-{os.getuid() if os.name == 'posix' else 0}" / _stamp()
-
-
-def _is_private(folder: Path) -> bool:
-    about = folder.lstat()
-    return stat.S_ISDIR(about.st_mode) and (
-        os.name != "posix" or (about.st_uid, about.st_mode & 0o77) == (os.getuid(), 0)
-    )
-
-
-def _can_write(folder: Path) -> bool:
-    """Whether the folder exists, created as 0700 if it did not, and can be written."""
-    return make_own(folder) and os.access(folder, os.W_OK)
-
-
-def _folders() -> Iterator[Path]:
-    """Folders where a compiled object may be found, even read-only ones (an image whose kernels are warm).
-
-    Objects are machine code: none is taken from where another user could have put it.
-    """
-    folder = _users_folder()
-    if whose_else(folder) is None:
-        yield folder
-    with suppress(OSError):
-        folder = _temporary_folder()
-        if _is_private(folder.parent):
-            yield folder
-
-
-@cache
-def cache_folder() -> Path | None:
-    """The folder that compiled objects are written to, or None if there is none (then nothing is kept).
-
-    It is the user's cache, or a folder among the temporary files where that cannot be written, as without a home.
-    """
-    folder, other = _users_folder(), None
-    theirs = whose_else(folder)
-    if theirs is None and _can_write(folder):
-        return folder
-    with suppress(OSError):
-        found = _temporary_folder()
-        found.parent.mkdir(mode=0o700, exist_ok=True)
-        other = found if _is_private(found.parent) and _can_write(found) else None
-    instead = "compiling each time" if other is None else f"they are kept in {other}"
-    why = "" if theirs is None else f" (others than you own {theirs} or can write there)"
-    print(f"artsim: cannot keep compiled kernels in {folder}{why}; {instead}", file=sys.stderr)
-    return other
-
-
-def processor() -> str:
-    """The processor's name."""
-    return _cpuinfo().get("model name") or _llvm_host()[0]
-
-
-def _host() -> str:
-    """Identifies the processor and its instruction set."""
-    about = _cpuinfo()
-    if "flags" not in about:
-        return " ".join(_llvm_host())
-    return "; ".join(about.get(name, "") for name in ("vendor_id", "cpu family", "model", "flags"))
-
-
-@cache
-def _cpuinfo() -> dict[str, str]:
-    """What Linux reports of the first core. LLVM reports the same, but takes 20 ms to import."""
-    about: dict[str, str] = {}
-    with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
-        for line in itertools.takewhile(str.strip, lines):
-            name, _, value = line.partition(":")
-            about[name.strip()] = value.strip()
-    return about
-
-
-def _llvm_host() -> tuple[str, str]:
-    """Name and features of the processor, as reported by LLVM."""
-    import llvmlite.binding as llvm
-
-    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-
-
-def _digest(name: str, symbol: object, needed: object, host: object, code: bytes) -> str:
-    """Digest of the machine code and its description: a wrong symbol would jump anywhere, and the object of another
-    entry, variant or width (all part of `name`) would compute something else, or crash.
-    """
-    return sha256(json.dumps([_stamp(), name, symbol, needed, host]).encode() + code).hexdigest()
-
-
-def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
-    """Symbol, external names and machine code of a kept object; None if it is missing, damaged or for another CPU."""
-    said, code = read_own(path.with_suffix(".json"), _MOST_SAID), read_own(path.with_suffix(".o"), _MOST_CODE)
-    if said is None or code is None:
-        return None
-    try:
-        about = json.loads(said)
-        symbol, needed, host = about["symbol"], about["needed"], about["host"]
-        if host != _host() or _digest(path.name, symbol, needed, host, code) != about["sha256"]:
-            return None
-        return symbol, needed, code
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> None:
-    digest = _digest(path.name, symbol, needed, _host(), code)
-    about = {"symbol": symbol, "needed": needed, "sha256": digest, "host": _host()}
-    try:
-        for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
-            part = path.with_suffix(f"{suffix}.{os.getpid()}")
-            part.unlink(missing_ok=True)  # left by a killed process of the same number
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-                stream.write(content)
-            part.replace(path.with_suffix(suffix))  # atomic: processes may compile side by side
-    except OSError as error:
-        print(f"artsim: cannot keep a compiled kernel: {error}", file=sys.stderr)
-
-
-_loaded: dict[tuple[str, int], tuple[Callable[[int], None], Any]] = {}
+_loaded: dict[tuple[str, int, str], tuple[Callable[[int], None], Any]] = {}
 
 
 _one_at_a_time = threading.Lock()  # llvmlite and the compiler are not thread-safe
@@ -403,71 +298,53 @@ def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
         return _loaded_function(entry, width)
 
 
-def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
+def _loaded_function(entry: Entry, width: int, which: str | None = "1 of 1") -> Callable[[int], None]:
     if not _load_kept(entry, width):
-        _loaded[_key(entry, width)] = _link(*_compiled_and_kept(entry, width, _name(entry, width)))
+        _loaded[_key(entry, width)] = _link(*_compiled_and_kept(entry, width, which))
     return _loaded[_key(entry, width)][0]
 
 
 def _load_kept(entry: Entry, width: int) -> bool:
-    """Load a kernel from the cache; False if it is not there. The caller holds the lock."""
+    """Load a kernel that is kept; False if it is not. The caller holds the lock."""
     key = _key(entry, width)
-    if key not in _loaded and (kept := _kept(_name(entry, width))) is not None:
+    if key not in _loaded and (kept := object_cache.find(file_name(entry, width, level()), level())) is not None:
         _loaded[key] = _link(*kept)
     return key in _loaded
 
 
-def _key(entry: Entry, width: int) -> tuple[str, int]:
-    return entry.name + entry.variant, width
+def _key(entry: Entry, width: int) -> tuple[str, int, str]:
+    return entry.name + entry.variant, width, level()
 
 
-def _name(entry: Entry, width: int) -> str:
-    """The name of a kernel's files in the cache."""
-    return f"{entry.name}{entry.variant}-{width}{'-checked' if _checked() else ''}"
+def file_name(entry: Entry, width: int, of_level: str) -> str:
+    """The name of a kernel's files, without suffix."""
+    checked = "-checked" if _checked() else ""
+    return f"{entry.name}{entry.variant}-{width}{checked}-{of_level}-{digest_of(entry.module)}"
 
 
-def _kept(name: str) -> tuple[str, list[str], bytes] | None:
-    """What _read_object finds of a kernel in the folders where it may be."""
-    return next(filter(None, (_read_object(folder / name) for folder in _folders())), None)
+def _compiled_and_kept(entry: Entry, width: int, which: str | None) -> Code:
+    """Compile here, or load what another process compiled while this one waited for it.
 
-
-def _compiled_and_kept(entry: Entry, width: int, name: str) -> tuple[str, list[str], bytes]:
-    """Compile here, or load what another process compiled while this one waited for it."""
-    folder, kernel = cache_folder(), entry.name + entry.variant
-    with _alone(folder / name, kernel) if folder else nullcontext():
-        kept = _read_object(folder / name) if folder else None
+    which: of how many this one is, told in a line; None says nothing.
+    """
+    folder, kernel, name = object_cache.folder(), entry.name + entry.variant, file_name(entry, width, level())
+    with object_cache.alone(folder / name, kernel) if folder else nullcontext():
+        kept = object_cache.read(folder / name, level()) if folder else None
         if kept is None:
-            # one write, since children write side by side
-            sys.stderr.write(f"artsim: compiling kernel {kernel!r} (first use on this machine)\n")
-            kept = _compile(entry, width)
+            if which:
+                _say(entry, f"{which} (first use on this machine)")
+            began = time.monotonic()
+            kept = compiled(entry, width, [level()])[level()]
+            if which:
+                sys.stderr.write(f"artsim: compiled {kernel!r} in {time.monotonic() - began:.0f} s\n")
             if folder:
-                _write_object(folder / name, *kept)
+                object_cache.write(folder / name, level(), kept)
     return kept
 
 
-@contextmanager
-def _alone(path: Path, kernel: str) -> Iterator[None]:
-    """Let one process at a time compile a kernel. Without it, four that start together take four times as long."""
-    try:
-        import fcntl
-
-        handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except (ImportError, OSError):  # no locks on this system: each process compiles for itself
-        yield
-        return
-    try:
-        with suppress(OSError):  # a file system without locks
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                print(f"artsim: another process compiles kernel {kernel!r}; waiting for it", file=sys.stderr)
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        with suppress(OSError):
-            path.with_suffix(".lock").unlink()  # a process that opened it before finds the object
-            fcntl.flock(handle, fcntl.LOCK_UN)  # also for children forked meanwhile
-        os.close(handle)
+def _say(entry: Entry, what: str) -> None:
+    # one write, since children write side by side
+    sys.stderr.write(f"artsim: compiling kernel {entry.name + entry.variant!r}, {what}\n")
 
 
 def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], None], Any]:
@@ -480,11 +357,11 @@ def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], 
 @cache
 def _external(name: str) -> int:
     """The address of a C function, or 0 if unknown. Kernels neither raise nor allocate, so the runtime functions of
-    numba and Python that their objects name are never reached. LLVM itself adds to _C_LIBRARY (`sincos` for both of one
+    numba and Python that their objects name are never reached. LLVM itself adds to C_LIBRARY (`sincos` for both of one
     angle).
     """
     library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
-    name = "abort" if name.startswith(_RUNTIME) else name
+    name = "abort" if name.startswith(RUNTIME) else name
     return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 if hasattr(library, name) else 0
 
 
@@ -499,133 +376,10 @@ def _linked_by_llvm(symbol: str, needed: list[str], code: bytes) -> tuple[int, o
     # address all the same, or the engine leaves all of them at zero. The stand-ins are a module of this engine:
     # llvm.add_symbol is for the whole process, where other code compiled by numba calls the real ones.
     note = f"store i64 1, i64* inttoptr (i64 {ctypes.addressof(_broken)} to i64*)"
-    stand_ins = (f'define i64 @"{name}"() {{\n  {note}\n  ret i64 0\n}}' for name in needed if name not in _C_LIBRARY)
+    stand_ins = (f'define i64 @"{name}"() {{\n  {note}\n  ret i64 0\n}}' for name in needed if name not in C_LIBRARY)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly("\n".join(stand_ins)), machine)
-    for name in _C_LIBRARY:
+    for name in C_LIBRARY:
         llvm.add_symbol(name, _external(name))
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine.get_function_address(symbol), engine
-
-
-# ------------------------------------------------------------------ compiling (imports numba)
-
-
-def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
-    function = _wrapper(entry, width)
-    collecting = gc.isenabled()
-    gc.disable()  # millions of small objects live to the end: collecting among them is a tenth of the time
-    try:
-        return _compiled_whole(function)
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _compiled_whole(function: Any) -> tuple[str, list[str], bytes]:
-    from numba import cfunc, types
-
-    with _patched(_no_negative_indices()), _patched(_members_known()), _only_the_whole_is_optimised() as optimise:
-        compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
-        optimise(compiled._library)
-    module = compiled._library._final_module
-    external = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
-    needed = sorted({*_C_LIBRARY, *(name for name in external if not name.startswith("llvm."))})
-    return compiled._wrapper_name, needed, _machine().emit_object(module)
-
-
-@contextmanager
-def _only_the_whole_is_optimised() -> Iterator[Callable[[Any], None]]:
-    """Skip numba's own optimisation and assembly of every function with its callees, which takes four fifths of the
-    time for nothing: only the linked whole is ever used.
-
-    numba assembles what is in its engine when it asks for an address there, such as a function's environment, which
-    only wrappers for Python and exceptions need; the engine's functions are therefore not added. Those of others may
-    be.
-    """
-    from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
-
-    add, put = JITCPUCodegen._add_module, JITCPUCodegen.set_env
-
-    def set_env(codegen: Any, name: str, value: Any) -> None:
-        if codegen._engine.get_global_value_address(name):
-            put(codegen, name, value)
-
-    kept: dict[tuple[Any, str], Any] = {
-        (CPUCodeLibrary, "_optimize_final_module"): lambda library: None,
-        (JITCodeLibrary, "_finalize_specific"): lambda library: None,
-        (JITCPUCodegen, "_add_module"): lambda codegen, module: None if _is_ours(module) else add(codegen, module),
-        (JITCPUCodegen, "set_env"): set_env,
-    }
-    optimise = CPUCodeLibrary._optimize_final_module
-    with _patched(kept):
-        yield optimise
-
-
-def _no_negative_indices() -> dict[tuple[Any, str], Any]:
-    """Leave out the check for negative indices, which kernels never use: it costs every access three instructions."""
-    from numba.core import types
-    from numba.np import arrayobj
-
-    def as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-        return context.cast(builder, index, kind, types.intp)
-
-    return {(arrayobj, "fix_integer_index"): as_it_is}
-
-
-def _members_known() -> dict[tuple[Any, str], Any]:
-    """Make `if bundle.member is None` prune the code it guards, as numba does for parameters alone."""
-    from numba.core import untyped_passes
-
-    from artsim.sim.foundation.recordtype import know_members
-
-    return {(untyped_passes, "rewrite_semantic_constants"): know_members(untyped_passes.rewrite_semantic_constants)}
-
-
-@contextmanager
-def _patched(attributes: dict[tuple[Any, str], Any]) -> Iterator[None]:
-    """Replace attributes of classes and modules temporarily."""
-    originals = [getattr(owner, name) for owner, name in attributes]
-    try:
-        for (owner, name), function in attributes.items():
-            setattr(owner, name, function)
-        yield
-    finally:
-        for (owner, name), function in zip(attributes, originals, strict=True):
-            setattr(owner, name, function)
-
-
-def _is_ours(module: Any) -> bool:
-    return any(_OURS in function.name for function in module.functions)
-
-
-@cache
-def _machine() -> Any:
-    """Code generation for this exact CPU."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    cpu, features = _llvm_host()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=cpu, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True
-    )
-
-
-def _wrapper(entry: Entry, width: int) -> Any:
-    """`kernel(record, …)` as a function of the table, written out per number of records, since numba lacks `*`."""
-    from artsim.sim.foundation.recordtype import RecordType, record_reader
-
-    scope: dict[str, Any] = {"__name__": __name__, "kernel": getattr(import_module(entry.module), entry.name)}
-    calls, offset = [], 0
-    for i, record in enumerate(entry.records):
-        if record is None:
-            calls.append("None")
-            continue
-        record_type = RecordType(record, width)
-        scope[f"read_{i}"] = record_reader(record_type, offset)
-        calls.append(f"read_{i}(table)")
-        offset += record_type.entries
-    exec(f"def wrapper(table): kernel({', '.join(calls)})", scope)
-    return scope["wrapper"]

@@ -28,7 +28,20 @@ from artsim.sim.contact.pack_contacts import (
     make_slots,
     world_pairs,
 )
-from artsim.sim.equipment.arrays import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment, EquipmentBundle
+from artsim.sim.equipment.arrays import (
+    AFFINE,
+    BODY,
+    EXPLICIT,
+    FILTER,
+    FILTER_EXACT,
+    FIXED,
+    INTEGRATOR,
+    JOINT,
+    NO_BIAS,
+    NO_DYNAMICS,
+    Equipment,
+    EquipmentBundle,
+)
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.jit import Entry, bind, disabled, point_at
@@ -72,10 +85,12 @@ from artsim.sim.stepping.packs import (
     _INPUT_ARRAYS,
     CAUSES,
     CROWD,
+    EXERT,
     HAS_IMPULSES,
     INPUT_ROW,
     SOLVE_PACK,
     STEP,
+    Exerted,
     LaneBundle,
     PackActuation,
     PackActuators,
@@ -102,6 +117,7 @@ VARIED = {
 }
 """Properties that samples vary by factors, and the parts that each has a factor for ("": one for all contacts)."""
 
+_FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
 _ALWAYS = 1 << 62  # a step number that is never reached
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
 _MOST_DOFS = 100  # since packs hold 8 mass matrices
@@ -168,12 +184,14 @@ def reason_against_packs(plan: Plan) -> str:
         f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
         f"solver {config.solver}": not (solver.packs or (solver.exact and not _has_rows(plan))),
         "maximal coordinates": config.is_maximal,
-        "tendons, loops, a medium, gravity compensation or polynomial springs": _is_laden(plan),
-        "actuators other than affine ones of joints of one dof": not all(map(_is_affine, *_actuators(plan))),
+        "loops": _count(plan, "loop_kind") > 0,
+        "friction, inertia or equalities of tendons": _has_bound_tendons(plan),
+        "adhesion, and actuators that are implicit elsewhere than on a joint of one dof": any(
+            _is_other(*each) for each in zip(*_actuators(plan), strict=True)
+        ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "rules of links": plan.rules is not None,
         "delays": plan.delayed is not None,
-        "wrenches on links": bool(plan.pushed.wrenches),
         "sleeping": inputs["sleep"][0] > 0,
         "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
@@ -195,46 +213,80 @@ def _has_rows(plan: Plan) -> bool:
     model = plan.robot.model
     if len(model.coupling_follower) > 0:
         return True
-    return plan.touching is not None or bool(np.any(model.friction > 0)) or len(limited_sides(model)) > 0
+    sides = limited_sides(model, _equipment(plan))
+    return plan.touching is not None or bool(np.any(model.friction > 0)) or len(sides) > 0
+
+
+def _equipment(plan: Plan) -> Equipment | None:
+    return None if plan.equipped is None else plan.equipped.arrays
+
+
+def _count(plan: Plan, part: str) -> int:
+    """The number of parts of the equipment that a field of Equipment describes."""
+    e = _equipment(plan)
+    return 0 if e is None else len(getattr(e, part))
+
+
+def _has_bound_tendons(plan: Plan) -> bool:
+    """Whether tendons have rows other than those of their limits."""
+    e = _equipment(plan)
+    if e is None:
+        return False
+    return len(e.tendon_row_follower) > 0 or bool(np.any(e.tendon_friction > 0) or np.any(e.tendon_armature > 0))
 
 
 def _is_laden(plan: Plan) -> bool:
-    """Whether the robot has equipment other than actuators and sensors."""
-    if plan.equipped is None:
+    """Whether the equipment exerts more than the actuators that packs know, or these follow activations."""
+    e = _equipment(plan)
+    if e is None:
         return False
-    e = plan.equipped.arrays
-    parts = (e.tendon_lower, e.loop_kind, e.compensated_mass, e.damper_dof, e.spring_body, e.box_body, e.ellipsoid_body)
-    return any(len(part) > 0 for part in parts)
+    parts = ("tendon_lower", "compensated_mass", "damper_dof", "spring_body", "box_body", "ellipsoid_body")
+    if any(len(getattr(e, part)) > 0 for part in (*parts, "link_wrench_link")):
+        return True
+    assert plan.equipped is not None
+    return plan.equipped.activations > 0 or not all(_is_affine(e, a) for a in _actuators(plan)[1])
 
 
 def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
     """The equipment and the number of each active actuator."""
-    if plan.equipped is None:
+    e = _equipment(plan)
+    if e is None:
         return (), ()
-    e = plan.equipped.arrays
     active = [int(a) for a in np.flatnonzero(e.actuator_active)]
     return [e] * len(active), active
 
 
 def _is_affine(e: Equipment, a: int) -> bool:
-    """Whether packs support actuator a: on a joint of one dof, stateless, of constant slopes, damping no ratio."""
+    """Whether actuator a is one of PackActuators: on a joint of one dof, of constant slopes, damping no ratio."""
     gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
     straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
     falling = bias != AFFINE or (stiffness >= 0.0 and damping >= 0.0)
     single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
-    plain = e.actuator_dynamics[a] == NO_DYNAMICS and e.actuator_period[a] == 0.0
+    plain = e.actuator_dynamics[a] in _FILTERS and e.actuator_period[a] == 0.0
     return bool(straight and falling and single and plain and bias in (NO_BIAS, AFFINE))
+
+
+def _is_other(e: Equipment, a: int) -> bool:
+    """Whether packs lack actuator a: its force is neither affine as above nor known at the start of a step."""
+    if _is_affine(e, a):
+        return False
+    constant = not (e.gain_parameters[a, 1:3].any() or e.bias_parameters[a, 1:3].any())
+    of_state = e.actuator_gain[a] in (FIXED, AFFINE) and e.actuator_bias[a] in (NO_BIAS, AFFINE) and constant
+    known = of_state or e.actuator_linear[a] == EXPLICIT
+    return bool(not known or e.actuator_axis[a] >= 0 or e.actuator_transmission[a] == BODY)
 
 
 def _pack_actuators(plan: Plan) -> PackActuators:
     """The active actuators as arrays of packs."""
-    nv, chosen = plan.robot.nv, np.array(_actuators(plan)[1], np.int64)
+    nv = plan.robot.nv
     free = {"dof_lower": np.full(nv, -np.inf), "dof_upper": np.full(nv, np.inf)}
-    if plan.equipped is None:
+    e = _equipment(plan)
+    if e is None:
         none = dict.fromkeys(PackActuators._fields, np.zeros(0))
-        whole = dict.fromkeys(("dof", "control", "implicit"), np.zeros(0, np.int64))
-        return PackActuators(**{**none, **whole, **free, "dof_implicit": np.zeros(nv, np.int64)})
-    e = plan.equipped.arrays
+        whole = dict.fromkeys(("number", "dof", "control", "implicit", "tendon_dof"), np.zeros(0, np.int64))
+        whole |= {"tendon_entry": np.zeros(1, np.int64), "dof_implicit": np.zeros(nv, np.int64)}
+        return PackActuators(**{**none, **whole, **free})
+    chosen = np.array([a for a in _actuators(plan)[1] if _is_affine(e, a)], np.int64)
     affine = e.actuator_bias[chosen] == AFFINE
     bias = np.where(affine[:, None], e.bias_parameters[chosen, :3], 0.0)
     implicit, dof = (bias[:, 1:] != 0.0).any(axis=1).astype(np.int64), e.actuator_target[chosen]
@@ -242,6 +294,7 @@ def _pack_actuators(plan: Plan) -> PackActuators:
     dof_implicit[dof[implicit == 1]] = 1
     control = e.control_first[chosen]
     return PackActuators(
+        number=chosen,
         dof=dof,
         control=control,
         implicit=implicit,
@@ -257,7 +310,32 @@ def _pack_actuators(plan: Plan) -> PackActuators:
         dof_lower=np.array(e.dof_force_lower),
         dof_upper=np.array(e.dof_force_upper),
         dof_implicit=dof_implicit,
+        tendon_entry=e.tendon_entry,
+        tendon_dof=e.tendon_dof,
+        tendon_lower=e.tendon_lower,
+        tendon_upper=e.tendon_upper,
     )
+
+
+def _make_exerted(plan: Plan) -> Exerted:
+    """Allocate what the equipment exerts."""
+    e, nv = _equipment(plan), plan.robot.nv
+    dofs = dict.fromkeys(("force", "passive", "tendon"), (nv,))
+    if e is None or plan.equipped is None:
+        none: Exerted = allocate(Exerted, {**dict.fromkeys(Exerted._fields, (0,)), **dofs, "tendon_by_row": (1,)})
+        return none
+    shapes = {
+        **dofs,
+        "counted": e.actuator_active.shape,
+        "actuator_input": e.actuator_active.shape,
+        "tendon_by_row": (1,),
+        "tendon_length": e.tendon_lower.shape,
+        "tendon_moment": e.tendon_dof.shape,
+        "activation": (plan.equipped.activations,),
+    }
+    made: Exerted = allocate(Exerted, shapes)
+    counted = [int(e.actuator_active[a] and not _is_affine(e, a)) for a in range(len(e.actuator_active))]
+    return made._replace(counted=np.array(counted, np.int64))
 
 
 def kernels(plan: Plan) -> list[tuple[Entry, int]]:
@@ -269,7 +347,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
         return alone
     rows = _has_rows(plan)
     packed = [roll_entry(rows, plan.touching is not None), *([SOLVE_PACK] if rows else [])]
-    return alone + [(entry, pack_width()) for entry in packed]
+    return alone + [(EXERT, 1)] * _is_laden(plan) + [(entry, pack_width()) for entry in packed]
 
 
 # ------------------------------------------------------------------ what is varied, as arrays
@@ -406,19 +484,34 @@ class _LaneSimulation(Simulation):
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
         from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
-        from_state = {name: getattr(state, name) for name in ("qpos", "qvel", "impulse", "contact")}
+        from_state = {name: getattr(state, name) for name in ("qpos", "qvel", "activation", "impulse", "contact")}
         touching = self.plan.touching
         frictions = [np.zeros((0, 5))] * 2
         if touching is not None:
             frictions = [touching.contacts.friction, touching.contacts.pair_friction]
         of_contacts = dict(zip(("contact_friction", "pair_friction"), frictions, strict=True))
-        return Single(counters=self._step.counters, **from_model, **from_inputs, **from_state, **of_contacts)
+        names = ("acceleration0", "actuator_damping")
+        scratch = None if self._equipment is None else self._equipment.data
+        of_actuators = {name: np.zeros(0) if scratch is None else getattr(scratch, name) for name in names}
+        return Single(
+            counters=self._step.counters, **from_model, **from_inputs, **from_state, **of_actuators, **of_contacts
+        )
 
     def make_room(self) -> None:
         """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
         self._enlarge()
         if self._failure is not None:
             raise self._failure
+
+    def calibrate(self, exerted: Exerted) -> None:
+        """Find what its actuators have from its masses, in the pose of the file."""
+        if self._equipment is not None:
+            self._equipment.data.calibrated[0] = 0.0
+            bind(EXERT, 1, self._robot, self._run, self._equipment, exerted)()
+
+    def exert_at(self, pointers: Array, exerted: Exerted) -> object:
+        """Let kernels that receive `pointers` find what its equipment exerts, while the returned object is kept."""
+        return point_at(EXERT, 1, pointers, self._robot, self._run, self._equipment, exerted)
 
     def point_at(self, pointers: Array) -> object:
         """Let kernels that receive `pointers` take its steps, for as long as the returned object is kept."""
@@ -448,19 +541,22 @@ class PackRoller:
         self._inputs = self._make_inputs()
         touching = plan.touching
         slots = None if touching is None else make_slots(model, touching)
-        rows, newton, self._pack = make_pack_rows(model, slots, np.flatnonzero(model.friction > 0), self._width)
+        rubbing = np.flatnonzero(model.friction > 0)
+        rows, newton, self._pack = make_pack_rows(model, _equipment(plan), slots, rubbing, self._width)
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
         step = PackStep(**{n: zeros(getattr(step, n).shape, kind, self._width) for n, kind in kinds(PackStep).items()})
+        self._exerted = _make_exerted(plan)
         self._lanes = self._make_lanes()
-        self._kept = [self._simulation.point_at(self._lanes.single)]
+        self._kept: dict[str, object] = {}
+        self._connect_single()
         self._entry = roll_entry(_has_rows(plan), touching is not None)
         self._slots: PackContacts | None = None
         self._contact_data: ContactWork | None = None
         if _has_rows(plan):
             solver = SolverBundle(newton, pack=self._pack)
             solved = (self._model, self._work, rows, step, solver)
-            self._kept.append(point_at(SOLVE_PACK, self._width, self._pack.entry, *solved))
+            self._kept["solver"] = point_at(SOLVE_PACK, self._width, self._pack.entry, *solved)
         if touching is not None:
             assert slots is not None
             self._slots = make_pack_contacts(touching, slots, self._simulation.room, self._width)
@@ -474,12 +570,20 @@ class PackRoller:
         shapes = {
             **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
             **dict.fromkeys(("constant", "held"), actuators.gain.shape),
+            "tendon_length": actuators.tendon_lower.shape,
+            "tendon_moment": actuators.tendon_dof.shape,
         }
         actuation = allocate(PackActuation, shapes, self._width)
         self._rows, self._step = rows, step
         self._robot = RobotBundle(self._model, self._state, self._work)
         self._equipment: Any = EquipmentBundle(actuators, actuation)  # type: ignore[arg-type]
         self._bind(self._controls_of([controls]))
+
+    def _connect_single(self) -> None:
+        """Connect the kernels of a single robot, for one lane after the other."""
+        self._kept["step"] = self._simulation.point_at(self._lanes.single)
+        if _is_laden(self._plan):
+            self._kept["equipment"] = self._simulation.exert_at(self._lanes.exerter, self._exerted)
 
     def _make_detection(self, touching: Touching, slots: PackContacts) -> None:
         """Make the contact detection, which fills the slots of one lane after the other."""
@@ -492,7 +596,7 @@ class PackRoller:
         self._single.counters[STEP_NUMBER] = self._lanes.counters[STEP]  # reported if no more are allowed
         self._simulation.make_room()
         self._single = self._simulation.arrays()
-        self._kept[0] = self._simulation.point_at(self._lanes.single)
+        self._connect_single()
         self._slots = enlarged(self._slots, self._simulation.room)
         self._make_detection(self._plan.touching, self._slots)
         self._lanes.counters[CROWD] = 0
@@ -519,6 +623,7 @@ class PackRoller:
         lanes.stopped[:], lanes.stopped_dof[:] = -1, -1
         lanes.impulse[:] = 0.0
         lanes.drive_held[:] = 0.0
+        lanes.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (lanes.activation.ndim - 1))
         self._pack.held[:] = 0.0
         self._pack.pressing[:] = 0.0
         if self._slots is not None:
@@ -546,6 +651,19 @@ class PackRoller:
             self._slots.factor[...] = _as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
+        if _is_laden(self._plan):
+            self._calibrate()
+
+    def _calibrate(self) -> None:
+        """Calibrate the actuators of each lane, whose masses may differ."""
+        for lane in range(self._width):
+            for name in (*_BODY_ARRAYS, *_DOF_ARRAYS):
+                values = getattr(self._model, name)
+                getattr(self._single, name)[...] = values[..., lane] if self._width > 1 else values
+            self._simulation.calibrate(self._exerted)
+            for name in ("acceleration0", "actuator_damping"):
+                values = getattr(self._lanes, name)
+                values[..., lane if self._width > 1 else slice(None)] = getattr(self._single, name)
 
     def _set_controls(self, controls: Sequence[Controls]) -> None:
         wanted = self._controls_of(controls)
@@ -563,7 +681,7 @@ class PackRoller:
         if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
             model = self._plan.touching.contacts
             contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
-        lanes = LaneBundle(self._lanes, self._single, controls)
+        lanes = LaneBundle(self._lanes, self._single, controls, self._exerted)
         run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
         solver = SolverBundle(pack=self._pack if _has_rows(self._plan) else None)
         bundles = (self._robot, run, self._rows, self._equipment, contact, None, solver)
@@ -587,8 +705,11 @@ class PackRoller:
         shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
             **dict.fromkeys(
-                ("beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
+                ("stiff", "beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),
+            **dict.fromkeys(("activation", "next_activation"), self._exerted.activation.shape),
+            **dict.fromkeys(("acceleration0", "actuator_damping"), self._exerted.counted.shape),
+            "exerter": (2,),
             "counters": (6,),
             "alone": (len(CAUSES),),
             "single": (2,),

@@ -25,26 +25,32 @@ _CROWD_TREES = 100  # bodies or robots: with more of both, the matrix of a Newto
 
 
 @njit
-def find_structure(model: Any, rows: Any, work: Any, crowds: Any) -> None:
+def find_structure(model: Any, rows: Any, work: Any, in_lanes: Any, whole: Any) -> None:
     """Find islands, order and fill for the present rows: work.member, order, place, run_start and so on.
 
     Blocks are found once, since they belong to the model, and the rest again where columns of rows have changed: those
-    of a robot that stands or slides are the same for many steps. `crowds`: whether to order these too. O(blocks² ·
-    fill) at most for the largest island that is ordered; O(blocks + entries) without contacts; O(entries) where nothing
-    has changed.
+    of a robot that stands or slides are the same for many steps. O(blocks² · fill) at most for the largest island that
+    is ordered; O(blocks + entries) without contacts; O(entries) where nothing has changed.
+
+    in_lanes: the rows are those of all robots of a pack, of which each shall compute as if it were alone. The order is
+    then that of the tree, and all is one island where rows may tie branches (`whole`); what the rows of others add to
+    the fill are zeros, which change no sum. Otherwise crowds are not ordered.
     """
     if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
     elif _is_known(rows, work):
         return
     _note_columns(rows, work)
-    _find_islands(model.independent_parent, rows, work)
-    _list_units(rows, work)
+    if whole:
+        one_island(model, rows, work)
+    else:
+        _find_islands(model.independent_parent, rows, work)
+        _list_units(rows, work)
     end = work.place.shape[0]
     for k in range(work.sizes[ISLANDS]):
-        if crowds or not is_crowd(model, work, k):
+        if in_lanes or not is_crowd(model, work, k):
             _tie(model.independent_parent, rows, work, k)
-            end = _order(work, work.island_start[k], work.island_start[k + 1], end)
+            end = _order(work, work.island_start[k], work.island_start[k + 1], end, in_lanes)
 
 
 @njit
@@ -255,8 +261,11 @@ def _tie_row(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def _order(work: Any, first: Any, last: Any, end: Any) -> Any:
-    """Order the island of blocks work.member[first:last], whose places end before `end`; return where they begin."""
+def _order(work: Any, first: Any, last: Any, end: Any, as_tree: Any) -> Any:
+    """Order the island of blocks work.member[first:last], whose places end before `end`; return where they begin.
+
+    as_tree: by the tree alone, from its leaves.
+    """
     for p in range(first, last):
         b = work.member[p]
         work.tie[b, b] = 0
@@ -265,7 +274,7 @@ def _order(work: Any, first: Any, last: Any, end: Any) -> Any:
             if work.tie[b, work.member[q]] == 1:
                 work.degree[b] += _size(work, work.member[q])
     for p in range(first, last):
-        b = _next(work, first, last)
+        b = work.member[last - 1 - (p - first)] if as_tree else _next(work, first, last)
         work.order[p] = b
         end -= _size(work, b)
         for a in range(_size(work, b)):

@@ -50,7 +50,7 @@ def newton(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     model = robot.model
     work = solver.newton
     if solver.tree is None and solver.graph is None:
-        find_structure(model, rows, work, False)
+        find_structure(model, rows, work, False, False)
     else:
         one_island(model, rows, work)
     for k in range(work.sizes[ISLANDS]):

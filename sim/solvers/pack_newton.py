@@ -36,7 +36,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     """
     work = solver.newton
     u = step.next
-    find_structure(model, rows, work, True)
+    find_structure(model, rows, work, True, solver.pack.whole[0] == 1)
     if solver.pack.known[SAME_ROWS] == 0:
         work.sizes[KEPT_ISLAND] = 0
     solver.pack.solved[0] = like(1.0, data)

@@ -14,17 +14,20 @@ from typing import Any
 from artsim.sim.articulation.coupling import end_velocities, secant_drift
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
+from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
 from artsim.sim.contact.pack_rows import list_side, list_slots, may_gain_energy
 from artsim.sim.equipment.actuation import find_places
+from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
-from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
+from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
     SETTLED,
@@ -43,6 +46,7 @@ from artsim.sim.stepping.packs import (
     ENERGY,
     NO_SLOT,
     OUTRUN,
+    STIFF_TENDON,
     TAUT,
     UNSOLVED,
     WEIGHED,
@@ -57,6 +61,9 @@ def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
     """Forces at the state, and the targets of drives."""
     set_drives(run)
     find_places(robot.model, robot.state.qpos, run, 0)
+    if connected(run.lanes.data.exerter):
+        run.lanes.data.stiff[0] = like(0.0, robot.data)
+        exert(robot, run, equipment)
     gather(equipment)
 
 
@@ -76,6 +83,7 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.beyond[0] = like(-1.0, robot.data)
+    leave(lanes, lanes.data.stiff[0], STIFF_TENDON)
     lanes.data.searches[0] = zero
     lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)
@@ -183,7 +191,7 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
     chosen = where_greater(lanes.data.beyond[0], zero, zero, chosen)
     changed = largest(hold_drives(robot, run, rows, chosen), hold_forces(robot, run, equipment, chosen))
     if solver.pack is not None:
-        changed = largest(changed, _press(robot, run, solver, chosen))
+        changed = largest(changed, _press(robot, run, equipment, solver, chosen))
     lanes.data.rounds[0] = lanes.data.rounds[0] + changed
     given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
     leave(lanes, given_up, BOUNDS)
@@ -278,12 +286,16 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
 
 
 @inlined
-def _press(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> Any:
     """Give lanes where `chosen` is 1 the rows of limits that the velocities found violate; 1 in lanes that get any."""
     zero = zero_like(chosen)
     changed = zero
     for n in range(solver.pack.pressed.shape[0]):
-        beyond = beyond_limit(robot, run, solver.pack.limited[n, 0], solver.pack.limited[n, 1])
+        index, side = solver.pack.limited[n, 0], solver.pack.limited[n, 1]
+        if side >= TENDON_LOWER:
+            beyond = beyond_tendon_limit(run, equipment, index, side)
+        else:
+            beyond = beyond_limit(robot, run, index, side)
         new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
         if highest(new) > 0.0 and highest(solver.pack.pressed[n]) <= 0.0:
             list_side(solver, n)

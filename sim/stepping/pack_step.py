@@ -30,6 +30,7 @@ from artsim.sim.run_data.run_records import (
     STOP_DOF,
     STOP_REASON,
 )
+from artsim.sim.stepping.lane_equipment import put_lane, take_actuators, take_lane
 from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
 from artsim.sim.stepping.step import solve_step
 
@@ -143,6 +144,8 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]
     move(model, state.qpos, state.qvel, run.inputs.time_step[0])
+    for n in range(lanes.data.activation.shape[0]):
+        lanes.data.activation[n] = lanes.data.next_activation[n]
     if alone or lanes.data.counters[HAS_IMPULSES] == 1:
         _take_over(robot, lanes)
         lanes.data.counters[HAS_IMPULSES] = 1 if alone else 0
@@ -156,9 +159,10 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     if contact is not None:
         _take_contacts(contact, lanes, lane)
     _take_robot(robot.model, run.inputs, lanes, lane)
-    _take_lane(state.qpos, lane, lanes.single.qpos)
-    _take_lane(state.qvel, lane, lanes.single.qvel)
-    _take_lane(lanes.data.impulse, lane, lanes.single.impulse)
+    take_lane(state.qpos, lane, lanes.single.qpos)
+    take_lane(state.qvel, lane, lanes.single.qvel)
+    take_actuators(lanes, lane)
+    take_lane(lanes.data.impulse, lane, lanes.single.impulse)
     for n in range(lanes.single.counters.shape[0]):
         lanes.single.counters[n] = 0
     lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
@@ -170,9 +174,10 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     if lanes.single.counters[STOP_REASON] == NON_FINITE:
         _end(state, lanes, run.block, lane, lanes.single.counters[STOP_DOF])
         return
-    _put_lane(lanes.single.qpos, lanes.data.qpos, lane)
-    _put_lane(lanes.single.qvel, lanes.data.qvel, lane)
-    _put_lane(lanes.single.impulse, lanes.data.found, lane)
+    put_lane(lanes.single.qpos, lanes.data.qpos, lane)
+    put_lane(lanes.single.qvel, lanes.data.qvel, lane)
+    put_lane(lanes.single.activation, lanes.data.next_activation, lane)
+    put_lane(lanes.single.impulse, lanes.data.found, lane)
     if contact is not None:
         memory = contact.data.memory[1 - contact.data.half[0], lane]
         for n in range(memory.shape[0]):
@@ -199,33 +204,21 @@ def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
 @njit
 def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
     """Copy what a lane has of its own beside its state to the single robot."""
-    _take_lane(model.body_mass, lane, lanes.single.body_mass)
-    _take_lane(model.carried_mass, lane, lanes.single.carried_mass)
-    _take_lane(model.body_moment, lane, lanes.single.body_moment)
-    _take_lane(model.body_inertia, lane, lanes.single.body_inertia)
-    _take_lane(model.armature, lane, lanes.single.armature)
-    _take_lane(model.damping, lane, lanes.single.damping)
-    _take_lane(model.stiffness, lane, lanes.single.stiffness)
-    _take_lane(model.friction, lane, lanes.single.friction)
-    _take_lane(inputs.drive_stiffness, lane, lanes.single.drive_stiffness)
-    _take_lane(inputs.drive_damping, lane, lanes.single.drive_damping)
-    _take_lane(inputs.torque, lane, lanes.single.torque)
-    _take_lane(inputs.target, lane, lanes.single.target)
-    _take_lane(inputs.target_velocity, lane, lanes.single.target_velocity)
-    _take_lane(inputs.target_acceleration, lane, lanes.single.target_acceleration)
-    _take_lane(inputs.control, lane, lanes.single.control)
-
-
-@inlined
-def _take_lane(values: Any, lane: Any, out: Any) -> None:
-    for n in range(out.size):
-        lane_set(out, n, 0, lane_get(values, n, lane))
-
-
-@inlined
-def _put_lane(values: Any, out: Any, lane: Any) -> None:
-    for n in range(values.size):
-        lane_set(out, n, lane, lane_get(values, n, 0))
+    take_lane(model.body_mass, lane, lanes.single.body_mass)
+    take_lane(model.carried_mass, lane, lanes.single.carried_mass)
+    take_lane(model.body_moment, lane, lanes.single.body_moment)
+    take_lane(model.body_inertia, lane, lanes.single.body_inertia)
+    take_lane(model.armature, lane, lanes.single.armature)
+    take_lane(model.damping, lane, lanes.single.damping)
+    take_lane(model.stiffness, lane, lanes.single.stiffness)
+    take_lane(model.friction, lane, lanes.single.friction)
+    take_lane(inputs.drive_stiffness, lane, lanes.single.drive_stiffness)
+    take_lane(inputs.drive_damping, lane, lanes.single.drive_damping)
+    take_lane(inputs.torque, lane, lanes.single.torque)
+    take_lane(inputs.target, lane, lanes.single.target)
+    take_lane(inputs.target_velocity, lane, lanes.single.target_velocity)
+    take_lane(inputs.target_acceleration, lane, lanes.single.target_acceleration)
+    take_lane(inputs.control, lane, lanes.single.control)
 
 
 @njit

@@ -22,19 +22,20 @@ from artsim.sim.foundation.records import (
     with_members,
 )
 from artsim.sim.geometry.contacts import ContactBundle, Contacts
-from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED = range(6)  # of PackWork.counters
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, TAUT = range(6)
+UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, TAUT, STIFF_TENDON = range(7)
 CAUSES = (
     "rows unsolved",
     "impacts that gain energy",
-    "contacts of moving bodies, or that yield",
+    "contacts that yield, or are more than there is room for",
     "contacts outrun",
     "limits, drives and actuators that do not settle",
     "taut bodies",
+    "tendons stiffer than the step resolves",
 )
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
 _DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
@@ -79,12 +80,11 @@ class PackControls(NamedTuple):
 
 
 class PackActuators(NamedTuple):
-    """The na actuators of one-dof joints, whose force is gain · control + bias - stiffness · length - damping ·
-    velocity.
-
-    The length is gear times the coordinate.
+    """The na actuators of one-dof joints, whose force is gain · input + bias - stiffness · length - damping · velocity,
+    and the tendons' limits. The length is gear times the coordinate, the input a control or an activation.
     """
 
+    number: ConstInts1  # (na,) as in Equipment
     dof: ConstInts1  # (na,)
     control: ConstInts1  # (na,) index of its control
     implicit: ConstInts1  # (na,) 1: part of M̂
@@ -100,14 +100,19 @@ class PackActuators(NamedTuple):
     dof_lower: ConstReals1  # (nv,) bound of the sum of a joint's actuators
     dof_upper: ConstReals1
     dof_implicit: ConstInts1  # (nv,) 1: one of the dof's actuators is part of M̂
+    tendon_entry: ConstInts1  # (nt + 1,) these four as in Equipment
+    tendon_dof: ConstInts1
+    tendon_lower: ConstReals1
+    tendon_upper: ConstReals1
 
 
 class PackActuation(NamedTuple):
-    """The actuators' effect by dof, as in EquipmentWork."""
+    """The equipment's effect by dof, as in EquipmentWork."""
 
     constant: Lanes1  # (na,) force at length 0 and velocity 0
     held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
     dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
+    exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
     sum_total: Lanes1  # (nv,) sums where the dof's is not held: of the explicit forces, and the next four
     sum_offset: Lanes1
     sum_stiffness: Lanes1
@@ -118,6 +123,22 @@ class PackActuation(NamedTuple):
     damping: Lanes1
     passive: Lanes1
     tendon: Lanes1
+    tendon_length: Lanes1  # (nt,)
+    tendon_moment: Lanes1  # (entries,)
+
+
+class Exerted(NamedTuple):
+    """What a robot's equipment exerts at a state, beside actuators that packs know; of one robot."""
+
+    counted: ConstInts1  # (na,) 1: an actuator that packs do not know
+    force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
+    passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
+    tendon: Reals1  # (nv,) these five as in EquipmentWork
+    tendon_by_row: Reals1  # (1,)
+    tendon_length: Reals1  # (nt,)
+    tendon_moment: Reals1  # (entries,)
+    actuator_input: Reals1  # (na,)
+    activation: Reals1  # (nact,) at the end of the step
 
 
 class PackWork(NamedTuple):
@@ -127,10 +148,12 @@ class PackWork(NamedTuple):
     # there are nonlinear couplings, WEIGHED: M is that of this step
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
+    exerter: Ints1  # (2,) the entry that finds Exerted; zeros: there is no such equipment
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
     stopped_dof: Ints1  # (lanes,)
     alone: Ints1  # (CAUSES,) steps that lanes took alone
+    stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) why: an index of CAUSES
     drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
@@ -142,6 +165,10 @@ class PackWork(NamedTuple):
     dead: Lanes1  # (1,) more than 0: the step is not finite
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)
+    activation: Lanes1  # (nact,) at the start of the step, of all lanes
+    next_activation: Lanes1  # (nact,) at its end
+    acceleration0: Lanes1  # (na,) these two as in EquipmentWork: they depend on the masses
+    actuator_damping: Lanes1  # (na,)
     impulse: Lanes1  # (rows,) warm start of their solver
     found: Lanes1  # (rows,) result of their solver
 
@@ -152,6 +179,9 @@ class Single(NamedTuple):
     counters: Ints1  # as in Step
     qpos: Reals1
     qvel: Reals1
+    activation: Reals1
+    acceleration0: Reals1  # these two as in EquipmentWork
+    actuator_damping: Reals1
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
@@ -189,6 +219,7 @@ class LaneBundle(NamedTuple):
     data: PackWork
     single: Single
     controls: PackControls
+    exerted: Exerted
 
 
 class PackContactBundle(NamedTuple):
@@ -201,6 +232,13 @@ class PackContactBundle(NamedTuple):
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver)
 SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
+
+
+EXERT = Entry(
+    "find_exerted",
+    "artsim.sim.stepping.lane_equipment",
+    (RobotBundle, with_members(RunBundle, block=Block, clock=None), EquipmentBundle, Exerted),
+)
 
 
 def roll_entry(rows: bool, touching: bool) -> Entry:

@@ -89,7 +89,7 @@ def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         if run.step.retries[SOLVED_ONCE] == 1:
             recall_impulses(rows)
     elif solver.pack is not None:
-        build_in_lanes(robot, run.inputs, rows, solver, contact)
+        build_in_lanes(robot, run.inputs, rows, equipment, solver, contact)
 
 
 @njit

@@ -527,8 +527,20 @@ def table() -> list[Row]:
         Row("17", "zaxis 5e-8 from -z", "another axis", corner("zaxis nearly along -z")),
         Row("18", "boundinertia of a URDF's <mujoco>", ".02 .05 .08", of_urdf_bounds),
         Row("18", 'flag gravity="disable" of a URDF', "-9.81", of_urdf_gravity),
-        Row("18", "floating joint, parent stands still", "not documented", of_urdf_floating("fixed"), "as README says"),
-        Row("18", "floating joint, parent moves", "not documented", of_urdf_floating("prismatic"), "as README says"),
+        Row(
+            "18",
+            "floating joint, parent stands still",
+            "not documented",
+            of_urdf_floating("fixed"),
+            "as the docs say",
+        ),
+        Row(
+            "18",
+            "floating joint, parent moves",
+            "not documented",
+            of_urdf_floating("prismatic"),
+            "as the docs say",
+        ),
         Row(
             "19", "start of a follower, rows", "(0, 0)", lambda: (started("exact"), started("rows")), "--coupling exact"
         ),

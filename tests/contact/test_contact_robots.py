@@ -66,10 +66,10 @@ def test_quadruped_stands_still() -> None:
     assert run.contacts["depth"].max() <= 1e-9
 
 
-def test_quadruped_of_the_readme_is_reproduced(tmp_path: Path) -> None:
+def test_quadruped_of_the_tutorial_is_reproduced(tmp_path: Path) -> None:
     """The command that a user copies, and its file simulated again, byte for byte."""
-    readme = (ROBOTS.parent / "README.md").read_text()
-    line = next(line for line in readme.splitlines() if "stand.h5" in line and line.startswith("artsim run"))
+    page = (ROBOTS.parent / "docs" / "tutorials" / "quadruped.md").read_text()
+    line = next(line for line in page.splitlines() if "stand.h5" in line and line.startswith("artsim run"))
     words = line.replace("robots/", f"{ROBOTS}/").replace("stand.h5", str(tmp_path / "stand.h5")).split()
     for command in (words, ["artsim", "replay", "--verify", str(tmp_path / "stand.h5")]):
         done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from artsim.sim.foundation import jit, machine_code
+from artsim.sim.foundation.compiler import compiled
 from artsim.sim.foundation.records import WIDTH, table
+from artsim.sim.foundation.targets import level
 from tests.foundation.small_entries import entry, make_table
 
 pytestmark = pytest.mark.skipif(
@@ -29,7 +31,7 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """The width and the object of the entry `sines`."""
     width: int = request.param
     jit_entry = entry("sines", "tests.foundation.small_kernels")
-    return width, jit._compile(jit_entry, width)
+    return width, compiled(jit_entry, width, [level()])[level()]
 
 
 def sines(address: int, width: int) -> np.ndarray:
@@ -106,7 +108,7 @@ def test_left_to_llvm(kept: tuple[int, Kept], other: str) -> None:
 
 def test_what_llvm_itself_asks_of_the_c_library() -> None:
     """`sincos`, which numba's module does not declare; of names that nobody has, the object is left to LLVM."""
-    symbol, needed, code = jit._compile(entry("both", "tests.foundation.small_kernels"), 1)
+    symbol, needed, code = compiled(entry("both", "tests.foundation.small_kernels"), 1, [level()])[level()]
     assert b"sincos" in code
     assert "sincos" not in needed
     made = machine_code.put_into_memory(code, symbol, jit._external)

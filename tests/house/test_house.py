@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -23,16 +22,19 @@ import pytest
 import artsim
 from artsim.cli.main import COMMANDS, cli
 from artsim.io import schema
-from artsim.sim.foundation import errors, jit
+from artsim.sim.foundation import errors
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import DEFAULT_RECORD, RunConfig
 from tests.conftest import ROOT
+from tests.house.pages import PAGES, blocks
 
 FOLDERS = ("cli", "collision", "io", "loaders", "sim")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 PUBLIC = [ROOT / "src" / "artsim" / "__init__.py", ROOT / "src" / "artsim" / "__main__.py"]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "robots/README.md")
-README = (ROOT / "README.md").read_text()
+DOCUMENTS = (
+    *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "robots/README.md"),
+    *(page.relative_to(ROOT).as_posix() for page in PAGES),
+)
 
 ALLOWED = {
     "cli": {"cli", "loaders", "io", "sim"},
@@ -80,7 +82,7 @@ ROOMS: dict[str, set[str]] = {
 """The rooms of sim from the floor up, and which rooms each may import besides itself."""
 SCIPY = {"io/figures.py", "io/interpolation.py", "io/labelled_rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
 # the only files that import it
-NUMBA = {"sim/foundation/jit.py", "sim/foundation/lanes.py", "sim/foundation/recordtype.py", "sim/foundation/strips.py"}
+NUMBA = {f"sim/foundation/{name}.py" for name in ("jit", "compiler", "lanes", "recordtype", "strips")}
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 
@@ -130,13 +132,6 @@ def test_a_room_imports_rooms_below_it_only() -> None:
 
 def test_every_file_of_sim_is_in_a_room() -> None:
     assert {path.relative_to(ROOT / "sim").parts[0] for path in (ROOT / "sim").rglob("*.py")} == set(ROOMS)
-
-
-def test_what_the_kernels_cache_does_not_hash_has_no_kernels() -> None:
-    for path in SOURCES:
-        where = path.relative_to(ROOT)
-        if {where.as_posix(), where.parent.as_posix()} & jit._WITHOUT_KERNELS:
-            assert not {f"artsim.sim.{FLOOR}.jit.{name}" for name in ("njit", "inlined")} & set(imported(path)), path
 
 
 def test_no_file_s_name_occurs_twice_in_the_engine() -> None:
@@ -300,22 +295,23 @@ def test_what_the_engine_records_is_what_the_table_knows() -> None:
     assert set(DEFAULT_RECORD) == {*schema.DEFAULT_RECORDED, "contacts"}
 
 
-def test_the_readme_names_every_recorded_variable() -> None:
-    row = next(line for line in README.splitlines() if line.startswith("| `/trajectory`"))
+def test_the_page_about_files_names_every_recorded_variable() -> None:
+    page = (ROOT / "docs" / "reference" / "files.md").read_text()
+    row = next(line for line in page.splitlines() if line.startswith("| `/trajectory`"))
     assert set(re.findall(r"`(\w+)`", row)) == {*schema.RECORDED, "time", "n_valid", "status"}
     groups = {path.split("/")[0] for path in schema.TABLE}
-    assert set(re.findall(r"^\| `/(\w+)`", README, re.M)) == {*groups, "provenance"}
+    assert set(re.findall(r"^\| `/(\w+)`", page, re.M)) == {*groups, "provenance"}
+    assert set(re.findall(r"^\{\{ variables (\w+) \}\}", page, re.M)) == groups
 
 
 # --- documents -------------------------------------------------------------------------------------------------------
 
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.M | re.S)
 SHELL = [
     line
-    for kind, block in BLOCKS
-    if kind == "sh"
-    for line in block.splitlines()
-    if line.startswith(("artsim ", "python "))
+    for page in PAGES
+    for block in blocks(page)
+    if block.kind == "sh"
+    for line in block.text.replace("\\\n", " ").splitlines()
 ]
 SET_UP = (
     "pip install . && artsim run robots/parallel_gripper.urdf --steps 1000 -o gripper.h5",
@@ -324,31 +320,12 @@ SET_UP = (
 
 
 def test_the_two_commands_to_set_up() -> None:
-    lines = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if "pip install" in line]
+    lines = [line for block in blocks(ROOT / "README.md") for line in block.text.splitlines() if "pip install" in line]
     assert lines == list(SET_UP)
     script = (ROOT / ".ci" / "run").read_text()
     assert "artsim run robots/parallel_gripper.urdf --steps 1000 -o gripper.h5" in script
     assert 'pip install --quiet -e ".[test]" && pytest' in script
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
-
-
-def test_the_readme_runs(tmp_path: Path) -> None:
-    """Every command and every Python block, in order, in a copy of robots/."""
-    shutil.copytree(ROOT / "robots", tmp_path / "robots")
-    first = SET_UP[0].split(" && ")[1]
-    for command in (first, *SHELL):
-        program, *words = shlex.split(command)
-        before = [] if program == "python" else ["-m", program]
-        done = subprocess.run(
-            [sys.executable, *before, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
-    for kind, block in BLOCKS:
-        if kind == "python":
-            done = subprocess.run(
-                [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=300
-            )
-            assert done.returncode == 0, f"{block}\n{done.stderr}"
 
 
 def test_commands_of_robots_readme_run(tmp_path: Path) -> None:
@@ -377,12 +354,17 @@ def test_options_that_documents_mention_exist() -> None:
         "--help",
         "--version",
     }
+    others = re.compile(
+        r"^(pip|pytest|ruff|mypy|NUMBA|\.ci|#SBATCH|srun|sbatch|g\+\+).*$|`(?:sbatch|python) [^`]*`", re.M
+    )
     for name in DOCUMENTS:
-        text = re.sub(r"^(pip|pytest|ruff|mypy|NUMBA|\.ci).*$", "", (ROOT / name).read_text(), flags=re.M)
+        text = others.sub("", (ROOT / name).read_text())
         for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", text):
             assert option in known, f"{name} mentions {option}"
-    for line in (line for line in SHELL if line.startswith("artsim ")):
-        words = shlex.split(line)
+    for line in (line.strip() for line in SHELL):
+        if not line.startswith("artsim "):
+            continue
+        words = shlex.split(re.split(r" (?:\|\|?|&&|>) |;", line)[0])
         of_command = options_of(commands()[words[1]])
         for word in words[2:]:
             if word.startswith("-") and word != "-" and not re.match(r"-?[\d.]", word[1:]):
@@ -399,14 +381,15 @@ def test_every_command_and_option_explains_itself(name: str) -> None:
         assert all(opt == opt.lower() and "_" not in opt for opt in option.opts)
 
 
-def test_the_readme_mentions_every_command() -> None:
-    for name in commands():
-        assert f"artsim {name}" in README
+def test_the_page_of_options_has_every_command() -> None:
+    page = (ROOT / "docs" / "reference" / "options.md").read_text()
+    assert set(re.findall(r"^\{\{ options (\w+) \}\}", page, re.M)) == set(commands())
+    assert set(re.findall(r"^## artsim (\w+)", page, re.M)) == set(commands())
 
 
-def test_every_exit_code_is_in_the_readme() -> None:
+def test_every_exit_code_is_in_its_page() -> None:
     codes = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
-    table = README[README.index("## Exit codes") :]
+    table = (ROOT / "docs" / "reference" / "exit_codes.md").read_text()
     told = {int(code) for row in re.findall(r"^\| ([\d /]+) \|", table, re.M) for code in row.split(" / ")}
     assert codes <= told
 

@@ -13,6 +13,7 @@ import pytest
 
 import artsim
 from artsim.sim.foundation import jit
+from artsim.sim.foundation.object_cache import users_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 ARM = ROOT / "robots" / "arm7.urdf"
@@ -56,7 +57,7 @@ atexit.register(lambda: print(*sys.modules, file=sys.stderr))
 from artsim.cli.main import main
 main()
 """
-    environment = {"ARTSIM_CACHE_DIR": str(jit._users_folder().parent)}
+    environment = {"ARTSIM_CACHE_DIR": str(users_folder().parent)}
     done = process(code, "run", ARM, "--steps", 5, "--quiet", "-o", tmp_path / "out.h5", **environment)
     assert done.returncode == 0, done.stderr
     loaded = set(done.stderr.splitlines()[-1].split())

@@ -1,0 +1,97 @@
+"""Equipment of packs that acts with forces known at the start of a step: found robot by robot, handed to the lanes.
+
+Tendons and their springs, transmissions, muscles, motors and filters branch on what they meet; each lane's share is
+found by the code of a single robot. Actuators of joints that are implicit are those of equipment/pack_actuation.py: of
+these only the inputs are taken from here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.kinematics import kinematics
+from artsim.sim.equipment.actuators import advance_activations
+from artsim.sim.equipment.forces import equipment_forces
+from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
+from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.stepping.calibration import calibrate
+
+
+@njit
+def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
+    """Find what a single robot's equipment exerts at its state, and its activations at the end of the step."""
+    state, step = robot.state, run.step
+    calibrate(robot, equipment, step)
+    kinematics(robot.model, state.qpos, robot.data)
+    equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = 0.0
+    apply_link_wrenches(robot, run, equipment)
+    for k in range(step.applied.shape[0]):
+        exerted.force[k] = equipment.data.compensation[k]
+        exerted.passive[k] = equipment.data.passive[k] + step.applied[k]
+        exerted.tendon[k] = equipment.data.tendon[k]
+    for a in range(exerted.counted.shape[0]):
+        exerted.actuator_input[a] = equipment.data.actuator_input[a]
+        if exerted.counted[a] == 1:
+            for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+                exerted.force[equipment.model.actuator_dof[entry]] += (
+                    equipment.data.actuator_moment[entry] * equipment.data.actuator_force[a]
+                )
+    exerted.tendon_by_row[0] = equipment.data.tendon_by_row[0]
+    for t in range(exerted.tendon_length.shape[0]):
+        exerted.tendon_length[t] = equipment.data.tendon_length[t]
+    for entry in range(exerted.tendon_moment.shape[0]):
+        exerted.tendon_moment[entry] = equipment.data.tendon_moment[entry]
+    for n in range(exerted.activation.shape[0]):
+        exerted.activation[n] = state.activation[n]
+    advance_activations(equipment, run.inputs.time_step[0], exerted.activation)
+
+
+@njit
+def exert(robot: Any, run: Any, equipment: Any) -> None:
+    """Find what the equipment of every lane exerts, and the constant forces of the actuators that packs know."""
+    lanes, found, data = run.lanes, run.lanes.exerted, equipment.data
+    for lane in range(lane_count(robot.state.qpos)):
+        if not lanes.data.alive[lane]:
+            continue
+        take_lane(robot.state.qpos, lane, lanes.single.qpos)
+        take_lane(robot.state.qvel, lane, lanes.single.qvel)
+        take_actuators(lanes, lane)
+        take_lane(run.inputs.control, lane, lanes.single.control)
+        run_entry(lanes.data.exerter)
+        put_lane(found.force, data.exerted, lane)
+        put_lane(found.passive, data.passive, lane)
+        put_lane(found.tendon, data.tendon, lane)
+        put_lane(found.tendon_length, data.tendon_length, lane)
+        put_lane(found.tendon_moment, data.tendon_moment, lane)
+        put_lane(found.activation, lanes.data.next_activation, lane)
+        if found.tendon_by_row[0] > 0.0:
+            lane_set(lanes.data.stiff, 0, lane, 1.0)
+        for n in range(equipment.model.number.shape[0]):
+            force = equipment.model.gain[n] * found.actuator_input[equipment.model.number[n]]
+            lane_set(data.constant, n, lane, force + equipment.model.bias[n])
+
+
+@njit
+def take_actuators(lanes: Any, lane: Any) -> None:
+    """Copy a lane's activations, and what its actuators have from its masses, to the single robot."""
+    take_lane(lanes.data.activation, lane, lanes.single.activation)
+    take_lane(lanes.data.acceleration0, lane, lanes.single.acceleration0)
+    take_lane(lanes.data.actuator_damping, lane, lanes.single.actuator_damping)
+
+
+@inlined
+def take_lane(values: Any, lane: Any, out: Any) -> None:
+    """Copy a lane's values to arrays of a single robot."""
+    for n in range(out.size):
+        lane_set(out, n, 0, lane_get(values, n, lane))
+
+
+@inlined
+def put_lane(values: Any, out: Any, lane: Any) -> None:
+    """Copy a single robot's values to a lane."""
+    for n in range(values.size):
+        lane_set(out, n, lane, lane_get(values, n, 0))
