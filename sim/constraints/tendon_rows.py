@@ -18,12 +18,12 @@ from artsim.sim.articulation.kinematics import accelerations, kinematics
 from artsim.sim.articulation.model import D_MAX, D_MIN
 from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
 from artsim.sim.constraints.kinds import (
+    AT_LONGEST,
+    AT_SHORTEST,
     TENDON_FRICTION,
     TENDON_INERTIA,
-    TENDON_LOWER,
     TENDON_ROW,
     TENDON_SPRING,
-    TENDON_UPPER,
 )
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.equipment.actuation import foreseen
@@ -382,7 +382,7 @@ def tendon_limit_row(model: Any, data: Any, inputs: Any, rows: Any, equipment: A
     sign = 1.0 if lower else -1.0
     bound = equipment.model.tendon_lower[t] if lower else equipment.model.tendon_upper[t]
     n = _tendon_row(model, data, rows, equipment, t, sign)
-    rows.part[n] = TENDON_LOWER if sign > 0.0 else TENDON_UPPER
+    rows.part[n] = AT_SHORTEST if lower else AT_LONGEST
     one_sided(rows, inputs, n, sign * (equipment.data.tendon_length[t] - bound))
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
     return n
