@@ -148,7 +148,8 @@ def write_run(path: Path, rows: int = 10, seed: int = 0, **options: Any) -> dict
     with new(path, steps_total=rows, **options) as recorder:
         values = block(recorder, rows, seed)
         recorder.write(
-            values, contacts=two_contacts_a_row(rows) if "contacts" in options.get("variables", ()) else None
+            values,
+            tables={"contact": two_contacts_a_row(rows)} if "contacts" in options.get("variables", ()) else None,
         )
         if recorder.checkpoint_steps:
             recorder.checkpoint(STATE)
