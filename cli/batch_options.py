@@ -122,7 +122,12 @@ BATCH_OPTIONS = (
     _scale("--acceleration", "Scale of drawn accelerations [rad/s², m/s²]."),
     _scale("--torque", "Scale of drawn joint forces [N m, N]."),
     _scale("--wrench", "Scale of drawn wrenches on links [N, N m]."),
-    click.option("--compute", callback=names, metavar="NAME,…", help=f"Quantities to compute: {KNOWN}."),
+    click.option(
+        "--compute",
+        callback=names,
+        metavar="NAME,…",
+        help=f"Quantities to compute: {KNOWN}. (K of constraint rows: `artsim run --record delassus`.)",
+    ),
     click.option(
         "--reduced", is_flag=True, help="Give results in independent coordinates, without the followers of couplings."
     ),

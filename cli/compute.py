@@ -95,7 +95,8 @@ def compute(
 ) -> None:
     """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) in one configuration and print them.
 
-    NAME is gravity, mass_matrix, jacobian, …: `artsim batch --help` lists them.
+    NAME is gravity, mass_matrix, jacobian, …: `artsim batch --help` lists them. The matrix K = J M⁻¹ Jᵀ of constraint
+    rows is recorded by runs, since rows depend on them: `artsim run MODEL --steps 1 --record delassus -o FILE`.
     """
     if as_json and as_csv:
         raise UsageError("give --json or --csv, not both")

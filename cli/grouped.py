@@ -96,6 +96,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Solver": (
         "solver",
         "iterations",
+        "velocity_iterations",
+        "error_step",
         "relaxation",
         "mass_splitting",
         "integrator",

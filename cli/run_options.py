@@ -30,6 +30,7 @@ from artsim.sim.runs.configuration import (
     COUPLINGS,
     DEFAULT_RECORD,
     DRIVE_MODES,
+    ERROR_STEPS,
     HOLD,
     INTERPOLATIONS,
     LIMIT_KINDS,
@@ -246,6 +247,22 @@ RUN_OPTIONS = (
         show_default=True,
         help="Sweeps per step of the solvers pgs, tgs, block-gs and jacobi, which start from zero impulses as PhysX "
         "does.",
+    ),
+    click.option(
+        "--velocity-iterations",
+        type=click.IntRange(0, MAX_ITERATIONS),
+        default=0,
+        show_default=True,
+        help="Sweeps of pgs and tgs after those of --iterations, by whose velocities positions move: without "
+        "correcting errors, for the velocities at the end of the step (PhysX's velocity iterations).",
+    ),
+    click.option(
+        "--error-step",
+        type=click.Choice(ERROR_STEPS),
+        default="step",
+        show_default=True,
+        help="Time over which --solver tgs corrects an error in each of its sub-steps: that of the step, or the "
+        "sub-step, at whose end nothing is left of it.",
     ),
     _named(
         "--coupling-erp",

@@ -17,6 +17,7 @@ from artsim.io.reader import Array, Recording
 from artsim.sim.foundation.errors import UsageError
 
 _WITHOUT_CONTACTS = "contacts are counted in it; --contacts-csv and --contacts-parquet write their table"
+_WITHOUT_CONSTRAINTS = "constraint rows and delassus are left out; --npz holds them"
 
 
 def write_csv(export: Export) -> list[str]:
@@ -27,7 +28,13 @@ def write_csv(export: Export) -> list[str]:
         writer.writerow([harmless(column.name) for column in columns_of(recording)])
         for start, stop in blocks_of(recording):
             writer.writerows(table_rows(recording, start, stop).tolist())
-    return [_WITHOUT_CONTACTS] if recording.has_contacts else []
+    return _left_out(recording)
+
+
+def _left_out(recording: Recording) -> list[str]:
+    """Notes about what a table of one line per row does not hold."""
+    notes = {_WITHOUT_CONTACTS: "contacts", _WITHOUT_CONSTRAINTS: "delassus"}
+    return [note for note, name in notes.items() if recording.has_tables(name)]
 
 
 def write_parquet(export: Export) -> list[str]:
@@ -35,7 +42,7 @@ def write_parquet(export: Export) -> list[str]:
     recording = export.recording
     blocks = (list(table_rows(recording, *rows).T) for rows in blocks_of(recording))
     _write_parquet(export, columns_of(recording), blocks)
-    return [_WITHOUT_CONTACTS] if recording.has_contacts else []
+    return _left_out(recording)
 
 
 def write_contacts_csv(export: Export) -> list[str]:
@@ -125,6 +132,7 @@ def _smaller_arrays(recording: Recording) -> dict[str, Array]:
     arrays["labels/touching_link"] = np.array(recording.labels.touching_link)
     arrays |= {f"units/{name}": np.array(recording.meaning(name)["units"]) for name in recording.variables}
     arrays |= {f"units/{key}": np.array(of) for key, of in labels.items() if key.endswith("_units")}
-    arrays |= {f"contact/{name}": values for name, values in recording.contacts.items()}
+    for group in recording.tables:
+        arrays |= {f"{group}/{name}": values for name, values in recording.read_table(group).items()}
     controls = recording.controls
     return arrays | {f"controls/{name}": getattr(controls, name) for name in ("start_step", *schema.CONTROL_VALUES)}

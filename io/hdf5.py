@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from h5py import h5a, h5d, h5ds, h5g, h5i, h5p, h5s, h5t, h5z
 
+from artsim.io import schema
+
 Array = npt.NDArray[Any]
 
 _TEXT = h5py.string_dtype("utf-8")
@@ -198,11 +200,12 @@ def write_whole(dataset: Any, values: Array) -> None:
 
 
 def cut(file: h5py.File, rows: int, controls: int, checkpoints: int) -> None:
-    """Truncate a run file to so many rows with their contacts, inputs and checkpoints."""
+    """Truncate a run file to so many rows with their tables, inputs and checkpoints."""
     _shorten(file["trajectory"], rows)
-    if "contact" in file:
-        contacts = int(np.sum(file["contact/contact_count"][:rows]))
-        _shorten(file["contact"], contacts, ("time", "contact_count"), rows)
+    for name, ragged in schema.RAGGED.items():
+        if name in file:
+            entries = int(np.sum(file[f"{name}/{ragged.counted_by}"][:rows]))
+            _shorten(file[name], entries, ("time", ragged.counted_by), rows)
     _shorten(file["controls"], controls)
     if "checkpoint" in file:
         group = file["checkpoint"]

@@ -486,15 +486,20 @@ class Recording(Output, LabelledRows):
         self.labels = read_labels(path, group)
         if "actuator" in file["controls"]:
             self.labels = self.labels.with_controls(read_texts(path, file["controls/actuator"]))
+        self.tables = tuple(name for name in schema.RAGGED if name in file)
         self.has_contacts = "contact" in file
         if self.has_contacts:
             self.labels = self.labels._replace(geom=read_texts(path, file["contact/geom"]))
+        if ("constraint" in file) != ("delassus" in file):
+            raise ModelError(f"{path}: has only one of the groups /constraint and /delassus")
+        if "constraint" in file:
+            self.labels = self.labels._replace(constraint=read_texts(path, file["constraint/constraint"]))
         if "jacobian" in group:
             link = self._indices(group["jacobian_link"], len(self.labels.link))
             dof = self._indices(group["jacobian_dof"], len(self.labels.dof))
             self.labels = self.labels._replace(jacobian_link=link, jacobian_dof=dof)
         self.variables = tuple(name for name in schema.RECORDED if name in group)
-        self._contact_ends: Array | None = None
+        self._ends: dict[str, Array] = {}  # by table
         self._check_shapes()
 
     # the rows
@@ -546,36 +551,62 @@ class Recording(Output, LabelledRows):
 
         Raises ModelError for invalid counts or indices.
         """
-        if not self.has_contacts:
-            return {}
-        stop = self.n_valid if stop is None else min(stop, self.n_valid)
-        ends = self._ends_of_contacts()
-        rows = slice(int(ends[start]), int(ends[max(start, stop)]))
-        with reading(self.path):
-            group = self._file["contact"]
-            found = {"contact_count": np.diff(ends[start : max(start, stop) + 1])}
-            found |= {name: group[name][rows] for name in schema.CONTACT_TABLE}
-        for name, labels in (("link", self.labels.touching_link), ("geom", self.labels.geom)):
+        found = self.read_table("contact", start, stop) if self.has_contacts else {}
+        for name, labels in (("link", self.labels.touching_link), ("geom", self.labels.geom)) if found else ():
             for side in ("a", "b"):
-                indices = found[f"{name}_{side}"]
-                if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < len(labels):
-                    raise ModelError(f"{self.path}: /contact/{name}_{side} has numbers beyond its {len(labels)} labels")
+                self._check_indices(f"contact/{name}_{side}", found[f"{name}_{side}"], len(labels))
         return found
 
-    def _ends_of_contacts(self) -> Array:
-        """Where the contacts of each row end in the table, beginning with 0 (n_valid + 1,)."""
-        if self._contact_ends is None:
+    def has_tables(self, name: str) -> bool:
+        """Whether the groups of schema.RAGGED_BY_NAME[name] are in the file."""
+        return set(schema.RAGGED_BY_NAME[name]) <= set(self.tables)
+
+    def read_table(self, group: str, start: int = 0, stop: int | None = None) -> dict[str, Array]:
+        """Read the count of a group of schema.RAGGED for the valid rows in start … stop, and its table of these rows.
+
+        Raises UsageError for a group that was not recorded, ModelError for counts that do not fit.
+        """
+        if group not in self.tables:
+            raise UsageError(f"{self.path}: holds no {group}{nearest(group, self.tables)}")
+        stop = self.n_valid if stop is None else min(stop, self.n_valid)
+        ragged, ends = schema.RAGGED[group], self._ends_of(group)
+        rows = slice(int(ends[start]), int(ends[max(start, stop)]))
+        with reading(self.path):
+            found = {ragged.counted_by: np.diff(ends[start : max(start, stop) + 1])}
+            found |= {name: self._file[group][name][rows] for name in ragged.table}
+        return found
+
+    def delassus(self, row: int) -> Delassus:
+        """The constraint rows of a recorded row, and their K, dense.
+
+        Raises UsageError where K was not recorded, ModelError for numbers that fit no rows.
+        """
+        if not 0 <= row < self.n_valid:
+            raise UsageError(f"{self.path}: has no row {row}; there are {self.n_valid}, from 0")
+        constraints, entries = (self.read_table(group, row, row + 1) for group in ("constraint", "delassus"))
+        return delassus_of(self.labels, constraints, entries, str(self.path))
+
+    def _check_indices(self, path: str, values: Array, most: int) -> None:
+        if len(values) and not 0 <= int(values.min()) <= int(values.max()) < most:
+            raise ModelError(f"{self.path}: /{path} has numbers beyond its {most} labels")
+
+    def _ends_of(self, name: str) -> Array:
+        """Where the entries of each row end in a table, beginning with 0 (n_valid + 1,)."""
+        if name not in self._ends:
+            ragged = schema.RAGGED[name]
             with reading(self.path):
-                group = self._file["contact"]
-                for dataset in (group["contact_count"], *(group[name] for name in schema.CONTACT_TABLE)):
+                group = self._file[name]
+                for dataset in (group[ragged.counted_by], *(group[entry] for entry in ragged.table)):
                     _refuse_unpacking(self.path, dataset, int(dataset.nbytes), _ROWS)
-                counts: Array = group["contact_count"][: self.n_valid]
+                counts: Array = group[ragged.counted_by][: self.n_valid]
                 ends = np.concatenate([[0], np.cumsum(counts)])
-                there = min(len(group[name]) for name in schema.CONTACT_TABLE)
+                there = min(len(group[entry]) for entry in ragged.table)
             if len(counts) < self.n_valid or (len(counts) and int(counts.min()) < 0) or not 0 <= ends[-1] <= there:
-                raise ModelError(f"{self.path}: /contact/contact_count does not fit the {there} contacts in the file")
-            self._contact_ends = ends
-        return self._contact_ends
+                what = "contacts" if name == "contact" else "rows"
+                what = f"{there} {what} in the file"
+                raise ModelError(f"{self.path}: /{name}/{ragged.counted_by} does not fit the {what}")
+            self._ends[name] = ends
+        return self._ends[name]
 
     # the rest of the file
 
@@ -638,8 +669,8 @@ class Recording(Output, LabelledRows):
             }
             for name in self.variables
         }
-        if self.has_contacts:
-            variables |= self._contacts_told()
+        for group in self.tables:
+            variables |= self._table_told(group)
         return {
             "file": str(self.path),
             "bytes": self.path.stat().st_size,
@@ -677,20 +708,21 @@ class Recording(Output, LabelledRows):
         indices: tuple[int, ...] = tuple(values.tolist())
         return indices
 
-    def _contacts_told(self) -> dict[str, Any]:
-        """The part of `summary` about /contact."""
-        rows = int(self._ends_of_contacts()[-1])
+    def _table_told(self, group: str) -> dict[str, Any]:
+        """The part of `summary` about a group of schema.RAGGED."""
+        ragged = schema.RAGGED[group]
+        rows = int(self._ends_of(group)[-1])
         told = {}
-        for name in ("contact_count", *schema.CONTACT_TABLE):
-            variable = schema.TABLE[f"contact/{name}"]
+        for name in (ragged.counted_by, *ragged.table):
+            variable = schema.TABLE[f"{group}/{name}"]
             shape = [rows if dim == "row" else self.n_valid if dim == "time" else 3 for dim in variable.dims]
             meaning = {"units": variable.unit, "long_name": variable.meaning, "comment": variable.comment}
-            told[f"contact/{name}"] = {"dims": list(variable.dims), "shape": shape, **meaning}
+            told[f"{group}/{name}"] = {"dims": list(variable.dims), "shape": shape, **meaning}
         return told
 
     def _check_shapes(self) -> None:
         """Refuse known variables whose type, shape or number of rows do not fit the labels and n_valid."""
-        self._check_contact_shapes()
+        self._check_table_shapes()
         group = self._file["trajectory"]
         for name in ("time", *self.variables):
             variable = schema.TABLE[f"trajectory/{name}"]
@@ -705,19 +737,49 @@ class Recording(Output, LabelledRows):
                     f"{self.path}: /trajectory/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {shape}"
                 )
 
-    def _check_contact_shapes(self) -> None:
-        """Refuse a table of /contact of wrong types or shapes."""
-        for name in ("contact_count", *schema.CONTACT_TABLE) if self.has_contacts else ():
-            variable = schema.TABLE[f"contact/{name}"]
-            want = tuple(len(self.names_of(dim)) for dim in variable.dims[1:])
-            dataset = self._file["contact"][name]
-            if self._written:
-                dataset.refresh()  # it may have grown since the file was opened
-            if dataset.shape[1:] != want or dataset.ndim == 0 or dataset.dtype != np.dtype(variable.dtype):
-                shape = ("rows", *want)
-                raise ModelError(
-                    f"{self.path}: /contact/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {shape}"
-                )
+    def _check_table_shapes(self) -> None:
+        """Refuse tables of schema.RAGGED of wrong types or shapes."""
+        for group in self.tables:
+            for name in (schema.RAGGED[group].counted_by, *schema.RAGGED[group].table):
+                variable = schema.TABLE[f"{group}/{name}"]
+                want = tuple(len(self.names_of(dim)) for dim in variable.dims[1:])
+                dataset = self._file[group][name]
+                if self._written:
+                    dataset.refresh()  # it may have grown since the file was opened
+                if dataset.shape[1:] != want or dataset.ndim == 0 or dataset.dtype != np.dtype(variable.dtype):
+                    raise ModelError(
+                        f"{self.path}: /{group}/{name} is {dataset.dtype} {dataset.shape}, "
+                        f"want {variable.dtype} {('rows', *want)}"
+                    )
+
+
+class Delassus(NamedTuple):
+    """The constraint rows of a step and K = J M⁻¹ Jᵀ + cfm, from their impulses to changes of their velocities."""
+
+    names: tuple[str, ...]  # of the n rows: `limit:elbow.lower`, `contact:0.normal`
+    impulse: Array  # (n,) over the step [N s or N m s]
+    cfm: Array  # (n,) [1/kg or 1/(kg m²)]
+    matrix: Array  # (n, n) symmetric [1/kg or 1/(kg m²)]
+
+
+def delassus_of(
+    labels: Labels, constraints: Mapping[str, Array], entries: Mapping[str, Array], where: str = "the run"
+) -> Delassus:
+    """The content of /constraint and /delassus for one recorded row. Raises ModelError for numbers that fit no rows."""
+    count = len(constraints["name"])
+    row, column = entries["row_a"], entries["row_b"]
+    if len(row) and not (int(column.min()) >= 0 and bool(np.all(column <= row)) and int(row.max()) < count):
+        raise ModelError(f"{where}: /delassus/row_a and row_b are not those of a lower triangle of {count} rows")
+    name = constraints["name"]
+    if count and not 0 <= int(name.min()) <= int(name.max()) < len(labels.constraint):
+        raise ModelError(f"{where}: /constraint/name has numbers beyond its {len(labels.constraint)} labels")
+    matrix = np.zeros((count, count))
+    matrix[row, column] = matrix[column, row] = entries["value"]
+    names = tuple(
+        labels.constraint[n] if contact < 0 else labels.constraint[n].replace(".", f":{contact}.", 1)
+        for n, contact in zip(name.tolist(), constraints["contact"].tolist(), strict=True)
+    )
+    return Delassus(names, constraints["impulse"], constraints["cfm"], matrix)
 
 
 def check_schema(path: Path, file: h5py.File, kind: str, groups: Sequence[str]) -> None:
@@ -800,8 +862,8 @@ def first_difference(a: Recording, b: Recording, tolerance: float = 0.0) -> Diff
             return Difference(name, None, f"{getattr(a, name)}, {getattr(b, name)}")
     if a.labels != b.labels:
         return Difference("labels", None, _differing_label(a.labels, b.labels))
-    if a.has_contacts != b.has_contacts:
-        return Difference("variables", None, "contacts")
+    if a.tables != b.tables:
+        return Difference("variables", None, ", ".join(sorted(set(a.tables) ^ set(b.tables))))
     if a.variables != b.variables:
         return Difference("variables", None, ", ".join(sorted(set(a.variables) ^ set(b.variables))))
     found = _first_row(a, b, tolerance)
@@ -824,7 +886,8 @@ def _first_row(a: Recording, b: Recording, tolerance: float) -> Difference | Non
         stop = min(start + step, rows)
         found = [_in_block(a, b, name, start, stop, tolerance) for name in ("time", *a.variables)]
         if not tolerance:
-            found += [_in_contacts(a, b, start, stop), _in_contact_times(a, b, start, stop)]
+            for group in a.tables:
+                found += [_in_table(a, b, group, start, stop), _in_table_times(a, b, group, start, stop)]
         differences = [difference for difference in found if difference is not None]
         if differences:
             return min(differences, key=lambda difference: difference.step or 0)
@@ -858,9 +921,12 @@ def first_beyond(name: str, left: Array, right: Array, tolerance: float) -> tupl
     return tuple(int(index) for index in np.argwhere(wrong)[0]) if wrong.any() else None
 
 
-def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Difference | None:
-    """The first difference between the contacts of rows start … stop."""
-    left, right = a.read_contacts(start, stop), b.read_contacts(start, stop)
+def _in_table(a: Recording, b: Recording, group: str, start: int, stop: int) -> Difference | None:
+    """The first difference between the tables of rows start … stop."""
+    if group == "contact":
+        left, right = a.read_contacts(start, stop), b.read_contacts(start, stop)
+    else:
+        left, right = a.read_table(group, start, stop), b.read_table(group, start, stop)
     found: list[Difference] = []
     for name in left:
         if left[name].shape != right[name].shape:
@@ -868,22 +934,22 @@ def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Differenc
         where = first_byte(left[name], right[name])
         if where is None:
             continue
-        if name == "contact_count":
+        if name == schema.RAGGED[group].counted_by:
             return Difference(
-                f"contact/{name}", (start + where[0]) * a.every, f"{left[name][where]}, {right[name][where]}"
+                f"{group}/{name}", (start + where[0]) * a.every, f"{left[name][where]}, {right[name][where]}"
             )
-        geoms = [a.labels.geom[left[side][where[0]]] for side in ("geom_a", "geom_b")]
-        found.append(Difference(f"contact/{name}", int(left["step"][where[0]]), ", ".join(geoms)))
+        entry = ", ".join(a.labels.geom[left[side][where[0]]] for side in ("geom_a", "geom_b") if side in left)
+        found.append(Difference(f"{group}/{name}", int(left["step"][where[0]]), entry))
     return min(found, key=lambda difference: difference.step or 0, default=None)
 
 
-def _in_contact_times(a: Recording, b: Recording, start: int, stop: int) -> Difference | None:
-    """The first difference between the row times stored in /contact."""
-    times = [run.group("contact") for run in (a, b)]
+def _in_table_times(a: Recording, b: Recording, group: str, start: int, stop: int) -> Difference | None:
+    """The first difference between the row times stored with a table."""
+    times = [run.group(group) for run in (a, b)]
     if times[0] is None or times[1] is None:
         return None
-    where = first_byte(*(group["time"][start:stop] for group in times if group is not None))
-    return None if where is None else Difference("contact/time", (start + where[0]) * a.every, "")
+    where = first_byte(*(found["time"][start:stop] for found in times if found is not None))
+    return None if where is None else Difference(f"{group}/time", (start + where[0]) * a.every, "")
 
 
 def first_byte(left: Array, right: Array) -> tuple[int, ...] | None:

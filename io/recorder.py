@@ -44,7 +44,6 @@ Array = npt.NDArray[Any]
 
 CHUNK_BYTES = 1 << 21  # a block has some 13 datasets: with 1 << 20, recording Jacobians takes twice as long
 _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what closing needs
-_CONTACT_BYTES = 160  # of a row of /contact's table
 _FINAL_CONTACTS = 64  # in a chunk of /final and /checkpoint
 _CHECKPOINTS = 16  # in a chunk
 _CHANGE_BYTES = 4096  # in a chunk
@@ -262,7 +261,7 @@ class Earlier(NamedTuple):
 class Recorder:
     """A run file being written. Use as a context manager, or call `close` (an exception closes as interrupted).
 
-    `labels` name the entries of rows; `variables` are names in schema.RECORDED, and `contacts`; `steps_total` is the
+    `labels` name the entries of rows; `variables` are names in schema.RECORDED and RAGGED_BY_NAME; `steps_total` is the
     number of steps if known (it sizes the chunks); `dt` [s] the time step; row k is the state before step k * every.
     `state`: a state of the run by the names of schema.STATE, for its shapes; /final holds one, and so does /checkpoint
     after every `checkpoint` steps (None: by the sizes of rows and state; 0: none).
@@ -302,12 +301,13 @@ class Recorder:
         self._steps_total, self._state = steps_total, state
         self._rows_total = None if steps_total is None else -(-steps_total // every)
         self._variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
-        self._touching = "contacts" in variables
+        groups = (schema.RAGGED_BY_NAME.get(name, ()) for name in variables)
+        self._table_rows = {group: 0 for found in groups for group in found}  # by recorded group of schema.RAGGED
         self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
         self._datasets: dict[str, Any] = {}
         self._last_inputs: bytes | None = None  # of a run that is taken up
         self._chunk = 0
-        self._rows = self._control_rows = self._contact_rows = self._checkpoints = self._known_rows = 0
+        self._rows = self._control_rows = self._checkpoints = self._known_rows = 0
         self._broken = self._closed = False
         self._waiting: tuple[Path, Path] | None = None  # the file of a run that is taken up, and whose place it takes
         self._checkpoint_steps = self._steps_between(checkpoint)
@@ -359,12 +359,11 @@ class Recorder:
 
     @property
     def _row_bytes(self) -> int:
-        return 8 + 16 * self._touching + sum(8 * _size(shape) for shape in self._shapes.values())
+        return 8 + 16 * len(self._table_rows) + sum(8 * _size(shape) for shape in self._shapes.values())
 
-    @property
-    def _contact_chunk(self) -> int:
-        """Rows per chunk of the table of contacts; a few for each step of a short run."""
-        most = max(1, min(CHUNK_BYTES // 24, self._block_bytes // _CONTACT_BYTES))
+    def _table_chunk(self, group: str) -> int:
+        """Rows per chunk of a table of contacts or constraints; a few for each step of a short run."""
+        most = max(1, min(CHUNK_BYTES // 24, self._block_bytes // schema.RAGGED[group].bytes))
         return most if self._rows_total is None else min(most, 4 * self._rows_total)
 
     @property
@@ -409,25 +408,29 @@ class Recorder:
             self._file.flush()
 
     def write(
-        self, block: Mapping[str, Array], controls: Controls | None = None, contacts: Mapping[str, Array] | None = None
+        self,
+        block: Mapping[str, Array],
+        controls: Controls | None = None,
+        tables: Mapping[str, Mapping[str, Array]] | None = None,
     ) -> None:
         """Append n rows of every variable: `block[name]` has shape (n, …) as the table says.
 
         `controls`: the inputs that began to act within this block, when they were not known in advance.
-        `contacts`: contact_count (n,), and the table of these rows, where they are recorded.
+        `tables`: by recorded group of schema.RAGGED its count (n,), and the table of these rows.
         Raises StorageError; the rows written before it stay readable.
         """
-        rows, values = self._checked(block, contacts or {})
-        touches = self._checked_contacts(contacts or {}, rows)
-        self._check_space(rows, 0 if controls is None else controls.rows, len(touches.get("step", ())))
+        rows, values = self._checked(block, tables or {})
+        entries = {group: self._checked_table(group, (tables or {}).get(group, {}), rows) for group in self._table_rows}
+        sizes = {group: len(table["step"]) for group, table in entries.items()}
+        self._check_space(rows, 0 if controls is None else controls.rows, sizes)
         with _Guard(self):
             for name, array in values.items():
                 self._append(f"trajectory/{name}", self._rows, array)
             steps = np.arange(self._rows, self._rows + rows, dtype=np.int64) * self._every
             self._append("trajectory/time", self._rows, steps * self._dt)
-            if touches:
-                self._append("contact/time", self._rows, steps * self._dt)
-                self._append_contacts(touches)
+            for group, table in entries.items():
+                self._append(f"{group}/time", self._rows, steps * self._dt)
+                self._append_table(group, table)
             if controls is not None:
                 self._append_controls(controls)
             self._file.flush()
@@ -542,9 +545,9 @@ class Recorder:
         root = self._file.id
         lay_out_root(root, f"artsim run of {model.name}", str(provenance.get("command", "artsim")))
         self._lay_out_trajectory(Section(root, "trajectory", self._labels, self._datasets))
-        if self._touching:
-            labels = self._labels._replace(link=self._labels.touching_link)
-            self._lay_out_contact(Section(root, "contact", labels, self._datasets))
+        labels = self._labels._replace(link=self._labels.touching_link)
+        for group in self._table_rows:
+            self._lay_out_table(Section(root, group, labels, self._datasets), group)
         self._lay_out_controls(Section(root, "controls", self._labels.of_controls, self._datasets), controls)
         self._lay_out_final(Section(root, "final", self._labels, self._datasets))
         if self._checkpoints_total:
@@ -569,12 +572,13 @@ class Recorder:
         file["provenance"].attrs.update(told)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         file.attrs["history"] = f"{file.attrs['history']}\n{now} {told.get('command', '')}"
-        numbers = ("contact/row", "final/contact_row", "checkpoint/contact_row", "checkpoint/checkpoint")
+        numbers = ["final/contact_row", "checkpoint/contact_row", "checkpoint/checkpoint"]
+        numbers += [f"{group}/row" for group in self._table_rows]
         for path in (*schema.TABLE, *numbers):
             if path in file and schema.TABLE.get(path, schema.TABLE["final/step"]).dtype != "str":
                 self._datasets[path] = hdf5.open_growing(file, path)
         self._rows, self._control_rows, self._checkpoints = earlier.rows, earlier.controls, earlier.checkpoints
-        self._contact_rows = len(file["contact/row"]) if "contact" in file else 0
+        self._table_rows = {group: len(file[f"{group}/row"]) for group in self._table_rows}
         self._chunk = file["trajectory/time"].chunks[0]
         if "checkpoint/contact" in file:
             self._known_rows = len(file["checkpoint/contact"])
@@ -601,14 +605,15 @@ class Recorder:
         section.fixed("n_valid", np.int64(0))
         section.fixed("status", np.int8(schema.RUNNING))
 
-    def _lay_out_contact(self, section: Section) -> None:
+    def _lay_out_table(self, section: Section, group: str) -> None:
+        ragged, chunk = schema.RAGGED[group], self._table_chunk(group)
         section.growing("time", (), self.block_rows, self._compress)
-        section.numbers("row", self._contact_chunk, self._compress)
-        section.scales(["link", "geom", "xyz", "direction"])
-        section.growing("contact_count", (), self.block_rows, self._compress)
-        for name in schema.CONTACT_TABLE:
-            shape = _row_shape(schema.TABLE[f"contact/{name}"], self._labels)
-            section.growing(name, shape, self._contact_chunk, self._compress)
+        section.numbers("row", chunk, self._compress)
+        section.scales(ragged.labels)
+        section.growing(ragged.counted_by, (), self.block_rows, self._compress)
+        for name in ragged.table:
+            shape = _row_shape(schema.TABLE[f"{group}/{name}"], self._labels)
+            section.growing(name, shape, chunk, self._compress)
         section.fixed("n_valid", np.int64(0))
 
     def _lay_out_controls(self, section: Section, controls: Controls) -> None:
@@ -660,12 +665,18 @@ class Recorder:
                 attributes = {"units": "1", "long_name": f"{schema.NUMBERED[dim]} number"}
                 section.group.fixed(dim, np.arange(size), [dim], attributes)
 
-    def _checked(self, block: Mapping[str, Array], contacts: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
+    def _checked(
+        self, block: Mapping[str, Array], tables: Mapping[str, Mapping[str, Array]]
+    ) -> tuple[int, dict[str, Array]]:
         """The number of rows of a block, and its arrays in the file's types and order."""
         if set(block) != set(self._variables):
             odd = sorted(set(block) ^ set(self._variables))
             raise UsageError(f"{self.path}: a block must hold exactly the recorded variables; differing: {odd}")
-        rows = len(next(iter(block.values()), contacts.get("contact_count", ())))
+        if set(tables) != set(self._table_rows):
+            odd = sorted(set(tables) ^ set(self._table_rows))
+            raise UsageError(f"{self.path}: a block must hold exactly the recorded tables; differing: {odd}")
+        counts = [tables[group][schema.RAGGED[group].counted_by] for group in tables]
+        rows = len(next(iter((*block.values(), *counts)), ()))
         values = {}
         for name in self._variables:
             dtype = schema.TABLE[f"trajectory/{name}"].dtype
@@ -675,31 +686,33 @@ class Recorder:
                 raise UsageError(f"{self.path}: {name} has shape {values[name].shape}, want {want}")
         return rows, values
 
-    def _checked_contacts(self, contacts: Mapping[str, Array], rows: int) -> dict[str, Array]:
-        """The contacts of a block in the file's types."""
-        wanted = ("contact_count", *schema.CONTACT_TABLE) if self._touching else ()
-        if set(contacts) != set(wanted):
-            odd = sorted(set(contacts) ^ set(wanted))
-            raise UsageError(f"{self.path}: contacts of a block must hold exactly their table; differing: {odd}")
+    def _checked_table(self, group: str, table: Mapping[str, Array], rows: int) -> dict[str, Array]:
+        """A table of a block in the file's types."""
+        ragged = schema.RAGGED[group]
+        wanted = (ragged.counted_by, *ragged.table)
+        if set(table) != set(wanted):
+            odd = sorted(set(table) ^ set(wanted))
+            raise UsageError(f"{self.path}: /{group} of a block must hold exactly its table; differing: {odd}")
         values: dict[str, Array] = {}
         for name in wanted:
-            variable = schema.TABLE[f"contact/{name}"]
-            values[name] = np.ascontiguousarray(contacts[name], dtype=variable.dtype)
-            count = rows if name == "contact_count" else int(values["contact_count"].sum())
+            variable = schema.TABLE[f"{group}/{name}"]
+            values[name] = np.ascontiguousarray(table[name], dtype=variable.dtype)
+            count = rows if name == ragged.counted_by else int(values[ragged.counted_by].sum())
             want = (count, *_row_shape(variable, self._labels))
             if values[name].shape != want:
-                raise UsageError(f"{self.path}: {name} of contacts has shape {values[name].shape}, want {want}")
+                raise UsageError(f"{self.path}: /{group}/{name} has shape {values[name].shape}, want {want}")
         return values
 
-    def _append_contacts(self, contacts: Mapping[str, Array]) -> None:
-        self._append("contact/contact_count", self._rows, contacts["contact_count"])
-        start = self._contact_rows
-        self._contact_rows += len(contacts["step"])
-        self._append("contact/row", start, np.arange(start, self._contact_rows))
-        for name in schema.CONTACT_TABLE:
-            self._append(f"contact/{name}", start, contacts[name])
+    def _append_table(self, group: str, table: Mapping[str, Array]) -> None:
+        ragged = schema.RAGGED[group]
+        self._append(f"{group}/{ragged.counted_by}", self._rows, table[ragged.counted_by])
+        start = self._table_rows[group]
+        end = self._table_rows[group] = start + len(table["step"])
+        self._append(f"{group}/row", start, np.arange(start, end))
+        for name in ragged.table:
+            self._append(f"{group}/{name}", start, table[name])
         self._file.flush()
-        self._set("contact/n_valid", self._contact_rows)
+        self._set(f"{group}/n_valid", end)
 
     def _append(self, path: str, start: int, values: Array) -> None:
         from artsim.io.hdf5 import append_rows
@@ -734,11 +747,14 @@ class Recorder:
 
         write_whole(self._datasets[path], np.ascontiguousarray(value, dtype=schema.TABLE[path].dtype))
 
-    def _check_space(self, rows: int, control_rows: int, contact_rows: int = 0, more: int = 0) -> None:
+    def _check_space(
+        self, rows: int, control_rows: int, tables: Mapping[str, int] | None = None, more: int = 0
+    ) -> None:
         """Raise StorageError, with the file closed properly, if the next block does not fit on the disk."""
         need = _growth(self._rows, rows, self.block_rows) * self._row_bytes
         need += _growth(self._control_rows, control_rows, self._control_chunk) * self._control_row_bytes
-        need += _growth(self._contact_rows, contact_rows, self._contact_chunk) * _CONTACT_BYTES
+        for group, entries in (tables or {}).items():
+            need += _growth(self._table_rows[group], entries, self._table_chunk(group)) * schema.RAGGED[group].bytes
         need += more + _MARGIN_BYTES
         free, what = room(self.path)
         if free >= need:
@@ -796,8 +812,9 @@ def _leave() -> None:
 def _known(variables: Sequence[str]) -> tuple[str, ...]:
     """The variables in the table's order. Raises UsageError for an unknown one."""
     for name in variables:
-        if name not in (*schema.RECORDED, "contacts"):
-            raise UsageError(f"cannot record {name!r}{nearest(name, (*schema.RECORDED, 'contacts'))}")
+        known = (*schema.RECORDED, *schema.RAGGED_BY_NAME)
+        if name not in known:
+            raise UsageError(f"cannot record {name!r}{nearest(name, known)}")
     return tuple(name for name in schema.RECORDED if name in variables)
 
 
@@ -805,7 +822,7 @@ def is_row(path: str) -> bool:
     """Whether a dataset grows with the run and can be computed again."""
     group, _, name = path.partition("/")
     dims = schema.TABLE[path].dims if path in schema.TABLE else (name,)
-    return group in ("trajectory", "contact") and dims[:1] in (("time",), ("row",))
+    return group in ("trajectory", *schema.RAGGED) and dims[:1] in (("time",), ("row",))
 
 
 def _has_entries(name: str, labels: Labels) -> bool:

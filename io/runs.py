@@ -22,7 +22,15 @@ from artsim.io.labelled_rows import LabelledRows
 from artsim.io.output_inputs import read_output_inputs
 from artsim.io.output_words import variables_named
 from artsim.io.progress import progress_bar, warm
-from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
+from artsim.io.reader import (
+    Delassus,
+    Difference,
+    Output,
+    Recording,
+    delassus_of,
+    first_difference,
+    open_recording,
+)
 from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
 from artsim.io.settings import RunSettings
@@ -42,12 +50,16 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.changes import Change, changed
 from artsim.sim.runs.configuration import TURNING, RunConfig, read_angles
+from artsim.sim.runs.constraint_names import constraint_names, number_constraints, number_contacts
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
 from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
 from artsim.sim.runs.refusals import NEEDS_COMPUTED_TORQUE, led_targets, undriven
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 from artsim.sim.runs.wrench_inputs import with_links, with_pushes
+
+Tables = dict[str, dict[str, Array]]
+"""By group of schema.RAGGED: its count and its table by names."""
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""
@@ -124,12 +136,12 @@ def run(
     checkpoint: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
-    on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
+    on_block: Callable[[dict[str, Array], Tables], None] | None = None,
     changes: Sequence[Change] = (),
 ) -> Outcome:
     """Simulate, into a file if `output` is given; the results of a Python controller are stored as they acted.
 
-    on_block: called with the recorded rows and the contacts of every block, which are valid only during the call.
+    on_block: called with the recorded rows and tables of every block, which are valid only during the call.
     checkpoint: see Recorder. changes: of state and settings between steps, in the order of steps.
 
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
@@ -184,7 +196,7 @@ def record(
     simulation: Simulation,
     recorder: Recorder,
     progress: Progress | None = None,
-    on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
+    on_block: Callable[[dict[str, Array], Tables], None] | None = None,
     changes: Sequence[Change] = (),
 ) -> Outcome:
     """Simulate to the end, or until the run stops, into a file, and close the file."""
@@ -201,7 +213,7 @@ def _drive(
     simulation: Simulation,
     recorder: Recorder | None,
     progress: Progress | None,
-    on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None,
+    on_block: Callable[[dict[str, Array], Tables], None] | None,
     changes: Sequence[Change],
 ) -> tuple[Simulation, int]:
     """Simulate to the end, with changes on the way; returns the simulation as it is then, and the status."""
@@ -210,12 +222,12 @@ def _drive(
         simulation.signalled = getattr(progress, "signalled", None)
         end = total if change is None else min(change.step, total)
         for block in _blocks(simulation, recorder, end):
-            contacts = named_contacts(simulation.plan, block.contacts)
-            empty = not len(next(iter({**block.rows, **contacts}.values()), ())) and block.controls is None
+            tables = named_tables(simulation.plan, block.tables)
+            empty = not row_count(block.rows, tables) and block.controls is None
             if recorder is not None and not empty:
-                recorder.write(block.rows, block.controls, contacts)
+                recorder.write(block.rows, block.controls, tables)
             if on_block is not None:
-                on_block(block.rows, contacts)
+                on_block(block.rows, tables)
             if progress is not None and progress(simulation) and simulation.step < total:
                 return simulation, schema.INTERRUPTED
         if simulation.stop_reason:
@@ -245,9 +257,33 @@ def stored_state(simulation: Simulation) -> dict[str, Array]:
     return stored(simulation.save(), plan.dt, touching=plan.touching is not None)
 
 
+def row_count(rows: Mapping[str, Array], tables: Tables) -> int:
+    """The number of recorded rows of a block."""
+    counts = [table[schema.RAGGED[group].counted_by] for group, table in tables.items()]
+    return len(next(iter((*rows.values(), *counts)), ()))
+
+
+def named_tables(plan: Plan, found: Mapping[str, Array]) -> Tables:
+    """The tables of a block in the form of the groups of schema.RAGGED."""
+    tables: Tables = {}
+    if "contact_count" in found:
+        tables["contact"] = named_contacts(plan, found)
+    if "constraint_count" in found:
+        kind, owner = found["constraint_kind"], found["constraint_owner"]
+        constraints = {name: found[f"constraint_{name}"] for name in ("count", "step", "cfm", "impulse")}
+        constraints["constraint_count"] = constraints.pop("count")
+        constraints["name"] = number_constraints(constraint_names(plan), kind, owner, found["constraint_part"])
+        constraints["contact"] = number_contacts(kind, owner)
+        tables["constraint"] = _typed("constraint", constraints)
+        renamed = {"entry_count": "entry_count", "step": "entry_step", "value": "entry_value"}
+        renamed |= {"row_a": "entry_row", "row_b": "entry_column"}
+        tables["delassus"] = _typed("delassus", {name: found[field] for name, field in renamed.items()})
+    return tables
+
+
 def named_contacts(plan: Plan, found: Mapping[str, Array]) -> dict[str, Array]:
-    """Contacts of a block in the form of /contact, with the links and geoms of shapes."""
-    if plan.touching is None or not found:
+    """Contacts of a block by the names of /contact, with the links and geoms of shapes."""
+    if plan.touching is None or "contact_count" not in found:
         return {}
     g = plan.touching.contacts
     of_world = file_labels(plan.robot.labels).touching_link.index("world")
@@ -255,13 +291,13 @@ def named_contacts(plan: Plan, found: Mapping[str, Array]) -> dict[str, Array]:
     link, geom = np.where(g.link < 0, of_world, g.link)[shapes], g.geom[shapes]
     sides = {"link_a": link[:, 0], "link_b": link[:, 1], "geom_a": geom[:, 0], "geom_b": geom[:, 1]}
     rest = {name: found[f"contact_{name}"] for name in schema.CONTACT_TABLE if name not in sides}
-    return _typed({"contact_count": found["contact_count"], **sides, **rest})
+    return _typed("contact", {"contact_count": found["contact_count"], **sides, **rest})
 
 
-def _typed(contacts: Mapping[str, Array]) -> dict[str, Array]:
-    """The contacts in the order and the types of /contact."""
-    names = ("contact_count", *schema.CONTACT_TABLE)
-    return {name: contacts[name].astype(schema.TABLE[f"contact/{name}"].dtype) for name in names}
+def _typed(group: str, table: Mapping[str, Array]) -> dict[str, Array]:
+    """A table in the order and the types of its group."""
+    names = (schema.RAGGED[group].counted_by, *schema.RAGGED[group].table)
+    return {name: table[name].astype(schema.TABLE[f"{group}/{name}"].dtype) for name in names}
 
 
 def no_controls(plan: Plan) -> Controls:
@@ -288,6 +324,8 @@ def run_labels(plan: Plan) -> schema.Labels:
     labels = file_labels(plan.robot.labels, plan.equipped)
     if plan.touching is not None and "contacts" in plan.config.record:
         labels = labels._replace(geom=plan.touching.geoms)
+    if "delassus" in plan.config.record:
+        labels = labels._replace(constraint=tuple(constraint_names(plan).values()))
     if "jacobian" in plan.config.record:
         link, dof = (tuple(indices.tolist()) for indices in jacobian_columns(plan.robot.model))
         labels = labels._replace(jacobian_link=link, jacobian_dof=dof)
@@ -345,7 +383,7 @@ def _version(package: str) -> str:
 class MemoryRecording(LabelledRows):
     """A run held in memory; addressed like a Recording: `["qpos"]`, `.labels`, `.time`, `.to_xarray()`."""
 
-    def __init__(self, plan: Plan, rows: dict[str, Array], contacts: dict[str, Array], outcome: Outcome) -> None:
+    def __init__(self, plan: Plan, rows: dict[str, Array], tables: Tables, outcome: Outcome) -> None:
         self.robot = plan.robot
         self.config = plan.config
         self.status = outcome.status
@@ -353,7 +391,8 @@ class MemoryRecording(LabelledRows):
         self.variables = tuple(name for name in schema.RECORDED if name in rows)
         self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}"}
         self.dt, self.every = plan.dt, plan.config.every
-        self.contacts = contacts  # see Recording.contacts
+        self.contacts = tables.get("contact", {})  # see Recording.contacts
+        self.tables = tables  # by group of schema.RAGGED
         self._rows = rows
         self.final = stored_state(outcome.simulation)
 
@@ -372,6 +411,18 @@ class MemoryRecording(LabelledRows):
 
     def __contains__(self, name: object) -> bool:
         return name in self._rows
+
+    def delassus(self, row: int) -> Delassus:
+        """The constraint rows of a recorded row, and their K, dense; see Recording.delassus."""
+        if "delassus" not in self.tables:
+            raise UsageError("the run holds no delassus; simulate with record=['+delassus']")
+        constraints, entries = (self._table_row(group, row) for group in ("constraint", "delassus"))
+        return delassus_of(self.labels, constraints, entries)
+
+    def _table_row(self, group: str, row: int) -> dict[str, Array]:
+        ragged, table = schema.RAGGED[group], self.tables[group]
+        ends = np.concatenate([[0], np.cumsum(table[ragged.counted_by])])
+        return {name: table[name][ends[row] : ends[row + 1]] for name in ragged.table}
 
     def __getitem__(self, name: str) -> Array:
         """Every row of a recorded variable, or `time` (n_valid,) [s]."""
@@ -418,11 +469,11 @@ def simulate(
     if not plan.config.is_maximal:
         warm((entry, 1) for entry in plan.entries)
     blocks: list[dict[str, Array]] = []
-    touches: list[dict[str, Array]] = []
+    parts: list[Tables] = []
 
-    def keep(rows: dict[str, Array], contacts: dict[str, Array]) -> None:
+    def keep(rows: dict[str, Array], tables: Tables) -> None:
         blocks.append({name: values.copy() for name, values in rows.items()})
-        touches.append(contacts)
+        parts.append(tables)
 
     with progress_bar("simulating", plan.config.steps, unit="steps", show=progress) as advance:
         outcome = run(
@@ -441,10 +492,11 @@ def simulate(
         outcome.simulation.check()
     if output is not None:
         return open_recording(output)
-    joined, contacts = _joined(blocks), _joined(touches)
-    count = len(next(iter({**joined, **contacts}.values()), ()))
-    joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.dt
-    return MemoryRecording(plan, joined, contacts, outcome)
+    rows = joined(blocks)
+    tables = {group: joined([part[group] for part in parts]) for group in (parts[0] if parts else {})}
+    count = row_count(rows, tables)
+    rows["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.dt
+    return MemoryRecording(plan, rows, tables, outcome)
 
 
 class _Shown:
@@ -458,7 +510,8 @@ class _Shown:
         return False
 
 
-def _joined(blocks: list[dict[str, Array]]) -> dict[str, Array]:
+def joined(blocks: list[dict[str, Array]]) -> dict[str, Array]:
+    """The arrays of consecutive blocks, one after the other."""
     return {name: np.concatenate([block[name] for block in blocks]) for name in (blocks[0] if blocks else ())}
 
 
@@ -705,7 +758,7 @@ def verify(path: str | os.PathLike[str], load: Load, *, tolerance: float = TOLER
     import tempfile
 
     with open_recording(path) as recording:
-        if not (recording.variables or recording.has_contacts) or recording.n_valid == 0:
+        if not (recording.variables or recording.tables) or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
         ended = recording.status != schema.RUNNING and bool(np.isfinite(recording.final["time"]))
         plan = stored_plan(recording, load)
@@ -732,7 +785,7 @@ def _again(plan: Plan, recording: Recording, path: Path) -> int:
     config = replace(
         plan.config,
         steps=_steps_taken(plan.config, recording),
-        record=(*recording.variables, *(("contacts",) if recording.has_contacts else ())),
+        record=(*recording.variables, *(name for name in schema.RAGGED_BY_NAME if recording.has_tables(name))),
         controller="none" if plan.config.is_python else plan.config.controller,  # its outputs are in the file
     )
     plan = replace(plan, config=config)

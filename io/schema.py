@@ -29,8 +29,8 @@ class Labels(NamedTuple):
     `coord`, `coord_units`: nq · `dof`, `dof_units` (of velocities), `force_units`: nv · `link`: nlink
     · `independent_dof`: the dofs that remain when hard couplings are eliminated (all dofs without couplings)
     · `actuator`, `actuator_state`, `tendon`, `sensor` (with the units of its outputs): of robots that have any
-    · `geom`: the collision geometries · `jacobian_link`, `jacobian_dof`: link and dof indices of each stored column of
-    the link Jacobians.
+    · `geom`: the collision geometries · `constraint`: the constraint rows that the run can have, if recorded
+    · `jacobian_link`, `jacobian_dof`: link and dof indices of each stored column of the link Jacobians.
     """
 
     coord: tuple[str, ...]
@@ -47,6 +47,7 @@ class Labels(NamedTuple):
     sensor: tuple[str, ...] = ()
     sensor_units: tuple[str, ...] = ()
     geom: tuple[str, ...] = ()
+    constraint: tuple[str, ...] = ()
     jacobian_link: tuple[int, ...] = ()
     jacobian_dof: tuple[int, ...] = ()
     control: tuple[str, ...] | None = None  # controls of the actuators; None: one per actuator
@@ -145,6 +146,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "wrench_entry": Dimension("wrench entry", FIXED_LABELS["wrench_entry"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
     "geom": Dimension("collision geometry"),
+    "constraint": Dimension("constraint row that the run can have"),
     "plane_entry": Dimension("entry of a plane", FIXED_LABELS["plane_entry"]),
     "direction": Dimension("direction of a contact", FIXED_LABELS["direction"]),
     "contact_entry": Dimension("entry of a contact's warm-start record", FIXED_LABELS["contact_entry"]),
@@ -162,7 +164,7 @@ NUMBERED = {
     "checkpoint": "checkpoint",
     "contact_row": "contact row",
 }
-"""Numbered dimensions, and what they number. In /contact, `row` numbers contacts and grows."""
+"""Numbered dimensions, and what they number. In the groups of RAGGED `row` numbers the rows of the table, and grows."""
 
 PIECE_DIMENSIONS = ("piece_use", "piece", "vertex", "face", "corner", "convex_face", "height_point")
 """Dimensions of the pieces as which meshes and height fields collide."""
@@ -434,6 +436,43 @@ TABLE: dict[str, Variable] = {
         ("row", "direction"), "N m", "contact torque", comment="on b at the point, about normal and tangents"
     ),
     "contact/n_valid": Variable((), "1", "rows of contacts written in full", "i8"),
+    # the constraint rows of the recorded steps, one after the other, and the lower triangles of their K
+    "constraint/time": _TIME,
+    "constraint/constraint_count": Variable(
+        ("time",), "1", "constraint rows in the step", "i8", comment="their rows follow those of earlier steps"
+    ),
+    "constraint/step": Variable(("row",), "1", "step of the constraint row", "i8"),
+    "constraint/name": Variable(("row",), "1", "name of the row", "i4", comment="index into constraint"),
+    "constraint/contact": Variable(
+        ("row",), "1", "contact of the row", "i4", comment="its number in the step; -1: the row is not a contact's"
+    ),
+    "constraint/cfm": Variable(
+        ("row",),
+        "1/kg or 1/(kg m^2)",
+        "compliance of the row",
+        comment="velocity per impulse by which it gives way; with tgs that of a sub-step",
+    ),
+    "constraint/impulse": Variable(("row",), "N s or N m s", "impulse of the row", comment="over the step"),
+    "constraint/n_valid": Variable((), "1", "rows written in full", "i8"),
+    "delassus/time": _TIME,
+    "delassus/entry_count": Variable(
+        ("time",), "1", "entries in the step", "i8", comment="their rows follow those of earlier steps"
+    ),
+    "delassus/step": Variable(("row",), "1", "step of the entry", "i8"),
+    "delassus/row_a": Variable(
+        ("row",), "1", "constraint row of the entry", "i4", comment="its number in the step, from 0"
+    ),
+    "delassus/row_b": Variable(
+        ("row",), "1", "constraint column of the entry", "i4", comment="its number in the step, at most row_a"
+    ),
+    "delassus/value": Variable(
+        ("row",),
+        "1/kg or 1/(kg m^2)",
+        "entry of K = J M^-1 J^T + cfm",
+        comment="velocity of row a per impulse of row b; M with armature, implicit springs, dampers and drives; K is "
+        "symmetric, of which the lower triangle is stored, without zeros off the diagonal",
+    ),
+    "delassus/n_valid": Variable((), "1", "rows written in full", "i8"),
     # the inputs as applied: each row holds until the next takes effect
     "controls/time": Variable(("time",), "s", "when the row takes effect"),
     "controls/start_step": Variable(("time",), "1", "first step of the row; it holds until the next row's", "i8"),
@@ -744,14 +783,37 @@ RECORDED = tuple(
     for path, variable in TABLE.items()
     if path.startswith("trajectory/") and variable.dims[:1] == ("time",) and path != "trajectory/time"
 )
-"""Every per-step variable that a run can record, in the order of the file; `contacts` are recorded in /contact."""
+"""Every per-step variable that a run can record, in the order of the file, but for those of RAGGED_BY_NAME."""
 
-CONTACT_TABLE = tuple(
-    path.removeprefix("contact/")
-    for path, variable in TABLE.items()
-    if path.startswith("contact/") and variable.dims[:1] == ("row",)
-)
+
+def _table_of(group: str) -> tuple[str, ...]:
+    return tuple(
+        path.removeprefix(f"{group}/")
+        for path, variable in TABLE.items()
+        if path.startswith(f"{group}/") and variable.dims[:1] == ("row",)
+    )
+
+
+CONTACT_TABLE = _table_of("contact")
 """The recorded variables of a contact."""
+
+
+class Ragged(NamedTuple):
+    """A group that holds a table with another number of rows in every step."""
+
+    counted_by: str  # the variable that counts the rows of a step
+    table: tuple[str, ...]
+    labels: tuple[str, ...]  # dimensions with labels
+    bytes: int  # of a row of the table
+
+
+RAGGED = {
+    "contact": Ragged("contact_count", CONTACT_TABLE, ("link", "geom", "xyz", "direction"), 160),
+    "constraint": Ragged("constraint_count", _table_of("constraint"), ("constraint",), 40),
+    "delassus": Ragged("entry_count", _table_of("delassus"), (), 32),
+}
+RAGGED_BY_NAME = {"contacts": ("contact",), "delassus": ("constraint", "delassus")}
+"""The groups of RAGGED by the name in --record that asks for them."""
 
 DEFAULT_RECORDED = tuple(name for name in RECORDED if not TABLE[f"trajectory/{name}"].on_request)
 """The variables that a run records by default."""

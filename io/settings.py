@@ -72,6 +72,8 @@ class RunSettings(TypedDict, total=False):
     twist_axis: Mapping[str, Literal["x", "y", "z"] | Sequence[float]]  # in the joint's frame; default: x
     solver: Literal["newton", "pgs", "tgs", "block-gs", "propagation", "direct", "jacobi", "brute"]
     iterations: int  # sweeps of pgs, tgs, block-gs and jacobi
+    velocity_iterations: int  # pgs, tgs: sweeps after those that positions move by, without correcting errors
+    error_step: Literal["step", "sub-step"]  # tgs: the time over which each sub-step corrects an error
     relaxation: float  # jacobi: share of its turn that a row takes
     mass_splitting: bool  # jacobi: whether rows that share bodies see shards of their mass
     coupling_erp: float | Mapping[str, float]  # share of a hard row's error removed per step; 0: errors over 0.1 s

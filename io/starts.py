@@ -40,7 +40,7 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
     probe = Simulation(dataclasses.replace(plan, config=config), controls or held_controls(plan))
     depths: dict[tuple[str, str], float] = {}
     for block in probe.blocks():
-        for pair, depth in _depths(probe.plan, named_contacts(probe.plan, block.contacts)):
+        for pair, depth in _depths(probe.plan, named_contacts(probe.plan, block.tables)):
             depths[pair] = max(depth, depths.get(pair, 0.0))
     deep = sorted(((depth, pair) for pair, depth in depths.items() if depth > DEEP), reverse=True)
     if not deep:

@@ -52,7 +52,7 @@ class StepRows(Mapping[str, Array]):
         if self._rows is None:
             self.keep()
             assert self._copied is not None
-            self._rows = self._simulation.checked(self._copied) | _contacts_of(self._simulation, self._copied)
+            self._rows = self._simulation.checked(self._copied) | _tables_of(self._simulation, self._copied)
         return self._rows
 
     def __getitem__(self, name: str) -> Array:
@@ -113,7 +113,7 @@ class Simulation:
                 changing=True,
             )
             self._log = ControlLog(self.robot.nv, plan.control.size)
-            self._waiting: list[tuple[dict[str, Array], dict[str, Array]]] = []
+            self._waiting: list[tuple[dict[str, Array], runs.Tables]] = []
             atexit.register(_close, weakref.ref(self))
 
     def _set(self, simulation: simulate.Simulation) -> None:
@@ -198,7 +198,8 @@ class Simulation:
         their velocities and the accelerations of computed torque, controls of actuators, and wrenches (6,) or forces
         (3,) on links [N, N m] by link. Joints may be given by name, the others then keep what they have.
 
-        Contacts have the names of /contact with the prefix `contact/`: `contact/contact_count`, `contact/point`, …
+        Contacts and constraint rows have the names of their groups: `contact/contact_count`, `contact/point`,
+        `constraint/name`, `delassus/value`, …
 
         Raises StoppedError, naming joint and time; the simulation then keeps the state at which it stopped.
         """
@@ -256,10 +257,9 @@ class Simulation:
             for row, step in enumerate(block.controls.start_step):
                 self._log.append(int(step), *(getattr(block.controls, name)[row] for name in VALUES))
         rows = {name: values.copy() for name, values in block.rows.items()}
-        contacts = runs.named_contacts(simulation.plan, block.contacts)
-        self._waiting.append((rows, {name: values.copy() for name, values in contacts.items()}))
+        self._waiting.append((rows, runs.named_tables(simulation.plan, block.tables)))
         assert self._recorder is not None
-        waiting = sum(len(next(iter(part.values()), ())) for part, _ in self._waiting)
+        waiting = sum(runs.row_count(part, tables) for part, tables in self._waiting)
         if waiting >= self._recorder.block_rows:
             self._flush()
 
@@ -268,12 +268,10 @@ class Simulation:
         assert self._recorder is not None
         if not self._waiting:
             return
-        rows, contacts = (
-            {name: np.concatenate([part[k][name] for part in self._waiting]) for name in self._waiting[0][k]}
-            for k in range(2)
-        )
+        rows = runs.joined([part for part, _ in self._waiting])
+        tables = {group: runs.joined([part[group] for _, part in self._waiting]) for group in self._waiting[0][1]}
         self._waiting = []
-        self._recorder.write(rows, self._log.take(), contacts)
+        self._recorder.write(rows, self._log.take(), tables)
 
     def _check_inputs(self) -> None:
         """Raise UsageError for inputs that are not finite, where these stopped the run."""
@@ -535,11 +533,11 @@ def _wrench(what: str, values: Any) -> Real:
 
 
 def _rows_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, Array]:
-    """The rows of a block and its contacts, as arrays of their own."""
-    return {name: np.array(values) for name, values in (block.rows | _contacts_of(simulation, block)).items()}
+    """The rows of a block and its tables, as arrays of their own."""
+    return {name: np.array(values) for name, values in (block.rows | _tables_of(simulation, block)).items()}
 
 
-def _contacts_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, Array]:
-    """The contacts of a block under their names among rows."""
-    contacts = runs.named_contacts(simulation.plan, block.contacts)
-    return {f"contact/{name}": values for name, values in contacts.items()}
+def _tables_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, Array]:
+    """The tables of a block under their names among rows."""
+    tables = runs.named_tables(simulation.plan, block.tables)
+    return {f"{group}/{name}": values for group, table in tables.items() for name, values in table.items()}

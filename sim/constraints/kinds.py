@@ -37,6 +37,11 @@ TAU_DRIVE, TAU_PASSIVE, TAU_COUPLING, TAU_LIMIT, TAU_LOOP, TAU_TENDON, TAU_CONTA
 # the turns of a link's rows in the sweeping solvers; see solvers/sweep.py
 LINK_TURN, CONTACT_TURN, TIE_TURN, JOINT_TURN, STATIC_LINK_TURN, STATIC_CONTACT_TURN = range(6)
 
+# Rows.part of the kinds with several rows for one owner, which RowKind.parts names
+AT_LOWER, AT_UPPER, AT_ANGLE, AT_TWIST, _, AT_SWING = range(6)  # POSITION_ROW, the first two also VELOCITY_ROW
+_, TENDON_INERTIA, TENDON_FRICTION, AT_SHORTEST, AT_LONGEST, TENDON_SPRING = range(6)  # TENDON_ROW
+EDGES = 6  # CONTACT_ROW: directions, then from here the edges of a pyramid
+
 # whether a kind's softness is that of a spring and damper, which tgs distributes over its sub-steps
 NO_SPRING, SPRING_WITH_RATE, SPRING = range(3)
 
@@ -72,6 +77,8 @@ class RowKind(NamedTuple):
     spring: int = NO_SPRING
     limits: bool = False  # a step in which it pushes counts as one that its dof spent at a limit
     lasting: bool = True  # every step has the same rows of this kind, in the same places
+    word: str = ""  # what a row is called in files, before its owner
+    parts: tuple[str, ...] = ("",)  # and after it, by Rows.part
 
 
 # ------------------------------------------------------------------ room
@@ -135,17 +142,54 @@ def _link_room(of: RowOrigins) -> Room:
 
 
 KINDS: dict[int, RowKind] = {
-    COUPLING_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _coupling_room, place=1, first_link=True, spring=SPRING_WITH_RATE),
-    FRICTION_ROW: RowKind(TAU_PASSIVE, JOINT_TURN, _friction_room, place=3),
-    DRIVE_ROW: RowKind(TAU_DRIVE, JOINT_TURN, _drive_room, place=4, spring=SPRING),
-    POSITION_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _position_room, place=5, limits=True),
-    VELOCITY_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _velocity_room, place=6, limits=True),
-    LOOP_ROW: RowKind(TAU_LOOP, LINK_TURN, _loop_room, static_turn=STATIC_LINK_TURN),
-    TENDON_ROW: RowKind(TAU_TENDON, TIE_TURN, _tendon_room, spring=SPRING_WITH_RATE),
-    ACTUATOR_ROW: RowKind(TAU_DRIVE, TIE_TURN, _actuator_room, spring=SPRING),
-    CONTACT_ROW: RowKind(TAU_CONTACT, CONTACT_TURN, _contact_room, static_turn=STATIC_CONTACT_TURN, lasting=False),
-    LINK_ROW: RowKind(TAU_LIMIT, CONTACT_TURN, _link_room),
-    AXIS_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _axis_room, place=2, first_link=True),
+    COUPLING_ROW: RowKind(
+        TAU_COUPLING, JOINT_TURN, _coupling_room, place=1, first_link=True, spring=SPRING_WITH_RATE, word="coupling"
+    ),
+    FRICTION_ROW: RowKind(TAU_PASSIVE, JOINT_TURN, _friction_room, place=3, word="friction"),
+    DRIVE_ROW: RowKind(TAU_DRIVE, JOINT_TURN, _drive_room, place=4, spring=SPRING, word="drive"),
+    POSITION_ROW: RowKind(
+        TAU_LIMIT,
+        JOINT_TURN,
+        _position_room,
+        place=5,
+        limits=True,
+        word="limit",
+        parts=("lower", "upper", "angle", "twist_lower", "twist_upper", "swing"),
+    ),
+    VELOCITY_ROW: RowKind(
+        TAU_LIMIT, JOINT_TURN, _velocity_room, place=6, limits=True, word="velocity", parts=("lower", "upper")
+    ),
+    LOOP_ROW: RowKind(
+        TAU_LOOP,
+        LINK_TURN,
+        _loop_room,
+        static_turn=STATIC_LINK_TURN,
+        word="loop",
+        parts=("x", "y", "z", "turn_x", "turn_y", "turn_z"),
+    ),
+    TENDON_ROW: RowKind(
+        TAU_TENDON,
+        TIE_TURN,
+        _tendon_room,
+        spring=SPRING_WITH_RATE,
+        word="tendon",
+        parts=("equality", "inertia", "friction", "lower", "upper", "spring"),
+    ),
+    ACTUATOR_ROW: RowKind(TAU_DRIVE, TIE_TURN, _actuator_room, spring=SPRING, word="actuator"),
+    CONTACT_ROW: RowKind(
+        TAU_CONTACT,
+        CONTACT_TURN,
+        _contact_room,
+        static_turn=STATIC_CONTACT_TURN,
+        lasting=False,
+        word="contact",
+        parts=(
+            *("normal", "tangent_1", "tangent_2", "torsion", "rolling_1", "rolling_2"),
+            *(f"edge_{n}" for n in range(1, 11)),
+        ),
+    ),
+    LINK_ROW: RowKind(TAU_LIMIT, CONTACT_TURN, _link_room, word="link", parts=("speed", "spin")),
+    AXIS_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _axis_room, place=2, first_link=True, word="axis"),
 }
 
 _IN_ORDER = tuple(KINDS[number] for number in range(len(KINDS)))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.kinds import POSITION_ROW, VELOCITY_ROW
+from artsim.sim.constraints.kinds import AT_ANGLE, AT_LOWER, AT_UPPER, POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
 from artsim.sim.equipment.actuation import coordinate
@@ -85,10 +85,12 @@ def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
     sign = 1.0 if side == LOWER or side == BACKWARD else -1.0
     if side >= BACKWARD:
         n = single_row(model, data, rows, VELOCITY_ROW, k, sign)
+        rows.part[n] = AT_LOWER if side == BACKWARD else AT_UPPER
         rows.bias[n] = model.velocity_limit[k] + sign * h * data.drift[k]
         rows.lower[n] = zero_like(rows.bias[n])
         return n
     n = single_row(model, data, rows, POSITION_ROW, k, sign)
+    rows.part[n] = AT_LOWER if side == LOWER else AT_UPPER
     bound = model.lower[k] if side == LOWER else model.upper[k]
     gap = sign * (coordinate(model, robot.state.qpos, k) - bound)
     if model.limit_stiffness[k] > 0.0:
@@ -133,6 +135,7 @@ def _cone_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     and no row."""
     model, state, data = robot.model, robot.state, robot.data
     n = add_row(rows, POSITION_ROW, k)
+    rows.part[n] = AT_ANGLE
     x, y, z, angle = ball_rotation(model, state.qpos, k)
     if angle > 0.0:
         add_entry(model, data, rows, k, -x / angle)

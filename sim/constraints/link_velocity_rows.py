@@ -39,6 +39,7 @@ def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any) -> None
     J = rules.data.columns
     for n in range(rules.model.bound.shape[0]):
         row = add_row(rows, LINK_ROW, n)
+        rows.part[row] = rules.model.bound_angular[n]
         rows.lower[row] = 0.0
         if rules.data.active[n] == 0:
             rows.upper[row] = 0.0

@@ -331,6 +331,7 @@ def _size(equipment: Any, n: Any, part: Any) -> Any:
 def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis: Any, J: Any) -> Any:
     """Append a row with line `axis` of J (6, nv)."""
     row = add_row(rows, LOOP_ROW, n)
+    rows.part[row] = axis
     rows.static[row] = 1 if equipment.model.loop_body[n, 0] == 0 or equipment.model.loop_body[n, 1] == 0 else 0
     for k in range(J.shape[1]):
         if J[axis, k] != 0.0:

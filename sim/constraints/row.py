@@ -27,6 +27,7 @@ def add_row(rows: Any, kind: Any, k: Any) -> Any:
     rows.number[ALL_ROWS] = n + 1
     rows.kind[n] = kind
     rows.dof[n] = k
+    rows.part[n] = 0
     rows.place[n] = rows.number[PLACES]
     rows.number[PLACES] += 1
     if n == 0:

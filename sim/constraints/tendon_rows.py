@@ -17,7 +17,14 @@ from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import accelerations, kinematics
 from artsim.sim.articulation.model import D_MAX, D_MIN
 from artsim.sim.constraints.impedance import behind, impedance, slowest, softened, sprung
-from artsim.sim.constraints.kinds import TENDON_ROW
+from artsim.sim.constraints.kinds import (
+    AT_LONGEST,
+    AT_SHORTEST,
+    TENDON_FRICTION,
+    TENDON_INERTIA,
+    TENDON_ROW,
+    TENDON_SPRING,
+)
 from artsim.sim.constraints.limit_rows import give_way
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.equipment.actuation import foreseen
@@ -75,6 +82,7 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
             rows.bias[n] = h * rows.bias[n] - equipment.data.tendon_velocity[t]
         if equipment.model.tendon_friction[t] > 0.0:
             n = _tendon_row(model, data, rows, equipment, t, 1.0)
+            rows.part[n] = TENDON_FRICTION
             rows.bias[n] = h * drift_of(data, rows, n)
             rows.lower[n] = -h * equipment.model.tendon_friction[t]
             rows.upper[n] = h * equipment.model.tendon_friction[t]
@@ -128,6 +136,7 @@ def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment:
         if total <= 0.0:
             continue
         n = _tendon_row(model, data, rows, equipment, t, 1.0)
+        rows.part[n] = TENDON_SPRING
         v = equipment.data.tendon_velocity[t]
         force += damping * v - h * stiffness * foreseen(equipment.data.tendon_share[t], v, 0.0)
         rows.bias[n] = h * drift_of(data, rows, n) - force / total
@@ -377,6 +386,7 @@ def tendon_limit_row(model: Any, data: Any, inputs: Any, rows: Any, equipment: A
     sign = 1.0 if lower else -1.0
     bound = equipment.model.tendon_lower[t] if lower else equipment.model.tendon_upper[t]
     n = _tendon_row(model, data, rows, equipment, t, sign)
+    rows.part[n] = AT_SHORTEST if lower else AT_LONGEST
     gap = sign * (equipment.data.tendon_length[t] - bound)
     spring = equipment.model.tendon_limit_spring[t]
     if spring[REFERENCE_K] > 0.0:
@@ -392,6 +402,7 @@ def tendon_limit_row(model: Any, data: Any, inputs: Any, rows: Any, equipment: A
 def _inertia_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any) -> Any:
     """Append the row J a + J̇ v + λ / armature = 0 on accelerations. Return its number."""
     n = _tendon_row(model, data, rows, equipment, t, 1.0)
+    rows.part[n] = TENDON_INERTIA
     rows.bias[n] = tendon_drift(model, data, equipment, t) + drift_of(data, rows, n)
     rows.cfm[n] = 1.0 / equipment.model.tendon_armature[t]
     return n

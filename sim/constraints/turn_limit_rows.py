@@ -30,7 +30,7 @@ from artsim.sim.articulation.swing_twist import (
     twist_angle,
     twist_rates,
 )
-from artsim.sim.constraints.kinds import POSITION_ROW
+from artsim.sim.constraints.kinds import AT_TWIST, POSITION_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, within_reach
 from artsim.sim.foundation.elementary import arctangent
 from artsim.sim.foundation.jit import inlined, njit
@@ -68,6 +68,7 @@ def _turn_limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> No
         rows.number[PLACES] += 1
         return
     n = add_row(rows, POSITION_ROW, k)
+    rows.part[n] = AT_TWIST + side
     frame = model.turn_frame[t]
     for axis in range(3):
         add_entry(model, data, rows, k + axis, frame[axis, 0] * a + frame[axis, 1] * b + frame[axis, 2] * c)

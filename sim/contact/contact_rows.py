@@ -25,7 +25,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import like, link_frame
 from artsim.sim.constraints.impedance import impedance, softened
-from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.constraints.kinds import CONTACT_ROW, EDGES
 from artsim.sim.constraints.row import UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.contact.contact_law import (
     bounce_margin,
@@ -154,6 +154,7 @@ def _add_directions(rows: Any, contact: Any, n: Any) -> None:
     contact.data.rows[n] = contact.data.dimension[n]
     for k in range(contact.data.dimension[n]):
         row = _add_row(rows, contact, n)
+        rows.part[row] = k
         rows.cone[row] = -1
         rows.impulse[row] = contact.data.start[n, k]
         contact.data.scale[n, k] = contact.data.friction[n, k - 1] / _or_one(friction) if k > 1 else one
@@ -171,6 +172,7 @@ def _add_edges(rows: Any, contact: Any, n: Any) -> None:
         contact.data.scale[n, k] = real(1.0, contact.data.scale[n, k])
     for edge in range(contact.data.rows[n]):
         row = _add_row(rows, contact, n)
+        rows.part[row] = EDGES + edge
         mu = contact.data.friction[n, edge // 2]
         start = contact.data.start[n, edge // 2 + 1]
         along = where_greater(mu, zero_like(mu), 0.5 * start / _or_one(mu), zero_like(mu))

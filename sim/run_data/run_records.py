@@ -15,7 +15,7 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # entries of Inputs.controller_gains
 POSITION_GAIN, VELOCITY_GAIN = range(2)
 # entries of Inputs.sweeping
-RELAXATION, SHARDS = range(2)
+RELAXATION, SHARDS, VELOCITY_SWEEPS, BY_SUB_STEP = range(4)
 # entries of Inputs.scheme
 ALPHA, BETA = range(2)
 # entries of Inputs.sleep
@@ -51,6 +51,8 @@ MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
 START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
 # entries of Block.plan, the last of RolloutBlock.plan
 STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_SAMPLE = range(3)
+# entries of Block.constraints
+CONSTRAINTS, ENTRIES = range(2)
 # columns of Block.energy
 KINETIC, POTENTIAL = range(2)
 
@@ -61,7 +63,8 @@ class Inputs(NamedTuple):
     time_step: ConstReals1  # (1,) [s]
     solver: ConstInts1  # (1,) its number (run_data/registry.py)
     iterations: ConstInts1  # (1,) sweeps
-    sweeping: ConstReals1  # (2,) jacobi: share of a row's turn; 1: masses are split
+    sweeping: ConstReals1  # (4,) share of a row's turn, 1: masses are split (jacobi); sweeps for velocities alone (pgs,
+    # tgs); 1: errors are divided by the sub-step (tgs)
     controller: ConstInts1  # (1,)
     controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
     drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]
@@ -96,6 +99,7 @@ class Rows(NamedTuple):
     kind: Ints1  # (rows,)
     place: Ints1  # (rows,) the row's number if no limit were left out: its impulse in State.impulse
     dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
+    part: Ints1  # (rows,) which of its owner's rows of this kind it is (constraints/kinds.py: RowKind.parts)
     start: Ints1  # (rows + 1,) first entry of each row
     stop: Ints1  # (rows,) end of its entries in independent coordinates
     entry_dof: Ints1  # (entries,) which dof
@@ -213,6 +217,21 @@ class Block(NamedTuple):
     friction_by_load: Reals2
     contact_wrench: Reals3
     external_wrench: Reals3
+    # constraint rows of the recorded rows and the entries of their K, in sequence; a block ends before a step's could
+    # exceed the room
+    constraints: Ints1  # (2,) CONSTRAINTS, ENTRIES: how many there are
+    constraint_count: Reals1
+    constraint_step: Reals1
+    constraint_kind: Reals1  # constraints/kinds.py
+    constraint_owner: Reals1  # Rows.dof
+    constraint_part: Reals1  # Rows.part
+    constraint_cfm: Reals1  # [1/kg or 1/(kg m²)]
+    constraint_impulse: Reals1  # [N s or N m s]
+    entry_count: Reals1
+    entry_step: Reals1
+    entry_row: Reals1  # number of the constraint row within the step
+    entry_column: Reals1  # at most entry_row
+    entry_value: Reals1  # [1/kg or 1/(kg m²)]
     contact_count: Reals1
     # contacts of the recorded rows, in sequence; a block ends before a step's contacts could exceed the room
     contacts: Ints1  # (1,) how many there are
@@ -227,8 +246,15 @@ class Block(NamedTuple):
 
 
 CONTACT_TABLE = Block._fields[Block._fields.index("contact_step") :]
-_OF_CONTACTS = ("contacts", "contact_count", *CONTACT_TABLE)  # recorded together, as "contacts"
-RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_CONTACTS)), "contacts")
+_FIRST, _SECOND = Block._fields.index("constraint_step"), Block._fields.index("entry_count")
+CONSTRAINT_TABLE = Block._fields[_FIRST:_SECOND]
+ENTRY_TABLE = Block._fields[_SECOND + 1 : Block._fields.index("contact_count")]
+TABLES = {"contact_count": CONTACT_TABLE, "constraint_count": CONSTRAINT_TABLE, "entry_count": ENTRY_TABLE}
+"""Fields whose length differs from step to step, by the field that counts how many of them belong to a recorded row."""
+TABLES_OF = {"contacts": ("contact_count",), "delassus": ("constraint_count", "entry_count")}
+"""The counts of the tables that are recorded together, by the name in --record."""
+_OF_TABLES = ("contacts", "constraints", *TABLES, *(name for table in TABLES.values() for name in table))
+RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_TABLES)), *TABLES_OF)
 
 
 class RunBundle(NamedTuple):

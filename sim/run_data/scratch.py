@@ -195,6 +195,7 @@ class SweepWork(NamedTuple):
     sorted: Ints1  # (1,) how many rows `order` holds
     wanted: Reals1  # (rows,) impulses before bounds are applied
     error: Reals1  # (rows,) tgs: C at the sub-step
+    corrected: Reals1  # (rows,) tgs: times the row's rate what the bias corrects
     rest: Reals1  # (rows,) tgs: the bias without C's part; block_gs: velocities without impulses
     mean: Reals1  # (nv,) tgs: mean velocity of the independent dofs
     end: Ints1  # (rows,) block_gs, and the fields below: where a block ends

@@ -45,6 +45,7 @@ CHANGEABLE = (
     "coupling_offset",
     "coupling_erp",
     "iterations",
+    "velocity_iterations",
     "velocity_limits",
     "restitution",
     "ground_friction",

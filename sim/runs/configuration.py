@@ -61,6 +61,7 @@ DEFAULT_RECORD = (
 HOLD, LINEAR, CUBIC = INTERPOLATIONS = ("hold", "linear", "cubic")
 DRIVE_MODES = ("force", "acceleration")
 LIMIT_KINDS = ("force", "impulse")
+ERROR_STEPS = ("step", "sub-step")
 MAX_STEPS = 2**53  # larger step numbers are not exact in float64
 MAX_ITERATIONS = 100_000  # of a sweeping solver per step, since no signal interrupts a step
 LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
@@ -74,6 +75,7 @@ _TEXTS = {"record": "a list of names", "push": "a list of LINK=JX,JY,JZ@TIME"}
 _TEXT_BY_NAME = {"drive_mode": "joint", "drive_limit_kind": "joint", "wrench_at": "link", "wrench_frame": "link"}
 _CHOICES: Mapping[str, Collection[str]] = {
     "solver": SOLVERS,
+    "error_step": ERROR_STEPS,
     "integrator": ("auto", *INTEGRATORS),
     "coordinates": COORDINATES,
     "scheme": SCHEMES,
@@ -135,6 +137,8 @@ class RunConfig:
     controller: str = "none"
     solver: str = "newton"
     iterations: int = 64
+    velocity_iterations: int = 0  # pgs, tgs: sweeps after those that positions move by, without correcting errors
+    error_step: str = "step"  # tgs: what errors are divided by, ERROR_STEPS
     relaxation: float = 1.0  # jacobi: share of its turn that a row takes
     mass_splitting: bool = True  # jacobi: rows that share bodies see shards of them
     coupling_erp: float | Value = 0.0  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
@@ -196,6 +200,7 @@ class RunConfig:
     def _checks(self) -> dict[str, tuple[bool, str]]:
         """Whether the numbers of settings are in their ranges, and the ranges in words."""
         checks = {name: (1 <= getattr(self, name) <= MAX_STEPS, f"1 to {MAX_STEPS}") for name in _COUNTS}
+        checks["velocity_iterations"] = 0 <= self.velocity_iterations <= MAX_ITERATIONS, f"0 to {MAX_ITERATIONS}"
         checks["iterations"] = 1 <= self.iterations <= MAX_ITERATIONS, f"1 to {MAX_ITERATIONS}"
         checks["dt"] = self.dt is None or LEAST_DT <= self.dt < math.inf, f"a time step of {LEAST_DT:g} s or more"
         checks["seed"] = -(2**63) <= self.seed < 2**63, "64 bits"

@@ -527,7 +527,10 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "solver": np.array([SOLVERS[config.solver].number]),
         "iterations": np.array([config.iterations]),
         "recovery": np.array([common_erp(config)], float),
-        "sweeping": np.array([config.relaxation, float(config.mass_splitting)]),
+        "sweeping": np.array(
+            [config.relaxation, config.mass_splitting, config.velocity_iterations, config.error_step == "sub-step"],
+            float,
+        ),
         "controller": np.array([config.built_in.law]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,

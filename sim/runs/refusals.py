@@ -74,7 +74,14 @@ def refuse_unservable(
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     refuse_unservable_weights(robot.articulation, config)
+    for name, default, solvers in (("velocity_iterations", 0, ("pgs", "tgs")), ("error_step", "step", ("tgs",))):
+        if getattr(config, name) != default and (config.is_maximal or config.solver not in solvers):
+            raise UsageError(f"--{name.replace('_', '-')} is for --solver {' and '.join(solvers)}, not {config.solver}")
     integrator = INTEGRATORS[config.integrator]
+    if "delassus" in config.record and (config.is_maximal or not integrator.one_sided):
+        what = "--coordinates maximal" if config.is_maximal else f"integrator {integrator.name!r}"
+        instead = "--coordinates reduced" if config.is_maximal else DEFAULT.name
+        raise UsageError(f"delassus cannot be recorded with {what}, which has other rows; use {instead}")
     if not integrator.one_sided and (reason := _one_sided_reason(robot, config, equipped, touching)):
         raise UsageError(
             f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {DEFAULT.name}"

@@ -27,7 +27,6 @@ from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.run_records import (
     AT_REST,
     AT_START,
-    CONTACT_TABLE,
     CROWDED,
     NON_FINITE,
     NOW,
@@ -36,6 +35,8 @@ from artsim.sim.run_data.run_records import (
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
     STOP_REASON,
+    TABLES,
+    TABLES_OF,
     Block,
     Inputs,
     RunBundle,
@@ -52,6 +53,7 @@ from artsim.sim.stepping.entries import SOLVE
 ControllerFunction = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
 _CONTACT_BYTES = 160  # per recorded contact
+_MOST_ENTRIES = 1 << 22  # of K in a step
 # fields of the Step record that belong to a snapshot: counts and extremes since the start of the run
 _NOTED = (
     "limit_steps",
@@ -71,12 +73,12 @@ _MAY_BE_INFINITE = ("solver_residual",)  # where the solver did not converge at 
 class BlockOfRows:
     """Recorded rows by name, and the inputs of a Python controller that began in them.
 
-    `contacts`, if recorded, holds contact_count per row, and CONTACT_TABLE of all rows one after the other.
+    `tables` holds run_records.TABLES, where recorded: a count per row, and the table of all rows one after the other.
     """
 
     rows: dict[str, Array]
     controls: Controls | None = None
-    contacts: dict[str, Array] = field(default_factory=dict)
+    tables: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass
@@ -198,16 +200,30 @@ class Simulation(Account):
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model
         shapes = block_shapes(model, self.plan.equipped)
-        widest = max((8 * int(np.prod(shapes[name])) for name in config.record), default=8)
+        widest = max((8 * int(np.prod(shapes.get(name, ()))) for name in config.record), default=8)
         rows = self.block_rows or max(1, min(_BLOCK_BYTES // max(widest, 8), -(-config.steps // config.every)))
         self.block_rows = rows
         wanted = {name: (rows if name in config.record else 0, *shapes[name]) for name in shapes}
-        if "contacts" in config.record:
-            table = max(self._room, _BLOCK_BYTES // _CONTACT_BYTES)
-            wanted |= {name: (table, *shapes[name]) for name in CONTACT_TABLE} | {"contact_count": (rows,)}
-        block: Block = allocate(Block, {**wanted, "plan": (2,), "contacts": (1,)})
+        for recorded in config.record:
+            for count in TABLES_OF.get(recorded, ()):
+                size = self._table_room(count)
+                wanted |= {name: (size, *shapes[name]) for name in TABLES[count]} | {count: (rows,)}
+        block: Block = allocate(Block, {**wanted, "plan": (2,), "contacts": (1,), "constraints": (2,)})
         block.plan[STEPS_PER_ROW] = config.every
         return block
+
+    def _table_room(self, count: str) -> int:
+        """Rows of a recorded table in a block. Raises UsageError where one step could need too many."""
+        if count == "contact_count":
+            return max(self._room, _BLOCK_BYTES // _CONTACT_BYTES)
+        rows = len(self._rows.kind)
+        most = rows * (rows + 1) // 2
+        if most > _MOST_ENTRIES:
+            raise UsageError(
+                f"delassus is not recorded: a step could have {rows} constraint rows, with {most} entries of K, "
+                f"more than {_MOST_ENTRIES}; see --no-contacts and --max-contacts"
+            )
+        return most + (_BLOCK_BYTES >> 6) if count == "entry_count" else rows + (_BLOCK_BYTES >> 9)
 
     def save(self) -> dict[str, Array]:
         """A snapshot of everything that later steps depend on, as plain arrays by name, for `restore` in any process.
@@ -317,15 +333,13 @@ class Simulation(Account):
         """Views of the rows that the last `take` recorded, up to the first that is not finite, at which the run then
         stops."""
         count = int(self._step.counters[ROWS_RECORDED])
-        return self._finite_rows(
-            BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count)), self._begun
-        )
+        return self._finite_rows(BlockOfRows(self._recorded(count), tables=self._recorded_tables(count)), self._begun)
 
     def copied(self) -> BlockOfRows:
         """Copies of the rows that the last `take` recorded, unchecked."""
         count = int(self._step.counters[ROWS_RECORDED])
         rows = {name: values.copy() for name, values in self._recorded(count).items()}
-        return BlockOfRows(rows, contacts={name: v.copy() for name, v in self._recorded_contacts(count).items()})
+        return BlockOfRows(rows, tables={name: v.copy() for name, v in self._recorded_tables(count).items()})
 
     def checked(self, block: BlockOfRows) -> dict[str, Array]:
         """The rows of a block. Raises StoppedError for one that is not finite, naming its variable and entry."""
@@ -373,24 +387,28 @@ class Simulation(Account):
 
         Velocities are checked in every step, but quantities computed from them can still overflow.
         """
-        ends = np.cumsum(block.contacts.get("contact_count", np.zeros(0, np.int64)))
+        ends = {count: np.cumsum(values) for count, values in block.tables.items() if count in TABLES}
+        counted_by = {name: count for count in ends for name in TABLES[count]}
         found: tuple[int, str] | None = None
-        for name, values in (*block.rows.items(), *block.contacts.items()):
+        for name, values in (*block.rows.items(), *block.tables.items()):
             if name in _MAY_BE_INFINITE or (place := _first_odd(values)) is None:
                 continue
-            in_table = name in CONTACT_TABLE
-            row = int(np.searchsorted(ends, place[0], "right")) if in_table else place[0]
+            table = counted_by.get(name)
+            row = place[0] if table is None else int(np.searchsorted(ends[table], place[0], "right"))
             if found is None or row < found[0]:
-                found = row, f"{name}{'' if in_table else self._whose(name, place[1:])}"
+                found = row, f"{name}{self._whose(name, place[1:]) if table is None else ''}"
         if found is None:
             return block
         stop, self._odd = found
         every = self.plan.config.every
         self.stop_reason = NON_FINITE
         self._step.counters[STEP_NUMBER] = (-(-first // every) + stop) * every
-        most = int(ends[stop - 1]) if len(ends) and stop else 0
-        contacts = {name: values[: most if name in CONTACT_TABLE else stop] for name, values in block.contacts.items()}
-        return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, contacts=contacts)
+        most = {count: int(end[stop - 1]) if len(end) and stop else 0 for count, end in ends.items()}
+        tables = {
+            name: values[: most[counted_by[name]] if name in counted_by else stop]
+            for name, values in block.tables.items()
+        }
+        return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, tables=tables)
 
     def _whose(self, name: str, place: tuple[int, ...]) -> str:
         """The text ` of 'elbow'` if a variable's entries are dofs or links."""
@@ -415,9 +433,9 @@ class Simulation(Account):
         most = self.block_rows * self.plan.config.every
         self._block.plan[STEPS_TO_TAKE] = min(most, self._end - self.step, MOST_STEPS)
         if not self._called():
-            return BlockOfRows(self._recorded(0), contacts=self._recorded_contacts(0))
+            return BlockOfRows(self._recorded(0), tables=self._recorded_tables(0))
         count = int(self._step.counters[ROWS_RECORDED])
-        block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count))
+        block = BlockOfRows(self._recorded(count), tables=self._recorded_tables(count))
         self._note_stop()
         return block
 
@@ -457,16 +475,19 @@ class Simulation(Account):
             self._enlarge()
         return crowded
 
-    def _recorded_contacts(self, rows: int) -> dict[str, Array]:
-        """The contacts of the first `rows` recorded rows."""
-        if "contacts" not in self.plan.config.record:
-            return {}
-        count = int(self._block.contacts[0]) if rows else 0
-        table = {name: getattr(self._block, name)[:count] for name in CONTACT_TABLE}
-        return {"contact_count": self._block.contact_count[:rows], **table}
+    def _recorded_tables(self, rows: int) -> dict[str, Array]:
+        """The tables of the first `rows` recorded rows."""
+        block = self._block
+        tables = {}
+        for recorded in self.plan.config.record:
+            for count in TABLES_OF.get(recorded, ()):
+                tables[count] = getattr(block, count)[:rows]
+                size = int(tables[count].sum())
+                tables |= {name: getattr(block, name)[:size] for name in TABLES[count]}
+        return tables
 
     def _recorded(self, count: int) -> dict[str, Array]:
-        names = [name for name in self.plan.config.record if name != "contacts"]
+        names = [name for name in self.plan.config.record if name not in TABLES_OF]
         return {name: getattr(self._block, name)[:count] for name in names}
 
     def _advance_with_controller(self) -> BlockOfRows:
@@ -501,13 +522,13 @@ class Simulation(Account):
                 self._call()
             if self._step.counters[ROWS_RECORDED]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
-                touches.append({name: values.copy() for name, values in self._recorded_contacts(1).items()})
+                touches.append({name: values.copy() for name, values in self._recorded_tables(1).items()})
         self._pace.note(self.step - first, time.perf_counter() - began)
         parts = parts or [self._recorded(0)]
-        touches = touches or [self._recorded_contacts(0)]
+        touches = touches or [self._recorded_tables(0)]
         rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        contacts = {name: np.concatenate([part[name] for part in touches]) for name in touches[0]}
-        return BlockOfRows(rows, self._log.take(), contacts)
+        tables = {name: np.concatenate([part[name] for part in touches]) for name in touches[0]}
+        return BlockOfRows(rows, self._log.take(), tables)
 
     def _ask(self) -> Array:
         assert self.controller is not None

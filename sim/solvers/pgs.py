@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
-from artsim.sim.solvers.sweep import prepare_sweeps, sweep
+from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL, VELOCITY_SWEEPS
+from artsim.sim.solvers.sweep import prepare_sweeps, sweep, sweep_velocities
 
 
 @njit
@@ -26,4 +26,8 @@ def pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
         rows.report[ITERATIONS] += 1
         if change == 0.0:
             break  # further sweeps would change nothing
+    if run.inputs.sweeping[VELOCITY_SWEEPS] > 0.0:
+        for a in range(step.next.shape[0]):
+            sweeps.mean[model.independent_dof[a]] = step.next[a]
+        change = sweep_velocities(run.inputs, rows, step.next, sweeps, rows.error)
     rows.report[RESIDUAL] = change

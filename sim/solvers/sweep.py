@@ -11,9 +11,18 @@ import math
 from typing import Any
 
 from artsim.sim.articulation.dynamics import factorise, solve
-from artsim.sim.constraints.kinds import FIRST_LINK, PLACE, STATIC_TURN, TURN
+from artsim.sim.constraints.kinds import (
+    FIRST_LINK,
+    PLACE,
+    SPRING,
+    SPRING_WITH_RATE,
+    SPRINGINESS,
+    STATIC_TURN,
+    TURN,
+)
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.run_data.registry import MEAN_VELOCITY
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, VELOCITY_SWEEPS
 
 _TURNS = 16  # base of turns, and of the places within them, in a key
 
@@ -169,6 +178,40 @@ def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
         elif rows.cone[n] > 0:
             change = max(change, cone_turn(rows, u, sweeps, n))
     return change
+
+
+@inlined
+def moves_by_mean(inputs: Any) -> bool:
+    """Whether positions move by sweeps.mean and not by the velocities at the end of the step."""
+    by_mean: bool = MEAN_VELOCITY[inputs.solver[0]] or inputs.sweeping[VELOCITY_SWEEPS] > 0.0
+    return by_mean
+
+
+@njit
+def sweep_velocities(inputs: Any, rows: Any, u: Any, sweeps: Any, error: Any) -> Any:
+    """Go on with sweeps that correct no `error` (rows,), PhysX's velocity iterations; return the largest change.
+
+    The velocities that positions move by, kept before, include what brings errors back; those at the end of the step
+    then do not. Springs keep their law, and open gaps may still close. rows.bias is overwritten.
+    """
+    change = 0.0
+    for n in range(rows.number[ALL_ROWS]):
+        if not is_spring(rows, n) and (rows.lower[n] < 0.0 or error[n] < 0.0):
+            rows.bias[n] -= rows.rate[n] * error[n]
+    for _ in range(int(inputs.sweeping[VELOCITY_SWEEPS])):
+        change = sweep(rows, u, sweeps)
+        rows.report[ITERATIONS] += 1
+        if change == 0.0:
+            break
+    return change
+
+
+@inlined
+def is_spring(rows: Any, n: Any) -> bool:
+    """Whether row n is a spring and damper, which has no error to correct."""
+    kind = SPRINGINESS[rows.kind[n]]
+    spring: bool = rows.cfm[n] > 0.0 and (kind == SPRING or (kind == SPRING_WITH_RATE and rows.rate[n] > 0.0))
+    return spring
 
 
 @njit

@@ -1,7 +1,8 @@
 """Temporal Gauss-Seidel, as in PhysX: every sweep is a sub-step, after which the positions move on.
 
 Notes on mimic joints, "PGS and TGS Implementation": the biases follow the positions; test impulses and denominators
-stay. An error C is corrected at C / h, with h the time step; an open gap may close within the sub-step. A spring and
+stay. An error C is corrected at C / Δt (eq. 5), with Δt the time step or the sub-step; an open gap may close within the
+sub-step. A spring and
 damper (a drive, a compliant mimic joint) gives each sub-step an impulse of its own by eq. 21 with the sub-step for dt;
 bounds hold for the sum. Rows with MJCF compliance keep their law, which is one of the whole step.
 """
@@ -10,10 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.kinds import SPRING, SPRING_WITH_RATE, SPRINGINESS
-from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL
-from artsim.sim.solvers.sweep import prepare_sweeps, sweep
+from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.run_records import ALL_ROWS, BY_SUB_STEP, ITERATIONS, RESIDUAL, VELOCITY_SWEEPS
+from artsim.sim.solvers.sweep import is_spring, prepare_sweeps, sweep, sweep_velocities
 
 
 @njit
@@ -32,12 +32,14 @@ def tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
         sweeps.mean[model.independent_dof[a]] = 0.0
     change = 0.0
     for _ in range(inputs.iterations[0]):
-        _set_biases(h, rows, sweeps)
+        _set_biases(h, h / inputs.time_step[0] if inputs.sweeping[BY_SUB_STEP] > 0.0 else 1.0, rows, sweeps)
         change = sweep(rows, step.next, sweeps)
         _move(h, rows, step.next, sweeps)
         for a in range(step.next.shape[0]):
             sweeps.mean[model.independent_dof[a]] += step.next[a] / inputs.iterations[0]
     rows.report[ITERATIONS] += inputs.iterations[0]
+    if inputs.sweeping[VELOCITY_SWEEPS] > 0.0:
+        change = sweep_velocities(inputs, rows, step.next, sweeps, sweeps.corrected)
     rows.report[RESIDUAL] = change
 
 
@@ -48,7 +50,7 @@ def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
     for n in range(rows.number[ALL_ROWS]):
         sweeps.error[n] = rows.error[n]
         sweeps.rest[n] = rows.bias[n] - rows.rate[n] * rows.error[n]
-        if _is_spring(rows, n):
+        if is_spring(rows, n):
             stiffness = rows.rate[n] / (step * rows.cfm[n])
             damping = 1.0 / (step * rows.cfm[n]) - step * stiffness
             total = h * stiffness + max(damping, 0.0)
@@ -56,22 +58,20 @@ def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
             rows.cfm[n] = 1.0 / (h * total)
 
 
-@inlined
-def _is_spring(rows: Any, n: Any) -> bool:
-    kind = SPRINGINESS[rows.kind[n]]
-    spring: bool = rows.cfm[n] > 0.0 and (kind == SPRING or (kind == SPRING_WITH_RATE and rows.rate[n] > 0.0))
-    return spring
-
-
 @njit
-def _set_biases(h: Any, rows: Any, sweeps: Any) -> None:
-    """Set the biases at the positions of this sub-step."""
+def _set_biases(h: Any, share: Any, rows: Any, sweeps: Any) -> None:
+    """Set the biases at the positions of this sub-step; errors are corrected over `share` of the step."""
     for n in range(rows.number[ALL_ROWS]):
         rate = rows.rate[n]
+        spring = is_spring(rows, n)
+        sweeps.corrected[n] = sweeps.error[n]
         if rows.lower[n] == 0.0 and rate > 0.0 and sweeps.error[n] >= 0.0:
             rate = 1.0 / h  # of an open limit or contact
+        elif not spring:
+            rate = rate / share
+            sweeps.corrected[n] = sweeps.error[n] / share  # times rows.rate
         rows.bias[n] = rate * sweeps.error[n] + sweeps.rest[n]
-        if _is_spring(rows, n):
+        if spring:
             rows.bias[n] -= rows.cfm[n] * rows.impulse[n]  # impulses of earlier sub-steps do not count
 
 

@@ -10,7 +10,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.constraints.kinds import RowOrigins, total_room
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.foundation.records import allocate
-from artsim.sim.run_data.run_records import Block, Rows, Step
+from artsim.sim.run_data.run_records import CONSTRAINT_TABLE, ENTRY_TABLE, TABLES, Block, Rows, Step
 
 
 def make_rows(of: RowOrigins) -> Rows:
@@ -77,7 +77,8 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "solver_iterations": (),
         "solver_residual": (),
         "asleep": (),
-        **dict.fromkeys(("contacts", "contact_count", "contact_step", "contact_depth"), ()),
+        **dict.fromkeys(("contacts", "constraints", "contact_step", "contact_depth"), ()),
+        **dict.fromkeys((*TABLES, *CONSTRAINT_TABLE, *ENTRY_TABLE), ()),
         "contact_shapes": (2,),
         **dict.fromkeys(
             ("contact_point", "contact_normal", "contact_tangent", "contact_force", "contact_torque"), (3,)

@@ -20,7 +20,6 @@ from artsim.sim.equipment.actuation import actuator_force, drive_force, driven_a
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.registry import MEAN_VELOCITY
 from artsim.sim.run_data.run_records import (
     AGAIN,
     ALL_ROWS,
@@ -35,6 +34,7 @@ from artsim.sim.run_data.run_records import (
     STIFFENED,
     UNSOLVED_STEPS,
 )
+from artsim.sim.solvers.sweep import moves_by_mean
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.midpoint import book_midpoint
@@ -127,7 +127,7 @@ def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweep
             robot,
             run,
             contact,
-            sweeps.mean if MEAN_VELOCITY[inputs.solver[0]] and rows.number[ALL_ROWS] > 0 else state.qvel,
+            sweeps.mean if moves_by_mean(inputs) and rows.number[ALL_ROWS] > 0 else state.qvel,
         )
     settle(robot, step)
     if equipment is not None:

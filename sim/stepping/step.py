@@ -24,8 +24,10 @@ from artsim.sim.run_data.run_records import (
     AGAIN,
     AT_REST,
     AT_START,
+    CONSTRAINTS,
     CONTROL_ROW,
     CROWDED,
+    ENTRIES,
     EVALUATION,
     EXCESS_STEP,
     FREE_STEPS_POSSIBLE,
@@ -49,6 +51,7 @@ from artsim.sim.stepping.controller import applied_forces
 from artsim.sim.stepping.energy_watch import EVERY, energies, note_work, watch_energy
 from artsim.sim.stepping.midpoint import book_midpoint
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
+from artsim.sim.stepping.recorded_constraints import lacks_room, record_constraints
 from artsim.sim.stepping.recording import is_full, record
 from artsim.sim.stepping.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
 from artsim.sim.stepping.sleeping import is_asleep
@@ -67,11 +70,13 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     step, block = run.step, run.block
     start(run.clock)
     begin(robot, run, equipment, rules)
+    block.constraints[CONSTRAINTS] = 0
+    block.constraints[ENTRIES] = 0
     if contact is not None:
         block.contacts[0] = 0
         place_static(robot.model, robot.data, contact)
     for _ in range(block.plan[STEPS_TO_TAKE]):
-        if contact is not None and is_full(run, contact):
+        if (contact is not None and is_full(run, contact)) or lacks_room(block, rows):
             break
         mark(run.clock, INTEGRATION)
         if step.counters[STEP_NUMBER] % EVERY == 0:
@@ -100,7 +105,7 @@ def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
     if equipment is not None and connected(equipment.data.feeler):
         run_entry(equipment.data.feeler)
     if step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0:
-        _record_row(robot, run, rows, equipment, contact)
+        _record_row(robot, run, rows, equipment, contact, solver)
     if not asleep:
         note_work(run, equipment, robot.state.qvel, step.velocity)
         move_on(robot, run, rows, equipment, contact, solver.sweeps)
@@ -169,9 +174,11 @@ def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
 
 
 @njit
-def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
     """Record the state before the step and the forces in it as a row of the block."""
     mark(run.clock, INTEGRATION)
+    if run.block.constraint_count.shape[0] > 0:  # first: what follows overwrites M
+        record_constraints(robot, run, rows, solver)
     if run.step.counters[EVALUATION] == AGAIN:
         book_midpoint(robot.model, robot.state.qvel, robot.data, run.step)
     record(robot, run, rows, equipment, contact)

@@ -76,7 +76,8 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
             link_velocity_limit, com_velocity_limit.
             Contact: contacts, ground, ground_height [m], ground_friction, self_collide, decompose, continuous,
             restitution, cone, max_contacts.
-            Solver: solver, iterations, relaxation, mass_splitting. Sleep: sleep_threshold [m²/s²], sleep_time [s].
+            Solver: solver, iterations, velocity_iterations, error_step, relaxation, mass_splitting. Sleep:
+            sleep_threshold [m²/s²], sleep_time [s].
 
             artsim.io.settings.SimulateOptions gives the type, unit and meaning of each.
 

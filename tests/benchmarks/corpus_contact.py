@@ -100,8 +100,8 @@ def run_ours(row: Row, plan: Plan, model: Any, limit: float) -> None:
         while simulation.step < plan.config.steps and seconds < limit and not simulation.stop_reason:
             start = time.process_time()
             for block in simulation.blocks(min(PIECE, plan.config.steps - simulation.step)):
-                if len(block.contacts.get("contact_count", ())):
-                    contacts = int(block.contacts["contact_count"][-1])
+                if len(block.tables.get("contact_count", ())):
+                    contacts = int(block.tables["contact_count"][-1])
             seconds += time.process_time() - start
             side.most_energy = max(side.most_energy, measured(model, simulation.qpos, simulation.qvel)[1])
         simulation.check()

@@ -258,7 +258,7 @@ def deepest(run: Run) -> Array:
     simulation = Simulation(run.plan, constant_controls(run.plan))
     depth = np.zeros(run.plan.config.steps)
     for block in simulation.blocks():
-        np.maximum.at(depth, block.contacts["contact_step"].astype(int), block.contacts["contact_depth"])
+        np.maximum.at(depth, block.tables["contact_step"].astype(int), block.tables["contact_depth"])
     return depth
 
 

@@ -262,7 +262,7 @@ def simulation_in(folder: Path, **settings: Any) -> Simulation:
 
 
 def rows_of(simulation: Simulation, steps: int) -> dict[str, Array]:
-    parts = [{k: v.copy() for k, v in (block.rows | block.contacts).items()} for block in simulation.blocks(steps)]
+    parts = [{k: v.copy() for k, v in (block.rows | block.tables).items()} for block in simulation.blocks(steps)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -444,7 +444,7 @@ def test_depths_are_of_the_surfaces_whatever_the_margin(gap: float) -> None:
     """A contact is held by its margins' sum, 5 mm; its depth in files and summaries is that of the shapes."""
     plan = runs.prepare(load_text(MARGIN.format(0.1 + gap), name="scene.xml"), RunConfig(steps=1))
     simulation = simulation_of(plan, runs.held_controls(plan))
-    (block,) = (block.contacts["contact_depth"].tolist() for block in simulation.blocks())
+    (block,) = (block.tables["contact_depth"].tolist() for block in simulation.blocks())
     assert block == pytest.approx([-gap], abs=1e-15)
     assert simulation.contact_extremes == (1, max(block[0], 0.0))
 

@@ -144,12 +144,24 @@ def two_contacts_a_row(rows: int) -> dict[str, Array]:
     return values
 
 
+def two_constraints_a_row(rows: int) -> dict[str, dict[str, Array]]:
+    """Two constraint rows in every row, and the three entries of their K."""
+    tables = {}
+    for group, count in (("constraint", 2), ("delassus", 3)):
+        of = schema.RAGGED[group]
+        tables[group] = {name: np.zeros(count * rows, schema.TABLE[f"{group}/{name}"].dtype) for name in of.table}
+        tables[group][of.counted_by] = np.full(rows, count)
+    return tables
+
+
 def write_run(path: Path, rows: int = 10, seed: int = 0, **options: Any) -> dict[str, Array]:
+    tables = {"contact": two_contacts_a_row(rows)} if "contacts" in options.get("variables", ()) else {}
+    if "delassus" in options.get("variables", ()):
+        options["labels"] = LABELS._replace(constraint=("limit:q.lower", "limit:q.upper"))
+        tables |= two_constraints_a_row(rows)
     with new(path, steps_total=rows, **options) as recorder:
         values = block(recorder, rows, seed)
-        recorder.write(
-            values, contacts=two_contacts_a_row(rows) if "contacts" in options.get("variables", ()) else None
-        )
+        recorder.write(values, tables=tables)
         if recorder.checkpoint_steps:
             recorder.checkpoint(STATE)
         recorder.close(schema.COMPLETE, STATE | {"step": np.int64(rows)})
@@ -168,7 +180,7 @@ def run_python(code: str, *args: object, **options: Any) -> subprocess.Completed
 def test_table_and_file_agree(tmp_path: Path) -> None:
     """Every dataset of a file with everything recorded is in the table, and as the table says; and the reverse."""
     path = tmp_path / "run.h5"
-    write_run(path, variables=(*schema.RECORDED, "contacts"), checkpoint=5)
+    write_run(path, variables=(*schema.RECORDED, *schema.RAGGED_BY_NAME), checkpoint=5)
     found = set()
     with h5py.File(path) as file:
         for group in file.values():

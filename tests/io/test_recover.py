@@ -34,7 +34,7 @@ WRITER = """
         row = np.arange(recorder.rows, recorder.rows + 700, dtype=float)[:, None]
         touches = two_contacts_a_row(700)
         touches["depth"][:] = np.arange(2 * recorder.rows, 2 * recorder.rows + 1400)
-        recorder.write({"qpos": row + np.zeros(5), "qvel": row + np.zeros(4)}, contacts=touches)
+        recorder.write({"qpos": row + np.zeros(5), "qvel": row + np.zeros(4)}, tables={"contact": touches})
         if k == 2:
             print("ready", flush=True)
 """

@@ -351,7 +351,7 @@ def rows_of(simulation: Any, steps: int) -> dict[str, bytes]:
     """The bytes of the rows of so many steps, contacts included."""
     found: dict[str, bytes] = {}
     for block in simulation.blocks(steps):
-        for name, values in {**block.rows, **block.contacts}.items():
+        for name, values in {**block.rows, **block.tables}.items():
             found[name] = found.get(name, b"") + values.tobytes()
     return found
 

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from artsim.sim.constraints.kinds import CONTACT_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW
+from artsim.sim.foundation.errors import UsageError
 from tests.contact.test_finger import finger, height
-from tests.simulation import Array, box_link, joint, robot_file, simulate, urdf
+from tests.simulation import Array, box_link, joint, robot_file, simulate, slider, urdf
 
 ROWS = ("limits", "drives", "friction", "couplings", "speeds")
 
@@ -253,3 +254,49 @@ def test_the_guide_s_story(solver: str, drive: str, friction: float) -> None:
     else:
         assert broken[255] >= 0.25
         assert broken[4] <= 0.6
+
+
+# ------------------------------------------------------------------ velocity iterations, and what errors are divided by
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("solver", ["pgs", "tgs"])
+def test_velocity_iterations_leave_no_velocity_of_the_correction(solver: str) -> None:
+    """A slider 1 mm beyond its limit moves back within a step; only without velocity iterations does it fly on."""
+    text = slider(limit=(0.0, 1.0))
+    start = {"q0": {"x": -1e-3}, "steps": 1, "dt": DT, "record": ("qpos",), "solver": solver, "iterations": 8}
+    plain = simulate(text, **start).simulation
+    after = simulate(text, **start, velocity_iterations=4).simulation
+    assert plain.qpos[0] == pytest.approx(after.qpos[0], abs=1e-15)
+    assert after.qvel[0] == pytest.approx(0.0, abs=1e-12)
+    assert plain.qvel[0] > 0.1
+    if solver == "pgs":
+        assert after.qpos[0] == pytest.approx(0.0, abs=1e-15)
+        assert plain.qvel[0] == pytest.approx(1e-3 / DT)
+
+
+def test_velocity_iterations_end_as_newton_in_contact() -> None:
+    """Where nothing has an error, sweeps for velocities are sweeps like others."""
+    model, config = random_tree(1, ("friction", "speeds"))
+    want = after_a_step(model, "newton", config)
+    got = after_a_step(model, "pgs", {**config, "iterations": 1, "velocity_iterations": 20000})
+    assert np.abs(got - want).max() <= 1e-8
+
+
+def test_errors_corrected_over_the_sub_step_hold_the_finger() -> None:
+    """With both readings of eq. 5: the limit breaks by 0.6 rad over the sweeps, or hardly less for more sweeps."""
+    broken = {}
+    for reading in ("step", "sub-step"):
+        for sweeps in (4, 16, 64):
+            run = finger("K 1e6", "near", 1 / 240, 0.5, solver="tgs", iterations=sweeps, error_step=reading)
+            broken[reading, sweeps] = -run["qpos"][-240:, 1].min()
+    print(f"\n{broken}", end="")
+    for sweeps in (4, 16, 64):
+        assert broken["sub-step", sweeps] == pytest.approx(0.6 / sweeps, rel=0.1)
+        assert broken["step", sweeps] > 0.4
+
+
+def test_settings_of_other_solvers_are_refused() -> None:
+    for given in ({"velocity_iterations": 1}, {"error_step": "sub-step"}, {"solver": "pgs", "error_step": "sub-step"}):
+        with pytest.raises(UsageError, match="is for --solver"):
+            simulate(slider(), steps=1, **given)

@@ -60,7 +60,7 @@ def disturbed(plan: Plan, seed: int) -> tuple[Plan, Controls]:
 
 def rows_of(simulation: Simulation, steps: int) -> dict[str, bytes]:
     """The bytes of the next steps' rows and contacts, and those of the whole state after them, by name."""
-    parts = [{k: v.copy() for k, v in (block.rows | block.contacts).items()} for block in simulation.blocks(steps)]
+    parts = [{k: v.copy() for k, v in (block.rows | block.tables).items()} for block in simulation.blocks(steps)]
     rows = {name: np.concatenate([part[name] for part in parts]).tobytes() for name in parts[0]}
     return rows | {f"after: {name}": values.tobytes() for name, values in simulation.save().items()}
 
