@@ -79,7 +79,7 @@ def solve_block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> N
 def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
     """Sweeps of nsgs over every island, which newton takes a few of."""
     work = solver.newton
-    find_structure(model, rows, work, False)
+    find_structure(model, rows, work, False, False)
     for k in range(work.sizes[ISLANDS]):
         prepare_island(model, data, rows, problem.next, solver, k)
         set_gradient(rows, problem.free, work, k)
@@ -91,7 +91,7 @@ def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solv
 def solve_crowd(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
     """Every island as newton solves a crowd's contacts that are hard."""
     work = solver.newton
-    find_structure(model, rows, work, False)
+    find_structure(model, rows, work, False, False)
     rows.report[ITERATIONS] = 0.0
     rows.report[RESIDUAL] = 0.0
     for k in range(work.sizes[ISLANDS]):
