@@ -60,10 +60,10 @@ def with_scheme(
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
     own = {"constraint_alpha": config.constraint_alpha, "constraint_beta": config.constraint_beta}
     if not config.is_maximal:
-        if config.scheme == "baumgarte" or any(own.values()):
-            raise UsageError(
-                "--scheme baumgarte, --constraint-alpha and --constraint-beta are for --coordinates maximal"
-            )
+        if config.scheme == "baumgarte":
+            raise UsageError("--scheme baumgarte is for --coordinates maximal")
+        if tuned := next((name for name, values in own.items() if values), None):
+            raise UsageError(f"--{tuned.replace('_', '-')} is for --coordinates maximal")
         for name, value in given.items():
             if value is not None and not 0 < value <= 1:
                 raise UsageError(f"{name} is {value}, want a share above 0 and up to 1")

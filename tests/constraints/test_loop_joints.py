@@ -479,7 +479,7 @@ def test_targets_from_the_command_line_and_from_a_file(tmp_path: Path) -> None:
     moving = good(*run, "--target-velocity", "guide=0.1", "--json")
     assert moving.returncode == 0
     assert "did you mean 'guide'" in refused(2, *run, "--target", "guid=0.1")
-    assert "maximal has nothing for tendon 'guide'" in refused(2, *run, "--coordinates", "maximal")
+    assert "maximal has nothing for loop 'guide', which is a joint" in refused(2, *run, "--coordinates", "maximal")
     both = ("--target", "guide=-0.05", "--control", "guide.target=-0.05")
     assert "'guide' is given as control guide.target too" in refused(2, *run, *both)
 

@@ -318,6 +318,7 @@ def test_kernels_that_are_there_are_used_where_nothing_can_be_written(
     monkeypatch.setenv("ARTSIM_CACHE_DIR", str(pristine))
     monkeypatch.setattr(jit, "_loaded", {})
     monkeypatch.setattr(object_cache, "_can_write", lambda folder: False)
+    monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.setattr(jit, "compiled", lambda *_: pytest.fail("compiles"))
     table = make_table(3, 1)
     bind(entry("sines"), 1, table)()

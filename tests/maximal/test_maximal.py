@@ -612,7 +612,7 @@ def test_what_acts_in_mjcf_and_has_no_rows_is_refused_by_name(parts: str, reason
 
 
 def test_scheme_options_are_for_maximal_coordinates() -> None:
-    for more in ({"scheme": "implicit"}, {"scheme_alpha": 1.0}):
+    for more in ({"scheme": "baumgarte"}, {"constraint_alpha": {"joint_1": 1.0}}):
         with pytest.raises(UsageError, match="for --coordinates maximal"):
             simulate(model("arm7.urdf"), steps=1, **more)
     with pytest.raises(UsageError, match="scheme_beta"):

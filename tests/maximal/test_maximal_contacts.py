@@ -51,7 +51,7 @@ def run(articulation: Articulation, **config: Any) -> Run:
     parts, touches = [], []
     for part in simulation.blocks():
         parts.append({name: values.copy() for name, values in part.rows.items()})
-        touches.append({name: values.copy() for name, values in part.contacts.items()})
+        touches.append({name: values.copy() for name, values in part.tables.items()})
     simulation.check()
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return Run(rows | {name: np.concatenate([part[name] for part in touches]) for name in touches[0]}, simulation)
