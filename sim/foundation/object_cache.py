@@ -91,7 +91,8 @@ def alone(path: Path, kernel: str) -> Iterator[None]:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                print(f"artsim: another process compiles kernel {kernel!r}; waiting for it", file=sys.stderr)
+                # one write, since others write too
+                sys.stderr.write(f"artsim: another process compiles kernel {kernel!r}; waiting for it\n")
                 fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
