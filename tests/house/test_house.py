@@ -209,9 +209,7 @@ def test_packages_are_the_folders() -> None:
 
 
 def test_nothing_is_left_for_later() -> None:
-    words = re.compile(
-        "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3 + r"\b", r"raise NotImplemented" + "Error"))
-    )
+    words = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "X" * 3 + r"\b", r"raise NotImplemented" + "Error")))
     texts = [
         *SOURCES,
         *PUBLIC,
