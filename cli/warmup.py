@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import click
 
 from artsim.io.progress import warm
+from artsim.sim.contact.continuous import ADVANCE
+from artsim.sim.equipment.delays import DELAY_CONTROLS, KEEP, feel_entry
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import Entry, build
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.targets import LEVELS, level
-from artsim.sim.geometry.contacts import DETECT
+from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
 from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.runs.sights import CAST
 from artsim.sim.stepping.entries import SOLVE, simulate_entry
-from artsim.sim.stepping.packs import SOLVE_PACK, roll_entry
+from artsim.sim.stepping.packs import EXERT, SOLVE_PACK, roll_entry
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
@@ -35,18 +39,21 @@ from artsim.sim.stepping.packs import SOLVE_PACK, roll_entry
     help="The folder for the kernels of --level, one folder each. A package built with such a folder as artsim/kernels "
     "carries them.",
 )
-def warmup(levels: tuple[str, ...], into: Path | None) -> None:
-    """Compile every kernel that is not in the cache yet, in minutes.
-
-    Those of other solvers, link rules, --continuous, rangefinders and `artsim bench` are compiled at their first use.
-    """
+@click.option(
+    "--more",
+    is_flag=True,
+    help="Also those of other solvers and, for the default one, of damping and limits of links, --continuous, "
+    "rangefinders, delays and `artsim bench`, which are otherwise compiled at their first use.",
+)
+def warmup(levels: tuple[str, ...], into: Path | None, more: bool) -> None:
+    """Compile the kernels that most runs, batches and rollouts need and that are not in the cache yet, in minutes."""
     if bool(levels) != (into is not None):
         raise UsageError("--level and --into go together: which processors, and where their kernels go")
     if into is None:
-        warm(_kernels())
+        warm((*_kernels(), *(_others() if more else ())))
         click.echo(f"kernels are ready, for {level()}")
         return
-    build(_kernels(), levels, into)
+    build((*_kernels(), *(_others() if more else ())), levels, into)
     for each in levels:
         sizes = [path.stat().st_size for path in (into / each).glob("*.o")]
         click.echo(f"{each}: {len(sizes)} kernels, {sum(sizes) / 1e6:.1f} MB")
@@ -61,8 +68,21 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
             yield simulate_entry(integrator, newton, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
-    for entry in (TENDON_INERTIA, SOLVE, DETECT):
+    for entry in (TENDON_INERTIA, SOLVE, DETECT, EXERT):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(rows, touching), WIDTH
     yield SOLVE_PACK, WIDTH
+
+
+def _others() -> Iterator[tuple[Entry, int]]:
+    """The kernels that fewer need, in the width of one robot."""
+    newton = SOLVERS["newton"]
+    by_work = {solver.work: solver for solver in SOLVERS.values() if solver.work != newton.work}
+    for equipped, touching in product((False, True), repeat=2):
+        for solver in by_work.values():
+            yield simulate_entry(DEFAULT, solver, equipped, touching), 1
+        yield simulate_entry(DEFAULT, newton, equipped, touching, ruled=True), 1
+        yield simulate_entry(DEFAULT, newton, equipped, touching, clocked=True), 1
+    for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):
+        yield entry, 1

@@ -47,6 +47,10 @@ def test_what_is_built_for_levels_is_what_warmup_compiles(monkeypatch: pytest.Mo
     assert CliRunner().invoke(warmup.warmup, [*words, "--into", str(tmp_path)]).exit_code == 0
     assert CliRunner().invoke(warmup.warmup, []).exit_code == 0
     assert asked[0] == (asked[1][0], tuple(LEVELS), tmp_path)
+    assert CliRunner().invoke(warmup.warmup, ["--more"]).exit_code == 0
+    more = asked[2][0]
+    assert len(set(more)) == len(more) > 2 * len(asked[1][0])
+    assert {("simulate_sweeps", 1), ("advance", 1), ("cast_rays", 1), ("simulate_ruled", 1)} <= {*more}
 
 
 def test_the_backend_builds_the_levels_that_are_asked_for(
