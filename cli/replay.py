@@ -130,8 +130,8 @@ def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
     Raises StoppedError, which names the first difference.
     """
     with open_output(file) as output:
-        elsewhere, kind = made_elsewhere(output), type(output)
-    with at_level(_level_of(file)):
+        elsewhere, kind, made_at = made_elsewhere(output), type(output), _level_of(output)
+    with at_level(made_at):
         difference = what = again = None
         for again in (0.0, tolerance) if elsewhere else (0.0,):
             what, difference = _first_difference(file, kind, load, again, threads)
@@ -145,15 +145,17 @@ def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
     click.echo(printable(f"{file}: {told}{f' (made elsewhere: {elsewhere})' if elsewhere else ''}"))
 
 
-def _level_of(file: Path) -> str:
-    """The level of the kernels that made a file; empty in older ones."""
-    with open_output(file) as output:
-        return str(output.provenance.get("level", ""))
+def _level_of(output: Output) -> str:
+    """The level of the kernels that made an output; empty in older files."""
+    return str(output.provenance.get("level", ""))
 
 
 def _restart_at_level(files: Sequence[Path]) -> None:
     """Begin anew at the level that made all the files, if it is another one: numpy then computes as it did, too."""
-    levels = {_level_of(file) for file in files}
+    levels = set()
+    for file in files:
+        with open_output(file) as output:
+            levels.add(_level_of(output))
     if len(levels) == 1 and levels != {level()} and has_level(*levels):
         restart(ARTSIM_LEVEL=levels.pop())
 
@@ -161,7 +163,7 @@ def _restart_at_level(files: Sequence[Path]) -> None:
 def _first_difference(
     file: Path, kind: type[Output], load: Load, tolerance: float, threads: int
 ) -> tuple[str, Difference | None]:
-    """What the rows of a file are, and the first difference of one made again."""
+    """The word for a row of the file, and the first difference between the file and the one made again."""
     if kind is Recording:
         return "step", verify_run(file, load, tolerance=tolerance)
     if kind is BatchRecording:

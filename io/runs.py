@@ -49,7 +49,7 @@ from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.changes import Change, changed
-from artsim.sim.runs.configuration import TURNING, RunConfig, read_angles
+from artsim.sim.runs.configuration import OF_COUPLINGS, TURNING, RunConfig, read_angles
 from artsim.sim.runs.constraint_names import constraint_names, number_constraints, number_contacts
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
@@ -619,17 +619,8 @@ _BY_NAME = {
 }
 
 
-_OF_COUPLINGS = (
-    "coupling_frequency",
-    "coupling_damping",
-    "compliance",
-    "compliance_damping",
-    "coupling_ratio",
-    "coupling_offset",
-    "coupling_erp",
-)
 _OF_CONSTRAINTS = ("constraint_alpha", "constraint_beta")
-_ONE_OR_BY_NAME = (*_OF_COUPLINGS, *_OF_CONSTRAINTS, "drive_mode", "drive_limit_kind")
+_ONE_OR_BY_NAME = (*OF_COUPLINGS, *_OF_CONSTRAINTS, "drive_mode", "drive_limit_kind")
 _OF_TARGETS = ("target", "target_velocity", "target_acceleration")
 _OF_INDEPENDENT = ("v0", *_OF_TARGETS, "torque", *_GAINS[:3])  # also without the joints that follow
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, nearest
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.configuration import OF_COUPLINGS, RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.patterns import ALL
 from artsim.sim.runs.plan import Plan, plan_run
@@ -37,13 +37,7 @@ CHANGEABLE = (
     "wrench_at",
     "wrench_frame",
     "coupling",
-    "coupling_frequency",
-    "coupling_damping",
-    "compliance",
-    "compliance_damping",
-    "coupling_ratio",
-    "coupling_offset",
-    "coupling_erp",
+    *OF_COUPLINGS,
     "iterations",
     "velocity_iterations",
     "velocity_limits",

@@ -66,6 +66,16 @@ MAX_STEPS = 2**53  # larger step numbers are not exact in float64
 MAX_ITERATIONS = 100_000  # of a sweeping solver per step, since no signal interrupts a step
 LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
 _PAIRS = ("link_damping", "link_velocity_limit")
+OF_COUPLINGS = (
+    "coupling_frequency",
+    "coupling_damping",
+    "compliance",
+    "compliance_damping",
+    "coupling_ratio",
+    "coupling_offset",
+    "coupling_erp",
+)
+"""The settings of single couplings, given as one value or by name."""
 TURNING = {"swing_limit": 2, "twist_limit": 2, "twist_axis": 3}
 """The settings of swing and twist, and how many numbers each has."""
 TURNING_WORDS = {"swing_limit": "ANGLE[,ANGLE]", "twist_limit": "LOWER:UPPER", "twist_axis": "x|y|z|X,Y,Z"}
