@@ -26,8 +26,6 @@ RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # prefixes of numba's and Python's na
 # between the widths, and all of what fast-math may do here
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract"}}
 
-_OURS = "6artsim"  # in the names that numba makes of its functions
-
 
 def compiled(entry: Entry, width: int, levels: Iterable[str]) -> dict[str, Code]:
     """The code of an entry in a width, by level."""
@@ -44,13 +42,17 @@ def compiled(entry: Entry, width: int, levels: Iterable[str]) -> dict[str, Code]
 def _compiled_whole(function: Any, levels: Iterable[str]) -> dict[str, Code]:
     from numba import cfunc, types
 
-    with _patched(_no_negative_indices()), _patched(_members_known()), _only_the_whole_is_optimised() as optimise:
+    from artsim.sim.foundation.sparing import spared
+
+    with _patched(_no_negative_indices() | _members_known() | spared()), _only_the_whole_is_optimised() as optimise:
         whole = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **OPTIONS)(function)
         return {level: _code(whole, level, optimise) for level in levels}
 
 
 def _code(whole: Any, level: str, optimise: Callable[[Any, Any, Any], None]) -> Code:
-    machine, module = machine_for(level), whole._library._final_module.clone()
+    from artsim.sim.foundation.sparing import linked
+
+    machine, module = machine_for(level), linked(whole._library)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     optimise(whole._library, module, machine)
     external = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
@@ -69,6 +71,8 @@ def _only_the_whole_is_optimised() -> Iterator[Callable[[Any, Any, Any], None]]:
     """
     from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
 
+    from artsim.sim.foundation.sparing import is_ours
+
     add, put = JITCPUCodegen._add_module, JITCPUCodegen.set_env
 
     def set_env(codegen: Any, name: str, value: Any) -> None:
@@ -78,7 +82,7 @@ def _only_the_whole_is_optimised() -> Iterator[Callable[[Any, Any, Any], None]]:
     kept: dict[tuple[Any, str], Any] = {
         (CPUCodeLibrary, "_optimize_final_module"): lambda library: None,
         (JITCodeLibrary, "_finalize_specific"): lambda library: None,
-        (JITCPUCodegen, "_add_module"): lambda codegen, module: None if _is_ours(module) else add(codegen, module),
+        (JITCPUCodegen, "_add_module"): lambda codegen, module: None if is_ours(module) else add(codegen, module),
         (JITCPUCodegen, "set_env"): set_env,
     }
     of_library = CPUCodeLibrary._optimize_final_module
@@ -123,10 +127,6 @@ def _patched(attributes: dict[tuple[Any, str], Any]) -> Iterator[None]:
     finally:
         for (owner, name), function in zip(attributes, originals, strict=True):
             setattr(owner, name, function)
-
-
-def _is_ours(module: Any) -> bool:
-    return any(_OURS in function.name for function in module.functions)
 
 
 def _wrapper(entry: Entry, width: int) -> Any:

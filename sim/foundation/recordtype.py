@@ -22,7 +22,6 @@ from numba.core import types
 from numba.core.ir_utils import get_definition, guard
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, lower_getattr_generic, models, overload, register_model
-from numba.np.arrayobj import make_array, populate_array
 
 from artsim.sim.foundation.jit import inlined, run_called
 from artsim.sim.foundation.lanes import pack
@@ -79,27 +78,31 @@ def _attribute(context: Any, builder: Any, record: Any, pointer: Any, name: str)
         return builder.gep(pointer, [ir.Constant(_WHOLE, offset)])
     if array_type is types.none:
         return context.get_dummy_value()
-    array = make_array(array_type)(context, builder)
+    model, whole = context.data_model_manager[array_type], context.get_value_type(array_type)
     itemsize = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+    array = ir.Constant(whole, None)  # no owner, no parent
 
-    def load(position: int) -> Any:
+    def load(position: int, **about: Any) -> Any:
         value = builder.load(builder.gep(pointer, [ir.Constant(_WHOLE, offset + position)]))
-        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        for name, content in {"invariant.load": [], **about}.items():
+            value.set_metadata(name, builder.module.add_metadata(content))
         return value
 
-    shape = [load(1 + axis) for axis in range(array_type.ndim)]
-    strides = [ir.Constant(_WHOLE, itemsize)]
-    for extent in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], extent))
-    populate_array(
-        array,
-        data=builder.inttoptr(load(0), array.data.type),
-        shape=shape,
-        strides=strides,
-        itemsize=ir.Constant(_WHOLE, itemsize),
-        meminfo=None,
-    )
-    return array._getvalue()
+    def put(value: Any, field: str, *axis: int) -> None:
+        nonlocal array
+        array = builder.insert_value(array, value, [model.get_field_position(field), *axis])
+
+    put(builder.inttoptr(load(0), context.get_data_type(array_type.dtype).as_pointer()), "data")
+    put(ir.Constant(_WHOLE, itemsize), "itemsize")
+    stride = count = None
+    for axis in reversed(range(array_type.ndim)):
+        extent = load(1 + axis, range=[ir.Constant(_WHOLE, 0), ir.Constant(_WHOLE, (1 << 63) - 1)])
+        put(extent, "shape", axis)
+        put(ir.Constant(_WHOLE, itemsize) if stride is None else stride, "strides", axis)
+        count = extent if count is None else builder.mul(count, extent)
+        stride = builder.mul(count, ir.Constant(_WHOLE, itemsize)) if axis else None
+    put(count, "nitems")
+    return array
 
 
 def know_members(rewrite: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
