@@ -133,7 +133,8 @@ class Robot:
 
         Returns:
             name → (N, …), or (…) for a single configuration. A row whose input is not finite, or whose mass matrix is
-            singular, holds NaN; the quantity "status" is 0 for valid rows.
+            singular, holds NaN; the quantity "status" is 0 for valid rows. `constraints` names the rows of
+            constraint_jacobian (…, m, n) and delassus (…, m, m).
 
         Raises:
             UsageError: an unknown quantity or link, a wrong shape, an array in `out` that cannot take its quantity.

@@ -19,7 +19,7 @@ from artsim.sim.quantities.robot import Robot
 from tests.cli.test_cli_run import good, refused
 from tests.conftest import corpus_entries
 from tests.constraints.test_axis_couplings import follows, leads, twist_about
-from tests.constraints.test_turn_limits import gradient, random_rotation
+from tests.constraints.test_turn_limits import gradient, matrix, random_rotation
 from tests.simulation import ROBOTS, Array, Mimics, Truth
 
 BOTH = ("constraint_jacobian", "delassus")
@@ -243,6 +243,50 @@ def test_loops_are_pinocchio_s(arms: tuple[Path, Robot]) -> None:
     found = robot.compute(q, quantities=BOTH)
     assert relative(found["constraint_jacobian"][3:] - J, J) <= 1e-12
     assert relative(found["delassus"][3:, 3:] - K, K) <= 1e-12
+
+
+JOINTS = {
+    "hinge": 'kind = "hinge"\naxis_a = [0.6, 0, 0.8]',
+    "slider": 'kind = "slider"\naxis_a = [0, 0.6, 0.8]',
+    "cylindrical": 'kind = "cylindrical"\naxis_a = [0, 0.6, 0.8]',
+    "planar": 'kind = "planar"\naxis_a = [1, 0, 0]',
+    "joint": 'kind = "joint"\nfree = ["y", "rx", "rz"]',
+}
+
+
+@pytest.mark.parametrize("kind", JOINTS)
+def test_joints_that_close_loops_are_rates_of_their_coordinates(kind: str, tmp_path: Path) -> None:
+    """J by differences of R_aᵀ (p_a - p_b), or p_a - p_b of a hinge, and of the vector part of conj(q_b) q_a."""
+    (tmp_path / "arms.urdf").write_text(ARMS)
+    text = f'[[loop]]\nname = "it"\n{JOINTS[kind]}\nlink_a = "a3"\nlink_b = "b2"\npoint_a = [0.2, 0.01, 0]\n'
+    (tmp_path / "loops.toml").write_text(text)
+    robot = artsim.load(tmp_path / "arms.urdf", loops=tmp_path / "loops.toml")
+    (loop,) = robot.articulation.loops
+    lines = ("x", "y", "z", "turn_x", "turn_y", "turn_z")
+    assert robot.constraints() == tuple(f"loop:it.{line}" for line, held in zip(lines, loop.held, strict=True) if held)
+    rng, h = np.random.default_rng(3), 1e-5
+    for _ in range(3):
+        q = rng.normal(0, 0.5, robot.nq)
+        steps = q + h * np.concatenate([np.eye(robot.nq), -np.eye(robot.nq)])
+        C = np.array([coordinates(robot, step) for step in steps])[:, np.array(loop.held)]
+        want = (C[: robot.nq] - C[robot.nq :]).T / (2 * h)
+        found = robot.compute(q, quantities=["constraint_jacobian"])["constraint_jacobian"]
+        assert relative(found - want, want) <= 1e-8
+
+
+def coordinates(robot: Robot, q: Array) -> Array:
+    """C (6,) of the robot's only loop, from the links' poses."""
+    (loop,) = robot.articulation.loops
+    found = robot.compute(q, quantities=["link_pose"])
+    frames = []
+    for link, frame in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b)):
+        n = robot.links.index(link)
+        R = matrix(found["link_quaternion"][n])
+        frames.append((found["link_position"][n] + R @ frame.position, R @ matrix(np.array(frame.rotation))))
+    (a, A), (b, B) = frames
+    turn = pin.Quaternion(B.T @ A)
+    vector = np.sign(turn.w) * loop.torque_scale * turn.vec()
+    return np.concatenate([a - b if loop.kind == "hinge" else A.T @ (a - b), vector])
 
 
 @pytest.mark.small
