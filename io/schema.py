@@ -662,9 +662,9 @@ TABLE: dict[str, Variable] = {
     "batch/delassus": Variable(
         ("sample", "constraint", "constraint2"),
         "1/kg or 1/(kg m^2)",
-        "Delassus matrix K = J M^-1 J^T",
-        comment="velocity of a constraint row per impulse of another; J is constraint_jacobian, M mass_matrix; the "
-        "compliance of rows that give way (cfm) is not included, other than in /delassus of runs",
+        "Delassus matrix",
+        comment="K = J M^-1 J^T: velocity of a constraint row per impulse of another; J is constraint_jacobian, M "
+        "mass_matrix; the compliance (cfm) of rows that give way is not included, other than in /delassus of runs",
     ),
     "batch/status": Variable(
         ("sample",),

@@ -467,7 +467,6 @@ def test_bytes_depend_on_neither_threads_nor_the_size_of_the_table(reduced: bool
     assert out.tobytes() == whole["delassus"][:40].tobytes()
 
 
-@pytest.mark.small
 def test_rows_that_cannot_be_computed_say_so() -> None:
     robot = artsim.load(ROBOTS / "rack_and_pinion.urdf")
     q = np.array([[0.1, 0.2], [np.nan, 0.0], [1e30, 0.0], [0.3, 0.1]])
