@@ -25,7 +25,6 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
-from artsim.sim.quantities.compute_records import COMPUTE
 
 
 @click.command(
@@ -83,9 +82,9 @@ def batch(
     threads = threads or (1 if sharding.scheduler else available_cores())
     with load_job(config) as job:
         if not quiet:
-            warn([*notes, *loops_left_open(job.robot.articulation)])
+            warn([*notes, *loops_left_open(job.robot.articulation, job.quantities)])
             warn_of_model(job.robot.articulation.notes, [model, *arguments], reading_words(load_options))
-        warm([(COMPUTE, job.evaluation.width)])  # Ctrl-C still ends the process here, before there is an output
+        warm(job.evaluation.entries)  # Ctrl-C still ends the process here, before there is an output
         with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
             outcome = sharding.compute(
                 job,

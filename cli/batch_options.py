@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -15,7 +15,7 @@ from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.quantities.catalogue import GROUPS, QUANTITIES, needed_inputs, resolve
+from artsim.sim.quantities.catalogue import GROUPS, OF_CONSTRAINTS, QUANTITIES, needed_inputs, resolve
 
 R = TypeVar("R")
 
@@ -126,7 +126,8 @@ BATCH_OPTIONS = (
         "--compute",
         callback=names,
         metavar="NAME,…",
-        help=f"Quantities to compute: {KNOWN}. (K of constraint rows: `artsim run --record delassus`.)",
+        help=f"Quantities to compute: {KNOWN}. (delassus is K = J M⁻¹ Jᵀ of couplings, loops and equalities of "
+        "tendons; with contacts, limits and drives: `artsim run --record +delassus`.)",
     ),
     click.option(
         "--reduced", is_flag=True, help="Give results in independent coordinates, without the followers of couplings."
@@ -194,8 +195,10 @@ def batch_config(
     return config, _check_scales(ctx, config)
 
 
-def loops_left_open(articulation: Articulation) -> list[str]:
+def loops_left_open(articulation: Articulation, quantities: Sequence[str]) -> list[str]:
     """A warning about loops and equalities of tendons, of which the quantities of a tree know nothing."""
+    if OF_CONSTRAINTS.issuperset(quantities):
+        return []
     names = [loop.name for loop in articulation.loops if loop.active]
     names += [equality.name for equality in articulation.tendon_couplings]
     if not names:

@@ -23,7 +23,7 @@ from artsim.sim.articulation.poses import at_leader, bend_at_leader
 from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.quantities.catalogue import INPUTS, STATUS_MEANING, dims_of, resolve
+from artsim.sim.quantities.catalogue import INPUTS, OF_CONSTRAINTS, STATUS_MEANING, dims_of, resolve
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.patterns import matching_links
@@ -95,8 +95,9 @@ def compute(
 ) -> None:
     """Compute quantities of MODEL (URDF, MJCF or SDF, or - for standard input) in one configuration and print them.
 
-    NAME is gravity, mass_matrix, jacobian, …: `artsim batch --help` lists them. The matrix K = J M⁻¹ Jᵀ of constraint
-    rows is recorded by runs, since rows depend on them: `artsim run MODEL --steps 1 --record delassus -o FILE`.
+    NAME is gravity, mass_matrix, jacobian, …: `artsim batch --help` lists them. delassus is K = J M⁻¹ Jᵀ of the
+    couplings, loops and equalities of tendons; with the rows of contacts, limits and drives too, which depend on the
+    motion, runs record it: `artsim run MODEL --steps 1 --record delassus -o FILE`.
     """
     if as_json and as_csv:
         raise UsageError("give --json or --csv, not both")
@@ -121,13 +122,15 @@ def compute(
     given = _inputs(robot, config, options, links, notes)
     notes += untied_axes(robot.model, robot.labels)
     if not quiet:
-        warn([*notes, *loops_left_open(articulation)])
+        warn([*notes, *loops_left_open(articulation, wanted)])
         warn_of_model(articulation.notes, [model, *arguments], reading_words(load_options))
     found = robot.compute(**given, quantities=[*wanted, "status"], reduced=reduced, at=at, links=links)
     status = int(found.pop("status"))
     if status:
         raise StoppedError(f"cannot be computed: {STATUS_MEANING[status]}")
     labels = file_labels(robot.labels)._replace(link=links or robot.links)
+    if not OF_CONSTRAINTS.isdisjoint(wanted):
+        labels = labels._replace(constraint=robot.constraints(reduced=reduced))
     variables = {name: schema.batch_variable(name, dims_of(name, reduced=reduced)) for name in wanted}
     if as_json:
         click.echo(json.dumps({name: _plain(variables[name], found[name], labels) for name in wanted}))

@@ -17,6 +17,7 @@ from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.targets import LEVELS, level
 from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
+from artsim.sim.quantities.pose_constraints import pose_entry
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
 from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
@@ -43,7 +44,7 @@ from artsim.sim.stepping.packs import EXERT, SOLVE_PACK, roll_entry
     "--more",
     is_flag=True,
     help="Also those of other solvers and, for the default one, of damping and limits of links, --continuous, "
-    "rangefinders, delays and `artsim bench`, which are otherwise compiled at their first use.",
+    "rangefinders, delays, constraints of poses and `artsim bench`, which are otherwise compiled at their first use.",
 )
 def warmup(levels: tuple[str, ...], into: Path | None, more: bool) -> None:
     """Compile the kernels that most runs, batches and rollouts need and that are not in the cache yet, in minutes."""
@@ -84,5 +85,7 @@ def _others() -> Iterator[tuple[Entry, int]]:
             yield simulate_entry(DEFAULT, solver, equipped, touching), 1
         yield simulate_entry(DEFAULT, newton, equipped, touching, ruled=True), 1
         yield simulate_entry(DEFAULT, newton, equipped, touching, clocked=True), 1
+    for equipped in (False, True):
+        yield pose_entry(equipped), 1
     for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):
         yield entry, 1

@@ -312,6 +312,8 @@ def lay_out_groups(
 def _labelled(content: Content) -> dict[str, None]:
     """The dimensions labelled by names, in order."""
     dims = dict.fromkeys([*(dim for column in content.columns.values() for dim in column.dims), *_LABELS])
+    if "constraint_pair" in dims:
+        dims["constraint"] = None
     return {dim: None for dim in dims if dim not in content.numbers}
 
 

@@ -95,7 +95,7 @@ class BatchConfig:
         if self.gravity is not None and not (len(self.gravity) == 3 and all(map(math.isfinite, self.gravity))):
             raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
         if self.packed and not set(names) & set(SYMMETRIC):
-            raise UsageError(f"--packed is for {' and '.join(SYMMETRIC)}; neither is computed")
+            raise UsageError(f"--packed is for {', '.join(SYMMETRIC)}; none of them is computed")
         if self.links is not None:
             of_links = any("link" in QUANTITIES[name].dims or "wrench" in QUANTITIES[name].inputs for name in names)
             if not of_links and WITH_WRENCH.isdisjoint(names):
@@ -485,7 +485,7 @@ def content_of(
     return Content(
         rows=last - first,
         columns=_columns(job.evaluation, config.float32),
-        labels=file_labels(job.robot.labels)._replace(link=job.evaluation.links),
+        labels=file_labels(job.robot.labels)._replace(link=job.evaluation.links, constraint=job.evaluation.constraints),
         model=model_record(job.robot.articulation),
         facts=facts,
         provenance=provenance,

@@ -29,7 +29,8 @@ class Labels(NamedTuple):
     `coord`, `coord_units`: nq · `dof`, `dof_units` (of velocities), `force_units`: nv · `link`: nlink
     · `independent_dof`: the dofs that remain when hard couplings are eliminated (all dofs without couplings)
     · `actuator`, `actuator_state`, `tendon`, `sensor` (with the units of its outputs): of robots that have any
-    · `geom`: the collision geometries · `constraint`: the constraint rows that the run can have, if recorded
+    · `geom`: the collision geometries · `constraint`: the constraint rows that the run can have, if recorded, or those
+    of a batch's poses
     · `jacobian_link`, `jacobian_dof`: link and dof indices of each stored column of the link Jacobians.
     """
 
@@ -146,7 +147,9 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "wrench_entry": Dimension("wrench entry", FIXED_LABELS["wrench_entry"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
     "geom": Dimension("collision geometry"),
-    "constraint": Dimension("constraint row that the run can have"),
+    "constraint": Dimension("constraint row"),
+    "constraint2": Dimension("constraint row (second index)"),
+    "constraint_pair": Dimension("pair of constraint rows, row by row of the lower triangle"),
     "plane_entry": Dimension("entry of a plane", FIXED_LABELS["plane_entry"]),
     "direction": Dimension("direction of a contact", FIXED_LABELS["direction"]),
     "contact_entry": Dimension("entry of a contact's warm-start record", FIXED_LABELS["contact_entry"]),
@@ -649,6 +652,20 @@ TABLE: dict[str, Variable] = {
         "coupling matrix",
         comment="velocity of each degree of freedom per independent one",
     ),
+    "batch/constraint_jacobian": Variable(
+        ("sample", "constraint", "dof"),
+        "m/s or rad/s, per dof_units",
+        "constraint Jacobian",
+        comment="velocity of each constraint row per joint velocity: couplings, loop joints, equalities of tendons, "
+        "hard ones and ones that give way; rotations of welds in their torque scale (m per rad)",
+    ),
+    "batch/delassus": Variable(
+        ("sample", "constraint", "constraint2"),
+        "1/kg or 1/(kg m^2)",
+        "Delassus matrix",
+        comment="K = J M^-1 J^T: velocity of a constraint row per impulse of another; J is constraint_jacobian, M "
+        "mass_matrix; the compliance (cfm) of rows that give way is not included, other than in /delassus of runs",
+    ),
     "batch/status": Variable(
         ("sample",),
         "1",
@@ -866,8 +883,8 @@ def labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
     """The labels of a dimension; pairs are labelled "a,b"."""
     if dim in FIXED_LABELS:
         return FIXED_LABELS[dim]
-    if dim in ("dof_pair", "independent_pair"):
-        names = labels.dof if dim == "dof_pair" else labels.independent_dof
+    if dim in ("dof_pair", "independent_pair", "constraint_pair"):
+        names = labels_of({"independent_pair": "independent_dof"}.get(dim, dim.removesuffix("_pair")), labels)
         return tuple(f"{a},{b}" for i, a in enumerate(names) for b in names[: i + 1])
     values: tuple[str, ...] = getattr(labels, dim.removesuffix("2"))
     return values

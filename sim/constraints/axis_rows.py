@@ -33,21 +33,27 @@ def has_axes(model: Any) -> bool:
 def axis_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
     """Append the row of coupling c: J = a ∂t/∂ω + b e_q."""
     model, state, data = robot.model, robot.state, robot.data
-    turn, dof = model.axis_turn[c], model.axis_dof[c]
-    n = add_row(rows, AXIS_ROW, min(turn, dof))
-    first = model.body_dof[model.dof_body[turn]]
-    w, x, y, z = _about_axis(model, state.qpos, turn)
-    across, over = twist_rates(w, x, y, z)
-    a = model.axis_terms[c, BY_TURN]
-    add_entry(model, data, rows, dof, model.axis_terms[c, BY_PLACE])
-    add_entry(model, data, rows, turn, a)
-    add_entry(model, data, rows, first + (turn - first + 1) % 3, a * across)
-    add_entry(model, data, rows, first + (turn - first + 2) % 3, a * over)
+    n = add_row(rows, AXIS_ROW, min(model.axis_turn[c], model.axis_dof[c]))
+    dofs, slopes = axis_gradient(model, state.qpos, c)
+    for e in range(4):
+        add_entry(model, data, rows, dofs[e], slopes[e])
     rows.error[n] = axis_error(model, state.qpos, c)
     rows.rate[n] = recovery_rate(run.inputs, abs(rows.error[n]), model.axis_erp[c])
     speed = row_rate(rows, n, state.qvel)
     rows.bias[n] = rows.rate[n] * (rows.error[n] + behind(run.inputs) * speed)
     rows.bias[n] += run.inputs.time_step[0] * drift_of(data, rows, n)
+
+
+@inlined
+def axis_gradient(model: Any, q: Any, c: Any) -> Any:
+    """The dofs (4,) that change C of coupling c, and J's entries of these."""
+    turn, dof = model.axis_turn[c], model.axis_dof[c]
+    first = model.body_dof[model.dof_body[turn]]
+    w, x, y, z = _about_axis(model, q, turn)
+    across, over = twist_rates(w, x, y, z)
+    a = model.axis_terms[c, BY_TURN]
+    dofs = (dof, turn, first + (turn - first + 1) % 3, first + (turn - first + 2) % 3)
+    return dofs, (model.axis_terms[c, BY_PLACE], a, a * across, a * over)
 
 
 @njit

@@ -243,7 +243,7 @@ def sprung_mobilities(model: Any, data: Any, equipment: Any) -> None:
             continue
         for k in range(equipment.data.row.shape[0]):
             equipment.data.row[k] = 0.0
-        _add_gradient(equipment, c, 1.0, equipment.data.row)
+        add_equality_gradient(equipment, c, 1.0, equipment.data.row)
         reduce_vector(model, equipment.data.row, data, data.reduced)
         solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, data.reduced)
         value = 0.0
@@ -262,8 +262,8 @@ def spring_tendons(equipment: Any, step: Any) -> None:
             error, rate, _ = _error(equipment, c)
             reference = equipment.model.tendon_row_reference[c]
             force = reference[REFERENCE_K] * error + reference[REFERENCE_B] * rate
-            _add_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.tendon)
-            _add_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.force)
+            add_equality_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.tendon)
+            add_equality_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.force)
             _add_along(equipment, c, -force / equipment.data.tendon_mobility[c], equipment.data.tendon_pull)
 
 
@@ -423,7 +423,7 @@ def _equality_row(model: Any, data: Any, rows: Any, equipment: Any, c: Any) -> A
 
 
 @njit
-def _add_gradient(equipment: Any, c: Any, scale: Any, out: Any) -> None:
+def add_equality_gradient(equipment: Any, c: Any, scale: Any, out: Any) -> None:
     """Add scale × dC/dq of tendon equality c to out (nv,)."""
     t = equipment.model.tendon_row_follower[c]
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):

@@ -47,6 +47,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "kinetic_energy": Quantity((), ("qvel",)),
     "potential_energy": Quantity(()),
     "coupling_matrix": Quantity(("dof", "independent_dof")),
+    "constraint_jacobian": Quantity(("constraint", "dof")),
+    "delassus": Quantity(("constraint", "constraint2")),
 }
 """Field meanings are in io/schema.py (batch/…); those of the robot's dofs become independent ones when reduced."""
 
@@ -64,8 +66,11 @@ WITH_INERTIA = frozenset(
 )
 """Quantities that depend on the robot's inertia, to which tendons with armature contribute."""
 
+OF_CONSTRAINTS = frozenset({"constraint_jacobian", "delassus"})
+"""Quantities of the constraint rows that a pose has (pose_constraints.py), for robots with such rows."""
+
 REDUCED_DIMS = {"dof": "independent_dof", "dof2": "independent_dof2"}
-SYMMETRIC = ("mass_matrix", "inverse_mass_matrix")  # of which `packed` keeps the lower triangles
+SYMMETRIC = ("mass_matrix", "inverse_mass_matrix", "delassus")  # of which `packed` keeps the lower triangles
 
 OK, BAD_INPUT, BAD_RESULT = range(3)
 STATUS_MEANING = {
@@ -103,7 +108,7 @@ def dims_of(name: str, *, reduced: bool = False, packed: bool = False) -> tuple[
     """Dimensions of a quantity as computed: with independent dofs if reduced, pairs of dofs if packed."""
     dims = QUANTITIES[name].dims
     if packed and name in SYMMETRIC:
-        return ("independent_pair",) if reduced else ("dof_pair",)
+        return ("constraint_pair",) if name == "delassus" else ("independent_pair",) if reduced else ("dof_pair",)
     if reduced and name != "coupling_matrix":
         dims = tuple(REDUCED_DIMS.get(dim, dim) for dim in dims)
     return dims

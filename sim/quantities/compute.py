@@ -49,7 +49,7 @@ from artsim.sim.quantities.link_quantities import (
 )
 
 _LARGEST = 1e15  # the sine of a larger angle has no correct digit; products of smaller inputs do not overflow
-_SINGULAR = 1e10  # ratio of inertia to pivot above which the pivot is rounding: robots have 1e6, singular ones 3e10
+SINGULAR = 1e10  # ratio of inertia to pivot above which the pivot is rounding: robots have 1e6, singular ones 3e10
 
 
 @njit
@@ -344,7 +344,7 @@ def _matrices_of(M: Any, parent: Any, run: Any, data: Any, scratch: Any, task: A
 @inlined
 def _check_pivot(inverse: Any, inertia: Any, data: Any, scratch: Any) -> None:
     """scratch.check[1] stays 0 while 1 / inverse, the pivot, is a positive share of the inertia and not rounding."""
-    worst = like(_SINGULAR, data)
+    worst = like(SINGULAR, data)
     zero = like(0.0, data)
     wrong = where_greater(inverse * inertia, worst, worst, zero * inverse)
     scratch.check[OF_RESULTS] = scratch.check[OF_RESULTS] + where_greater(inverse, zero, wrong, worst)

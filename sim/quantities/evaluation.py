@@ -7,7 +7,7 @@ depend neither on the block size nor on the number of threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.foundation.errors import UsageError, nearest
-from artsim.sim.foundation.jit import bind_movable, disabled
+from artsim.sim.foundation.jit import Entry, bind_movable, disabled
 from artsim.sim.foundation.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.quantities.catalogue import (
     INPUTS,
@@ -42,6 +42,7 @@ from artsim.sim.quantities.compute_records import (
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
+    from artsim.sim.quantities.pose_constraints import PoseConstraints
     from artsim.sim.quantities.tendon_inertia import TendonInertia
 
 _MAX_THREADS = 1024
@@ -58,7 +59,7 @@ class Evaluation:
         dims: per quantity the dimensions of one row.
         shapes: per quantity and input the shape of one row.
         links: the links of link quantities.
-        tendons: what adds the inertia and springs of tendons; None for most robots.
+        constraints: names of the constraint rows; empty unless quantities of constraints are asked for.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class Evaluation:
         threads: int = 1,
         width: int = WIDTH,
         equipped: Equipped | None = None,
+        constraints: PoseConstraints | None = None,
     ) -> None:
-        """Check the request. `equipped` is given for a robot whose tendons have armature or springs.
+        """Check the request. `equipped` is given for a robot whose tendons have armature or springs, `constraints` for
+        quantities of constraints.
 
         Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH.
         """
@@ -95,7 +98,8 @@ class Evaluation:
             if name not in labels.links:
                 raise UsageError(f"link {name!r} does not exist{nearest(name, labels.links)}")
         self.dims = {name: dims_of(name, reduced=reduced, packed=packed) for name in self.quantities}
-        self.sizes = _sizes(labels, len(self.links))
+        self.constraints = () if constraints is None else constraints.names
+        self.sizes = _sizes(labels, len(self.links), len(self.constraints))
         self.shapes = {
             name: tuple(self.sizes[dim] for dim in dims)
             for name, dims in ({name: INPUTS[name] for name in self.inputs} | self.dims).items()
@@ -105,14 +109,20 @@ class Evaluation:
         self._model = model
         self._options = {"at_com": at == "com", "reduced": reduced}
         self._packed = packed
-        self.tendons: TendonInertia | None = None
+        self.adders: list[TendonInertia | PoseConstraints] = []
         if equipped is not None and not (WITH_INERTIA | {"potential_energy"}).isdisjoint(self.quantities):
             from artsim.sim.quantities.tendon_inertia import TendonInertia  # few robots need it
 
-            self.tendons = TendonInertia(
-                model, equipped, self.quantities, reduced=reduced, wrench="wrench" in self.inputs
-            )
+            wrenched = "wrench" in self.inputs
+            self.adders.append(TendonInertia(model, equipped, self.quantities, reduced=reduced, wrench=wrenched))
+        if constraints is not None:
+            self.adders.append(constraints)
         self._link_indices = [labels.links.index(name) for name in self.links]
+
+    @property
+    def entries(self) -> list[tuple[Entry, int]]:
+        """The kernels that it needs, with their widths."""
+        return [(COMPUTE, self.width), *((adder.entry, 1) for adder in self.adders)]
 
     def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
         """Allocate zeroed inputs and outputs (including `status`) for `rows` rows, rounded up to whole packs."""
@@ -159,7 +169,7 @@ class Evaluation:
 
     def needed(self, rows: int) -> dict[str, Array]:
         """Arrays of the quantities that are computed for the sake of others."""
-        names = self.tendons.needed if self.tendons is not None else ()
+        names = {name for adder in self.adders for name in adder.needed}
         dims = {name: dims_of(name, reduced=bool(self._options["reduced"]), packed=self._packed) for name in names}
         return {name: aligned_zeros([rows, *(self.sizes[dim] for dim in dims[name])]) for name in names}
 
@@ -201,14 +211,13 @@ class Workers:
         bound = [evaluation.bind() for _ in range(threads)]
         self._workers = [(rows, call) for rows, call, _ in bound]
         self._put = [put for _, _, put in bound]
-        self._taken: Collection[str] = ()
-        if (tendons := evaluation.tendons) is not None:
-            self._taken = tendons.taken
-            self._workers = [_then(worker, tendons.adder(worker[0], self._arrays)) for worker in self._workers]
+        self._taken = {name for adder in evaluation.adders for name in adder.taken}
+        for adder in evaluation.adders:
+            self._workers = [_then(worker, adder.adder(worker[0], self._arrays)) for worker in self._workers]
 
     def point_at(self, arrays: Mapping[str, Array], rows: int) -> None:
         """Compute from and into these arrays of so many rows: all inputs, all quantities, `status`."""
-        if self._evaluation.tendons is not None:
+        if self._evaluation.adders:
             arrays = {**arrays, **self._evaluation.needed(rows)}
             self._arrays.update(arrays)
         for name, values in arrays.items():
@@ -246,7 +255,7 @@ class Workers:
             thread.join()
 
 
-def _sizes(labels: Labels, links: int) -> dict[str, int]:
+def _sizes(labels: Labels, links: int, constraints: int) -> dict[str, int]:
     """Extents of all dimensions."""
     nv, nu = len(labels.dofs), len(labels.independent_dofs)
     return {
@@ -257,6 +266,8 @@ def _sizes(labels: Labels, links: int) -> dict[str, int]:
         **dict.fromkeys(REDUCED_DIMS.values(), nu),
         "dof_pair": nv * (nv + 1) // 2,
         "independent_pair": nu * (nu + 1) // 2,
+        **dict.fromkeys(("constraint", "constraint2"), constraints),
+        "constraint_pair": constraints * (constraints + 1) // 2,
     }
 
 

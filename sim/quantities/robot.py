@@ -16,12 +16,14 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
+from artsim.sim.quantities.catalogue import OF_CONSTRAINTS
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
     from artsim.sim.quantities.coordinates import LinkStates
     from artsim.sim.quantities.evaluation import Evaluation
     from artsim.sim.quantities.evaluator import Evaluator, Evaluators
+    from artsim.sim.quantities.pose_constraints import PoseConstraints
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class Robot:
 
         Returns:
             name → (N, …), or (…) for a single configuration. A row whose input is not finite, or whose mass matrix is
-            singular, holds NaN; the quantity "status" is 0 for valid rows.
+            singular, holds NaN; the quantity "status" is 0 for valid rows. `constraints` names the rows of
+            constraint_jacobian (…, m, n) and delassus (…, m, m).
 
         Raises:
             UsageError: an unknown quantity or link, a wrong shape, an array in `out` that cannot take its quantity.
@@ -229,7 +232,31 @@ class Robot:
         """Make the Evaluation behind `compute`, for blocks of rows; options are those of Evaluation."""
         from artsim.sim.quantities.evaluation import Evaluation
 
-        return Evaluation(self.model, self.labels, quantities, equipped=self._energetic, **options)
+        constraints = None
+        if not OF_CONSTRAINTS.isdisjoint(quantities):
+            constraints = self._pose_constraints(reduced=bool(options.get("reduced")))
+            constraints.refuse_none(self.articulation.name)
+        return Evaluation(
+            self.model, self.labels, quantities, equipped=self._energetic, constraints=constraints, **options
+        )
+
+    def constraints(self, *, reduced: bool = False) -> tuple[str, ...]:
+        """Names of the constraint rows of `constraint_jacobian` and `delassus`: `coupling:finger_2`, `loop:crank.x`."""
+        return self._pose_constraints(reduced=reduced).names
+
+    def _pose_constraints(self, *, reduced: bool) -> PoseConstraints:
+        from artsim.sim.equipment.equip import equip
+        from artsim.sim.quantities.pose_constraints import PoseConstraints
+
+        found = self.articulation
+        equipped = None
+        if (
+            found.tendon_couplings
+            or any(loop.active for loop in found.loops)
+            or any(tendon.armature for tendon in found.tendons)
+        ):
+            equipped = equip(found, self.compiled)
+        return PoseConstraints(self.articulation, self.compiled, equipped, reduced=reduced)
 
     @cached_property
     def _energetic(self) -> Equipped | None:

@@ -54,6 +54,8 @@ class TendonInertia:
         taken: quantities that it computes alone, since the robot's own M is singular.
     """
 
+    entry = TENDON_INERTIA
+
     def __init__(
         self, model: Model, equipped: Equipped, quantities: tuple[str, ...], *, reduced: bool, wrench: bool
     ) -> None:

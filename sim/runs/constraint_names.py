@@ -14,6 +14,7 @@ from artsim.sim.constraints.kinds import (
     LOOP_ROW,
     TENDON_ROW,
 )
+from artsim.sim.constraints.row_names import row_name
 from artsim.sim.equipment.arrays import EquipmentLabels
 from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.link_rules import WHOLE
@@ -32,10 +33,10 @@ def constraint_names(plan: Plan) -> dict[Constraint, str]:
     owners |= {LOOP_ROW: labels.loops, TENDON_ROW: labels.tendons, ACTUATOR_ROW: labels.actuators}
     owners |= {CONTACT_ROW: ("",) if plan.touching is not None else (), LINK_ROW: _bounded_links(plan)}
     return {
-        (kind, owner, part): ".".join(word for word in (f"{declared.word}:{name}".rstrip(":"), suffix) if word)
+        (kind, owner, part): row_name(kind, name, part)
         for kind, declared in KINDS.items()
         for owner, name in enumerate(owners[kind])
-        for part, suffix in enumerate(declared.parts)
+        for part in range(len(declared.parts))
     }
 
 

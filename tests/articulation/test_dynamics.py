@@ -17,9 +17,9 @@ from artsim.sim.articulation.description import Articulation, Coupling, Inertial
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.spatial import frame_with_z
-from artsim.sim.quantities.catalogue import QUANTITIES
 from artsim.sim.quantities.robot import Robot
 from tests.naive import Twin, hat, quaternion_product, rotation_about, rotation_of
+from tests.tree_quantities import TREE_QUANTITIES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -262,10 +262,10 @@ def test_momentum_is_the_centroidal_map_times_velocity(seed: int, width: str) ->
 @pytest.mark.parametrize("reduced", [False, True], ids=["full", "reduced"])
 def test_both_widths_agree(seed: int, reduced: bool) -> None:
     case = random_case(seed, coupled=reduced)
-    scalar = compute(case, "scalar", *QUANTITIES, reduced=reduced)
-    pack = compute(case, "pack", *QUANTITIES, reduced=reduced)
+    scalar = compute(case, "scalar", *TREE_QUANTITIES, reduced=reduced)
+    pack = compute(case, "pack", *TREE_QUANTITIES, reduced=reduced)
     condition = max((np.linalg.cond(M) for M in scalar["mass_matrix"] if M.size), default=1.0)
-    for name in QUANTITIES:
+    for name in TREE_QUANTITIES:
         assert_close(pack[name], scalar[name], 1e-12 * condition, 1e-3)
 
 
@@ -273,12 +273,12 @@ def test_both_widths_agree(seed: int, reduced: bool) -> None:
 def test_a_row_does_not_depend_on_its_neighbours(width: str) -> None:
     """The same bytes, whatever the table's length and wherever in it a row stands."""
     case = random_case(7)
-    out = compute(case, width, *QUANTITIES)
+    out = compute(case, width, *TREE_QUANTITIES)
     turned = Case(case.robot, case.twin, *(x[::-1] for x in (case.qpos, case.qvel, case.qacc, case.tau)))
     doubled = Case(case.robot, case.twin, *(np.repeat(x, 2, 0) for x in (case.qpos, case.qvel, case.qacc, case.tau)))
-    for name, values in compute(turned, width, *QUANTITIES).items():
+    for name, values in compute(turned, width, *TREE_QUANTITIES).items():
         assert np.array_equal(values[::-1], out[name]), name
-    for name, values in compute(doubled, width, *QUANTITIES).items():
+    for name, values in compute(doubled, width, *TREE_QUANTITIES).items():
         assert np.array_equal(values[1::2], out[name]), name
 
 
@@ -462,7 +462,7 @@ def test_dynamics_do_not_lose_digits_far_from_the_origin(width: str) -> None:
 @pytest.mark.small
 def test_an_empty_tree_has_no_dofs() -> None:
     robot = Robot.of(Articulation("block", "urdf", (Link("block", Inertial(2.0, Pose((1, 2, 3)))),), ()))
-    out = robot.compute(np.zeros(0), quantities=[*QUANTITIES])
+    out = robot.compute(np.zeros(0), quantities=[*TREE_QUANTITIES])
     assert robot.nq == robot.nv == 0
     assert np.array_equal(out["com"], [1, 2, 3])
     assert out["jacobian"].shape == (1, 6, 0) and out["mass_matrix"].shape == (0, 0)

@@ -64,7 +64,7 @@ ROOMS: dict[str, set[str]] = {
         "contact",
     },
     "maximal": {"foundation", "articulation", "run_data", "geometry", "equipment"},
-    "quantities": {"foundation", "articulation", "equipment", "maximal"},
+    "quantities": {"foundation", "articulation", "equipment", "constraints", "maximal"},
     "runs": {
         "foundation",
         "articulation",

@@ -14,12 +14,13 @@ import pytest
 import artsim
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities import evaluator
-from artsim.sim.quantities.catalogue import BAD_INPUT, OK, QUANTITIES
+from artsim.sim.quantities.catalogue import BAD_INPUT, OK
 from artsim.sim.quantities.robot import Robot
 from tests.naive import Array
 from tests.quantities.test_quantities import case, packs_only
+from tests.tree_quantities import TREE_QUANTITIES
 
-ALL = [*QUANTITIES, "status"]
+ALL = [*TREE_QUANTITIES, "status"]
 SIZES = (None, 0, 1, 7, 8, 13, 31, 32, 101)  # None: a configuration that is no table
 TENDON = """<mujoco>
   <worldbody>

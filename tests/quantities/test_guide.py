@@ -17,13 +17,13 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Articulation, Inertial, Joint, Link, Pose
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
-from artsim.sim.quantities.catalogue import QUANTITIES
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import plan_run
 from artsim.sim.runs.simulate import Simulation
 from tests.naive import Twin
+from tests.tree_quantities import TREE_QUANTITIES
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 pytestmark = pytest.mark.small
@@ -59,10 +59,10 @@ def double_pendulum() -> Articulation:
 
 def compute(robot: Robot, qpos: list[float], **inputs: list[float]) -> dict[str, Array]:
     """All quantities of one configuration; a table of it must say the same in packs."""
-    out = robot.compute(np.array(qpos), **{k: np.array(x) for k, x in inputs.items()}, quantities=QUANTITIES)
+    out = robot.compute(np.array(qpos), **{k: np.array(x) for k, x in inputs.items()}, quantities=TREE_QUANTITIES)
     if not disabled():
         rows = {name: np.tile(x, (WIDTH, 1)) for name, x in {"qpos": qpos, **inputs}.items()}
-        for name, values in robot.compute(**rows, quantities=QUANTITIES).items():
+        for name, values in robot.compute(**rows, quantities=TREE_QUANTITIES).items():
             np.testing.assert_allclose(values[WIDTH - 1], out[name], rtol=1e-12, atol=1e-13, err_msg=name)
     return out
 

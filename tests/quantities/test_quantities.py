@@ -19,7 +19,7 @@ from artsim.sim.articulation.description import Articulation, Coupling, Inertial
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
-from artsim.sim.quantities.catalogue import BAD_INPUT, BAD_RESULT, OK, QUANTITIES, needed_inputs
+from artsim.sim.quantities.catalogue import BAD_INPUT, BAD_RESULT, OK, needed_inputs
 from artsim.sim.quantities.robot import Robot
 from tests.articulation.test_dynamics import (
     ROWS,
@@ -31,6 +31,7 @@ from tests.articulation.test_dynamics import (
 )
 from tests.conftest import ROOT, corpus_entries
 from tests.naive import OFFSETS, WEIGHTS, Array, Twin
+from tests.tree_quantities import TREE_QUANTITIES
 
 Table = Mapping[str, Array]
 
@@ -160,7 +161,7 @@ def results(name: str, width: str, mode: str, at: str = "com") -> dict[str, Arra
     """All quantities without wrenches. Modes: "full", "reduced", and "followed": full, of states that are coupled."""
     chosen = followed(case(name)) if mode == "followed" else case(name)
     given = {key: values for key, values in chosen.given.items() if key != "wrench"}
-    return evaluate(chosen.robot, width, given, *QUANTITIES, reduced=mode == "reduced", at=at)
+    return evaluate(chosen.robot, width, given, *TREE_QUANTITIES, reduced=mode == "reduced", at=at)
 
 
 def dofs_of(name: str, mode: str) -> list[int]:
@@ -506,7 +507,7 @@ def test_the_whole_robot_as_in_pinocchio(name: str, width: str) -> None:
 def test_forces_as_in_pinocchio(name: str, width: str) -> None:
     pin, ours = reference(name)
     chosen, links = ours.case, ours.case.robot.links
-    out = evaluate(chosen.robot, width, chosen.given, *QUANTITIES, at="com")
+    out = evaluate(chosen.robot, width, chosen.given, *TREE_QUANTITIES, at="com")
     bare = results(name, width, "full")
     model, data = ours.model, ours.model.createData()
     unit = 9.81 * float(np.abs(bare["mass_matrix"]).max())
@@ -585,7 +586,7 @@ def mujoco_model(mujoco: Any, name: str) -> Any:
 def test_alone_or_together(name: str, width: str, mode: str) -> None:
     """A quantity does not depend on what else is asked for, but for rounding: shared sums may be in another order."""
     chosen = case(name)
-    together = evaluate(chosen.robot, width, chosen.given, *QUANTITIES, reduced=mode == "reduced")
+    together = evaluate(chosen.robot, width, chosen.given, *TREE_QUANTITIES, reduced=mode == "reduced")
     condition = max((float(np.linalg.cond(M)) for M in together["mass_matrix"] if M.size), default=1.0)
     for key, values in together.items():
         alone = evaluate(chosen.robot, width, chosen.given, key, reduced=mode == "reduced")[key]
@@ -601,13 +602,13 @@ def test_packed_triangles_and_chosen_links(name: str, width: str, mode: str) -> 
     places = [*range(len(chosen.robot.links))[::-2], 0]
     links = [chosen.robot.links[k] for k in places]
     options: dict[str, Any] = {"reduced": mode == "reduced", "links": links, "packed": True}
-    some = evaluate(chosen.robot, width, given, *QUANTITIES, **options)
+    some = evaluate(chosen.robot, width, given, *TREE_QUANTITIES, **options)
     rows, columns = np.tril_indices(len(dofs_of(name, mode)))
     for key, values in some.items():
         if key in ("mass_matrix", "inverse_mass_matrix"):
             assert np.array_equal(values, out[key][:, rows, columns]), key
         else:
-            of_links = "link" in QUANTITIES[key].dims
+            of_links = "link" in TREE_QUANTITIES[key].dims
             assert np.array_equal(values, out[key][:, places] if of_links else out[key]), key
 
 
@@ -645,7 +646,7 @@ def test_a_bad_row_is_told_and_touches_no_other(width: str, mode: str, value: fl
 
 
 def _all(robot: Robot, width: str, given: Table, mode: str) -> dict[str, Array]:
-    return with_status(robot, width, given, *QUANTITIES, reduced=mode == "reduced")
+    return with_status(robot, width, given, *TREE_QUANTITIES, reduced=mode == "reduced")
 
 
 def _matters(case: Case, mode: str, key: str, entry: tuple[int, ...]) -> bool:
@@ -659,7 +660,7 @@ def _matters(case: Case, mode: str, key: str, entry: tuple[int, ...]) -> bool:
 
 @both_widths
 @full_and_reduced
-@pytest.mark.parametrize("quantity", QUANTITIES)
+@pytest.mark.parametrize("quantity", TREE_QUANTITIES)
 def test_a_bad_row_of_a_quantity_alone(width: str, mode: str, quantity: str) -> None:
     """Forces alone take a path of their own; every input that a quantity needs is looked at, and no other."""
     chosen, reduced = case("zoo floating"), mode == "reduced"
@@ -678,8 +679,8 @@ def test_a_bad_row_of_a_quantity_alone(width: str, mode: str, quantity: str) -> 
 
 def test_no_rows_and_no_links() -> None:
     robot = case("zoo").robot
-    none = robot.compute(np.zeros((0, robot.nq)), quantities=[*QUANTITIES, "status"])
-    assert {name: values.shape[0] for name, values in none.items()} == dict.fromkeys([*QUANTITIES, "status"], 0)
+    none = robot.compute(np.zeros((0, robot.nq)), quantities=[*TREE_QUANTITIES, "status"])
+    assert {name: values.shape[0] for name, values in none.items()} == dict.fromkeys([*TREE_QUANTITIES, "status"], 0)
     given = {key: values for key, values in case("zoo").given.items() if key != "wrench"}
     out = robot.compute(**given, quantities=["jacobian", "gravity", "mass_matrix"], links=[])
     assert out["jacobian"].shape == (ROWS, 0, 6, robot.nv)
@@ -801,9 +802,9 @@ def test_bad_rows_hold_nan() -> None:
     chosen = case("zoo floating")
     qpos = chosen.given["qpos"].copy()
     qpos[BAD, 0] = np.nan
-    out = chosen.robot.compute(**chosen.given | {"qpos": qpos}, quantities=[*QUANTITIES, "status"])
+    out = chosen.robot.compute(**chosen.given | {"qpos": qpos}, quantities=[*TREE_QUANTITIES, "status"])
     assert [*out["status"]] == [BAD_INPUT if row == BAD else OK for row in range(ROWS)]
-    for name in QUANTITIES:
+    for name in TREE_QUANTITIES:
         bad = np.isnan(out[name]).reshape(ROWS, -1)
         assert bad[BAD].all() and not np.delete(bad, BAD, 0).any(), name
     one = chosen.robot.compute(qpos[BAD], quantities=["gravity", "status"])
@@ -875,7 +876,7 @@ def large() -> tuple[dict[str, Array], dict[str, Array]]:
     chosen = case("zoo")
     rng = np.random.default_rng(4)
     given = {key: rng.normal(size=(LARGE, *values.shape[1:])) for key, values in chosen.given.items()}
-    return given, chosen.robot.compute(**given, quantities=[*QUANTITIES], threads=1)
+    return given, chosen.robot.compute(**given, quantities=[*TREE_QUANTITIES], threads=1)
 
 
 @packs_only
@@ -886,7 +887,7 @@ def test_rows_are_the_same_bytes_in_any_table(rows: int, threads: int) -> None:
     given, expected = large()
     for start in {0, 3, LARGE - rows} if rows + 3 <= LARGE else {0}:
         some = {key: values[start : start + rows] for key, values in given.items()}
-        out = case("zoo").robot.compute(**some, quantities=[*QUANTITIES], threads=threads)
+        out = case("zoo").robot.compute(**some, quantities=[*TREE_QUANTITIES], threads=threads)
         for name, values in out.items():
             assert values.tobytes() == expected[name][start : start + rows].tobytes(), name
 
@@ -897,8 +898,8 @@ def test_the_width_changes_rounding_only(rows: int) -> None:
     """Tables of less than a pack are computed one by one, as is a single configuration."""
     given, expected = large()
     robot = case("zoo").robot
-    out = robot.compute(**{key: values[:rows] for key, values in given.items()}, quantities=[*QUANTITIES])
-    one = robot.compute(**{key: values[rows - 1] for key, values in given.items()}, quantities=[*QUANTITIES])
+    out = robot.compute(**{key: values[:rows] for key, values in given.items()}, quantities=[*TREE_QUANTITIES])
+    one = robot.compute(**{key: values[rows - 1] for key, values in given.items()}, quantities=[*TREE_QUANTITIES])
     for name, values in out.items():
         assert values[-1].tobytes() == one[name].tobytes(), name
         close(values, expected[name][:rows], 1e-12)

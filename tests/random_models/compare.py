@@ -174,7 +174,21 @@ def compare_quantities(robot: Any, model: Any, data: Any, q: Array, v: Array) ->
         del theirs["bias"], theirs["kinetic_energy"]  # MuJoCo leaves out what it drops of M, and how moments change
     if (model.actuator_armature > 0).any() and heavy:
         del theirs["mass_matrix"]
-    return {name: relative(ours[name], theirs[name]) for name in theirs}
+    found = {name: relative(ours[name], theirs[name]) for name in theirs}
+    if robot.constraints() and not model.nflex:
+        J = robot.compute(q, quantities=["constraint_jacobian"])["constraint_jacobian"]
+        want = equality_jacobian(model, data)
+        found["constraint_jacobian"] = relative(J.T @ J, want.T @ want)  # whatever the order and the signs of rows
+    return found
+
+
+def equality_jacobian(model: Any, data: Any) -> Array:
+    """J (ne, nv) of MuJoCo's equalities."""
+    if data.nefc == 0 or not mujoco.mj_isSparse(model):
+        return np.array(data.efc_J).reshape(-1, model.nv)[: data.ne]
+    J = np.zeros((data.nefc, model.nv))
+    mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+    return J[: data.ne]
 
 
 def holds_hard(robot: Articulation) -> bool:
