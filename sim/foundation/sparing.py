@@ -166,20 +166,25 @@ def _linked_once() -> Patches:
 
 
 def linked(library: Any) -> Any:
-    """A module of LLVM with a library's code and all that it calls."""
+    """A module of LLVM with a library's code and all that it calls.
+
+    Raises:
+        RuntimeError: a function of ours is missing.
+    """
     module = library._final_module.clone()
+    entries = {function.name for function in module.functions}
     waiting, seen = [*reversed(library._linking_libraries)], set()
     while waiting:
         callee = waiting.pop()
-        if callee in seen:
-            continue
-        seen.add(callee)
-        code = callee._final_module
-        for function in code.functions:
-            if not function.is_declaration and function.linkage.name == "external":
-                function.linkage = "linkonce_odr"  # so that it goes once it is inlined
-        module.link_in(code, preserve=True)
-        waiting += reversed(callee._linking_libraries)
+        if callee not in seen:
+            seen.add(callee)
+            module.link_in(callee._final_module, preserve=True)
+            waiting += reversed(callee._linking_libraries)
+    for function in module.functions:
+        if function.is_declaration and _OURS in function.name:
+            raise RuntimeError(f"not linked: {function.name}")
+        if function.name not in entries and function.linkage.name == "external" and not function.is_declaration:
+            function.linkage = "linkonce_odr"  # so that it goes once it is inlined
     return module
 
 
