@@ -172,7 +172,7 @@ def linked(library: Any) -> Any:
         RuntimeError: a function of ours is missing.
     """
     module = library._final_module.clone()
-    entries = {function.name for function in module.functions}
+    entries = {function.name for function in module.functions if not function.is_declaration}
     waiting, seen = [*reversed(library._linking_libraries)], set()
     while waiting:
         callee = waiting.pop()

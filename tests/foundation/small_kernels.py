@@ -78,28 +78,3 @@ def _of_nothing(missing: Any) -> Any:
     if missing is None:
         return 0.25
     return missing.no_such_field[0]
-
-
-@njit
-def _third(x: Any) -> Any:
-    return 3.0 * x if x > 0.0 else x - 1.0
-
-
-@njit
-def _never_called(x: Any) -> Any:
-    return _third(x) + 1.0
-
-
-@njit
-def _called(x: Any) -> Any:
-    return _third(x) + 2.0
-
-
-@njit
-def calls_past_dead_code(t: Any) -> None:
-    """Calls a function that only LLVM sees is never called, and by another one what that calls."""
-    number = 0
-    for i in range(t.angle.shape[0]):
-        if number > 0:
-            t.sine[i] = _never_called(t.angle[i])
-        t.cosine[i] = _called(t.angle[i])

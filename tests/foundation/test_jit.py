@@ -551,14 +551,6 @@ def test_reading_beyond_an_array_is_seen() -> None:
         bind(entry("reads_beyond", "tests.foundation.small_kernels"), 1, make_table(3, 1))()
 
 
-@keeps_objects
-def test_what_is_first_met_in_dead_code_is_linked() -> None:
-    table = make_table(3, 1)
-    table.angle[:] = -1.0, 0.5, 2.0
-    bind(entry("calls_past_dead_code", "tests.foundation.small_kernels"), 1, table)()
-    assert table.cosine.tolist() == [0.0, 3.5, 8.0]
-
-
 @pytest.mark.small
 def test_an_entry_called_by_a_kernel() -> None:
     table, called = make_table(3, 1), Called(np.zeros(2, np.int64))

@@ -95,7 +95,7 @@ OTHERS = {
     "a shared library": changed(PLACES["kind"], "<H", 3),
     "for ARM": changed(PLACES["machine"], "<H", 183),
     "data that can be written": section_changed(1, 8, "<Q", 3),
-    "data of zeros": section_changed(0x70000001, 4, "<I", 8),
+    "data of zeros": section_changed(1, 4, "<I", 8),
     "a relative address": section_changed(4, -8, "<I", 2),
 }
 
