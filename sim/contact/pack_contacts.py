@@ -33,10 +33,11 @@ from artsim.sim.foundation.records import (
     Reals3,
     Reals4,
     allocate,
+    with_lanes,
 )
 from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, Touching, most_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
+from artsim.sim.run_data.scratch import MOST_FEW, MOST_TOGETHER, NewtonWork, newton_shapes
 
 MOST_PAIRS = 256  # of shapes of which one is static, each with memory for all its slots
 _MOST_ROWS = 3000  # up to which pairs of moving shapes have slots
@@ -68,10 +69,22 @@ class PackSolver(NamedTuple):
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
     heavy: Lanes1  # (1,) 1: impulses have been too large for that
-    together: Lanes1  # (1,) 1: the lane takes its Newton steps in impulses with others
+    together: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
+    settled: Lanes1  # (1,) 1: its impulses are found
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver
     impulse: Lanes1  # (rows,)
+
+
+LaneRows = with_lanes(Rows, "LaneRows", ())
+LaneWork = with_lanes(NewtonWork, "LaneWork", ())
+
+
+class LaneSolver(NamedTuple):
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py)."""
+
+    rows: LaneRows  # type: ignore[valid-type]
+    work: LaneWork  # type: ignore[valid-type]
 
 
 class PackContacts(NamedTuple):
@@ -237,7 +250,7 @@ def make_pack_rows(
         "report": (2,),
     }
     of_work = newton_shapes(model.independent_parent, n, nv, entries)
-    work = allocate(NewtonWork, {**of_work, "inverse_mass_jacobian": (0,)}, width)
+    work = allocate(NewtonWork, of_work | {"inverse_mass_jacobian": (0,)} | together_shapes(nu), width)
     of_solver: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
@@ -256,6 +269,23 @@ def make_pack_rows(
     whole = (slots is not None and slots.between > 0) or bool(np.any(limited[:, 1] >= TENDON_LOWER))
     solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, whole=np.array([whole], np.int64))
     return rows, work, solver
+
+
+def together_shapes(nu: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the fields of NewtonWork with which packs find W."""
+    n = MOST_TOGETHER
+    return {
+        **dict.fromkeys(("half", "reach"), (n, nu)),
+        "delassus": (n, n),
+        **dict.fromkeys(("few_first", "few_kept", "few_row", "few_stop"), (n,)),
+    }
+
+
+def make_lane_solver() -> LaneSolver:
+    """Allocate room for the few rows of a lane."""
+    n = MOST_FEW
+    rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
+    return LaneSolver(rows, allocate(LaneWork, newton_shapes(np.array([-1]), n, 1, 1)))
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:
