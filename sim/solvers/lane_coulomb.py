@@ -35,6 +35,7 @@ from artsim.sim.solvers.coulomb_system import residual, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_unit
 from artsim.sim.solvers.tolerance import ABSURD, ENOUGH, UNTRIED, largest_impulse, largest_pull, rounding
 
+LANE_ROWS = 36  # most rows of a lane
 GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impulses are too large for steps in them
 
 
@@ -99,12 +100,19 @@ def _take_row(rows: Any, solver: Any, n: Any, lane: Any, to: Any) -> None:
     own.linear[to] = 0.0
 
 
+@inlined
+def _row_count(work: Any) -> Any:
+    """How many rows the units listed have."""
+    units = work.sizes[FEW_UNITS]
+    return work.few_stop[units - 1] if units > 0 else 0
+
+
 @njit
 def _put_impulses(rows: Any, solver: Any, lane: Any) -> None:
     """Copy the impulses found back."""
     work = solver.newton
     few, own = solver.lane.rows, solver.lane.work
-    for i in range(own.few_stop[own.sizes[FEW_UNITS] - 1]):
+    for i in range(_row_count(own)):
         n = work.few_row[own.marked[i]]
         lane_set(rows.impulse, n, lane, few.impulse[i])
         lane_set(work.centre, n, lane, few.impulse[i])
@@ -154,7 +162,7 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> An
 @njit
 def _refresh(rows: Any, work: Any) -> None:
     """Recompute the rows' velocities from λ: steps on the way may have been so long that their digits are lost."""
-    count = work.few_stop[work.sizes[FEW_UNITS] - 1]
+    count = _row_count(work)
     for i in range(count):
         value = work.before[i]
         for c in range(count):
