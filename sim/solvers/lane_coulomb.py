@@ -16,6 +16,8 @@ from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
+from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.scratch import FEW_UNITS
 from artsim.sim.solvers.coulomb import (
     EASIER,
@@ -31,8 +33,8 @@ from artsim.sim.solvers.coulomb import (
     scale,
     take_step,
 )
-from artsim.sim.solvers.coulomb_system import residual, set_rates
-from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_unit
+from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set_still_change, stiffness
+from artsim.sim.solvers.delassus import MOST_PULL, list_unit
 from artsim.sim.solvers.tolerance import ABSURD, ENOUGH, UNTRIED, largest_impulse, largest_pull, rounding
 
 LANE_ROWS = 36  # most rows of a lane
@@ -150,7 +152,7 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> An
             return GIVEN_UP
         if largest_pull(rows, work, 0) > MOST_PULL:
             return HEAVY
-        find_few(rows, work, 0)
+        _find_step(rows, work)
         last, size = size, take_step(rows, work, 0, bar, size, near)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
@@ -168,3 +170,97 @@ def _refresh(rows: Any, work: Any) -> None:
         for c in range(count):
             value = value + work.delassus[i, c] * (rows.impulse[c] - work.first[c])
         work.velocity[i] = value
+
+
+# ------------------------------------------------------------------ the step
+
+
+@njit
+def _find_step(rows: Any, work: Any) -> None:
+    """The step of delassus.py: work.linear = dλ, work.along = W dλ. O(active rows² · rows).
+
+    Rows are taken in whole strips, whatever their last columns hold. A unit that is idle keeps its change at fixed x;
+    the rows of the others, listed in work.few_kept, are eliminated column by column.
+    """
+    A, W, x = work.few, work.delassus, work.factors
+    set_still_change(rows, work, 0)
+    m = _row_count(work)
+    width = _strips(m + 1)
+    active = _set_system(rows, work, m, width)
+    for r in range(m):
+        change = work.linear[r]
+        if work.few_idle[r] == 1 and change != 0.0:
+            for p in range(active):
+                i = work.few_kept[p]
+                A[i, m] = A[i, m] - A[i, r] * change
+    for p in range(active):
+        r = work.few_kept[p]
+        inverse = 1.0 / A[r, r]
+        work.few_pivot[r] = inverse
+        c = r - r % WIDTH
+        for q in range(p + 1, active):
+            i = work.few_kept[q]
+            x[r] = A[i, r] * inverse
+            subtract_rows(A, i, c, A, r, r + 1, c, width - c, x)
+    for p in range(active - 1, -1, -1):
+        i = work.few_kept[p]
+        change = A[i, m] * work.few_pivot[i]
+        work.linear[i] = change
+        for q in range(p):
+            j = work.few_kept[q]
+            A[j, m] = A[j, m] - A[j, i] * change
+    for i in range(width):
+        work.right[0, i] = 0.0
+    for i in range(m):
+        x[i] = -work.linear[i]
+    subtract_rows(work.right, 0, 0, W, 0, m, 0, _strips(m), x)
+    for i in range(m):
+        work.along[i] = work.right[0, i]
+
+
+@inlined
+def _strips(count: Any) -> Any:
+    """So many columns, rounded up to whole strips."""
+    return (count + (WIDTH - 1)) // WIDTH * WIDTH
+
+
+@njit
+def _set_system(rows: Any, work: Any, m: Any, width: Any) -> Any:
+    """work.few (rows, rows + 1) = 1 + D S W, and the change of λ at fixed x in the last column, in rows of units that
+    are not idle; return how many these are, which work.few_kept lists.
+    """
+    A, x = work.few, work.factors
+    active = 0
+    for unit in range(work.sizes[FEW_UNITS]):
+        n = work.few_first[unit]
+        size = max(rows.cone[n], 1)
+        idle = 0 if work.weight[n] > 0.0 else 1
+        if rows.cone[n] > 1:
+            set_pull(rows, work, n)
+        for i in range(n, n + size):
+            work.few_idle[i] = idle
+            if idle == 0:
+                work.few_kept[active] = i
+                active += 1
+                for c in range(width):
+                    A[i, c] = 0.0
+        if idle == 0:
+            if size > 1:
+                d0, d1, d2, d3 = stiffness(rows, work, n)
+                x[n] = -d0
+                for row in range(n + 1, n + size):
+                    x[row] = -(d0 * work.pull[row] + d1 * work.unit[row])
+                subtract_rows(A, n, 0, work.delassus, n, n + size, 0, width, x)
+                for i in range(n + 1, n + size):
+                    x[n] = -d1 * work.unit[i]
+                    for row in range(n + 1, n + size):
+                        x[row] = -(d1 * work.pull[row] + d2 * work.unit[row]) * work.unit[i]
+                    x[i] = x[i] - d3
+                    subtract_rows(A, i, 0, work.delassus, n, n + size, 0, width, x)
+            else:
+                x[n] = -work.weight[n] * work.inverse[n]
+                subtract_rows(A, n, 0, work.delassus, n, n + 1, 0, width, x)
+            for i in range(n, n + size):
+                A[i, i] = A[i, i] + 1.0
+                A[i, m] = work.linear[i]
+    return active
