@@ -19,6 +19,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import CONTACT_MEMORY
 from artsim.sim.equipment.arrays import TENDON_LOWER, Equipment
 from artsim.sim.foundation.records import (
+    WIDTH,
     Array,
     ConstInts1,
     ConstInts2,
@@ -37,7 +38,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, Touching, most_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import MOST_FEW, MOST_TOGETHER, NewtonWork, newton_shapes
+from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
 
 MOST_PAIRS = 256  # of shapes of which one is static, each with memory for all its slots
 _MOST_ROWS = 3000  # up to which pairs of moving shapes have slots
@@ -65,6 +66,7 @@ class PackSolver(NamedTuple):
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
     bound: Lanes1  # (1,) 1: the lane has rows
+    touching: ConstInts1  # (1,) 1: there may be contacts
     whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
@@ -267,7 +269,8 @@ def make_pack_rows(
     if len(model.coupling_follower) == 0:
         rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)
     whole = (slots is not None and slots.between > 0) or bool(np.any(limited[:, 1] >= TENDON_LOWER))
-    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, whole=np.array([whole], np.int64))
+    flags = {"whole": np.array([whole], np.int64), "touching": np.array([slots is not None], np.int64)}
+    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, **flags)
     return rows, work, solver
 
 
@@ -282,10 +285,16 @@ def together_shapes(nu: int) -> dict[str, tuple[int, ...]]:
 
 
 def make_lane_solver() -> LaneSolver:
-    """Allocate room for the few rows of a lane."""
-    n = MOST_FEW
+    """Allocate room for the few rows of a lane. Matrices have room for whole strips."""
+    n = MOST_OF_LANE
     rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
-    return LaneSolver(rows, allocate(LaneWork, newton_shapes(np.array([-1]), n, 1, 1)))
+    shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
+        **dict.fromkeys(("few", "delassus"), (n, n + WIDTH)),
+        "right": (1, n + WIDTH),
+        "factors": (n + WIDTH,),
+        **dict.fromkeys(("few_pivot", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (n,)),
+    }
+    return LaneSolver(rows, allocate(LaneWork, shapes))
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:

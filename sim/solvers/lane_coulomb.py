@@ -37,7 +37,6 @@ from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit
 from artsim.sim.solvers.tolerance import ABSURD, ENOUGH, UNTRIED, largest_impulse, largest_pull, rounding
 
-LANE_ROWS = 36  # most rows of a lane
 GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impulses are too large for steps in them
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_TOGETHER
+from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_OF_LANE, MOST_TOGETHER
 from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.coulomb import (
     EASIER,
@@ -30,7 +30,7 @@ from artsim.sim.solvers.coulomb import (
 from artsim.sim.solvers.coulomb_system import residual, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit, set_delassus
 from artsim.sim.solvers.impulses import keep
-from artsim.sim.solvers.lane_coulomb import HEAVY, LANE_ROWS, SETTLED, settle_lane
+from artsim.sim.solvers.lane_coulomb import HEAVY, SETTLED, settle_lane
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     ENOUGH,
@@ -74,25 +74,20 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
 
 @njit
 def has_few(rows: Any, solver: Any, k: Any) -> Any:
-    """1 in lanes of which no more rows than LANE_ROWS act, and of contacts no more than there are dofs, and whose
-    impulses are not too large for steps in impulses.
+    """1 in lanes of which no more rows than MOST_OF_LANE act, and whose impulses are not too large for steps in
+    impulses; 0 in robots that nothing touches, whose lanes have much the same rows.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
-    count, of_contacts, dofs = zero, zero, 0
+    if solver.pack.touching[0] == 0:
+        return zero
+    count = zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        size = where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
-        count = count + size
-        if rows.cone[n] > 1:
-            of_contacts = of_contacts + size
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        b = work.member[e]
-        dofs += work.block_start[b + 1] - work.block_start[b]
-    within = where_greater(of_contacts, zero + dofs, zero, zero + 1.0)
-    within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, within)
+        count = count + where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+    within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, zero + 1.0)
     within = where_greater(solver.pack.heavy[0], zero, zero, within)
-    return where_greater(count, zero + LANE_ROWS, zero, within)
+    return where_greater(count, zero + MOST_OF_LANE, zero, within)
 
 
 @inlined

@@ -210,6 +210,7 @@ def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
     pack: PackSolver = allocate(PackSolver, shapes, width)
     pack.rubbing.setflags(write=False)
     pack.limited.setflags(write=False)
+    pack = pack._replace(touching=np.ones(1, np.int64))
     for at, c in zip(_lanes(width), cases, strict=True):
         step.free[at] = c.force
         step.next[at] = c.velocity
