@@ -17,6 +17,7 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
 from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.strip_sums import NOWHERE, UNIT, sum_rows
 from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.scratch import FEW_UNITS
 from artsim.sim.solvers.coulomb import (
@@ -76,6 +77,7 @@ def _take_rows(rows: Any, solver: Any, lane: Any) -> None:
             own.few_stop[own.sizes[FEW_UNITS] - 1] = count
         begin += max(rows.cone[n], 1)
     own.unit_start[1] = own.sizes[FEW_UNITS]
+    own.history[0, UNIT] = 1.0
     room = work.delassus.shape[1]
     for i in range(count):
         for j in range(count):
@@ -91,10 +93,8 @@ def _take_row(rows: Any, solver: Any, n: Any, lane: Any, to: Any) -> None:
     few.lower[to] = lane_get(rows.lower, n, lane)
     few.upper[to] = lane_get(rows.upper, n, lane)
     few.impulse[to] = lane_get(rows.impulse, n, lane)
-    own.first[to] = few.impulse[to]
     own.centre[to] = few.impulse[to]
     own.velocity[to] = lane_get(work.velocity, n, lane)
-    own.before[to] = own.velocity[to]
     own.eps[to] = lane_get(work.eps, n, lane)
     own.rho[to] = lane_get(work.rho, n, lane)
     own.along[to] = 0.0
@@ -131,9 +131,6 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> An
     for turn in range(most + 1):
         good = ENOUGH * max(rounding(rows, work, 0), tolerance)
         if is_met(size, last, good, tolerance) > 0.0:
-            _refresh(rows, work)
-            size = residual(rows, work, 0, 0.0)
-        if is_met(size, last, good, tolerance) > 0.0:
             before = left
             left = max(size, recentre(rows, work, 0, 1.0))
             if largest_impulse(rows, work, 0) > limit or largest_pull(rows, work, 0) > ABSURD:
@@ -160,17 +157,6 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> An
     return GIVEN_UP
 
 
-@njit
-def _refresh(rows: Any, work: Any) -> None:
-    """Recompute the rows' velocities from λ: steps on the way may have been so long that their digits are lost."""
-    count = _row_count(work)
-    for i in range(count):
-        value = work.before[i]
-        for c in range(count):
-            value = value + work.delassus[i, c] * (rows.impulse[c] - work.first[c])
-        work.velocity[i] = value
-
-
 # ------------------------------------------------------------------ the step
 
 
@@ -178,20 +164,20 @@ def _refresh(rows: Any, work: Any) -> None:
 def _find_step(rows: Any, work: Any) -> None:
     """The step of delassus.py: work.linear = dλ, work.along = W dλ. O(active rows² · rows).
 
-    Rows are taken in whole strips, whatever their last columns hold. A unit that is idle keeps its change at fixed x;
-    the rows of the others, listed in work.few_kept, are eliminated column by column.
+    Rows are taken in whole strips, whatever their last columns hold; what is not a strip is not written among them,
+    since reading it back with the others would wait for it. A unit that is idle keeps its change at fixed x; the rows
+    of the others, listed in work.few_kept, are eliminated column by column.
     """
-    A, W, x = work.few, work.delassus, work.factors
+    A, W, x, z = work.few, work.delassus, work.factors, work.linear
     set_still_change(rows, work, 0)
     m = _row_count(work)
-    width = _strips(m + 1)
-    active = _set_system(rows, work, m, width)
+    width = _strips(m)
+    active = _set_system(rows, work, width)
     for r in range(m):
-        change = work.linear[r]
-        if work.few_idle[r] == 1 and change != 0.0:
+        if work.few_idle[r] == 1 and z[r] != 0.0:
             for p in range(active):
                 i = work.few_kept[p]
-                A[i, m] = A[i, m] - A[i, r] * change
+                z[i] = z[i] - A[i, r] * z[r]
     for p in range(active):
         r = work.few_kept[p]
         inverse = 1.0 / A[r, r]
@@ -200,19 +186,17 @@ def _find_step(rows: Any, work: Any) -> None:
         for q in range(p + 1, active):
             i = work.few_kept[q]
             x[r] = A[i, r] * inverse
+            z[i] = z[i] - x[r] * z[r]
             subtract_rows(A, i, c, A, r, r + 1, c, width - c, x)
     for p in range(active - 1, -1, -1):
-        i = work.few_kept[p]
-        change = A[i, m] * work.few_pivot[i]
-        work.linear[i] = change
+        r = work.few_kept[p]
+        z[r] = z[r] * work.few_pivot[r]
         for q in range(p):
-            j = work.few_kept[q]
-            A[j, m] = A[j, m] - A[j, i] * change
-    for i in range(width):
-        work.right[0, i] = 0.0
+            i = work.few_kept[q]
+            z[i] = z[i] - A[i, r] * z[r]
     for i in range(m):
-        x[i] = -work.linear[i]
-    subtract_rows(work.right, 0, 0, W, 0, m, 0, _strips(m), x)
+        x[i] = -z[i]
+    sum_rows(work.right, 0, (work.history, NOWHERE), W, (0, m), width, x)
     for i in range(m):
         work.along[i] = work.right[0, i]
 
@@ -224,11 +208,10 @@ def _strips(count: Any) -> Any:
 
 
 @njit
-def _set_system(rows: Any, work: Any, m: Any, width: Any) -> Any:
-    """work.few (rows, rows + 1) = 1 + D S W, and the change of λ at fixed x in the last column, in rows of units that
-    are not idle; return how many these are, which work.few_kept lists.
-    """
-    A, x = work.few, work.factors
+def _set_system(rows: Any, work: Any, width: Any) -> Any:
+    """work.few (rows, rows) = 1 + D S W in rows of units that are not idle; return how many these are, which
+    work.few_kept lists."""
+    A, W, units, x = work.few, work.delassus, work.history, work.factors
     active = 0
     for unit in range(work.sizes[FEW_UNITS]):
         n = work.few_first[unit]
@@ -241,25 +224,20 @@ def _set_system(rows: Any, work: Any, m: Any, width: Any) -> Any:
             if idle == 0:
                 work.few_kept[active] = i
                 active += 1
-                for c in range(width):
-                    A[i, c] = 0.0
         if idle == 0:
             if size > 1:
                 d0, d1, d2, d3 = stiffness(rows, work, n)
                 x[n] = -d0
                 for row in range(n + 1, n + size):
                     x[row] = -(d0 * work.pull[row] + d1 * work.unit[row])
-                subtract_rows(A, n, 0, work.delassus, n, n + size, 0, width, x)
+                sum_rows(A, n, (units, n), W, (n, n + size), width, x)
                 for i in range(n + 1, n + size):
                     x[n] = -d1 * work.unit[i]
                     for row in range(n + 1, n + size):
                         x[row] = -(d1 * work.pull[row] + d2 * work.unit[row]) * work.unit[i]
                     x[i] = x[i] - d3
-                    subtract_rows(A, i, 0, work.delassus, n, n + size, 0, width, x)
+                    sum_rows(A, i, (units, i), W, (n, n + size), width, x)
             else:
                 x[n] = -work.weight[n] * work.inverse[n]
-                subtract_rows(A, n, 0, work.delassus, n, n + 1, 0, width, x)
-            for i in range(n, n + size):
-                A[i, i] = A[i, i] + 1.0
-                A[i, m] = work.linear[i]
+                sum_rows(A, n, (units, n), W, (n, n + 1), width, x)
     return active

@@ -7,7 +7,7 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_OF_LANE, MOST_TOGETHER
+from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW, MOST_OF_LANE, MOST_TOGETHER
 from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.coulomb import (
     EASIER,
@@ -51,8 +51,8 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
     where that succeeded, whose results are then in pack.change and pack.impulse. effort: as in `coulomb`.
     work.gradient holds -f - Jᵀλ.
 
-    Lanes of few rows are solved one by one, in impulses; of these as many share W as it has room for. Which lanes take
-    part together changes nothing in any of them.
+    Lanes of few rows take steps in impulses; of these as many share W as it has room for. Which lanes take part
+    together changes nothing in any of them.
     """
     left = chosen * has_few(rows, solver, k)
     others = chosen - left
@@ -63,31 +63,55 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
         if tried:
             restart(model, data, rows, step, solver, k)
         tried = True
-        solved = solved + _slide_in_impulses(model, data, rows, step, solver, k, effort, kept)
+        if differ(solver):
+            solved = solved + _slide_one_by_one(model, data, rows, step, solver, k, effort, kept)
+        else:
+            now = solver.pack.together[0]
+            solved = solved + _slide(model, data, rows, step, solver, k, now, effort, (True, kept))
         left = left - solver.pack.together[0]
     if highest(others) > 0.0:
         if tried:
             restart(model, data, rows, step, solver, k)
-        solved = solved + _slide(model, data, rows, step, solver, k, others, effort)
+        solved = solved + _slide(model, data, rows, step, solver, k, others, effort, (False, False))
     return solved
+
+
+@inlined
+def differ(solver: Any) -> bool:
+    """Whether lanes may have quite different rows: a robot can have more than W has room for.
+
+    A quadruped's four feet fill most rows of most lanes, which then step together; of a humanoid's hundreds of rows
+    each lane has a few of its own.
+    """
+    many: bool = solver.pack.touching[0] == 1 and solver.pack.impulse.shape[0] > MOST_TOGETHER
+    return many
 
 
 @njit
 def has_few(rows: Any, solver: Any, k: Any) -> Any:
-    """1 in lanes of which no more rows than MOST_OF_LANE act, and whose impulses are not too large for steps in
-    impulses; 0 in robots that nothing touches, whose lanes have much the same rows.
+    """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for that.
+
+    Where lanes step together, only those with contacts, and these with no more rows than there are dofs.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
-    if solver.pack.touching[0] == 0:
-        return zero
-    count = zero
+    count, of_contacts, dofs = zero, zero, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        count = count + where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+        size = where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+        count = count + size
+        if rows.cone[n] > 1:
+            of_contacts = of_contacts + size
     within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, zero + 1.0)
     within = where_greater(solver.pack.heavy[0], zero, zero, within)
-    return where_greater(count, zero + MOST_OF_LANE, zero, within)
+    if differ(solver):
+        return where_greater(count, zero + MOST_OF_LANE, zero, within)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        dofs += work.block_start[b + 1] - work.block_start[b]
+    within = where_greater(of_contacts, zero, within, zero)
+    within = where_greater(of_contacts, zero + dofs, zero, within)
+    return where_greater(count, zero + MOST_FEW, zero, within)
 
 
 @inlined
@@ -121,6 +145,7 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         work.marked[work.listed[q]] = 0
     count = 0
+    room = MOST_TOGETHER if differ(solver) else MOST_FEW
     for lane in range(lane_count(solver.pack.together)):
         if lane_of(left, lane) > 0.0:
             more = 0
@@ -128,7 +153,7 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
                 n = work.listed[q]
                 if work.marked[n] == 0 and lane_of(_acts(rows, work, n), lane) > 0.0:
                     more += max(rows.cone[n], 1)
-            if count + more <= MOST_TOGETHER:
+            if count + more <= room:
                 count += more
                 lane_set(solver.pack.together, 0, lane, 1.0)
                 for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -142,7 +167,7 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
 
 
 @njit
-def _slide_in_impulses(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, effort: Any, kept: Any) -> Any:
+def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, effort: Any, kept: Any) -> Any:
     """The same in lanes where pack.together is 1, whose units are listed: each by itself, from W; x, the velocities
     that follow from it, and their residual are then found for all.
     """
@@ -184,15 +209,21 @@ def _slide_in_impulses(model: Any, data: Any, rows: Any, step: Any, solver: Any,
 
 
 @njit
-def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
-    """The same in lanes of many rows, which take their steps together."""
+def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any, way: Any) -> Any:
+    """The same in lanes that take their steps together. way: whether in impulses, and whether W is kept."""
     work = solver.newton
     most, first, near = effort
+    few, kept = way
     zero = zero_like(chosen)
     one = zero + 1.0
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(data, rows, step, work, k, tolerance)
-    balance(model, data, rows, work, k)
+    if kept:
+        balance_by_factor(rows, work, k)
+    else:
+        balance(model, data, rows, work, k)
+        if few:
+            set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
     size = begin_round(rows, work, k, zero + first, one)
     begin, bar, past, since = size, size, one, zero
@@ -202,7 +233,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
         met = running * is_met(size, last, good, tolerance)
         if highest(met) > 0.0:
-            refresh(rows, step, work, k, met, False)
+            refresh(rows, step, work, k, met, few)
             size = where_greater(met, zero, residual(rows, work, k, zero), size)
             met = met * is_met(size, last, good, tolerance)
         if highest(met) > 0.0:
@@ -230,7 +261,11 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
             running = where_greater(size, begin, zero, running)
         if turn == most or highest(running) <= 0.0:
             break
-        find_step(model, data, rows, step, work, k, False)
+        if few:
+            heavy = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, running, zero)
+            solver.pack.heavy[0] = largest(solver.pack.heavy[0], heavy)
+            running = running - heavy
+        find_step(model, data, rows, step, work, k, few)
         last = size
         size = take_step(rows, work, k, bar, size, near)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)

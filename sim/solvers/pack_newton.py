@@ -18,7 +18,7 @@ from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, coun
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
-from artsim.sim.solvers.pack_coulomb import has_few, slide
+from artsim.sim.solvers.pack_coulomb import differ, has_few, slide
 from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
@@ -75,7 +75,7 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
         if highest(one - ended) > 0.0:
             restart(model, data, rows, step, solver, k)
     few = few * (one - ended)
-    if highest(few) > 0.0:
+    if differ(solver) and highest(few) > 0.0:
         ended = ended + slide(model, data, rows, step, solver, k, few, _EFFORTS[0])
         if highest(one - ended) > 0.0:
             restart(model, data, rows, step, solver, k)
