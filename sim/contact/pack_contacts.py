@@ -33,6 +33,7 @@ from artsim.sim.foundation.records import (
     Reals2,
     Reals3,
     Reals4,
+    aligned_zeros,
     allocate,
     with_lanes,
 )
@@ -285,16 +286,16 @@ def together_shapes(nu: int) -> dict[str, tuple[int, ...]]:
 
 
 def make_lane_solver() -> LaneSolver:
-    """Allocate room for the few rows of a lane. Matrices have room for whole strips."""
+    """Allocate room for the few rows of a lane. Matrices have room for whole strips, which begin at cache lines."""
     n = MOST_OF_LANE
     rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
-        **dict.fromkeys(("few", "delassus"), (n, n + WIDTH)),
-        "right": (1, n + WIDTH),
         "factors": (n + WIDTH,),
-        **dict.fromkeys(("few_pivot", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (n,)),
+        **dict.fromkeys(("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (n,)),
     }
-    return LaneSolver(rows, allocate(LaneWork, shapes))
+    strips = {**dict.fromkeys(("few", "delassus"), (n, n + WIDTH)), "right": (1, n + WIDTH)}
+    work = allocate(LaneWork, shapes | dict.fromkeys(strips, (0, 0)))
+    return LaneSolver(rows, work._replace(**{name: aligned_zeros(shape) for name, shape in strips.items()}))
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:

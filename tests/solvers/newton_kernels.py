@@ -190,9 +190,9 @@ def solve(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | Non
     return Solution(problem.next.copy(), rows.impulse.copy(), int(rows.report[0]), float(rows.report[1]))
 
 
-def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
+def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real, Real] | None]:
     """Velocities and impulses of 8 cases with the same pattern and cones from impulses (rows, 8); None where the pack
-    gave up."""
+    gave up. `room`: so many rows a robot can have at least; with many, each lane is solved by itself."""
     width, (n, nu) = len(cases), cases[0].jacobian.shape
     tree, inertia = _tree(nu, None), _inertia(*cases)
     step: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)}, width)
@@ -205,7 +205,7 @@ def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
         **dict.fromkeys(("entry", "known"), (2,)),
         "limited": (0, 2),
         "change": (nu,),
-        "impulse": (n,),
+        "impulse": (max(n, room),),
     }
     pack: PackSolver = allocate(PackSolver, shapes, width)
     pack.rubbing.setflags(write=False)
@@ -215,4 +215,6 @@ def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
         step.free[at] = c.force
         step.next[at] = c.velocity
     bind(PACK_ENTRY, width, tree, inertia, rows, step, SolverBundle(work, pack=pack, lane=make_lane_solver()))()
-    return [(step.next[at].copy(), pack.impulse[at].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)]
+    return [
+        (step.next[at].copy(), pack.impulse[at][:n].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)
+    ]
