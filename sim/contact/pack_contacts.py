@@ -84,7 +84,9 @@ LaneWork = with_lanes(NewtonWork, "LaneWork", ())
 
 
 class LaneSolver(NamedTuple):
-    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py)."""
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py), of which `history`
+    holds what unit vectors are read from (foundation/strip_sums.py).
+    """
 
     rows: LaneRows  # type: ignore[valid-type]
     work: LaneWork  # type: ignore[valid-type]

@@ -6,8 +6,9 @@ shift. W is computed once, from J L⁻¹ with M̂ = Lᵀ D L; a step then costs 
 M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_FEW rows the latter is cheaper; where a stiff drive
 presses on a light link, it is more accurate.
 
-The units that take part are listed in work.few_first, the rows of these numbered from 0. W serves both widths: that of
-a pack is of the rows of all its lanes, each of which takes its steps by itself, in its own rows (lane_coulomb.py).
+Every function serves both widths. The units that take part are listed in work.few_first, the rows of these numbered
+from 0. Packs list the rows of some lanes (pack_coulomb.py), where other lanes' rows are zeros that change nothing; of
+their W, lanes whose rows differ take their own part (lane_coulomb.py).
 """
 
 from __future__ import annotations
