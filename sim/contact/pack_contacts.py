@@ -19,6 +19,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import CONTACT_MEMORY
 from artsim.sim.equipment.arrays import TENDON_LOWER, Equipment
 from artsim.sim.foundation.records import (
+    WIDTH,
     Array,
     ConstInts1,
     ConstInts2,
@@ -32,11 +33,13 @@ from artsim.sim.foundation.records import (
     Reals2,
     Reals3,
     Reals4,
+    aligned_zeros,
     allocate,
+    with_lanes,
 )
 from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, Touching, most_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
+from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
 
 MOST_PAIRS = 256  # of shapes of which one is static, each with memory for all its slots
 _MOST_ROWS = 3000  # up to which pairs of moving shapes have slots
@@ -64,14 +67,29 @@ class PackSolver(NamedTuple):
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
     bound: Lanes1  # (1,) 1: the lane has rows
+    touching: ConstInts1  # (1,) 1: there may be contacts
     whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
     heavy: Lanes1  # (1,) 1: impulses have been too large for that
-    together: Lanes1  # (1,) 1: the lane takes its Newton steps in impulses with others
+    together: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
+    settled: Lanes1  # (1,) 1: its impulses are found
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver
     impulse: Lanes1  # (rows,)
+
+
+LaneRows = with_lanes(Rows, "LaneRows", ())
+LaneWork = with_lanes(NewtonWork, "LaneWork", ())
+
+
+class LaneSolver(NamedTuple):
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py), of which `history`
+    holds what unit vectors are read from (foundation/strip_sums.py).
+    """
+
+    rows: LaneRows  # type: ignore[valid-type]
+    work: LaneWork  # type: ignore[valid-type]
 
 
 class PackContacts(NamedTuple):
@@ -237,7 +255,7 @@ def make_pack_rows(
         "report": (2,),
     }
     of_work = newton_shapes(model.independent_parent, n, nv, entries)
-    work = allocate(NewtonWork, {**of_work, "inverse_mass_jacobian": (0,)}, width)
+    work = allocate(NewtonWork, of_work | {"inverse_mass_jacobian": (0,)} | together_shapes(nu), width)
     of_solver: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
@@ -254,8 +272,32 @@ def make_pack_rows(
     if len(model.coupling_follower) == 0:
         rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)
     whole = (slots is not None and slots.between > 0) or bool(np.any(limited[:, 1] >= TENDON_LOWER))
-    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, whole=np.array([whole], np.int64))
+    flags = {"whole": np.array([whole], np.int64), "touching": np.array([slots is not None], np.int64)}
+    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, **flags)
     return rows, work, solver
+
+
+def together_shapes(nu: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the fields of NewtonWork with which packs find W."""
+    n = MOST_TOGETHER
+    return {
+        **dict.fromkeys(("half", "reach"), (n, nu)),
+        "delassus": (n, n),
+        **dict.fromkeys(("few_first", "few_kept", "few_row", "few_stop"), (n,)),
+    }
+
+
+def make_lane_solver() -> LaneSolver:
+    """Allocate room for the few rows of a lane. Matrices have room for whole strips, which begin at cache lines."""
+    n = MOST_OF_LANE
+    rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
+    shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
+        "factors": (n + WIDTH,),
+        **dict.fromkeys(("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (n,)),
+    }
+    strips = {**dict.fromkeys(("few", "delassus"), (n, n + WIDTH)), "right": (1, n + WIDTH)}
+    work = allocate(LaneWork, shapes | dict.fromkeys(strips, (0, 0)))
+    return LaneSolver(rows, work._replace(**{name: aligned_zeros(shape) for name, shape in strips.items()}))
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:

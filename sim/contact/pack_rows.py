@@ -29,7 +29,7 @@ from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_gre
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
-from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED
+from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 
 _IN_DOUBT = 1e-12  # [m/s or m] a bounce missed by less is left to the single robot's step
 
@@ -50,7 +50,7 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, equipment: Any, solver: A
         if listed < sides:
             _limit_row(robot, inputs, rows, equipment, solver, listed)
         elif contact is not None:
-            _contact_rows(robot, inputs, rows, contact, listed - sides)
+            _contact_rows(robot, inputs, rows, contact, listed - sides, solver.pack.known[SAME_ROWS])
     zero = like(0.0, robot.data)
     for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
@@ -103,13 +103,17 @@ def list_slots(solver: Any, contact: Any) -> None:
 
 
 @njit
-def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -> None:
-    """Build the rows of a slot."""
+def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, same: Any) -> None:
+    """Build the rows of a slot, or if they are the `same` as before but for their biases, set these anew."""
     data = robot.data
-    opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
-    if highest(1.0 - opening) > 0.0:
-        _leave_out(contact, slot, opening)
-    add_rows(robot, rows, contact, slot)
+    if same == 1:
+        rows.number[ALL_ROWS] += contact.data.rows[slot]
+        rows.number[PLACES] += contact.data.rows[slot]
+    else:
+        opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
+        if highest(1.0 - opening) > 0.0:
+            _leave_out(contact, slot, opening)
+        add_rows(robot, rows, contact, slot)
     set_drift(data, contact, slot, 1.0, 1.0)
     set_targets(robot, inputs, rows, contact, slot)
 

@@ -25,6 +25,8 @@ from artsim.sim.foundation.records import (
 from artsim.sim.run_data.run_records import Rows
 
 MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
+MOST_OF_LANE = 48  # rows of a lane of a pack, the same (solvers/lane_coulomb.py)
+MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
@@ -235,6 +237,7 @@ class SolverBundle(NamedTuple):
     graph: DirectWork | None = None
     dense: BruteWork | None = None
     pack: Any | None = None  # of packs: pack_contacts.PackSolver
+    lane: Any | None = None  # of packs: pack_contacts.LaneSolver
 
 
 MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph", BruteWork: "dense"}

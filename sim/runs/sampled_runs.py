@@ -23,6 +23,7 @@ from artsim.sim.contact.pack_contacts import (
     PackContacts,
     enlarged,
     limited_sides,
+    make_lane_solver,
     make_pack_contacts,
     make_pack_rows,
     make_slots,
@@ -557,7 +558,7 @@ class PackRoller:
         self._slots: PackContacts | None = None
         self._contact_data: ContactWork | None = None
         if _has_rows(plan):
-            solver = SolverBundle(newton, pack=self._pack)
+            solver = SolverBundle(newton, pack=self._pack, lane=make_lane_solver())
             solved = (self._model, self._work, rows, step, solver)
             self._kept["solver"] = point_at(SOLVE_PACK, self._width, self._pack.entry, *solved)
         if touching is not None:

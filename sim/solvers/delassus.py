@@ -7,7 +7,8 @@ M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_FEW rows the 
 presses on a light link, it is more accurate.
 
 Every function serves both widths. The units that take part are listed in work.few_first, the rows of these numbered
-from 0. Packs list the rows of some lanes (pack_coulomb.py): other lanes' rows are zeros there, which change nothing.
+from 0. Packs list the rows of some lanes (pack_coulomb.py), where other lanes' rows are zeros that change nothing; of
+their W, lanes whose rows differ take their own part (lane_coulomb.py).
 """
 
 from __future__ import annotations
@@ -44,17 +45,6 @@ def list_unit(work: Any, n: Any) -> None:
     """List the unit of row n."""
     work.few_first[work.sizes[FEW_UNITS]] = n
     work.sizes[FEW_UNITS] += 1
-
-
-@njit
-def is_kept(work: Any, k: Any) -> bool:
-    """Whether W of the units listed, of island k, and the factor of M̂ are those of a solution before."""
-    if work.sizes[KEPT_ISLAND] != k + 1 or work.sizes[KEPT_UNITS] != work.sizes[FEW_UNITS]:
-        return False
-    for unit in range(work.sizes[FEW_UNITS]):
-        if work.few_kept[unit] != work.few_first[unit]:
-            return False
-    return True
 
 
 # ------------------------------------------------------------------ W

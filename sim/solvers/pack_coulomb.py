@@ -7,7 +7,7 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.scratch import FEW_UNITS, MOST_FEW
+from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW, MOST_OF_LANE, MOST_TOGETHER
 from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.coulomb import (
     EASIER,
@@ -28,8 +28,9 @@ from artsim.sim.solvers.coulomb import (
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import residual, set_rates
-from artsim.sim.solvers.delassus import MOST_PULL, is_kept, list_unit, set_delassus
+from artsim.sim.solvers.delassus import MOST_PULL, list_unit, set_delassus
 from artsim.sim.solvers.impulses import keep
+from artsim.sim.solvers.lane_coulomb import HEAVY, SETTLED, settle_lane
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     ENOUGH,
@@ -41,6 +42,8 @@ from artsim.sim.solvers.tolerance import (
     tolerance_of,
 )
 
+_REFINEMENTS = 4  # of a lane's impulses by the velocities that follow from x: the first suffices as a rule
+
 
 @njit
 def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
@@ -48,32 +51,47 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
     where that succeeded, whose results are then in pack.change and pack.impulse. effort: as in `coulomb`.
     work.gradient holds -f - Jᵀλ.
 
-    Steps are taken in impulses in lanes of few rows. Which lanes take them together changes nothing in any of them.
+    Lanes of few rows take steps in impulses; of these as many share W as it has room for. Which lanes take part
+    together changes nothing in any of them.
     """
-    left = has_few(rows, solver, k)
-    others = where_greater(left, zero_like(chosen), zero_like(chosen), chosen)
+    left = chosen * has_few(rows, solver, k)
+    others = chosen - left
     solved = zero_like(chosen)
     tried = False
-    while highest(left * chosen) > 0.0:
-        _list_lanes(rows, solver, k, left)
+    while highest(left) > 0.0:
+        kept = _list_lanes(rows, solver, k, left)
+        if tried:
+            restart(model, data, rows, step, solver, k)
+        tried = True
+        if differ(solver):
+            solved = solved + _slide_one_by_one(model, data, rows, step, solver, k, effort, kept)
+        else:
+            now = solver.pack.together[0]
+            solved = solved + _slide(model, data, rows, step, solver, k, now, effort, (True, kept))
         left = left - solver.pack.together[0]
-        now = chosen * solver.pack.together[0]
-        if highest(now) > 0.0:
-            if tried:
-                restart(model, data, rows, step, solver, k)
-            tried = True
-            solved = solved + _slide(model, data, rows, step, solver, k, now, effort, True)
     if highest(others) > 0.0:
         if tried:
             restart(model, data, rows, step, solver, k)
-        solved = solved + _slide(model, data, rows, step, solver, k, others, effort, False)
+        solved = solved + _slide(model, data, rows, step, solver, k, others, effort, (False, False))
     return solved
+
+
+@inlined
+def differ(solver: Any) -> bool:
+    """Whether lanes may have quite different rows: a robot can have more than W has room for.
+
+    A quadruped's four feet fill most rows of most lanes, which then step together; of a humanoid's hundreds of rows
+    each lane has a few of its own.
+    """
+    many: bool = solver.pack.touching[0] == 1 and solver.pack.impulse.shape[0] > MOST_TOGETHER
+    return many
 
 
 @njit
 def has_few(rows: Any, solver: Any, k: Any) -> Any:
-    """1 in lanes with contacts of which no more rows than MOST_FEW act, and of contacts no more than there are dofs,
-    and whose impulses are not too large for steps in impulses.
+    """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for that.
+
+    Where lanes step together, only those with contacts, and these with no more rows than there are dofs.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
@@ -84,13 +102,15 @@ def has_few(rows: Any, solver: Any, k: Any) -> Any:
         count = count + size
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
+    within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, zero + 1.0)
+    within = where_greater(solver.pack.heavy[0], zero, zero, within)
+    if differ(solver):
+        return where_greater(count, zero + MOST_OF_LANE, zero, within)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         dofs += work.block_start[b + 1] - work.block_start[b]
-    touching = where_greater(of_contacts, zero, zero + 1.0, zero)
-    within = where_greater(of_contacts, zero + dofs, zero, touching)
-    within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, within)
-    within = where_greater(solver.pack.heavy[0], zero, zero, within)
+    within = where_greater(of_contacts, zero, within, zero)
+    within = where_greater(of_contacts, zero + dofs, zero, within)
     return where_greater(count, zero + MOST_FEW, zero, within)
 
 
@@ -102,14 +122,30 @@ def _acts(rows: Any, work: Any, n: Any) -> Any:
 
 
 @njit
-def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> None:
-    """Set pack.together to 1 in as many of the lanes where `left` is 1 as have few rows together, and list these."""
+def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
+    """Set pack.together to 1 in as many of the lanes where `left` is 1 as W has room for, and list their units; True
+    where W and the factor of M̂ are those of a solution before, which had these units.
+    """
     work = solver.newton
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        work.marked[work.listed[q]] = 0
+    kept = work.sizes[KEPT_ISLAND] == k + 1
+    if kept:
+        for unit in range(work.sizes[KEPT_UNITS]):
+            work.marked[work.few_kept[unit]] = 1
+        for q in range(work.unit_start[k], work.unit_start[k + 1]):
+            n = work.listed[q]
+            if work.marked[n] == 0 and highest(left * _acts(rows, work, n)) > 0.0:
+                kept = False
+    if kept:
+        solver.pack.together[0] = left
+        return True
     solver.pack.together[0] = zero_like(left)
     work.sizes[FEW_UNITS] = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         work.marked[work.listed[q]] = 0
     count = 0
+    room = MOST_TOGETHER if differ(solver) else MOST_FEW
     for lane in range(lane_count(solver.pack.together)):
         if lane_of(left, lane) > 0.0:
             more = 0
@@ -117,7 +153,7 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> None:
                 n = work.listed[q]
                 if work.marked[n] == 0 and lane_of(_acts(rows, work, n), lane) > 0.0:
                     more += max(rows.cone[n], 1)
-            if count + more <= MOST_FEW:
+            if count + more <= room:
                 count += more
                 lane_set(solver.pack.together, 0, lane, 1.0)
                 for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -127,18 +163,62 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> None:
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         if work.marked[work.listed[q]] == 1:
             list_unit(work, work.listed[q])
+    return False
 
 
 @njit
-def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any, few: Any) -> Any:
-    """The same in lanes that take steps in impulses together, or not."""
+def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, effort: Any, kept: Any) -> Any:
+    """The same in lanes where pack.together is 1, whose units are listed: each by itself, from W; x, the velocities
+    that follow from it, and their residual are then found for all.
+    """
+    work = solver.newton
+    running = solver.pack.together[0]
+    zero = zero_like(running)
+    tolerance = tolerance_of(rows, step.next, work, k)
+    limit = natural_impulse(data, rows, step, work, k, tolerance)
+    if kept:
+        balance_by_factor(rows, work, k)
+    else:
+        balance(model, data, rows, work, k)
+        set_delassus(rows, work, k)
+    set_rates(rows, work, k, tolerance)
+    solved, last = zero, zero + UNTRIED
+    for _ in range(_REFINEMENTS):
+        for lane in range(lane_count(solver.pack.together)):
+            if lane_of(running, lane) > 0.0:
+                bounds = (lane_of(tolerance, lane), lane_of(limit, lane))
+                ending = settle_lane(rows, solver, lane, bounds, effort)
+                lane_set(solver.pack.settled, 0, lane, 1.0 if ending == SETTLED else 0.0)
+                if ending == HEAVY:
+                    lane_set(solver.pack.heavy, 0, lane, 1.0)
+        running = running * solver.pack.settled[0]
+        if highest(running) <= 0.0:
+            break
+        refresh(rows, step, work, k, running, True)
+        size = residual(rows, work, k, zero)
+        good = ENOUGH * largest(rounding(rows, work, k), tolerance)
+        ended = running * is_met(size, last, good, tolerance)
+        if highest(ended) > 0.0:
+            keep(rows, solver, k, rows.impulse, ended)
+            solved = solved + ended
+            running = running - ended
+            if highest(running) <= 0.0:
+                break
+        last = size
+    return solved
+
+
+@njit
+def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any, way: Any) -> Any:
+    """The same in lanes that take their steps together. way: whether in impulses, and whether W is kept."""
     work = solver.newton
     most, first, near = effort
+    few, kept = way
     zero = zero_like(chosen)
     one = zero + 1.0
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(data, rows, step, work, k, tolerance)
-    if few and is_kept(work, k):
+    if kept:
         balance_by_factor(rows, work, k)
     else:
         balance(model, data, rows, work, k)

@@ -18,7 +18,7 @@ from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, coun
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
-from artsim.sim.solvers.pack_coulomb import has_few, slide
+from artsim.sim.solvers.pack_coulomb import differ, has_few, slide
 from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
@@ -64,14 +64,21 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
         for a in range(work.block_start[b], work.block_start[b + 1]):
             solver.pack.change[a] = zero
     cones = count_cones(rows, work, k) > 0
+    few = has_few(rows, solver, k)
+    sliding = few
     if cones:
-        sliding = slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
-        sliding = (one - ended) * largest(sliding, has_few(rows, solver, k))
-        if highest(sliding) > 0.0:
-            set_gradient(rows, step.free, work, k)
-            ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
-            if highest(one - ended) > 0.0:
-                restart(model, data, rows, step, solver, k)
+        sliding = largest(few, slides(rows, work, k, RESTING * largest_speed(step.next, work, k)))
+    sliding = (one - ended) * sliding
+    if highest(sliding) > 0.0:
+        set_gradient(rows, step.free, work, k)
+        ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
+        if highest(one - ended) > 0.0:
+            restart(model, data, rows, step, solver, k)
+    few = few * (one - ended)
+    if differ(solver) and highest(few) > 0.0:
+        ended = ended + slide(model, data, rows, step, solver, k, few, _EFFORTS[0])
+        if highest(one - ended) > 0.0:
+            restart(model, data, rows, step, solver, k)
     if highest(one - ended) > 0.0:
         ended = ended + _convex(model, data, rows, step, solver, k, one - ended)
     if cones:

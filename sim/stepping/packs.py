@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
-from artsim.sim.contact.pack_contacts import PackContacts, PackSolver
+from artsim.sim.contact.pack_contacts import LaneSolver, PackContacts, PackSolver
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
@@ -232,7 +232,7 @@ class PackContactBundle(NamedTuple):
     found: ContactBundle
 
 
-_NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver)
+_NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
 SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
 
 

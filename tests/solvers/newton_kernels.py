@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.contact.pack_contacts import PackSolver
+from artsim.sim.contact.pack_contacts import LaneSolver, PackSolver, make_lane_solver, together_shapes
 from artsim.sim.foundation.jit import Entry, bind, njit
 from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
 from artsim.sim.run_data.run_records import Rows
@@ -55,7 +55,7 @@ def solve_problems(model: Any, data: Any, rows: Any, problem: Any, solver: Any) 
 
 ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
 ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
-PACK_SOLVER = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver)
+PACK_SOLVER = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
 PACK_ENTRY = Entry("solve_problems", __name__, (Tree, Inertia, Rows, Problem, PACK_SOLVER))
 
 
@@ -190,27 +190,31 @@ def solve(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | Non
     return Solution(problem.next.copy(), rows.impulse.copy(), int(rows.report[0]), float(rows.report[1]))
 
 
-def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
+def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real, Real] | None]:
     """Velocities and impulses of 8 cases with the same pattern and cones from impulses (rows, 8); None where the pack
-    gave up."""
+    gave up. `room`: so many rows a robot can have at least; with many, each lane is solved by itself."""
     width, (n, nu) = len(cases), cases[0].jacobian.shape
     tree, inertia = _tree(nu, None), _inertia(*cases)
     step: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)}, width)
     rows, fill = rows_of(*cases, start=start)
     fill()
-    work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)), width)
+    of_work = newton_shapes(tree.independent_parent, n, nu, len(rows.value))
+    work = allocate(NewtonWork, of_work | together_shapes(nu), width)
     shapes = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         **dict.fromkeys(("entry", "known"), (2,)),
         "limited": (0, 2),
         "change": (nu,),
-        "impulse": (n,),
+        "impulse": (max(n, room),),
     }
     pack: PackSolver = allocate(PackSolver, shapes, width)
     pack.rubbing.setflags(write=False)
     pack.limited.setflags(write=False)
+    pack = pack._replace(touching=np.ones(1, np.int64))
     for at, c in zip(_lanes(width), cases, strict=True):
         step.free[at] = c.force
         step.next[at] = c.velocity
-    bind(PACK_ENTRY, width, tree, inertia, rows, step, SolverBundle(work, pack=pack))()
-    return [(step.next[at].copy(), pack.impulse[at].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)]
+    bind(PACK_ENTRY, width, tree, inertia, rows, step, SolverBundle(work, pack=pack, lane=make_lane_solver()))()
+    return [
+        (step.next[at].copy(), pack.impulse[at][:n].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artsim.sim.run_data.scratch import MOST_TOGETHER
 from tests.solvers.newton_kernels import Case, Real, Solution, case, solve, solve_together
 
 Generator = np.random.Generator
@@ -309,8 +310,9 @@ def test_islands_do_not_see_each_other() -> None:
     assert together.impulse[:n].any()
 
 
+@pytest.mark.parametrize("room", [0, MOST_TOGETHER + 1], ids=["together", "one by one"])
 @pytest.mark.parametrize("kind", ["boxes", "cones"])
-def test_packs_agree_with_single_robots(kind: str) -> None:
+def test_packs_agree_with_single_robots(kind: str, room: int) -> None:
     """Eight problems of one pattern at a time, from the impulses of other ones close by: the same to rounding as each
     alone, where a few steps are enough."""
     rng = np.random.default_rng(17)
@@ -320,7 +322,7 @@ def test_packs_agree_with_single_robots(kind: str) -> None:
         cases = [box_case(rng, *shape) if kind == "boxes" else standing_bodies(rng, 2) for _ in range(8)]
         starts = [solve(c).impulse for c in cases]
         near = [c._replace(force=c.force * rng.uniform(0.9, 1.1, len(c.force))) for c in cases]
-        together = solve_together(*near, start=np.column_stack(starts))
+        together = solve_together(*near, start=np.column_stack(starts), room=room)
         for c, start, packed in zip(near, starts, together, strict=True):
             if packed is not None:
                 settled += 1

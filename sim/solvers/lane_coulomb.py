@@ -1,0 +1,243 @@
+"""Coulomb's law for one lane of a pack, in the impulses of its own few rows.
+
+Robots of a pack touch with different limbs, and need different numbers of Newton steps: 8 lanes that step together
+solve the rows of all for as long as the slowest needs. What depends on the robot, M̂'s factor and W = J M̂⁻¹ Jᵀ, is
+therefore found for all lanes at once (delassus.py), and what is left, a dense problem as small as the lane's own rows,
+for one lane after the other, by the functions of coulomb.py for a single robot. A lane's result cannot depend on the
+others then.
+
+The rows that act in the lane are copied into records of one robot (contact/pack_contacts.py: LaneSolver), without dofs:
+velocities of rows follow from impulses by W alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import lane_get, lane_set
+from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.strip_sums import NOWHERE, UNIT, sum_rows
+from artsim.sim.foundation.strips import subtract_rows
+from artsim.sim.run_data.scratch import FEW_UNITS
+from artsim.sim.solvers.coulomb import (
+    EASIER,
+    GLANCE,
+    HARDER,
+    MEMORY,
+    NO_BETTER,
+    OVERFLOWING,
+    ROUND_STEPS,
+    begin_round,
+    is_met,
+    recentre,
+    scale,
+    take_step,
+)
+from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set_still_change, stiffness
+from artsim.sim.solvers.delassus import MOST_PULL, list_unit
+from artsim.sim.solvers.tolerance import ABSURD, ENOUGH, UNTRIED, largest_impulse, largest_pull, rounding
+
+GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impulses are too large for steps in them
+
+
+@njit
+def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any) -> Any:
+    """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there; rows.impulse
+    becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as in `coulomb`.
+    """
+    tolerance, limit = bounds
+    _take_rows(rows, solver, lane)
+    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort)
+    if ending == SETTLED:
+        _put_impulses(rows, solver, lane)
+    return ending
+
+
+@njit
+def _take_rows(rows: Any, solver: Any, lane: Any) -> None:
+    """Copy the units listed that may have an impulse in this lane, and their part of W."""
+    work = solver.newton
+    few, own = solver.lane.rows, solver.lane.work
+    own.sizes[FEW_UNITS] = 0
+    count = 0
+    begin = 0
+    for unit in range(work.sizes[FEW_UNITS]):
+        n = work.few_first[unit]
+        if lane_get(rows.upper, n, lane) > lane_get(rows.lower, n, lane) and lane_get(work.rho, n, lane) > 0.0:
+            few.cone[count] = rows.cone[n]
+            few.slope[count] = lane_get(rows.slope, n, lane)
+            own.listed[own.sizes[FEW_UNITS]] = count
+            list_unit(own, count)
+            for row in range(max(rows.cone[n], 1)):
+                _take_row(rows, solver, n + row, lane, count)
+                own.few_row[count] = count
+                own.marked[count] = begin + row
+                count += 1
+            own.few_stop[own.sizes[FEW_UNITS] - 1] = count
+        begin += max(rows.cone[n], 1)
+    own.unit_start[1] = own.sizes[FEW_UNITS]
+    own.history[0, UNIT] = 1.0
+    room = work.delassus.shape[1]
+    for i in range(count):
+        for j in range(count):
+            own.delassus[i, j] = lane_get(work.delassus, own.marked[i] * room + own.marked[j], lane)
+
+
+@inlined
+def _take_row(rows: Any, solver: Any, n: Any, lane: Any, to: Any) -> None:
+    """Copy row n of the lane."""
+    work = solver.newton
+    few, own = solver.lane.rows, solver.lane.work
+    few.cfm[to] = lane_get(rows.cfm, n, lane)
+    few.lower[to] = lane_get(rows.lower, n, lane)
+    few.upper[to] = lane_get(rows.upper, n, lane)
+    few.impulse[to] = lane_get(rows.impulse, n, lane)
+    own.centre[to] = few.impulse[to]
+    own.velocity[to] = lane_get(work.velocity, n, lane)
+    own.eps[to] = lane_get(work.eps, n, lane)
+    own.rho[to] = lane_get(work.rho, n, lane)
+    own.along[to] = 0.0
+    own.linear[to] = 0.0
+
+
+@inlined
+def _row_count(work: Any) -> Any:
+    """How many rows the units listed have."""
+    units = work.sizes[FEW_UNITS]
+    return work.few_stop[units - 1] if units > 0 else 0
+
+
+@njit
+def _put_impulses(rows: Any, solver: Any, lane: Any) -> None:
+    """Copy the impulses found back."""
+    work = solver.newton
+    few, own = solver.lane.rows, solver.lane.work
+    for i in range(_row_count(own)):
+        n = work.few_row[own.marked[i]]
+        lane_set(rows.impulse, n, lane, few.impulse[i])
+        lane_set(work.centre, n, lane, few.impulse[i])
+
+
+@njit
+def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
+    """The steps of `coulomb`, from the λ and velocities in `work`; how they end."""
+    most, first, near = effort
+    left = UNTRIED
+    set_rates(rows, work, 0, tolerance)
+    size = begin_round(rows, work, 0, first, 1.0)
+    bar, past, start, last = size, 1.0, size, UNTRIED
+    since = 0
+    for turn in range(most + 1):
+        good = ENOUGH * max(rounding(rows, work, 0), tolerance)
+        if is_met(size, last, good, tolerance) > 0.0:
+            before = left
+            left = max(size, recentre(rows, work, 0, 1.0))
+            if largest_impulse(rows, work, 0) > limit or largest_pull(rows, work, 0) > ABSURD:
+                return GIVEN_UP
+            if left <= (good if left > NO_BETTER * before else tolerance):
+                return SETTLED
+            scale(rows, work, 0, HARDER)
+            size = residual(rows, work, 0, 0.0)
+            bar, past, since, last = size, 1.0, 0, UNTRIED
+        elif since == ROUND_STEPS:
+            size = begin_round(rows, work, 0, EASIER, 1.0)
+            bar, past, since = size, 1.0, 0
+        since += 1
+        if turn == most or (near and turn == GLANCE and size > start):
+            return GIVEN_UP
+        if largest_pull(rows, work, 0) > MOST_PULL:
+            return HEAVY
+        _find_step(rows, work)
+        last, size = size, take_step(rows, work, 0, bar, size, near)
+        bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
+        past = MEMORY * past + 1.0
+        if not size < OVERFLOWING:
+            return GIVEN_UP
+    return GIVEN_UP
+
+
+# ------------------------------------------------------------------ the step
+
+
+@njit
+def _find_step(rows: Any, work: Any) -> None:
+    """The step of delassus.py: work.linear = dλ, work.along = W dλ. O(active rows² · rows).
+
+    Rows are taken in whole strips, whatever their last columns hold; what is not a strip is not written among them,
+    since reading it back with the others would wait for it. A unit that is idle keeps its change at fixed x; the rows
+    of the others, listed in work.few_kept, are eliminated column by column.
+    """
+    A, W, x, z = work.few, work.delassus, work.factors, work.linear
+    set_still_change(rows, work, 0)
+    m = _row_count(work)
+    width = _strips(m)
+    active = _set_system(rows, work, width)
+    for r in range(m):
+        if work.few_idle[r] == 1 and z[r] != 0.0:
+            for p in range(active):
+                i = work.few_kept[p]
+                z[i] = z[i] - A[i, r] * z[r]
+    for p in range(active):
+        r = work.few_kept[p]
+        inverse = 1.0 / A[r, r]
+        work.few_pivot[r] = inverse
+        c = r - r % WIDTH
+        for q in range(p + 1, active):
+            i = work.few_kept[q]
+            x[r] = A[i, r] * inverse
+            z[i] = z[i] - x[r] * z[r]
+            subtract_rows(A, i, c, A, r, r + 1, c, width - c, x)
+    for p in range(active - 1, -1, -1):
+        r = work.few_kept[p]
+        z[r] = z[r] * work.few_pivot[r]
+        for q in range(p):
+            i = work.few_kept[q]
+            z[i] = z[i] - A[i, r] * z[r]
+    for i in range(m):
+        x[i] = -z[i]
+    sum_rows(work.right, 0, (work.history, NOWHERE), W, (0, m), width, x)
+    for i in range(m):
+        work.along[i] = work.right[0, i]
+
+
+@inlined
+def _strips(count: Any) -> Any:
+    """So many columns, rounded up to whole strips."""
+    return (count + (WIDTH - 1)) // WIDTH * WIDTH
+
+
+@njit
+def _set_system(rows: Any, work: Any, width: Any) -> Any:
+    """work.few (rows, rows) = 1 + D S W in rows of units that are not idle; return how many these are, which
+    work.few_kept lists."""
+    A, W, units, x = work.few, work.delassus, work.history, work.factors
+    active = 0
+    for unit in range(work.sizes[FEW_UNITS]):
+        n = work.few_first[unit]
+        size = max(rows.cone[n], 1)
+        idle = 0 if work.weight[n] > 0.0 else 1
+        if rows.cone[n] > 1:
+            set_pull(rows, work, n)
+        for i in range(n, n + size):
+            work.few_idle[i] = idle
+            if idle == 0:
+                work.few_kept[active] = i
+                active += 1
+        if idle == 0:
+            if size > 1:
+                d0, d1, d2, d3 = stiffness(rows, work, n)
+                x[n] = -d0
+                for row in range(n + 1, n + size):
+                    x[row] = -(d0 * work.pull[row] + d1 * work.unit[row])
+                sum_rows(A, n, (units, n), W, (n, n + size), width, x)
+                for i in range(n + 1, n + size):
+                    x[n] = -d1 * work.unit[i]
+                    for row in range(n + 1, n + size):
+                        x[row] = -(d1 * work.pull[row] + d2 * work.unit[row]) * work.unit[i]
+                    x[i] = x[i] - d3
+                    sum_rows(A, i, (units, i), W, (n, n + size), width, x)
+            else:
+                x[n] = -work.weight[n] * work.inverse[n]
+                sum_rows(A, n, (units, n), W, (n, n + 1), width, x)
+    return active
