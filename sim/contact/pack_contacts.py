@@ -217,15 +217,16 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
 
 
 def make_pack_rows(
-    model: Model, equipment: Equipment | None, slots: Slots | None, rubbing: Array, width: int
+    model: Model, equipment: Equipment | None, slots: Slots | None, rubbing: Array, own: int, width: int
 ) -> tuple[Rows, NewtonWork, PackSolver]:
-    """Allocate the rows of friction in the dofs `rubbing`, of limits and of contacts in all slots, and their solver's
-    scratch.
+    """Allocate the rows of friction in the dofs `rubbing`, of limits and of contacts in all slots, `own` rows that are
+    found lane by lane, and their solver's scratch.
     """
     nv, nu = len(model.dof_body), len(model.independent_dof)
     limited = limited_sides(model, equipment)
     n = len(rubbing) + len(limited)
-    entries = n + _entries_of_tendons(equipment, limited)
+    entries = n + _entries_of_tendons(equipment, limited) + nv * own
+    n += own
     if slots is not None:
         n, entries = n + slots.rows, entries + slots.entries
     shapes: dict[str, tuple[int, ...]] = {
@@ -254,6 +255,7 @@ def make_pack_rows(
     if len(model.coupling_follower) == 0:
         rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)
     whole = (slots is not None and slots.between > 0) or bool(np.any(limited[:, 1] >= TENDON_LOWER))
+    whole = whole or own > 0
     solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, whole=np.array([whole], np.int64))
     return rows, work, solver
 

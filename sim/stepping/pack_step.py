@@ -31,6 +31,7 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
 )
 from artsim.sim.stepping.lane_equipment import put_lane, take_actuators, take_lane
+from artsim.sim.stepping.lane_rows import note_own_rows
 from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
 from artsim.sim.stepping.step import solve_step
 
@@ -135,6 +136,8 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
             zero = like(0.0, data)
             solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
         note_pressing(solver, lanes.data.beyond[0])
+        if lanes.own is not None:
+            note_own_rows(solver, lanes)
     release_forces(equipment, lanes.data.beyond[0])
     release_drives(lanes)
     if contact is not None:

@@ -26,6 +26,7 @@ from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.solve import solve_rows
 from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impulses
+from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
@@ -90,7 +91,9 @@ def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         if run.step.retries[SOLVED_ONCE] == 1:
             recall_impulses(rows)
     elif solver.pack is not None:
-        build_in_lanes(robot, run.inputs, rows, equipment, solver, contact)
+        if run.lanes.own is not None:
+            find_own_rows(robot, run)
+        build_in_lanes(robot, run, rows, equipment, solver, contact)
 
 
 @njit
@@ -145,7 +148,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
         mass_matrix(model, data)
     else:
         motion_columns(model, data)
-    needed = _has_springs(model)
+    needed = has_springs(model)
     if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
         needed = True
     for k in range(step.diagonal.shape[0]):
@@ -178,7 +181,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
 
 
 @njit
-def _has_springs(model: Any) -> bool:
+def has_springs(model: Any) -> bool:
     """Whether a coupling row is scaled by the current J M⁻¹ Jᵀ; rows with solimp use that of the file's pose."""
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] < 0.0:

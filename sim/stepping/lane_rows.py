@@ -1,0 +1,270 @@
+"""Rows of packs that a single robot's code finds, lane by lane (rows_of_lane.py): found, clamped, aimed, noted.
+
+What these rows mean is written for single robots, and what depends on a lane alone is decided lane by lane here. The
+pack solves all of them together with its other rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.constraints.kinds import LOOP_ROW
+from artsim.sim.constraints.loop_rows import HAIR, SURPLUS
+from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER
+from artsim.sim.equipment.arrays import REFERENCE_K
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.stepping.lane_equipment import give_helper, put_lane
+
+FIRST_ROW, HAS_AIMED, HAS_ACTUATORS = range(3)  # of OwnRows.fixed
+# of OwnRows.phase: what has been solved, as in aims.close_loops
+UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, CLOSED_LOOPS = range(7)
+
+
+# ------------------------------------------------------------------ the rows
+
+
+@njit
+def begin_own_rows(lanes: Any, chosen: Any) -> None:
+    """Have the rows of lanes where `chosen` is 1 found anew, and aimed from the beginning."""
+    own = lanes.own
+    zero = zero_like(chosen)
+    own.stale[0] = where_greater(chosen, zero, zero + 1.0, own.stale[0])
+    forget_aims(lanes, chosen)
+
+
+@njit
+def forget_aims(lanes: Any, chosen: Any) -> None:
+    """Take back all aims in lanes where `chosen` is 1."""
+    own = lanes.own
+    zero = zero_like(chosen)
+    own.phase[0] = where_greater(chosen, zero, zero + UNAIMED, own.phase[0])
+    for t in range(own.aim.shape[0]):
+        own.aim[t] = where_greater(chosen, zero, zero, own.aim[t])
+
+
+@njit
+def find_own_rows(robot: Any, run: Any) -> None:
+    """Find the rows of lanes in which they are stale."""
+    lanes, helpers, step = run.lanes, run.lanes.helpers, run.step
+    for lane in range(lane_count(robot.state.qpos)):
+        if not lanes.data.alive[lane] or lane_get(lanes.own.stale, 0, lane) <= 0.0:
+            continue
+        if not connected(helpers.exerter[lane]):
+            give_helper(robot.state.qpos, lane, helpers.qpos, lane)
+            give_helper(robot.state.qvel, lane, helpers.qvel, lane)
+        give_helper(step.middle, lane, helpers.middle, lane)
+        give_helper(robot.data.gain, lane, helpers.gain, lane)
+        give_helper(robot.data.drift, lane, helpers.drift, lane)
+        run_entry(helpers.finder[lane])
+        _take_rows(lanes.own, lanes.found, lane)
+        lane_set(lanes.own.stale, 0, lane, 0.0)
+
+
+@njit
+def _take_rows(own: Any, found: Any, lane: Any) -> None:
+    """Take a lane's rows over from where they were found; one that the lane lacks gets no impulse."""
+    nv = own.marked.shape[1]
+    for t in range(own.kind.shape[0]):
+        for k in range(nv):
+            if own.marked[t, k] == 1:
+                lane_set(own.value, t * nv + k, lane, 0.0)
+        for values in (own.error, own.rate, own.bias, own.cfm, own.lower, own.upper):
+            lane_set(values, t, lane, 0.0)
+    for n in range(found.number[ALL_ROWS]):
+        t = found.place[n]
+        own.kind[t], own.dof[t], own.part[t] = found.kind[n], found.dof[n], found.part[n]
+        for e in range(found.start[n], found.start[n + 1]):
+            k = found.entry_dof[e]
+            own.marked[t, k] = 1
+            lane_set(own.value, t * nv + k, lane, lane_get(own.value, t * nv + k, lane) + found.entry_value[e])
+        lane_set(own.error, t, lane, found.error[n])
+        lane_set(own.rate, t, lane, found.rate[n])
+        lane_set(own.bias, t, lane, found.bias[n])
+        lane_set(own.cfm, t, lane, found.cfm[n])
+        lane_set(own.lower, t, lane, found.lower[n])
+        lane_set(own.upper, t, lane, found.upper[n])
+
+
+@njit
+def note_own_rows(solver: Any, lanes: Any) -> None:
+    """Store the impulses for the next step; 0 in lanes that took the step alone."""
+    own, beyond = lanes.own, lanes.data.beyond[0]
+    zero = zero_like(beyond)
+    for t in range(own.held.shape[0]):
+        own.held[t] = where_greater(beyond, zero, zero, solver.pack.impulse[own.fixed[FIRST_ROW] + t])
+
+
+# ------------------------------------------------------------------ what the velocities found show
+
+
+@njit
+def clamp_own_actuators(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
+    """Have actuators that are rows and leave their bounds act as forces, and those that return as rows again; 1 in
+    lanes where that changes any. Only lanes where `chosen` is 1 change.
+    """
+    lanes, helpers = run.lanes, run.lanes.helpers
+    own = lanes.own
+    own.again[0] = zero_like(chosen)
+    if own.fixed[HAS_ACTUATORS] == 0:
+        return own.again[0]
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
+            give_helper(run.step.velocity, lane, helpers.velocity, lane)
+            run_entry(helpers.clamper[lane])
+            if lanes.exerted.changed[0] == 1:
+                put_lane(lanes.exerted.force, equipment.data.exerted, lane)
+                lane_set(own.stale, 0, lane, 1.0)
+                lane_set(own.again, 0, lane, 1.0)
+    return own.again[0]
+
+
+@njit
+def aim_own_rows(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+    """Aim rows as aims.close_loops does, one solution of the pack after the other; 1 in lanes that need another one.
+    Only lanes where `chosen` is 1 are looked at.
+    """
+    lanes = run.lanes
+    own = lanes.own
+    own.again[0] = zero_like(chosen)
+    if own.fixed[HAS_AIMED] == 0:
+        return own.again[0]
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0 and _aim(run, solver, lane):
+            lane_set(own.again, 0, lane, 1.0)
+    return own.again[0]
+
+
+@njit
+def _aim(run: Any, solver: Any, lane: Any) -> bool:
+    """Whether a lane is to be solved again, with other biases of its rows."""
+    own, first, h = run.lanes.own, run.lanes.own.fixed[FIRST_ROW], run.inputs.time_step[0]
+    phase = int(lane_get(own.phase, 0, lane))
+    aims = lane_get(own.aims, 0, lane)
+    before = lane_get(own.before, 0, lane)
+    if phase == CLOSED_LOOPS:
+        return False
+    if phase == TIGHTENED:
+        return _go_to(own, lane, CLOSED_LOOPS)
+    if phase == RELAXED:
+        return _tighten(run, solver, lane)
+    if phase == TAKEN_BACK:
+        return _relax(run, solver, lane)
+    if phase == UNAIMED:
+        lane_set(own.most, 0, lane, FASTER * _fastest(run.step, lane))
+        aims, before = 0.0, math.inf
+    else:
+        if _fastest(run.step, lane) > lane_get(own.most, 0, lane):
+            for t in range(own.aim.shape[0]):
+                if lane_get(own.aim, t, lane) != 0.0:
+                    lane_set(own.aim, t, lane, 0.0)
+                    lane_set(solver.pack.impulse, first + t, lane, 0.0)
+            return _go_to(own, lane, TAKEN_BACK)
+        aims += 1.0
+        if phase == LAST_AIM or aims >= AIMS:
+            return _relax(run, solver, lane)
+    miss = _find_misses(run, lane)
+    if aims > 0.0 and miss <= CLOSED:
+        return _relax(run, solver, lane)
+    share = 1.0 if miss <= NEARER * before else -aims
+    for t in range(own.aim.shape[0]):
+        lane_set(own.aim, t, lane, lane_get(own.aim, t, lane) + share * lane_get(own.miss, t, lane) / h)
+    lane_set(own.aims, 0, lane, aims)
+    lane_set(own.before, 0, lane, miss)
+    return _go_to(own, lane, LAST_AIM if share < 0.0 or miss <= MISSED else AIMED)
+
+
+@inlined
+def _go_to(own: Any, lane: Any, phase: Any) -> bool:
+    """Note a lane's phase; whether it is to be solved for it."""
+    lane_set(own.phase, 0, lane, 1.0 * phase)
+    again: bool = phase != CLOSED_LOOPS
+    return again
+
+
+@njit
+def _relax(run: Any, solver: Any, lane: Any) -> bool:
+    """See loop_rows.relax_loops."""
+    own, h = run.lanes.own, run.inputs.time_step[0]
+    found = False
+    for t in range(own.kind.shape[0]):
+        lane_set(own.miss, t, lane, 0.0)
+        if own.kind[t] == LOOP_ROW and _is_hard(run.lanes.loops, own.dof[t]):
+            left = _left(own, solver, t, lane)
+            if HAIR < h * abs(left) < SURPLUS:
+                lane_set(own.miss, t, lane, left)
+                lane_set(own.aim, t, lane, lane_get(own.aim, t, lane) + left)
+                found = True
+    return _go_to(own, lane, RELAXED if found else CLOSED_LOOPS)
+
+
+@inlined
+def _is_hard(loops: Any, n: Any) -> bool:
+    """Whether loop n is to be closed exactly."""
+    if loops is None:
+        return False
+    hard: bool = loops.model.loop_reference[n, REFERENCE_K] < 0.0
+    return hard
+
+
+@njit
+def _tighten(run: Any, solver: Any, lane: Any) -> bool:
+    """See loop_rows.tighten_loops."""
+    own, h = run.lanes.own, run.inputs.time_step[0]
+    found = False
+    for t in range(own.kind.shape[0]):
+        if lane_get(own.miss, t, lane) != 0.0:
+            left = _left(own, solver, t, lane)
+            lane_set(own.aim, t, lane, lane_get(own.aim, t, lane) - left)
+            found = found or h * abs(left) > HAIR
+    return _go_to(own, lane, TIGHTENED if found else CLOSED_LOOPS)
+
+
+@inlined
+def _left(own: Any, solver: Any, t: Any, lane: Any) -> Any:
+    """What row t yields by [rad/s or m/s]."""
+    return lane_get(own.cfm, t, lane) * lane_get(solver.pack.impulse, own.fixed[FIRST_ROW] + t, lane)
+
+
+@inlined
+def _fastest(step: Any, lane: Any) -> Any:
+    """The largest velocity found in a lane."""
+    fastest = 0.0
+    for a in range(step.next.shape[0]):
+        fastest = max(fastest, abs(lane_get(step.next, a, lane)))
+    return fastest
+
+
+@njit
+def _find_misses(run: Any, lane: Any) -> Any:
+    """Set own.miss of a lane, and return the largest."""
+    lanes, own, found = run.lanes, run.lanes.own, run.lanes.found
+    found.number[ALL_ROWS] = own.kind.shape[0]
+    for t in range(own.kind.shape[0]):
+        found.kind[t], found.dof[t] = own.kind[t], own.dof[t]
+        found.error[t] = lane_get(own.error, t, lane)
+        found.rate[t] = lane_get(own.rate, t, lane)
+    give_helper(run.step.velocity, lane, lanes.helpers.velocity, lane)
+    run_entry(lanes.helpers.misser[lane])
+    worst = 0.0
+    for t in range(own.kind.shape[0]):
+        lane_set(own.miss, t, lane, found.miss[t])
+        worst = max(worst, abs(found.miss[t]))
+    return worst
+
+
+@njit
+def note_loop_forces_in_lanes(run: Any, solver: Any) -> None:
+    """Set the forces of loops over the step, as loop_rows.note_loop_forces does for a single robot."""
+    own, loops = run.lanes.own, run.lanes.loops
+    zero = zero_like(own.stale[0])
+    for n in range(loops.data.loop_force.shape[0]):
+        for axis in range(6):
+            loops.data.loop_force[n, axis] = zero
+    for t in range(own.kind.shape[0]):
+        if own.kind[t] == LOOP_ROW:
+            impulse = solver.pack.impulse[own.fixed[FIRST_ROW] + t]
+            loops.data.loop_force[own.dof[t], own.part[t]] = impulse / run.inputs.time_step[0]
