@@ -65,6 +65,7 @@ class PackSolver(NamedTuple):
     kept: Lanes1  # (nu,) its velocities
     bound: Lanes1  # (1,) 1: the lane has rows
     whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
+    exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
     heavy: Lanes1  # (1,) 1: impulses have been too large for that
@@ -257,6 +258,7 @@ def make_pack_rows(
     whole = (slots is not None and slots.between > 0) or bool(np.any(limited[:, 1] >= TENDON_LOWER))
     whole = whole or own > 0
     solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, whole=np.array([whole], np.int64))
+    solver = solver._replace(exacting=np.array([own > 0], np.int64))
     return rows, work, solver
 
 

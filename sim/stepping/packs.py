@@ -366,9 +366,5 @@ def roll_entry(rows: bool, touching: bool, own: bool = False, looped: bool = Fal
         None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
-    return Entry(
-        "roll",
-        "artsim.sim.stepping.pack_step",
-        bundles,
-        "_rows" * rows + "_touching" * touching + ("_looped" if looped else "_own" * own),
-    )
+    variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
+    return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)
