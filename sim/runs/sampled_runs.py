@@ -129,7 +129,9 @@ VARIED = {
 
 _CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
 # what of a helper's records is in Helpers
-_OF_STATE, _OF_STEP, _OF_WORK = ("qpos", "qvel", "activation"), ("velocity", "middle"), ("gain", "drift")
+_OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "velocity", "middle")
+_OF_WORK = ("gain", "drift")
+_ENTRIES = ("exerter", "finder", "clamper", "misser", "keeper")  # of Helpers
 _FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
 _ALWAYS = 1 << 62  # a step number that is never reached
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
@@ -202,7 +204,6 @@ def reason_against_packs(plan: Plan) -> str:
         ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "rules of links": plan.rules is not None,
-        "delays": plan.delayed is not None,
         "--scheme-beta": config.scheme_beta not in (None, 1.0),
         "sleeping": inputs["sleep"][0] > 0,
         "--continuous": config.continuous,
@@ -243,6 +244,11 @@ def own_rows(plan: Plan) -> int:
     return count
 
 
+def _has_helpers(plan: Plan) -> bool:
+    """Whether each lane has a single robot of its own that finds for it."""
+    return own_rows(plan) > 0 or plan.delayed is not None
+
+
 def _is_aimed(plan: Plan) -> bool:
     """Whether own rows are aimed (stepping/aims.py)."""
     e = _equipment(plan)
@@ -257,7 +263,7 @@ def _is_laden(plan: Plan) -> bool:
     e = _equipment(plan)
     if e is None:
         return False
-    if own_rows(plan) > 0:
+    if _has_helpers(plan):
         return True
     parts = ("tendon_lower", "compensated_mass", "damper_dof", "spring_body", "box_body", "ellipsoid_body")
     if any(len(getattr(e, part)) > 0 for part in (*parts, "link_wrench_link")):
@@ -523,7 +529,7 @@ class _LaneSimulation(Simulation):
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
         from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
-        from_state = {name: getattr(state, name) for name in ("qpos", "qvel", "activation", "impulse", "contact")}
+        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "impulse", "contact")}
         touching = self.plan.touching
         frictions = [np.zeros((0, 5))] * 2
         if touching is not None:
@@ -550,7 +556,7 @@ class _LaneSimulation(Simulation):
             **{name: getattr(step, name) for name in _OF_STEP},
             **{name: getattr(work, name) for name in _OF_WORK},
         }
-        pointers = {name: np.zeros((1, 2), np.int64) for name in ("exerter", "finder", "clamper", "misser")}
+        pointers = {name: np.zeros((1, 2), np.int64) for name in _ENTRIES}
         return Helpers(**pointers, **{name: values[None] for name, values in arrays.items()})
 
     def become_helper(self, helpers: Helpers, lane: int) -> None:
@@ -571,6 +577,8 @@ class _LaneSimulation(Simulation):
         soft = model.row_impedance[:, D_MIN] >= 0.0
         self._step.effective_coupling[soft] = model.row_mobility[soft]
         self.reblock()
+        if self._equipment is not None:
+            helpers.keeper[lane] = self._equipment.data.keeper
 
     def make_room(self) -> None:
         """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
@@ -682,21 +690,22 @@ class PackRoller:
     def _connect_single(self) -> None:
         """Connect the kernels of a single robot, for one lane after the other."""
         self._kept["step"] = self._simulation.point_at(self._lanes.single)
-        if self._own == 0:
+        if not _has_helpers(self._plan):
             self._helpers = self._simulation.as_helpers()
             if _is_laden(self._plan):
                 self._kept["equipment"] = self._simulation.exert_at(self._helpers.exerter[0], self._exerted)
 
     def _make_helpers(self, controls: Controls) -> tuple[Helpers, list[_LaneSimulation]]:
-        """A helper for each lane where rows are found lane by lane."""
+        """A helper for each lane where they need one each."""
         plan, shared = self._plan, self._simulation.as_helpers()
-        if self._own == 0:
+        if not _has_helpers(plan):
             return shared, []
         helpers = Helpers(*(np.zeros((self._width, *values.shape[1:]), values.dtype) for values in shared))
         helping, kept = [_LaneSimulation(_with_own_arrays(plan), _one_row(controls)) for _ in range(self._width)], []
         for lane, each in enumerate(helping):
             each.become_helper(helpers, lane)
-            kept.append(each.find_at(helpers.finder[lane], self._found))
+            if self._own > 0:
+                kept.append(each.find_at(helpers.finder[lane], self._found))
             if _is_laden(plan):
                 kept.append(each.exert_at(helpers.exerter[lane], self._exerted))
             if _has_clamped(plan):
@@ -815,6 +824,8 @@ class PackRoller:
             self._set_controls([part.controls[k] for k in own])
         if _is_laden(self._plan) or self._own > 0:
             self._calibrate()
+        if self._plan.delayed is not None:
+            self._helpers.history[...] = self._plan.delayed.history
 
     def _calibrate(self) -> None:
         """Calibrate the actuators of each lane, whose masses may differ."""

@@ -16,8 +16,10 @@ from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
-from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.run_data.run_records import STEP_NUMBER
 from artsim.sim.stepping.calibration import calibrate
+from artsim.sim.stepping.packs import STEP
 
 
 @njit
@@ -77,6 +79,7 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
         if not lanes.data.alive[lane]:
             continue
         n = helper_of(helpers, lane)
+        helpers.counters[n, STEP_NUMBER] = lanes.data.counters[STEP]
         give_helper(robot.state.qpos, lane, helpers.qpos, n)
         give_helper(robot.state.qvel, lane, helpers.qvel, n)
         give_helper(lanes.data.activation, lane, helpers.activation, n)
@@ -107,6 +110,19 @@ def take_actuators(lanes: Any, lane: Any) -> None:
     take_lane(lanes.data.actuator_damping, lane, lanes.single.actuator_damping)
     take_lane(lanes.data.loop_mobility, lane, lanes.single.loop_mobility)
     take_lane(lanes.data.tendon_mobility, lane, lanes.single.tendon_mobility)
+    history = lanes.helpers.history[helper_of(lanes.helpers, lane)]
+    for j in range(lanes.single.history.shape[0]):
+        lanes.single.history[j] = history[j]
+
+
+@njit
+def keep_lanes(robot: Any, run: Any) -> None:
+    """Keep the samples of delayed controls after a step of all lanes."""
+    lanes = run.lanes
+    if connected(lanes.helpers.keeper[0]):
+        for lane in range(lane_count(robot.state.qpos)):
+            if lanes.data.alive[lane]:
+                run_entry(lanes.helpers.keeper[lane])
 
 
 @inlined

@@ -30,7 +30,7 @@ from artsim.sim.run_data.run_records import (
     STOP_DOF,
     STOP_REASON,
 )
-from artsim.sim.stepping.lane_equipment import put_lane, take_actuators, take_lane
+from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
 from artsim.sim.stepping.lane_rows import note_own_rows
 from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
 from artsim.sim.stepping.step import solve_step
@@ -147,6 +147,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]
     move(model, state.qpos, state.qvel, run.inputs.time_step[0])
+    keep_lanes(robot, run)
     for n in range(lanes.data.activation.shape[0]):
         lanes.data.activation[n] = lanes.data.next_activation[n]
     if alone or lanes.data.counters[HAS_IMPULSES] == 1:

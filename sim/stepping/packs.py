@@ -190,6 +190,7 @@ class Single(NamedTuple):
     actuator_damping: Reals1
     loop_mobility: Reals2
     tendon_mobility: Reals1
+    history: Reals1  # as in State
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
@@ -230,6 +231,9 @@ class Helpers(NamedTuple):
     finder: Ints2  # (n, 2) the entry that finds OwnRows, zeros: there are none
     clamper: Ints2  # (n, 2) the entry that has actuators at their bounds act as forces; zeros: none acts as a row
     misser: Ints2  # (n, 2) the entry that finds by how much own rows miss
+    keeper: Ints2  # (n, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
+    counters: Ints2  # (n, 8) as in Step
+    history: Reals2  # (n, …) as in State
     qpos: Reals2  # (n, nq)
     qvel: Reals2  # (n, nv)
     activation: Reals2
