@@ -130,7 +130,10 @@ VARIED = {
 _CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
 # what of a helper's records is in Helpers
 _OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "velocity", "middle")
-_OF_WORK = ("gain", "drift")
+_OF_WORK = (
+    *("gain", "drift", "rotation", "offset", "arm", "axis"),
+    *("angular_velocity", "acceleration", "angular_acceleration"),
+)
 _ENTRIES = ("exerter", "finder", "clamper", "misser", "keeper")  # of Helpers
 _FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
 _ALWAYS = 1 << 62  # a step number that is never reached
@@ -591,8 +594,6 @@ class _LaneSimulation(Simulation):
         model = self.plan.robot.model
         for name in (*_BODY_ARRAYS, *_DOF_ARRAYS):
             getattr(model, name)[...] = getattr(of, name)
-        if self._equipment is not None:
-            self._equipment.data.calibrated[0] = 0.0
 
     def calibrate(self, exerted: Exerted) -> None:
         """Find what its actuators have from its masses, in the pose of the file."""
@@ -836,6 +837,7 @@ class PackRoller:
             self._simulation.calibrate(self._exerted)
             if self._helping:
                 self._helping[lane].take_masses(self._single)
+                self._helping[lane].calibrate(self._exerted)
             for name in _CALIBRATED:
                 values = getattr(self._lanes, name)
                 values[..., lane if self._width > 1 else slice(None)] = getattr(self._single, name)

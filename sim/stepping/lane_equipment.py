@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.kinematics import kinematics
 from artsim.sim.equipment.actuators import advance_activations, clamp_row_actuators
 from artsim.sim.equipment.arrays import BY_ROW
 from artsim.sim.equipment.forces import equipment_forces
@@ -24,10 +23,11 @@ from artsim.sim.stepping.packs import STEP
 
 @njit
 def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
-    """Find what a single robot's equipment exerts at its state, and its activations at the end of the step."""
+    """Find what a single robot's equipment exerts at its state, and its activations at the end of the step. Its
+    kinematics are in robot.data.
+    """
     state, step = robot.state, run.step
     calibrate(robot, equipment, step)
-    kinematics(robot.model, state.qpos, robot.data)
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
     for k in range(step.applied.shape[0]):
         step.applied[k] = 0.0
@@ -80,8 +80,7 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
             continue
         n = helper_of(helpers, lane)
         helpers.counters[n, STEP_NUMBER] = lanes.data.counters[STEP]
-        give_helper(robot.state.qpos, lane, helpers.qpos, n)
-        give_helper(robot.state.qvel, lane, helpers.qvel, n)
+        give_place(robot, lane, helpers, n)
         give_helper(lanes.data.activation, lane, helpers.activation, n)
         give_helper(lanes.data.acceleration0, lane, helpers.acceleration0, n)
         give_helper(lanes.data.actuator_damping, lane, helpers.actuator_damping, n)
@@ -129,6 +128,17 @@ def keep_lanes(robot: Any, run: Any) -> None:
 def helper_of(helpers: Any, lane: Any) -> Any:
     """The number of the single robot that finds for this lane."""
     return lane if helpers.qpos.shape[0] > 1 else 0
+
+
+@njit
+def give_place(robot: Any, lane: Any, helpers: Any, n: Any) -> None:
+    """Give helper n a lane's state and kinematics."""
+    give_helper(robot.state.qpos, lane, helpers.qpos, n)
+    give_helper(robot.state.qvel, lane, helpers.qvel, n)
+    give_helper(robot.data.rotation, lane, helpers.rotation, n)
+    give_helper(robot.data.offset, lane, helpers.offset, n)
+    give_helper(robot.data.arm, lane, helpers.arm, n)
+    give_helper(robot.data.axis, lane, helpers.axis, n)
 
 
 @inlined

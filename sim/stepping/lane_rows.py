@@ -17,7 +17,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import ALL_ROWS
-from artsim.sim.stepping.lane_equipment import give_helper, put_lane
+from artsim.sim.stepping.lane_equipment import give_helper, give_place, put_lane
 
 FIRST_ROW, HAS_AIMED, HAS_ACTUATORS = range(3)  # of OwnRows.fixed
 # of OwnRows.phase: what has been solved, as in aims.close_loops
@@ -54,11 +54,13 @@ def find_own_rows(robot: Any, run: Any) -> None:
         if not lanes.data.alive[lane] or lane_get(lanes.own.stale, 0, lane) <= 0.0:
             continue
         if not connected(helpers.exerter[lane]):
-            give_helper(robot.state.qpos, lane, helpers.qpos, lane)
-            give_helper(robot.state.qvel, lane, helpers.qvel, lane)
+            give_place(robot, lane, helpers, lane)
         give_helper(step.middle, lane, helpers.middle, lane)
         give_helper(robot.data.gain, lane, helpers.gain, lane)
         give_helper(robot.data.drift, lane, helpers.drift, lane)
+        give_helper(robot.data.angular_velocity, lane, helpers.angular_velocity, lane)
+        give_helper(robot.data.acceleration, lane, helpers.acceleration, lane)
+        give_helper(robot.data.angular_acceleration, lane, helpers.angular_acceleration, lane)
         run_entry(helpers.finder[lane])
         _take_rows(lanes.own, lanes.found, lane)
         lane_set(lanes.own.stale, 0, lane, 0.0)

@@ -21,6 +21,7 @@ from artsim.sim.foundation.records import (
     Reals1,
     Reals2,
     Reals3,
+    Reals4,
     with_lanes,
     with_members,
 )
@@ -244,8 +245,15 @@ class Helpers(NamedTuple):
     control: Reals2  # (n, ncontrol)
     velocity: Reals2  # (n, nv) these two as in Step
     middle: Reals2
-    gain: Reals2  # (n, nv) these two as in Workspace
+    gain: Reals2  # (n, nv) these nine as in Workspace
     drift: Reals2
+    rotation: Reals4  # (n, nb, 3, 3)
+    offset: Reals3
+    arm: Reals3
+    axis: Reals3
+    angular_velocity: Reals3
+    acceleration: Reals3
+    angular_acceleration: Reals3
 
 
 class OwnRows(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.kinematics import accelerations, kinematics, motion_columns, world_inertia
+from artsim.sim.articulation.kinematics import motion_columns, world_inertia
 from artsim.sim.constraints.actuator_rows import actuator_rows
 from artsim.sim.constraints.axis_rows import axis_row
 from artsim.sim.constraints.coupling_rows import coupling_row
@@ -23,17 +23,16 @@ from artsim.sim.stepping.system import bare_system, has_springs
 
 @njit
 def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
-    """Build a robot's rows at its state, with the bias at step.middle; forces of the equipment are known."""
+    """Build a robot's rows at its state, with the bias at step.middle; forces of the equipment are known, and so are
+    kinematics and the bodies' velocities and accelerations as the bias leaves them.
+    """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
-    if equipment is None:  # the equipment's forces need it
-        kinematics(model, state.qpos, data)
     if _needs_mass(model, equipment):
         world_inertia(model, data)
         bare_system(model, state.qpos, step.middle, data, run, equipment, solver)
     else:
         motion_columns(model, data)
-        accelerations(model, step.middle, data.drift, data)
     rows.number[ALL_ROWS] = 0
     rows.number[PLACES] = 0
     for c in range(model.row_follower.shape[0]):
