@@ -65,6 +65,7 @@ class PackSolver(NamedTuple):
     kept: Lanes1  # (nu,) its velocities
     bound: Lanes1  # (1,) 1: the lane has rows
     whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
+    always: ConstInts1  # (1,) 1: all lanes are solved with M̂ as a matrix even where they have no rows
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved

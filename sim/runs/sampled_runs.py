@@ -62,6 +62,7 @@ from artsim.sim.geometry.contacts import (
     make_contact_work,
 )
 from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import (
     FIRST_SAMPLE,
@@ -106,6 +107,7 @@ from artsim.sim.stepping.packs import (
     PackControls,
     PackInputs,
     PackModel,
+    PackRules,
     PackStep,
     PackWork,
     RolloutBlock,
@@ -206,7 +208,7 @@ def reason_against_packs(plan: Plan) -> str:
             _is_other(*each) for each in zip(*_actuators(plan), strict=True)
         ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
-        "rules of links": plan.rules is not None,
+        "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
         "--scheme-beta": config.scheme_beta not in (None, 1.0),
         "sleeping": inputs["sleep"][0] > 0,
         "--continuous": config.continuous,
@@ -225,7 +227,7 @@ def reason_against_packs(plan: Plan) -> str:
 def _has_rows(plan: Plan) -> bool:
     """Whether the steps of packs have constraint rows, or couplings, for which their solver reduces M̂."""
     model = plan.robot.model
-    if len(model.coupling_follower) + own_rows(plan) > 0:
+    if len(model.coupling_follower) + own_rows(plan) > 0 or plan.rules is not None:
         return True
     sides = limited_sides(model, _equipment(plan))
     return plan.touching is not None or bool(np.any(model.friction > 0)) or len(sides) > 0
@@ -389,7 +391,7 @@ def _roll_entry(plan: Plan) -> Entry:
     """The packs' kernel for this plan."""
     e = _equipment(plan)
     looped = e is not None and len(e.loop_kind) > 0
-    return roll_entry(_has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped)
+    return roll_entry(_has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None)
 
 
 def _has_clamped(plan: Plan) -> bool:
@@ -648,8 +650,10 @@ class PackRoller:
         touching = plan.touching
         slots = None if touching is None else make_slots(model, touching)
         rubbing = np.flatnonzero(model.friction > 0)
-        self._own = own_rows(plan)
+        self._own, self._rules = own_rows(plan), self._make_rules()
         rows, newton, self._pack = make_pack_rows(model, _equipment(plan), slots, rubbing, self._own, self._width)
+        if plan.rules is not None:
+            self._pack = self._pack._replace(always=np.ones(1, np.int64))
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
         step = PackStep(**{n: zeros(getattr(step, n).shape, kind, self._width) for n, kind in kinds(PackStep).items()})
@@ -731,6 +735,14 @@ class PackRoller:
         first = len(self._pack.rubbing)
         fixed = np.array([first, _is_aimed(self._plan), _has_clamped(self._plan)], np.int64)
         return made._replace(fixed=fixed)
+
+    def _make_rules(self) -> Any:
+        """Allocate what the pack computes of links' damping."""
+        if self._plan.rules is None:
+            return None
+        work = make_link_rule_work(self._plan.robot.model, self._plan.rules)
+        shapes = {name: values.shape for name, values in work._asdict().items()}
+        return RuleBundle(self._plan.rules, allocate(PackRules, shapes, self._width))
 
     def _make_loops(self) -> LoopBundle | None:
         """Allocate what the pack computes of loops."""
@@ -863,7 +875,7 @@ class PackRoller:
         )
         run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
         solver = SolverBundle(pack=self._pack if _has_rows(self._plan) else None)
-        bundles = (self._robot, run, self._rows, self._equipment, contact, None, solver)
+        bundles = (self._robot, run, self._rows, self._equipment, contact, self._rules, solver)
         self._call = bind(self._entry, self._width, *bundles)
 
     def _make_inputs(self) -> Any:

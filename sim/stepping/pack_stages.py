@@ -343,7 +343,7 @@ def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
     """Set pack.bound, the lanes with rows, and pack.skip, those the solver ignores. Both include dead lanes."""
     one = like(1.0, robot.data)
     always = solver.pack.rubbing.shape[0] + robot.model.coupling_follower.shape[0] > 0
-    always = always or lanes.own is not None
+    always = always or lanes.own is not None or solver.pack.always[0] == 1
     solver.pack.bound[0] = one if always else zero_like(one)
     solver.pack.skip[0] = zero_like(one)
     if contact is not None:

@@ -38,7 +38,7 @@ from artsim.sim.stepping.step import solve_step
 
 @njit
 def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room. rules is None.
+    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room. rules have no bounds.
 
     run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
     what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers are computed
@@ -53,7 +53,7 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
         _choose_inputs(robot.model, data, run, equipment)
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
             _record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
-        _take_step(robot, run, rows, equipment, contact, solver)
+        _take_step(robot, run, rows, equipment, contact, rules, solver)
         if lanes.data.counters[CROWD] == 1:
             return
         lanes.data.counters[STEP] += 1
@@ -115,12 +115,12 @@ def _record_final(state: Any, block: Any, lane: Any) -> None:
 
 
 @njit
-def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
+def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """Take one semi-implicit step of all lanes; none, with lanes.counters[CROWD] = 1, where contacts exceed the
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes, step = run.lanes, run.step
-    solve_step(robot, run, rows, equipment, contact, None, solver)
+    solve_step(robot, run, rows, equipment, contact, rules, solver)
     if lanes.data.counters[CROWD] == 1:
         return
     alone = highest(lanes.data.beyond[0]) > 0.0
@@ -212,6 +212,8 @@ def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
     take_lane(model.carried_mass, lane, lanes.single.carried_mass)
     take_lane(model.body_moment, lane, lanes.single.body_moment)
     take_lane(model.body_inertia, lane, lanes.single.body_inertia)
+    take_lane(model.link_mass, lane, lanes.single.link_mass)
+    take_lane(model.link_inertia, lane, lanes.single.link_inertia)
     take_lane(model.armature, lane, lanes.single.armature)
     take_lane(model.damping, lane, lanes.single.damping)
     take_lane(model.stiffness, lane, lanes.single.stiffness)

@@ -26,6 +26,7 @@ from artsim.sim.foundation.records import (
     with_members,
 )
 from artsim.sim.geometry.contacts import ContactBundle, Contacts
+from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
@@ -41,7 +42,7 @@ CAUSES = (
     "taut bodies",
     "tendons stiffer than the step resolves",
 )
-_BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
+_BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia")
 _DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
 _INPUT_ARRAYS = ("torque", "target", "target_velocity", "target_acceleration", "control")
@@ -49,6 +50,7 @@ PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
 PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
 
 
+PackRules = with_lanes(LinkRuleWork, "PackRules", ("force", "columns"))
 PackStep = with_lanes(
     Step,
     "PackStep",
@@ -197,6 +199,8 @@ class Single(NamedTuple):
     carried_mass: Reals1
     body_moment: Reals2
     body_inertia: Reals2
+    link_mass: Reals1
+    link_inertia: Reals2
     armature: Reals1
     damping: Reals1
     stiffness: Reals1
@@ -363,9 +367,9 @@ CLAMP = Entry(
 )
 
 
-def roll_entry(rows: bool, touching: bool, own: bool = False, looped: bool = False) -> Entry:
-    """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, or of contacts that the run
-    lacks.
+def roll_entry(rows: bool, touching: bool, own: bool = False, looped: bool = False, damped: bool = False) -> Entry:
+    """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, or of
+    contacts that the run lacks.
     """
     found = FoundRows if own else None
     lanes = with_members(LaneBundle, own=OwnRows if own else None, found=found, loops=LoopBundle if looped else None)
@@ -375,8 +379,8 @@ def roll_entry(rows: bool, touching: bool, own: bool = False, looped: bool = Fal
         Rows,
         with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
         PackContactBundle if touching else None,
-        None,
+        with_members(RuleBundle, data=PackRules) if damped else None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
-    variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
+    variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped + "_damped" * damped
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

@@ -40,14 +40,18 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     """Compute M and b, with b at step.middle, and what else an evaluation of the step computes once."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
+    h = inputs.time_step[0]
     if run.lanes is not None:
         coupled_bias(model, step.middle, data)
         if run.lanes.data.counters[WEIGHED] == 0:
             composites(model, data)
             mass_matrix(model, data)
+            if rules is not None:
+                add_link_damping(model, data, h, rules)
             run.lanes.data.counters[WEIGHED] = 1
+        if rules is not None:
+            _damp_links(robot, run, rules)
         return
-    h = inputs.time_step[0]
     for k in range(step.velocity.shape[0]):
         if drives_are_rows(solver) or inputs.drive_limit[k] < math.inf:
             rows.implicit[k] = 0
@@ -56,10 +60,17 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         find_drifts(model, data, inputs, contact)
     if rules is not None:
         loosen(rules)
-        for k in range(step.velocity.shape[0]):
-            step.velocity[k] = state.qvel[k] + h * data.drift[k]
         add_link_damping(model, data, h, rules)
-        link_damping_forces(model, step.velocity, data, rules)
+        _damp_links(robot, run, rules)
+
+
+@inlined
+def _damp_links(robot: Any, run: Any, rules: Any) -> None:
+    """Set the forces of links' damping at the velocities without forces; both widths."""
+    step, h = run.step, run.inputs.time_step[0]
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] = robot.state.qvel[k] + h * robot.data.drift[k]
+    link_damping_forces(robot.model, step.velocity, robot.data, rules)
 
 
 @njit
