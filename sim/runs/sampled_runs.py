@@ -108,6 +108,7 @@ from artsim.sim.stepping.packs import (
     PackInputs,
     PackModel,
     PackRules,
+    PackSleep,
     PackStep,
     PackWork,
     RolloutBlock,
@@ -210,7 +211,7 @@ def reason_against_packs(plan: Plan) -> str:
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
         "--scheme-beta": config.scheme_beta not in (None, 1.0),
-        "sleeping": inputs["sleep"][0] > 0,
+        "sleeping with delays": _sleeps(plan) and plan.delayed is not None,
         "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
         "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
@@ -222,6 +223,11 @@ def reason_against_packs(plan: Plan) -> str:
     if plan.touching is not None and len(world_pairs(plan.touching)) > MOST_PAIRS:
         return f"more than {MOST_PAIRS} pairs of what moves and what does not"
     return ""
+
+
+def _sleeps(plan: Plan) -> bool:
+    """Whether robots may fall asleep."""
+    return bool(plan.inputs["sleep"][0] > 0)
 
 
 def _has_rows(plan: Plan) -> bool:
@@ -391,7 +397,9 @@ def _roll_entry(plan: Plan) -> Entry:
     """The packs' kernel for this plan."""
     e = _equipment(plan)
     looped = e is not None and len(e.loop_kind) > 0
-    return roll_entry(_has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None)
+    return roll_entry(
+        _has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None, _sleeps(plan)
+    )
 
 
 def _has_clamped(plan: Plan) -> bool:
@@ -529,12 +537,19 @@ class SingleRoller:
 class _LaneSimulation(Simulation):
     """The step of a single robot, into whose arrays packs write."""
 
+    _calibrator: Callable[[], None] | None = None
+
+    def reblock(self) -> None:
+        """See Simulation."""
+        super().reblock()
+        self._calibrator = None
+
     def arrays(self) -> Single:
         """The arrays of the single robot."""
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
         from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
-        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "impulse", "contact")}
+        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "still", "impulse", "contact")}
         touching = self.plan.touching
         frictions = [np.zeros((0, 5))] * 2
         if touching is not None:
@@ -599,9 +614,12 @@ class _LaneSimulation(Simulation):
 
     def calibrate(self, exerted: Exerted) -> None:
         """Find what its actuators have from its masses, in the pose of the file."""
-        if self._equipment is not None:
-            self._equipment.data.calibrated[0] = 0.0
-            bind(EXERT, 1, self._robot, self._run, self._equipment, exerted)()
+        if self._equipment is None:
+            return
+        self._equipment.data.calibrated[0] = 0.0
+        if self._calibrator is None:
+            self._calibrator = bind(EXERT, 1, self._robot, self._run, self._equipment, exerted)
+        self._calibrator()
 
     def exert_at(self, pointers: Array, exerted: Exerted) -> object:
         """Let kernels that receive `pointers` find what its equipment exerts, while the returned object is kept."""
@@ -651,6 +669,8 @@ class PackRoller:
         slots = None if touching is None else make_slots(model, touching)
         rubbing = np.flatnonzero(model.friction > 0)
         self._own, self._rules = own_rows(plan), self._make_rules()
+        still = allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), self._width)
+        self._sleep: PackSleep | None = still if _sleeps(plan) else None
         rows, newton, self._pack = make_pack_rows(model, _equipment(plan), slots, rubbing, self._own, self._width)
         if plan.rules is not None:
             self._pack = self._pack._replace(always=np.ones(1, np.int64))
@@ -660,6 +680,7 @@ class PackRoller:
         self._exerted = _make_exerted(plan)
         self._lanes = self._make_lanes()
         self._kept: dict[str, object] = {}
+        self._calibrated = False
         self._own_rows, self._found, self._loops = self._make_own_rows(), self._make_found(), self._make_loops()
         self._helpers, self._helping = self._make_helpers(controls)
         self._connect_single()
@@ -807,6 +828,8 @@ class PackRoller:
         lanes.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (lanes.activation.ndim - 1))
         self._pack.held[:] = 0.0
         self._pack.pressing[:] = 0.0
+        if self._sleep is not None:
+            self._sleep.still[:] = 0.0
         if self._own_rows is not None:
             for name in ("held", "value", "marked", "error", "rate", "bias", "cfm", "lower", "upper", "aim", "miss"):
                 getattr(self._own_rows, name)[...] = 0
@@ -835,8 +858,9 @@ class PackRoller:
             self._slots.factor[...] = _as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
-        if _is_laden(self._plan) or self._own > 0:
+        if (part.factors or not self._calibrated) and (_is_laden(self._plan) or self._own > 0):
             self._calibrate()
+            self._calibrated = True
         if self._plan.delayed is not None:
             self._helpers.history[...] = self._plan.delayed.history
 
@@ -871,7 +895,15 @@ class PackRoller:
             model = self._plan.touching.contacts
             contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
         lanes = LaneBundle(
-            self._lanes, self._single, controls, self._exerted, self._helpers, self._own_rows, self._found, self._loops
+            self._lanes,
+            self._single,
+            controls,
+            self._exerted,
+            self._helpers,
+            self._own_rows,
+            self._found,
+            self._loops,
+            self._sleep,
         )
         run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
         solver = SolverBundle(pack=self._pack if _has_rows(self._plan) else None)

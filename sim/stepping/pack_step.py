@@ -18,8 +18,9 @@ from artsim.sim.equipment.actuation import control_row, weigh_springs
 from artsim.sim.equipment.pack_actuation import gather, release_drives, release_forces, set_constants
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
     CROWDED,
     FIRST_SAMPLE,
@@ -33,6 +34,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
 from artsim.sim.stepping.lane_rows import note_own_rows
 from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
+from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import solve_step
 
 
@@ -70,11 +72,13 @@ def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     if row == lanes.data.counters[INPUT_ROW]:
         return
     lanes.data.counters[INPUT_ROW] = row
-    _spread_row(data, lanes.controls.torque, row, inputs.torque)
-    _spread_row(data, lanes.controls.target, row, inputs.target)
-    _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
-    _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration)
-    _spread_row(data, lanes.controls.control, row, inputs.control)
+    differs = _spread_row(data, lanes.controls.torque, row, inputs.torque)
+    differs = largest(differs, _spread_row(data, lanes.controls.target, row, inputs.target))
+    differs = largest(differs, _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity))
+    differs = largest(differs, _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration))
+    differs = largest(differs, _spread_row(data, lanes.controls.control, row, inputs.control))
+    if lanes.sleep is not None:
+        wake_lanes(run, differs)
     set_constants(inputs, equipment)
     release_forces(equipment, like(1.0, data))  # springs have the weights of actuators within their bounds
     gather(equipment)
@@ -82,14 +86,20 @@ def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
 
 
 @inlined
-def _spread_row(data: Any, table: Any, row: Any, out: Any) -> None:
-    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n)."""
+def _spread_row(data: Any, table: Any, row: Any, out: Any) -> Any:
+    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n); more than 0 in lanes where that
+    changes any.
+    """
+    differs = like(0.0, data)
     for k in range(out.shape[1]):
+        before = out[0, k]
         if table.shape[0] == 1:
             out[0, k] = like(table[0, row, k], data)
         else:
             for lane in range(lane_count(out)):
                 lane_set(out, k, lane, table[lane, row, k])
+        differs = largest(differs, absolute(out[0, k] - before))
+    return differs
 
 
 @njit
@@ -120,9 +130,14 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes, step = run.lanes, run.step
+    if lanes.sleep is not None:
+        begin_asleep(robot, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
     if lanes.data.counters[CROWD] == 1:
         return
+    if lanes.sleep is not None:
+        rests = like(-1.0, data)
+        lanes.data.beyond[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.beyond[0])
     alone = highest(lanes.data.beyond[0]) > 0.0
     if alone:
         for lane in range(lane_count(state.qpos)):
@@ -148,11 +163,13 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         state.qvel[model.independent_dof[k]] = step.next[k]
     move(model, state.qpos, state.qvel, run.inputs.time_step[0])
     keep_lanes(robot, run)
-    for n in range(lanes.data.activation.shape[0]):
-        lanes.data.activation[n] = lanes.data.next_activation[n]
     if alone or lanes.data.counters[HAS_IMPULSES] == 1:
         _take_over(robot, lanes)
         lanes.data.counters[HAS_IMPULSES] = 1 if alone else 0
+    if lanes.sleep is not None:
+        end_asleep(robot, run)
+    for n in range(lanes.data.activation.shape[0]):
+        lanes.data.activation[n] = lanes.data.next_activation[n]
     expand(model, state.qpos, state.qvel, data)
 
 
@@ -170,6 +187,7 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     for n in range(lanes.single.counters.shape[0]):
         lanes.single.counters[n] = 0
     lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
+    lanes.single.still[0] = 0.0  # whether it sleeps is decided with the other lanes
     run_entry(lanes.data.single)
     if lanes.single.counters[STOP_REASON] == CROWDED:
         lanes.data.counters[CROWD] = 1

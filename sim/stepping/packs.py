@@ -193,7 +193,8 @@ class Single(NamedTuple):
     actuator_damping: Reals1
     loop_mobility: Reals2
     tendon_mobility: Reals1
-    history: Reals1  # as in State
+    history: Reals1  # these two as in State
+    still: Reals1
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
@@ -302,6 +303,13 @@ class LoopBundle(NamedTuple):
     data: LoopForces
 
 
+class PackSleep(NamedTuple):
+    """Sleep of the lanes."""
+
+    still: Lanes1  # (1,) as in State
+    asleep: Lanes1  # (1,) 1: the lane sleeps through this step
+
+
 class LaneBundle(NamedTuple):
     """The part of the run's records that only packs have. `found`: the rows that a helper has found."""
 
@@ -313,6 +321,7 @@ class LaneBundle(NamedTuple):
     own: OwnRows | None = None
     found: Rows | None = None
     loops: LoopBundle | None = None
+    sleep: PackSleep | None = None
 
 
 FoundRows = with_lanes(Rows, "FoundRows", ())
@@ -367,12 +376,15 @@ CLAMP = Entry(
 )
 
 
-def roll_entry(rows: bool, touching: bool, own: bool = False, looped: bool = False, damped: bool = False) -> Entry:
-    """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, or of
-    contacts that the run lacks.
+def roll_entry(
+    rows: bool, touching: bool, own: bool = False, looped: bool = False, damped: bool = False, sleepy: bool = False
+) -> Entry:
+    """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
+    sleep, or of contacts that the run lacks.
     """
-    found = FoundRows if own else None
-    lanes = with_members(LaneBundle, own=OwnRows if own else None, found=found, loops=LoopBundle if looped else None)
+    members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
+    members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
+    lanes = with_members(LaneBundle, **members)
     bundles = (
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
@@ -382,5 +394,6 @@ def roll_entry(rows: bool, touching: bool, own: bool = False, looped: bool = Fal
         with_members(RuleBundle, data=PackRules) if damped else None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
-    variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped + "_damped" * damped
+    variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
+    variant += "_damped" * damped + "_sleepy" * sleepy
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

@@ -181,11 +181,34 @@ def test_damped_links_are_packed(name: str, tmp_path: Path) -> None:
         assert apart.max() < 1e-11
 
 
+@pytest.mark.small
+def test_lanes_fall_asleep_and_wake(tmp_path: Path) -> None:
+    """An arm that damping brings to rest, in some lanes sooner, and that an input wakes."""
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        arm().replace('axis="0 1 0"', 'axis="0 0 1" damping="2"').replace("<option", '<option gravity="0 0 0"')
+    )
+    robot = artsim.load(path)
+    start, zero = np.array([0, 100]), np.zeros((2, robot.nv))
+    controls = Controls(start, zero, zero, zero, np.array([[0.0], [0.5]]))
+    options: dict[str, Any] = {"steps": STEPS, "sleep_threshold": 1e-3, "sleep_time": 0.04, "controls": controls}
+    made = artsim.rollout(robot, samples=9, velocity_spread=0.3, seed=2, **options)
+    assert isinstance(made, MemoryRollout)
+    assert made.outcome.packed
+    asleep = (made["qvel"] == 0.0).all(axis=2)
+    assert len({int(np.argmax(lane)) for lane in asleep}) > 1
+    for k in (0, 3, 8):
+        one = artsim.simulate(robot, v0=made["qvel"][k, 0], record=("qpos", "qvel", "asleep"), **options)
+        np.testing.assert_array_equal(asleep[k, 1:100], np.asarray(one["asleep"], bool)[1:100])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
+        assert asleep[k, 99]
+        assert not asleep[k, 101:].any()
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
         ({"link_velocity_limit": {"*": (1.0, None)}}, "velocity limits of links"),
-        ({"sleep_threshold": 1e-3}, "sleeping"),
         ({"integrator": "rk4"}, "integrator rk4"),
     ],
 )
