@@ -68,7 +68,7 @@ def _own_rows(robot: Any, rows: Any, own: Any) -> None:
         rows.part[n] = own.part[t]
         for k in range(own.marked.shape[1]):
             if own.marked[t, k] == 1:
-                add_entry(robot.model, robot.data, rows, k, own.value[t, k])
+                add_entry(robot.model, robot.data, rows, k, own.value[t * own.marked.shape[1] + k])
         rows.error[n] = own.error[t]
         rows.rate[n] = own.rate[t]
         rows.bias[n] = own.bias[t] + own.aim[t]

@@ -748,7 +748,10 @@ class PackRoller:
             return None
         shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(OwnRows._fields, (n,)),
-            **dict.fromkeys(("marked", "value"), (n, nv)),
+            **{name: (self._width, n) for name in OwnRows._fields if name.endswith("_table")},
+            "marked": (n, nv),
+            "value": (n * nv,),
+            "value_table": (self._width, n * nv),
             **dict.fromkeys(("stale", "again", "phase", "aims", "before", "most"), (1,)),
             "fixed": (3,),
         }
@@ -831,8 +834,9 @@ class PackRoller:
         if self._sleep is not None:
             self._sleep.still[:] = 0.0
         if self._own_rows is not None:
-            for name in ("held", "value", "marked", "error", "rate", "bias", "cfm", "lower", "upper", "aim", "miss"):
-                getattr(self._own_rows, name)[...] = 0
+            for name, values in self._own_rows._asdict().items():
+                if name != "fixed":
+                    values[...] = 0
         if self._slots is not None:
             self._slots.memory[:] = 0.0
         while (done := int(lanes.counters[STEP])) < steps:

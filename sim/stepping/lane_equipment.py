@@ -13,6 +13,7 @@ from artsim.sim.equipment.actuators import advance_activations, clamp_row_actuat
 from artsim.sim.equipment.arrays import BY_ROW
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
 from artsim.sim.foundation.recordtype import connected, run_entry
@@ -75,12 +76,16 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
     """Find what the equipment of every lane exerts, and the constant forces of the actuators that packs know."""
     lanes, found, data = run.lanes, run.lanes.exerted, equipment.data
     helpers = lanes.helpers
+    shared = helpers.qpos.shape[0] < lane_count(robot.state.qpos)
+    if not shared:
+        give_places(robot, helpers)
     for lane in range(lane_count(robot.state.qpos)):
         if not lanes.data.alive[lane]:
             continue
         n = helper_of(helpers, lane)
         helpers.counters[n, STEP_NUMBER] = lanes.data.counters[STEP]
-        give_place(robot, lane, helpers, n)
+        if shared:
+            _give_place(robot, lane, helpers, n)
         give_helper(lanes.data.activation, lane, helpers.activation, n)
         give_helper(lanes.data.acceleration0, lane, helpers.acceleration0, n)
         give_helper(lanes.data.actuator_damping, lane, helpers.actuator_damping, n)
@@ -131,7 +136,19 @@ def helper_of(helpers: Any, lane: Any) -> Any:
 
 
 @njit
-def give_place(robot: Any, lane: Any, helpers: Any, n: Any) -> None:
+def give_places(robot: Any, helpers: Any) -> None:
+    """Give each lane's helper its state and kinematics."""
+    state, data = robot.state, robot.data
+    scatter(state.qpos, helpers.qpos, 0, state.qpos.size)
+    scatter(state.qvel, helpers.qvel, 0, state.qvel.size)
+    scatter(data.rotation, helpers.rotation, 0, data.rotation.size)
+    scatter(data.offset, helpers.offset, 0, data.offset.size)
+    scatter(data.arm, helpers.arm, 0, data.arm.size)
+    scatter(data.axis, helpers.axis, 0, data.axis.size)
+
+
+@njit
+def _give_place(robot: Any, lane: Any, helpers: Any, n: Any) -> None:
     """Give helper n a lane's state and kinematics."""
     give_helper(robot.state.qpos, lane, helpers.qpos, n)
     give_helper(robot.state.qvel, lane, helpers.qvel, n)

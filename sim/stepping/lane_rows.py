@@ -13,11 +13,12 @@ from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.loop_rows import HAIR, SURPLUS
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER
 from artsim.sim.equipment.arrays import REFERENCE_K
+from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import ALL_ROWS
-from artsim.sim.stepping.lane_equipment import give_helper, give_place, put_lane
+from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
 
 FIRST_ROW, HAS_AIMED, HAS_ACTUATORS = range(3)  # of OwnRows.fixed
 # of OwnRows.phase: what has been solved, as in aims.close_loops
@@ -49,46 +50,57 @@ def forget_aims(lanes: Any, chosen: Any) -> None:
 @njit
 def find_own_rows(robot: Any, run: Any) -> None:
     """Find the rows of lanes in which they are stale."""
-    lanes, helpers, step = run.lanes, run.lanes.helpers, run.step
+    lanes, helpers, own = run.lanes, run.lanes.helpers, run.lanes.own
+    if highest(own.stale[0]) <= 0.0:
+        return
+    if not connected(helpers.exerter[0]):
+        give_places(robot, helpers)
+    data = robot.data
+    _give(run.step.middle, helpers.middle)
+    _give(data.gain, helpers.gain)
+    _give(data.drift, helpers.drift)
+    _give(data.angular_velocity, helpers.angular_velocity)
+    _give(data.acceleration, helpers.acceleration)
+    _give(data.angular_acceleration, helpers.angular_acceleration)
     for lane in range(lane_count(robot.state.qpos)):
-        if not lanes.data.alive[lane] or lane_get(lanes.own.stale, 0, lane) <= 0.0:
-            continue
-        if not connected(helpers.exerter[lane]):
-            give_place(robot, lane, helpers, lane)
-        give_helper(step.middle, lane, helpers.middle, lane)
-        give_helper(robot.data.gain, lane, helpers.gain, lane)
-        give_helper(robot.data.drift, lane, helpers.drift, lane)
-        give_helper(robot.data.angular_velocity, lane, helpers.angular_velocity, lane)
-        give_helper(robot.data.acceleration, lane, helpers.acceleration, lane)
-        give_helper(robot.data.angular_acceleration, lane, helpers.angular_acceleration, lane)
-        run_entry(helpers.finder[lane])
-        _take_rows(lanes.own, lanes.found, lane)
-        lane_set(lanes.own.stale, 0, lane, 0.0)
+        if lanes.data.alive[lane] and lane_get(own.stale, 0, lane) > 0.0:
+            run_entry(helpers.finder[lane])
+            _note_rows(own, lanes.found, lane)
+    own.stale[0] = zero_like(own.stale[0])
+    gather(own.value_table, 0, own.value)
+    gather(own.error_table, 0, own.error)
+    gather(own.rate_table, 0, own.rate)
+    gather(own.bias_table, 0, own.bias)
+    gather(own.cfm_table, 0, own.cfm)
+    gather(own.lower_table, 0, own.lower)
+    gather(own.upper_table, 0, own.upper)
+
+
+@inlined
+def _give(values: Any, out: Any) -> None:
+    scatter(values, out, 0, values.size)
 
 
 @njit
-def _take_rows(own: Any, found: Any, lane: Any) -> None:
-    """Take a lane's rows over from where they were found; one that the lane lacks gets no impulse."""
+def _note_rows(own: Any, found: Any, lane: Any) -> None:
+    """Note the rows found for a lane; one that the lane lacks gets no impulse."""
     nv = own.marked.shape[1]
-    for t in range(own.kind.shape[0]):
-        for k in range(nv):
-            if own.marked[t, k] == 1:
-                lane_set(own.value, t * nv + k, lane, 0.0)
-        for values in (own.error, own.rate, own.bias, own.cfm, own.lower, own.upper):
-            lane_set(values, t, lane, 0.0)
+    value, error, rate, bias = own.value_table[lane], own.error_table[lane], own.rate_table[lane], own.bias_table[lane]
+    cfm, lower, upper = own.cfm_table[lane], own.lower_table[lane], own.upper_table[lane]
+    for e in range(value.shape[0]):
+        value[e] = 0.0
+    if found.number[ALL_ROWS] < own.kind.shape[0]:
+        for t in range(own.kind.shape[0]):
+            error[t], rate[t], bias[t], cfm[t], lower[t], upper[t] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for n in range(found.number[ALL_ROWS]):
         t = found.place[n]
         own.kind[t], own.dof[t], own.part[t] = found.kind[n], found.dof[n], found.part[n]
         for e in range(found.start[n], found.start[n + 1]):
             k = found.entry_dof[e]
             own.marked[t, k] = 1
-            lane_set(own.value, t * nv + k, lane, lane_get(own.value, t * nv + k, lane) + found.entry_value[e])
-        lane_set(own.error, t, lane, found.error[n])
-        lane_set(own.rate, t, lane, found.rate[n])
-        lane_set(own.bias, t, lane, found.bias[n])
-        lane_set(own.cfm, t, lane, found.cfm[n])
-        lane_set(own.lower, t, lane, found.lower[n])
-        lane_set(own.upper, t, lane, found.upper[n])
+            value[t * nv + k] += found.entry_value[e]
+        error[t], rate[t], bias[t] = found.error[n], found.rate[n], found.bias[n]
+        cfm[t], lower[t], upper[t] = found.cfm[n], found.lower[n], found.upper[n]
 
 
 @njit

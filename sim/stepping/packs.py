@@ -272,7 +272,7 @@ class OwnRows(NamedTuple):
     dof: Ints1
     part: Ints1
     marked: Ints2  # (rows, nv) 1: some lane has had the row act on this dof
-    value: Lanes2  # (rows, nv) J
+    value: Lanes1  # (rows nv,) J
     error: Lanes1  # (rows,) these six as in Rows
     rate: Lanes1
     bias: Lanes1
@@ -284,6 +284,13 @@ class OwnRows(NamedTuple):
     miss: Lanes1  # (rows,) as in Rows
     stale: Lanes1  # (1,) 1: the rows have to be found anew
     again: Lanes1  # (1,) scratch
+    value_table: Reals2  # (lanes, rows nv) these seven: what was found, lane by lane
+    error_table: Reals2  # (lanes, rows)
+    rate_table: Reals2
+    bias_table: Reals2
+    cfm_table: Reals2
+    lower_table: Reals2
+    upper_table: Reals2
     phase: Lanes1  # (1,) of aims: UNAIMED … CLOSED_LOOPS (stepping/lane_rows.py)
     aims: Lanes1  # (1,) number of aims in this step
     before: Lanes1  # (1,) largest miss before the last aim
