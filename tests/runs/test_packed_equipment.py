@@ -166,5 +166,3 @@ def test_limits_that_give_way_are_packed(tmp_path: Path) -> None:
         start = {"v0": made["qvel"][k, 0], **soft, **bounds}
         one = artsim.simulate(robot, steps=STEPS, controls=each[k], record=("qpos",), **start)
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-10)
-
-

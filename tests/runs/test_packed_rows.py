@@ -18,7 +18,7 @@ from artsim.io.runs import prepare
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.sampled_runs import own_rows, reason_against_packs
-from tests.conftest import corpus
+from tests.conftest import ROOT, corpus
 from tests.constraints.test_axis_couplings import follows, leads
 from tests.constraints.test_turn_limits import pendulum
 
@@ -179,6 +179,22 @@ def test_damped_links_are_packed(name: str, tmp_path: Path) -> None:
     for k in (0, 8):
         apart, _ = differ(made, robot, each, k, **options)
         assert apart.max() < 1e-11
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    "options",
+    [{"coupling": "rows"}, {"coupling": "compliant", "coupling_frequency": {"right_finger_joint": 20.0}}],
+    ids=["hard", "by frequency"],
+)
+def test_couplings_that_are_rows_are_packed(options: dict[str, Any]) -> None:
+    """A natural frequency is by the mobility that the step finds."""
+    robot = artsim.load(ROOT / "robots" / "parallel_gripper.urdf")
+    made, each = drawn(robot, 9, steps=60, **options)
+    for k in (0, 8):
+        apart, way = differ(made, robot, each, k, steps=60, **options)
+        assert apart.max() < 1e-11
+        assert way > 1e-3
 
 
 @pytest.mark.small
