@@ -77,7 +77,6 @@ PUBLIC = {
     "2F-85": "menagerie-fork/robotiq_2f85/2f85.xml",
     "connect": "mujoco/test/engine/testdata/connect.xml",
     "welds": "mujoco/test/engine/testdata/core_smooth/rne_post/weld/tfratio0_multiple_constraints.xml",
-    "islands": "mujoco/test/engine/testdata/island/island_efc.xml",
     "actuators on tendons": "mujoco/mjx/mujoco/mjx/test_data/actuator/tendon_force_clamp.xml",
     "balls": "mujoco/mjx/mujoco/mjx/test_data/pendula.xml",
 }
