@@ -375,7 +375,7 @@ def test_warmup_compiles_what_runs_and_rollouts_of_our_robots_need(
 
 def test_another_layout_of_a_record_is_another_kernel() -> None:
     """Records may be declared where the kernel's module does not import them."""
-    one = entry("sines")
+    one = entry("sines", "tests.foundation.small_kernels")
     other = replace(one, records=(with_lanes(Table, "Wide", ("plain",)),))
     assert jit.file_name(one, 1, "v") == jit.file_name(replace(one), 1, "v") != jit.file_name(other, 1, "v")
 
