@@ -23,7 +23,7 @@ from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
 from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, simulate_entry
-from artsim.sim.stepping.packs import EXERT, SOLVE_PACK, roll_entry
+from artsim.sim.stepping.packs import CLAMP, EXERT, SOLVE_PACK, find_entry, miss_entry, roll_entry
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
@@ -69,10 +69,12 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
             yield simulate_entry(integrator, newton, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
-    for entry in (TENDON_INERTIA, SOLVE, SOLVE_WITHOUT_CONTACTS, DETECT, EXERT):
+    solvers = (SOLVE, SOLVE_WITHOUT_CONTACTS)
+    for entry in (TENDON_INERTIA, *solvers, DETECT, EXERT, CLAMP, find_entry(True), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(rows, touching), WIDTH
+    yield roll_entry(rows=True, touching=True, own=True, looped=True), WIDTH
     yield SOLVE_PACK, WIDTH
 
 

@@ -40,10 +40,7 @@ LOWER, UPPER, BACKWARD, FORWARD = range(4)  # the sides of a dof's limits: of po
 def limit_rows(robot: Any, run: Any, rows: Any, k: Any) -> None:
     """Append the rows of dof k's limits of position and velocity that this step calls for."""
     model = robot.model
-    if is_cone(model, k):
-        _cone_row(robot, run.inputs, rows, k)
-    if model.dof_turn[k] >= 0:
-        turn_limit_rows(robot, run.inputs, rows, k)
+    ball_limit_rows(robot, run.inputs, rows, k)
     for side in (LOWER, UPPER, BACKWARD, FORWARD):
         if is_limited(model, k, side):
             if _calls_for_row(robot, run, rows, k, side):
@@ -51,6 +48,15 @@ def limit_rows(robot: Any, run: Any, rows: Any, k: Any) -> None:
                 limit_row(robot, run.inputs, rows, k, side)
             else:
                 rows.number[PLACES] += 1
+
+
+@inlined
+def ball_limit_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+    """Append the rows of limits of a ball's angle, swing and twist; k is its first dof."""
+    if is_cone(robot.model, k):
+        _cone_row(robot, inputs, rows, k)
+    if robot.model.dof_turn[k] >= 0:
+        turn_limit_rows(robot, inputs, rows, k)
 
 
 @inlined

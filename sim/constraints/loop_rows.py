@@ -41,8 +41,8 @@ from artsim.sim.run_data.run_records import ALL_ROWS, BETA, LASTING_ROWS
 _SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed in RK4
 _YIELD = 2e-6
 _TRACE = 1e-7
-_HAIR = 1e-9  # [m or rad]
-_SURPLUS = 1e-5
+HAIR = 1e-9  # [m or rad]
+SURPLUS = 1e-5
 
 
 @njit
@@ -174,7 +174,7 @@ def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
     """Remove from the bias of hard loops' rows the part that their yield leaves; False where that is negligible.
 
     Where a row is redundant, a tiny gap in a direction in which nothing can move is opposed by _YIELD alone: a
-    self-stress of hundreds of newtons. A gap beyond _SURPLUS is not tiny, and continues to be closed.
+    self-stress of hundreds of newtons. A gap beyond SURPLUS is not tiny, and continues to be closed.
     """
     h = inputs.time_step[0]
     found = False
@@ -182,7 +182,7 @@ def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
         rows.miss[row] = 0.0
         if rows.kind[row] == LOOP_ROW and equipment.model.loop_reference[rows.dof[row], REFERENCE_K] < 0.0:
             left = rows.cfm[row] * rows.impulse[row]
-            if _HAIR < h * abs(left) < _SURPLUS:
+            if HAIR < h * abs(left) < SURPLUS:
                 rows.miss[row] = left
                 rows.bias[row] += left
                 found = True
@@ -198,7 +198,7 @@ def tighten_loops(inputs: Any, rows: Any) -> bool:
         if rows.miss[row] != 0.0:
             left = rows.cfm[row] * rows.impulse[row]
             rows.bias[row] -= left
-            found = found or h * abs(left) > _HAIR
+            found = found or h * abs(left) > HAIR
     return found
 
 

@@ -13,6 +13,12 @@ from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 
 TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
 UNSOLVED = 1e-9  # [rad/s or m/s] constraint residual above which rows contradict each other
+# of aims (stepping/aims.py)
+AIMS = 12  # aims per step at most
+MISSED = 1e-6  # [m or rad] miss above which the rows are aimed once more
+CLOSED = 1e-9  # [m or rad] miss below which no further aim is needed
+FASTER = 1.5  # largest growth of the fastest generalised velocity that an aim may cause
+NEARER = 0.5  # an aim has helped if it leaves at most this share of the previous miss
 RECOVERY = 0.1  # [s] over which penetration of a bound, or an initial opening, is removed
 _CREEP = 1e-3  # [m/s or rad/s] at which an error may always be removed: what one step leaves, at once
 _CLOSING = 0.5  # [m/s or rad/s] at which an open loop or tendon equality is closed

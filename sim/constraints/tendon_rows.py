@@ -49,8 +49,8 @@ def tendons_need_rows(equipment: Any) -> bool:
 
 
 @njit
-def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
-    """Append the rows of all tendons; lengths and moments in equipment.data are up to date."""
+def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, limits: Any) -> None:
+    """Append the rows of all tendons, of limits if `limits`; lengths and moments in equipment.data are up to date."""
     h = inputs.time_step[0]
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         n, error, rate = _equality_row(model, data, rows, equipment, c)
@@ -86,9 +86,9 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
             rows.bias[n] = h * drift_of(data, rows, n)
             rows.lower[n] = -h * equipment.model.tendon_friction[t]
             rows.upper[n] = h * equipment.model.tendon_friction[t]
-        if equipment.model.tendon_lower[t] > -1e308:
+        if limits and equipment.model.tendon_lower[t] > -1e308:
             tendon_limit_row(model, data, inputs, rows, equipment, t, TENDON_LOWER)
-        if equipment.model.tendon_upper[t] < 1e308:
+        if limits and equipment.model.tendon_upper[t] < 1e308:
             tendon_limit_row(model, data, inputs, rows, equipment, t, TENDON_UPPER)
     if has_inertia(equipment):
         accelerations(model, v, data.drift, data)  # as the bias left them: loops' rows depend on these

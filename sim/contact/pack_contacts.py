@@ -69,6 +69,8 @@ class PackSolver(NamedTuple):
     bound: Lanes1  # (1,) 1: the lane has rows
     touching: ConstInts1  # (1,) 1: there may be contacts
     whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
+    always: ConstInts1  # (1,) 1: all lanes are solved with M̂ as a matrix even where they have no rows
+    exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
     heavy: Lanes1  # (1,) 1: impulses have been too large for that
@@ -235,15 +237,16 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
 
 
 def make_pack_rows(
-    model: Model, equipment: Equipment | None, slots: Slots | None, rubbing: Array, width: int
+    model: Model, equipment: Equipment | None, slots: Slots | None, rubbing: Array, own: int, width: int
 ) -> tuple[Rows, NewtonWork, PackSolver]:
-    """Allocate the rows of friction in the dofs `rubbing`, of limits and of contacts in all slots, and their solver's
-    scratch.
+    """Allocate the rows of friction in the dofs `rubbing`, of limits and of contacts in all slots, `own` rows that are
+    found lane by lane, and their solver's scratch.
     """
     nv, nu = len(model.dof_body), len(model.independent_dof)
     limited = limited_sides(model, equipment)
     n = len(rubbing) + len(limited)
-    entries = n + _entries_of_tendons(equipment, limited)
+    entries = n + _entries_of_tendons(equipment, limited) + nv * own
+    n += own
     if slots is not None:
         n, entries = n + slots.rows, entries + slots.entries
     shapes: dict[str, tuple[int, ...]] = {
@@ -272,8 +275,10 @@ def make_pack_rows(
     if len(model.coupling_follower) == 0:
         rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)
     whole = (slots is not None and slots.between > 0) or bool(np.any(limited[:, 1] >= TENDON_LOWER))
-    flags = {"whole": np.array([whole], np.int64), "touching": np.array([slots is not None], np.int64)}
-    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited, **flags)
+    whole = whole or own > 0
+    flags = {"whole": whole, "touching": slots is not None, "exacting": own > 0}
+    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited)
+    solver = solver._replace(**{name: np.array([flag], np.int64) for name, flag in flags.items()})
     return rows, work, solver
 
 

@@ -1,4 +1,5 @@
-"""Builds the constraint rows of a pack: joint friction, limits that press, and contacts in slots (pack_contacts.py).
+"""Builds the constraint rows of a pack: joint friction, rows found lane by lane, limits that press, and contacts in
+slots (pack_contacts.py).
 
 A slot is treated as a contact by contact_rows.py, which builds its rows in all lanes at once; a lane without that
 contact has zeros there, and its rows have no effect.
@@ -12,7 +13,7 @@ from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import FIRST_IMPULSE
 from artsim.sim.constraints.friction_rows import add_friction
 from artsim.sim.constraints.limit_rows import limit_row
-from artsim.sim.constraints.row import row_rate
+from artsim.sim.constraints.row import add_entry, add_row, row_rate
 from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import bounce_margin, brings_apart
 from artsim.sim.contact.contact_rows import (
@@ -35,15 +36,17 @@ _IN_DOUBT = 1e-12  # [m/s or m] a bounce missed by less is left to the single ro
 
 
 @njit
-def build_in_lanes(robot: Any, inputs: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
+def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
-    model = robot.model
+    model, inputs = robot.model, run.inputs
     rows.number[ALL_ROWS] = 0
     rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
         dof = solver.pack.rubbing[n]
         add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])
         rows.impulse[n] = solver.pack.held[n]
+    if run.lanes.own is not None:
+        _own_rows(robot, rows, run.lanes.own)
     sides = solver.pack.pressed.shape[0]
     for n in range(solver.pack.known[LISTED]):
         listed = solver.pack.listed[n]
@@ -55,6 +58,24 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, equipment: Any, solver: A
     for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
     solver.pack.known[KNOWN_ROWS] = rows.number[ALL_ROWS]
+
+
+@njit
+def _own_rows(robot: Any, rows: Any, own: Any) -> None:
+    """Append the rows that were found lane by lane."""
+    for t in range(own.kind.shape[0]):
+        n = add_row(rows, own.kind[t], own.dof[t])
+        rows.part[n] = own.part[t]
+        for k in range(own.marked.shape[1]):
+            if own.marked[t, k] == 1:
+                add_entry(robot.model, robot.data, rows, k, own.value[t * own.marked.shape[1] + k])
+        rows.error[n] = own.error[t]
+        rows.rate[n] = own.rate[t]
+        rows.bias[n] = own.bias[t] + own.aim[t]
+        rows.cfm[n] = own.cfm[t]
+        rows.lower[n] = own.lower[t]
+        rows.upper[n] = own.upper[t]
+        rows.impulse[n] = own.held[t]
 
 
 @njit

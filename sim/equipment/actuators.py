@@ -378,33 +378,51 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
 @inlined
 def _clamp_forces(run: Any, equipment: Any) -> Any:
     """Whether forces beyond their bounds were made explicit, and whether guesses were wrong."""
-    step = run.step
-    h = run.inputs.time_step[0]
     found = False
     wrong = False
     for a in range(equipment.model.actuator_target.shape[0]):
-        if equipment.data.actuator_implicit[a] == EXPLICIT:
-            continue
-        lower, upper = equipment.model.force_lower[a], equipment.model.force_upper[a]
-        rate = 0.0
-        for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
-            rate += equipment.data.actuator_moment[entry] * step.velocity[equipment.model.actuator_dof[entry]]
-        force = _force_over_step(equipment, step, a, equipment.data.actuator_velocity[a], rate, h)
-        if equipment.data.actuator_implicit[a] == GUESSED:
-            if not _stays(force, equipment.data.actuator_force[a], lower, upper):
-                equipment.data.actuator_implicit[a] = equipment.model.actuator_linear[a]
-                equipment.data.actuator_force[a] = force
-                wrong = True
-            continue
-        beyond = is_beyond(force, lower, upper) > 0.0
-        equipment.data.actuator_force[a] = bounded(force, lower, upper) if beyond else force
-        in_matrix = equipment.data.actuator_implicit[a] == IN_MATRIX
-        held = in_matrix and equipment.data.dof_held[equipment.model.actuator_target[a]] != 0.0
-        if beyond and not held:
-            equipment.data.actuator_implicit[a] = EXPLICIT
-            _add(equipment, a)
-            found = True
+        if equipment.data.actuator_implicit[a] != EXPLICIT:
+            one_found, one_wrong = _clamp_force(run, equipment, a)
+            found, wrong = found or one_found, wrong or one_wrong
     return found, wrong
+
+
+@njit
+def clamp_row_actuators(run: Any, equipment: Any) -> bool:
+    """The same for the actuators that are rows or may be, each by itself; True where how any acts has changed."""
+    changed = False
+    for a in range(equipment.model.actuator_target.shape[0]):
+        if equipment.model.actuator_linear[a] == BY_ROW and equipment.data.actuator_implicit[a] != EXPLICIT:
+            found, wrong = _clamp_force(run, equipment, a)
+            changed = changed or found or wrong
+    return changed
+
+
+@njit
+def _clamp_force(run: Any, equipment: Any, a: Any) -> Any:
+    """Whether actuator a, which is not explicit, has become so at its bound; whether it was guessed so wrongly."""
+    step = run.step
+    lower, upper = equipment.model.force_lower[a], equipment.model.force_upper[a]
+    rate = 0.0
+    for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+        rate += equipment.data.actuator_moment[entry] * step.velocity[equipment.model.actuator_dof[entry]]
+    before = equipment.data.actuator_velocity[a]
+    force = _force_over_step(equipment, step, a, before, rate, run.inputs.time_step[0])
+    if equipment.data.actuator_implicit[a] == GUESSED:
+        wrong = not _stays(force, equipment.data.actuator_force[a], lower, upper)
+        if wrong:
+            equipment.data.actuator_implicit[a] = equipment.model.actuator_linear[a]
+            equipment.data.actuator_force[a] = force
+        return False, wrong
+    beyond = is_beyond(force, lower, upper) > 0.0
+    equipment.data.actuator_force[a] = bounded(force, lower, upper) if beyond else force
+    in_matrix = equipment.data.actuator_implicit[a] == IN_MATRIX
+    held = in_matrix and equipment.data.dof_held[equipment.model.actuator_target[a]] != 0.0
+    found = beyond and not held
+    if found:
+        equipment.data.actuator_implicit[a] = EXPLICIT
+        _add(equipment, a)
+    return found, False
 
 
 @inlined

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -28,7 +29,7 @@ from artsim.sim.foundation.compiler import C_LIBRARY, OPTIONS, RUNTIME, compiled
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
 from artsim.sim.foundation.object_cache import Code
-from artsim.sim.foundation.records import Array, is_of, places_of, table
+from artsim.sim.foundation.records import Array, is_of, layout, places_of, table
 from artsim.sim.foundation.sources import digest_of
 from artsim.sim.foundation.targets import level
 
@@ -319,7 +320,14 @@ def _key(entry: Entry, width: int) -> tuple[str, int, str]:
 def file_name(entry: Entry, width: int, of_level: str) -> str:
     """The name of a kernel's files, without suffix."""
     checked = "-checked" if _checked() else ""
-    return f"{entry.name}{entry.variant}-{width}{checked}-{of_level}-{digest_of(entry.module)}"
+    return f"{entry.name}{entry.variant}-{width}{checked}-{of_level}-{_digest(entry)}"
+
+
+@cache
+def _digest(entry: Entry) -> str:
+    """A digest of the sources of an entry's kernel, and of the layout of its records, which other modules declare."""
+    layouts = "".join(map(layout, entry.records))
+    return sha256(f"{digest_of(entry.module)}{layouts}".encode()).hexdigest()[:16]
 
 
 def _compiled_and_kept(entry: Entry, width: int, which: str | None) -> Code:

@@ -78,6 +78,14 @@ def _kind(hint: Any) -> Kind | Member:
     return hint if isinstance(hint, type) else None
 
 
+def layout(record: Member) -> str:
+    """What machine code knows of a record or bundle: its fields in order, and what each is."""
+    if record is None:
+        return "none"
+    fields = kinds(record).items()
+    return f"({','.join(f'{name}:{kind if isinstance(kind, Kind) else layout(kind)}' for name, kind in fields)})"
+
+
 def with_lanes(record: type[Any], name: str, lanes: Collection[str]) -> type[Any]:
     """A record class with the same fields, of which `lanes`, and no others, hold T: what differs between robots."""
     made = type(name, (record,), {})

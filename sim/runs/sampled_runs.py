@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.model import D_MIN, SWING_Y, TWIST_UPPER, Model
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
@@ -32,6 +32,7 @@ from artsim.sim.contact.pack_contacts import (
 from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
+    BY_ROW,
     EXPLICIT,
     FILTER,
     FILTER_EXACT,
@@ -62,6 +63,7 @@ from artsim.sim.geometry.contacts import (
     make_contact_work,
 )
 from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import (
     FIRST_SAMPLE,
@@ -72,6 +74,7 @@ from artsim.sim.run_data.run_records import (
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
     Inputs,
+    Rows,
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SolverBundle
@@ -85,6 +88,7 @@ from artsim.sim.stepping.packs import (
     _DRIVE_ARRAYS,
     _INPUT_ARRAYS,
     CAUSES,
+    CLAMP,
     CROWD,
     EXERT,
     HAS_IMPULSES,
@@ -92,17 +96,26 @@ from artsim.sim.stepping.packs import (
     SOLVE_PACK,
     STEP,
     Exerted,
+    FoundRows,
+    Helpers,
     LaneBundle,
+    LoopBundle,
+    LoopForces,
+    OwnRows,
     PackActuation,
     PackActuators,
     PackContactBundle,
     PackControls,
     PackInputs,
     PackModel,
+    PackRules,
+    PackSleep,
     PackStep,
     PackWork,
     RolloutBlock,
     Single,
+    find_entry,
+    miss_entry,
     roll_entry,
 )
 
@@ -118,6 +131,14 @@ VARIED = {
 }
 """Properties that samples vary by factors, and the parts that each has a factor for ("": one for all contacts)."""
 
+_CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
+# what of a helper's records is in Helpers
+_OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "velocity", "middle")
+_OF_WORK = (
+    *("gain", "drift", "rotation", "offset", "arm", "axis"),
+    *("angular_velocity", "acceleration", "angular_acceleration"),
+)
+_ENTRIES = ("exerter", "finder", "clamper", "misser", "keeper")  # of Helpers
 _FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
 _ALWAYS = 1 << 62  # a step number that is never reached
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
@@ -185,23 +206,18 @@ def reason_against_packs(plan: Plan) -> str:
         f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
         f"solver {config.solver}": not (solver.packs or (solver.exact and not _has_rows(plan))),
         "maximal coordinates": config.is_maximal,
-        "loops": _count(plan, "loop_kind") > 0,
-        "friction, inertia or equalities of tendons": _has_bound_tendons(plan),
-        "adhesion, and actuators that are implicit elsewhere than on a joint of one dof": any(
+        "adhesion, servos of rotations, and actuators of joints whose gains vary": any(
             _is_other(*each) for each in zip(*_actuators(plan), strict=True)
         ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
-        "rules of links": plan.rules is not None,
-        "delays": plan.delayed is not None,
+        "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
         "--scheme-beta": config.scheme_beta not in (None, 1.0),
-        "sleeping": inputs["sleep"][0] > 0,
+        "sleeping with delays": _sleeps(plan) and plan.delayed is not None,
         "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
-        "couplings that give way, or of a ball's axis": len(model.row_follower) + len(model.axis_dof) > 0,
         "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
-        "limits of swing and twist": len(model.turn_range) > 0,
-        "limits of a ball's angle": bool(np.any((model.dof_coord < 0) & np.isfinite(model.upper))),
-        "acceleration drives": bool(np.any(inputs["drive_acceleration"])),
+        "acceleration drives": bool(np.any(inputs["drive_acceleration"]))
+        or any(e.actuator_by_inertia[a] for e, a in zip(*_actuators(plan), strict=True)),
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         return reason
@@ -210,10 +226,15 @@ def reason_against_packs(plan: Plan) -> str:
     return ""
 
 
+def _sleeps(plan: Plan) -> bool:
+    """Whether robots may fall asleep."""
+    return bool(plan.inputs["sleep"][0] > 0)
+
+
 def _has_rows(plan: Plan) -> bool:
     """Whether the steps of packs have constraint rows, or couplings, for which their solver reduces M̂."""
     model = plan.robot.model
-    if len(model.coupling_follower) > 0:
+    if len(model.coupling_follower) + own_rows(plan) > 0 or plan.rules is not None:
         return True
     sides = limited_sides(model, _equipment(plan))
     return plan.touching is not None or bool(np.any(model.friction > 0)) or len(sides) > 0
@@ -223,25 +244,39 @@ def _equipment(plan: Plan) -> Equipment | None:
     return None if plan.equipped is None else plan.equipped.arrays
 
 
-def _count(plan: Plan, part: str) -> int:
-    """The number of parts of the equipment that a field of Equipment describes."""
-    e = _equipment(plan)
-    return 0 if e is None else len(getattr(e, part))
+def own_rows(plan: Plan) -> int:
+    """The number of rows that are found lane by lane (stepping/rows_of_lane.py)."""
+    model, e = plan.robot.model, _equipment(plan)
+    angles = np.count_nonzero((model.dof_coord < 0) & np.isfinite(model.upper))
+    turns = 2 * np.isfinite(model.turn_range[:, TWIST_UPPER]) + np.isfinite(model.turn_range[:, SWING_Y])
+    count = len(model.row_follower) + len(model.axis_dof) + int(angles) + int(turns.sum())
+    if e is not None:
+        count += int(e.loop_held.sum()) + len(e.tendon_row_follower) + int(np.sum(e.actuator_linear == BY_ROW))
+        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0))
+    return count
 
 
-def _has_bound_tendons(plan: Plan) -> bool:
-    """Whether tendons have rows other than those of their limits."""
+def _has_helpers(plan: Plan) -> bool:
+    """Whether each lane has a single robot of its own that finds for it."""
+    return own_rows(plan) > 0 or plan.delayed is not None
+
+
+def _is_aimed(plan: Plan) -> bool:
+    """Whether own rows are aimed (stepping/aims.py)."""
     e = _equipment(plan)
-    if e is None:
-        return False
-    return len(e.tendon_row_follower) > 0 or bool(np.any(e.tendon_friction > 0) or np.any(e.tendon_armature > 0))
+    hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
+    return bool(hard) or len(plan.robot.model.axis_dof) > 0
 
 
 def _is_laden(plan: Plan) -> bool:
-    """Whether the equipment exerts more than the actuators that packs know, or these follow activations."""
+    """Whether the equipment exerts more than the actuators that packs know, these follow activations, or it has rows
+    of its own.
+    """
     e = _equipment(plan)
     if e is None:
         return False
+    if _has_helpers(plan):
+        return True
     parts = ("tendon_lower", "compensated_mass", "damper_dof", "spring_body", "box_body", "ellipsoid_body")
     if any(len(getattr(e, part)) > 0 for part in (*parts, "link_wrench_link")):
         return True
@@ -274,7 +309,7 @@ def _is_other(e: Equipment, a: int) -> bool:
         return False
     constant = not (e.gain_parameters[a, 1:3].any() or e.bias_parameters[a, 1:3].any())
     of_state = e.actuator_gain[a] in (FIXED, AFFINE) and e.actuator_bias[a] in (NO_BIAS, AFFINE) and constant
-    known = of_state or e.actuator_linear[a] == EXPLICIT
+    known = of_state or e.actuator_linear[a] in (EXPLICIT, BY_ROW)
     return bool(not known or e.actuator_axis[a] >= 0 or e.actuator_transmission[a] == BODY)
 
 
@@ -326,13 +361,15 @@ def _make_exerted(plan: Plan) -> Exerted:
     e, nv = _equipment(plan), plan.robot.nv
     dofs = dict.fromkeys(("force", "passive", "tendon"), (nv,))
     if e is None or plan.equipped is None:
-        none: Exerted = allocate(Exerted, {**dict.fromkeys(Exerted._fields, (0,)), **dofs, "tendon_by_row": (1,)})
+        none: Exerted = allocate(
+            Exerted, {**dict.fromkeys(Exerted._fields, (0,)), **dofs, "tendon_by_row": (1,), "changed": (1,)}
+        )
         return none
     shapes = {
         **dofs,
         "counted": e.actuator_active.shape,
         "actuator_input": e.actuator_active.shape,
-        "tendon_by_row": (1,),
+        **dict.fromkeys(("tendon_by_row", "changed"), (1,)),
         "tendon_length": e.tendon_lower.shape,
         "tendon_moment": e.tendon_dof.shape,
         "activation": (plan.equipped.activations,),
@@ -349,9 +386,27 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     alone = [(entry, 1) for entry in plan.entries]
     if reason_against_packs(plan):
         return alone
-    rows = _has_rows(plan)
-    packed = [roll_entry(rows, plan.touching is not None), *([SOLVE_PACK] if rows else [])]
-    return alone + [(EXERT, 1)] * _is_laden(plan) + [(entry, pack_width()) for entry in packed]
+    packed, own = [_roll_entry(plan), *([SOLVE_PACK] if _has_rows(plan) else [])], own_rows(plan) > 0
+    of_lanes = [EXERT] * _is_laden(plan)
+    if own:
+        equipped = plan.equipped is not None
+        of_lanes += [find_entry(equipped)] + [miss_entry(equipped)] * _is_aimed(plan) + [CLAMP] * _has_clamped(plan)
+    return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
+
+
+def _roll_entry(plan: Plan) -> Entry:
+    """The packs' kernel for this plan."""
+    e = _equipment(plan)
+    looped = e is not None and len(e.loop_kind) > 0
+    return roll_entry(
+        _has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None, _sleeps(plan)
+    )
+
+
+def _has_clamped(plan: Plan) -> bool:
+    """Whether actuators are rows."""
+    e = _equipment(plan)
+    return e is not None and bool(np.any(e.actuator_linear == BY_ROW))
 
 
 # ------------------------------------------------------------------ what is varied, as arrays
@@ -483,23 +538,68 @@ class SingleRoller:
 class _LaneSimulation(Simulation):
     """The step of a single robot, into whose arrays packs write."""
 
+    _calibrator: Callable[[], None] | None = None
+
+    def reblock(self) -> None:
+        """See Simulation."""
+        super().reblock()
+        self._calibrator = None
+
     def arrays(self) -> Single:
         """The arrays of the single robot."""
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
         from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
-        from_state = {name: getattr(state, name) for name in ("qpos", "qvel", "activation", "impulse", "contact")}
+        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "still", "impulse", "contact")}
         touching = self.plan.touching
         frictions = [np.zeros((0, 5))] * 2
         if touching is not None:
             frictions = [touching.contacts.friction, touching.contacts.pair_friction]
         of_contacts = dict(zip(("contact_friction", "pair_friction"), frictions, strict=True))
-        names = ("acceleration0", "actuator_damping")
-        scratch = None if self._equipment is None else self._equipment.data
-        of_actuators = {name: np.zeros(0) if scratch is None else getattr(scratch, name) for name in names}
+        calibrated = self._calibrated()
         return Single(
-            counters=self._step.counters, **from_model, **from_inputs, **from_state, **of_actuators, **of_contacts
+            counters=self._step.counters, **from_model, **from_inputs, **from_state, **calibrated, **of_contacts
         )
+
+    def _calibrated(self) -> dict[str, Array]:
+        """What its equipment has from its masses."""
+        if self._equipment is None:
+            return dict.fromkeys(_CALIBRATED, np.zeros(0)) | {"loop_mobility": np.zeros((0, 2))}
+        return {name: getattr(self._equipment.data, name) for name in _CALIBRATED}
+
+    def as_helpers(self) -> Helpers:
+        """Its arrays as those of the one helper of all lanes."""
+        state, step, work, calibrated = self._state, self._step, self._work, self._calibrated()
+        arrays = {
+            **{name: getattr(state, name) for name in _OF_STATE},
+            **calibrated,
+            "control": self._inputs.control[0],
+            **{name: getattr(step, name) for name in _OF_STEP},
+            **{name: getattr(work, name) for name in _OF_WORK},
+        }
+        pointers = {name: np.zeros((1, 2), np.int64) for name in _ENTRIES}
+        return Helpers(**pointers, **{name: values[None] for name, values in arrays.items()})
+
+    def become_helper(self, helpers: Helpers, lane: int) -> None:
+        """Have row `lane` of the helpers' arrays in the place of its own."""
+        mine = {name: getattr(helpers, name)[lane] for name in helpers._fields}
+        for name, values in self.as_helpers()._asdict().items():
+            mine[name][...] = values[0]
+
+        def of(record: Any, names: Sequence[str]) -> Any:
+            return record._replace(**{name: mine[name] for name in names})
+
+        self._state, self._step = of(self._state, _OF_STATE), of(self._step, _OF_STEP)
+        self._work = of(self._work, _OF_WORK)
+        self._inputs = self._inputs._replace(control=mine["control"][None])
+        if self._equipment is not None:
+            self._equipment = EquipmentBundle(self._equipment.model, of(self._equipment.data, _CALIBRATED))
+        model = self.plan.robot.model
+        soft = model.row_impedance[:, D_MIN] >= 0.0
+        self._step.effective_coupling[soft] = model.row_mobility[soft]
+        self.reblock()
+        if self._equipment is not None:
+            helpers.keeper[lane] = self._equipment.data.keeper
 
     def make_room(self) -> None:
         """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
@@ -507,15 +607,38 @@ class _LaneSimulation(Simulation):
         if self._failure is not None:
             raise self._failure
 
+    def take_masses(self, of: Single) -> None:
+        """Take over another single robot's arrays of the model."""
+        model = self.plan.robot.model
+        for name in (*_BODY_ARRAYS, *_DOF_ARRAYS):
+            getattr(model, name)[...] = getattr(of, name)
+
     def calibrate(self, exerted: Exerted) -> None:
         """Find what its actuators have from its masses, in the pose of the file."""
-        if self._equipment is not None:
-            self._equipment.data.calibrated[0] = 0.0
-            bind(EXERT, 1, self._robot, self._run, self._equipment, exerted)()
+        if self._equipment is None:
+            return
+        self._equipment.data.calibrated[0] = 0.0
+        if self._calibrator is None:
+            self._calibrator = bind(EXERT, 1, self._robot, self._run, self._equipment, exerted)
+        self._calibrator()
 
     def exert_at(self, pointers: Array, exerted: Exerted) -> object:
         """Let kernels that receive `pointers` find what its equipment exerts, while the returned object is kept."""
         return point_at(EXERT, 1, pointers, self._robot, self._run, self._equipment, exerted)
+
+    def clamp_at(self, pointers: Array, exerted: Exerted) -> object:
+        """The same for bounds of actuators that are rows."""
+        return point_at(CLAMP, 1, pointers, self._run, self._equipment, exerted)
+
+    def find_at(self, pointers: Array, found: Rows) -> object:
+        """The same for its rows."""
+        bundles = self._robot, self._run, found, self._equipment
+        return point_at(find_entry(self._equipment is not None), 1, pointers, *bundles, SolverBundle())
+
+    def miss_at(self, pointers: Array, found: Rows) -> object:
+        """The same for what these miss by."""
+        bundles = self._robot, self._run, found, self._equipment
+        return point_at(miss_entry(self._equipment is not None), 1, pointers, *bundles)
 
     def point_at(self, pointers: Array) -> object:
         """Let kernels that receive `pointers` take its steps, for as long as the returned object is kept."""
@@ -546,15 +669,23 @@ class PackRoller:
         touching = plan.touching
         slots = None if touching is None else make_slots(model, touching)
         rubbing = np.flatnonzero(model.friction > 0)
-        rows, newton, self._pack = make_pack_rows(model, _equipment(plan), slots, rubbing, self._width)
+        self._own, self._rules = own_rows(plan), self._make_rules()
+        still = allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), self._width)
+        self._sleep: PackSleep | None = still if _sleeps(plan) else None
+        rows, newton, self._pack = make_pack_rows(model, _equipment(plan), slots, rubbing, self._own, self._width)
+        if plan.rules is not None:
+            self._pack = self._pack._replace(always=np.ones(1, np.int64))
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
         step = PackStep(**{n: zeros(getattr(step, n).shape, kind, self._width) for n, kind in kinds(PackStep).items()})
         self._exerted = _make_exerted(plan)
         self._lanes = self._make_lanes()
         self._kept: dict[str, object] = {}
+        self._calibrated = False
+        self._own_rows, self._found, self._loops = self._make_own_rows(), self._make_found(), self._make_loops()
+        self._helpers, self._helping = self._make_helpers(controls)
         self._connect_single()
-        self._entry = roll_entry(_has_rows(plan), touching is not None)
+        self._entry = _roll_entry(plan)
         self._slots: PackContacts | None = None
         self._contact_data: ContactWork | None = None
         if _has_rows(plan):
@@ -586,8 +717,79 @@ class PackRoller:
     def _connect_single(self) -> None:
         """Connect the kernels of a single robot, for one lane after the other."""
         self._kept["step"] = self._simulation.point_at(self._lanes.single)
-        if _is_laden(self._plan):
-            self._kept["equipment"] = self._simulation.exert_at(self._lanes.exerter, self._exerted)
+        if not _has_helpers(self._plan):
+            self._helpers = self._simulation.as_helpers()
+            if _is_laden(self._plan):
+                self._kept["equipment"] = self._simulation.exert_at(self._helpers.exerter[0], self._exerted)
+
+    def _make_helpers(self, controls: Controls) -> tuple[Helpers, list[_LaneSimulation]]:
+        """A helper for each lane where they need one each."""
+        plan, shared = self._plan, self._simulation.as_helpers()
+        if not _has_helpers(plan):
+            return shared, []
+        helpers = Helpers(*(np.zeros((self._width, *values.shape[1:]), values.dtype) for values in shared))
+        helping, kept = [_LaneSimulation(_with_own_arrays(plan), _one_row(controls)) for _ in range(self._width)], []
+        for lane, each in enumerate(helping):
+            each.become_helper(helpers, lane)
+            if self._own > 0:
+                kept.append(each.find_at(helpers.finder[lane], self._found))
+            if _is_laden(plan):
+                kept.append(each.exert_at(helpers.exerter[lane], self._exerted))
+            if _has_clamped(plan):
+                kept.append(each.clamp_at(helpers.clamper[lane], self._exerted))
+            if _is_aimed(plan):
+                kept.append(each.miss_at(helpers.misser[lane], self._found))
+        self._kept["helpers"] = kept
+        return helpers, helping
+
+    def _make_own_rows(self) -> OwnRows | None:
+        """Allocate the rows that are found lane by lane."""
+        nv, n = self._plan.robot.nv, self._own
+        if n == 0:
+            return None
+        shapes: dict[str, tuple[int, ...]] = {
+            **dict.fromkeys(OwnRows._fields, (n,)),
+            **{name: (self._width, n) for name in OwnRows._fields if name.endswith("_table")},
+            "marked": (n, nv),
+            "value": (n * nv,),
+            "value_table": (self._width, n * nv),
+            **dict.fromkeys(("stale", "again", "phase", "aims", "before", "most"), (1,)),
+            "fixed": (3,),
+        }
+        made: OwnRows = allocate(OwnRows, shapes, self._width)
+        first = len(self._pack.rubbing)
+        fixed = np.array([first, _is_aimed(self._plan), _has_clamped(self._plan)], np.int64)
+        return made._replace(fixed=fixed)
+
+    def _make_rules(self) -> Any:
+        """Allocate what the pack computes of links' damping."""
+        if self._plan.rules is None:
+            return None
+        work = make_link_rule_work(self._plan.robot.model, self._plan.rules)
+        shapes = {name: values.shape for name, values in work._asdict().items()}
+        return RuleBundle(self._plan.rules, allocate(PackRules, shapes, self._width))
+
+    def _make_loops(self) -> LoopBundle | None:
+        """Allocate what the pack computes of loops."""
+        e = _equipment(self._plan)
+        if e is None or len(e.loop_kind) == 0:
+            return None
+        return LoopBundle(e, allocate(LoopForces, {"loop_force": (len(e.loop_kind), 6)}, self._width))
+
+    def _make_found(self) -> Any:
+        """Allocate the rows as they are found for one lane after the other."""
+        if self._own == 0:
+            return None
+        nv, n = self._plan.robot.nv, self._own
+        shapes: dict[str, tuple[int, ...]] = {
+            **dict.fromkeys(Rows._fields, (n,)),
+            **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (n * 2 * nv + 4 * n,)),
+            "number": (3,),
+            "start": (n + 1,),
+            "implicit": (nv,),
+            "report": (2,),
+        }
+        return allocate(FoundRows, shapes)
 
     def _make_detection(self, touching: Touching, slots: PackContacts) -> None:
         """Make the contact detection, which fills the slots of one lane after the other."""
@@ -630,6 +832,12 @@ class PackRoller:
         lanes.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (lanes.activation.ndim - 1))
         self._pack.held[:] = 0.0
         self._pack.pressing[:] = 0.0
+        if self._sleep is not None:
+            self._sleep.still[:] = 0.0
+        if self._own_rows is not None:
+            for name, values in self._own_rows._asdict().items():
+                if name != "fixed":
+                    values[...] = 0
         if self._slots is not None:
             self._slots.memory[:] = 0.0
         while (done := int(lanes.counters[STEP])) < steps:
@@ -655,8 +863,11 @@ class PackRoller:
             self._slots.factor[...] = _as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
-        if _is_laden(self._plan):
+        if (part.factors or not self._calibrated) and (_is_laden(self._plan) or self._own > 0):
             self._calibrate()
+            self._calibrated = True
+        if self._plan.delayed is not None:
+            self._helpers.history[...] = self._plan.delayed.history
 
     def _calibrate(self) -> None:
         """Calibrate the actuators of each lane, whose masses may differ."""
@@ -665,7 +876,10 @@ class PackRoller:
                 values = getattr(self._model, name)
                 getattr(self._single, name)[...] = values[..., lane] if self._width > 1 else values
             self._simulation.calibrate(self._exerted)
-            for name in ("acceleration0", "actuator_damping"):
+            if self._helping:
+                self._helping[lane].take_masses(self._single)
+                self._helping[lane].calibrate(self._exerted)
+            for name in _CALIBRATED:
                 values = getattr(self._lanes, name)
                 values[..., lane if self._width > 1 else slice(None)] = getattr(self._single, name)
 
@@ -685,10 +899,20 @@ class PackRoller:
         if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
             model = self._plan.touching.contacts
             contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
-        lanes = LaneBundle(self._lanes, self._single, controls, self._exerted)
+        lanes = LaneBundle(
+            self._lanes,
+            self._single,
+            controls,
+            self._exerted,
+            self._helpers,
+            self._own_rows,
+            self._found,
+            self._loops,
+            self._sleep,
+        )
         run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
         solver = SolverBundle(pack=self._pack if _has_rows(self._plan) else None)
-        bundles = (self._robot, run, self._rows, self._equipment, contact, None, solver)
+        bundles = (self._robot, run, self._rows, self._equipment, contact, self._rules, solver)
         self._call = bind(self._entry, self._width, *bundles)
 
     def _make_inputs(self) -> Any:
@@ -712,8 +936,7 @@ class PackRoller:
                 ("stiff", "beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),
             **dict.fromkeys(("activation", "next_activation"), self._exerted.activation.shape),
-            **dict.fromkeys(("acceleration0", "actuator_damping"), self._exerted.counted.shape),
-            "exerter": (2,),
+            **{name: values.shape for name, values in self._single._asdict().items() if name in _CALIBRATED},
             "counters": (6,),
             "alone": (len(CAUSES),),
             "single": (2,),

@@ -24,7 +24,7 @@ from artsim.sim.run_data.scratch import KEPT_ISLAND, NEWTON_STEPS
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
-from artsim.sim.solvers.impulses import hold, project, rows_times, set_gradient, set_lines, weigh_lines
+from artsim.sim.solvers.impulses import add_transposed, hold, project, rows_times, set_gradient, set_lines, weigh_lines
 from artsim.sim.solvers.line_search import EXACT, leap, take
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.shift import follow_shift, start_shift
@@ -154,9 +154,37 @@ def newton_step(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any
     tolerance = TOLERANCE * largest_speed(step.next, work, k)
     if leaps:
         bent = leap(rows, work, k, zero_like(tolerance))
+        if solver.pack is not None and solver.pack.exacting[0] == 1:
+            bent = _unless_rounded(rows, step.free, work, k, bent)
     else:
         bent = take(rows, step.free, work, k, tolerance, EXACT)
     return bent, tolerance
+
+
+@njit
+def _unless_rounded(rows: Any, force: Any, work: Any, k: Any, bent: Any) -> Any:
+    """`bent`, or more than any tolerance in lanes where the first step lost digits, as iterate has it: of a soft row's
+    impulse (`_is_cancelling`), or of M̂ x = f + Jᵀλ (`_is_balanced`).
+    """
+    zero = zero_like(bent)
+    worst = zero - 1.0
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.gradient[a] = work.product[a] - force[a]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        add_transposed(rows, n, -1.0, work.linear, work.gradient)
+        lost = absolute(rows.bias[n]) * work.inverse[n] - _CANCELLING * absolute(work.linear[n])
+        worst = largest(worst, where_greater(work.eps[n], zero, zero, lost))
+    off, size = zero, zero
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            off = largest(off, absolute(work.gradient[a]))
+            size = largest(size, largest(absolute(work.product[a]), absolute(force[a])))
+    worst = largest(worst, off - _BALANCED * size)
+    return where_greater(worst, zero, zero + UNTRIED, bent)
 
 
 @njit

@@ -12,7 +12,7 @@ from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
 from artsim.sim.constraints.axis_rows import find_axis_misses
 from artsim.sim.constraints.loop_rows import find_loop_misses, relax_loops, tighten_loops
-from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, UNSOLVED
 from artsim.sim.constraints.tendon_rows import find_tendon_misses
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
@@ -21,12 +21,6 @@ from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import LASTING_ROWS, RESIDUAL
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.stepping.system import found
-
-_AIMS = 12  # aims per step at most
-_MISSED = 1e-6  # [m or rad] miss above which the rows are aimed once more
-_CLOSED = 1e-9  # [m or rad] miss below which no further aim is needed
-_FASTER = 1.5  # largest growth of the fastest generalised velocity that an aim may cause
-_NEARER = 0.5  # an aim has helped if it leaves at most this share of the previous miss
 
 
 @njit
@@ -46,12 +40,12 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
     before = math.inf
     for n in range(rows.number[LASTING_ROWS]):
         rows.unaimed[n] = rows.bias[n]
-    most = _FASTER * _fastest(step)
-    for aims in range(_AIMS):
-        miss = _find_misses(robot, run, rows, equipment)
-        if aims > 0 and miss <= _CLOSED:
+    most = FASTER * _fastest(step)
+    for aims in range(AIMS):
+        miss = find_misses(robot, run, rows, equipment)
+        if aims > 0 and miss <= CLOSED:
             break
-        share = 1.0 if miss <= _NEARER * before else -float(aims)
+        share = 1.0 if miss <= NEARER * before else -float(aims)
         for n in range(rows.number[LASTING_ROWS]):
             rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
         solve_again(robot, rows, step, solver)
@@ -61,7 +55,7 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
             solve_again(robot, rows, step, solver)
         found(model, data, run)
         mark(run.clock, SOLVER)
-        if absurd or share < 0.0 or miss <= _MISSED:
+        if absurd or share < 0.0 or miss <= MISSED:
             break
         before = miss
     if equipment is not None:
@@ -98,7 +92,7 @@ def _take_aims_back(rows: Any) -> None:
 
 
 @njit
-def _find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
+def find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
     """Set rows.miss of all rows but the contacts' for where step.velocity leads, and return the largest.
 
     `data` and equipment.data are left as they are.

@@ -9,37 +9,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.kinematics import kinematics
-from artsim.sim.equipment.actuators import advance_activations
+from artsim.sim.equipment.actuators import advance_activations, clamp_row_actuators
+from artsim.sim.equipment.arrays import BY_ROW
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
-from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.run_data.run_records import STEP_NUMBER
 from artsim.sim.stepping.calibration import calibrate
+from artsim.sim.stepping.packs import STEP
 
 
 @njit
 def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
-    """Find what a single robot's equipment exerts at its state, and its activations at the end of the step."""
+    """Find what a single robot's equipment exerts at its state, and its activations at the end of the step. Its
+    kinematics are in robot.data.
+    """
     state, step = robot.state, run.step
     calibrate(robot, equipment, step)
-    kinematics(robot.model, state.qpos, robot.data)
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
     for k in range(step.applied.shape[0]):
         step.applied[k] = 0.0
     apply_link_wrenches(robot, run, equipment)
     for k in range(step.applied.shape[0]):
-        exerted.force[k] = equipment.data.compensation[k]
         exerted.passive[k] = equipment.data.passive[k] + step.applied[k]
         exerted.tendon[k] = equipment.data.tendon[k]
     for a in range(exerted.counted.shape[0]):
         exerted.actuator_input[a] = equipment.data.actuator_input[a]
-        if exerted.counted[a] == 1:
-            for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
-                exerted.force[equipment.model.actuator_dof[entry]] += (
-                    equipment.data.actuator_moment[entry] * equipment.data.actuator_force[a]
-                )
+    _add_explicit_actuators(equipment, exerted)
     exerted.tendon_by_row[0] = equipment.data.tendon_by_row[0]
     for t in range(exerted.tendon_length.shape[0]):
         exerted.tendon_length[t] = equipment.data.tendon_length[t]
@@ -50,18 +49,49 @@ def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
     advance_activations(equipment, run.inputs.time_step[0], exerted.activation)
 
 
+@inlined
+def _add_explicit_actuators(equipment: Any, exerted: Any) -> None:
+    """Sum up in exerted.force the explicit forces of the actuators that packs do not know."""
+    for k in range(exerted.force.shape[0]):
+        exerted.force[k] = equipment.data.compensation[k]
+    for a in range(exerted.counted.shape[0]):
+        if exerted.counted[a] == 1 and equipment.data.actuator_implicit[a] != BY_ROW:
+            for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+                exerted.force[equipment.model.actuator_dof[entry]] += (
+                    equipment.data.actuator_moment[entry] * equipment.data.actuator_force[a]
+                )
+
+
+@njit
+def clamp_actuators_of_lane(run: Any, equipment: Any, exerted: Any) -> None:
+    """Have actuators that are rows and leave their bounds over the step that ends at step.velocity act as forces, and
+    those that return act as rows.
+    """
+    exerted.changed[0] = 1 if clamp_row_actuators(run, equipment) else 0
+    _add_explicit_actuators(equipment, exerted)
+
+
 @njit
 def exert(robot: Any, run: Any, equipment: Any) -> None:
     """Find what the equipment of every lane exerts, and the constant forces of the actuators that packs know."""
     lanes, found, data = run.lanes, run.lanes.exerted, equipment.data
+    helpers = lanes.helpers
+    if lanes.own is not None:
+        give_places(robot, helpers)
     for lane in range(lane_count(robot.state.qpos)):
         if not lanes.data.alive[lane]:
             continue
-        take_lane(robot.state.qpos, lane, lanes.single.qpos)
-        take_lane(robot.state.qvel, lane, lanes.single.qvel)
-        take_actuators(lanes, lane)
-        take_lane(run.inputs.control, lane, lanes.single.control)
-        run_entry(lanes.data.exerter)
+        n = helper_of(helpers, lane)
+        helpers.counters[n, STEP_NUMBER] = lanes.data.counters[STEP]
+        if lanes.own is None:
+            _give_place(robot, lane, helpers, n)
+        give_helper(lanes.data.activation, lane, helpers.activation, n)
+        give_helper(lanes.data.acceleration0, lane, helpers.acceleration0, n)
+        give_helper(lanes.data.actuator_damping, lane, helpers.actuator_damping, n)
+        give_helper(lanes.data.loop_mobility, lane, helpers.loop_mobility, n)
+        give_helper(lanes.data.tendon_mobility, lane, helpers.tendon_mobility, n)
+        give_helper(run.inputs.control, lane, helpers.control, n)
+        run_entry(helpers.exerter[n])
         put_lane(found.force, data.exerted, lane)
         put_lane(found.passive, data.passive, lane)
         put_lane(found.tendon, data.tendon, lane)
@@ -77,10 +107,62 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
 
 @njit
 def take_actuators(lanes: Any, lane: Any) -> None:
-    """Copy a lane's activations, and what its actuators have from its masses, to the single robot."""
+    """Copy a lane's activations, and what its equipment has from its masses, to the single robot."""
     take_lane(lanes.data.activation, lane, lanes.single.activation)
     take_lane(lanes.data.acceleration0, lane, lanes.single.acceleration0)
     take_lane(lanes.data.actuator_damping, lane, lanes.single.actuator_damping)
+    take_lane(lanes.data.loop_mobility, lane, lanes.single.loop_mobility)
+    take_lane(lanes.data.tendon_mobility, lane, lanes.single.tendon_mobility)
+    history = lanes.helpers.history[helper_of(lanes.helpers, lane)]
+    for j in range(lanes.single.history.shape[0]):
+        lanes.single.history[j] = history[j]
+
+
+@njit
+def keep_lanes(robot: Any, run: Any) -> None:
+    """Keep the samples of delayed controls after a step of all lanes."""
+    lanes = run.lanes
+    if connected(lanes.helpers.keeper[0]):
+        for lane in range(lane_count(robot.state.qpos)):
+            if lanes.data.alive[lane]:
+                run_entry(lanes.helpers.keeper[lane])
+
+
+@inlined
+def helper_of(helpers: Any, lane: Any) -> Any:
+    """The number of the single robot that finds for this lane."""
+    return lane if helpers.qpos.shape[0] > 1 else 0
+
+
+@njit
+def give_places(robot: Any, helpers: Any) -> None:
+    """Give each lane's helper its state and kinematics."""
+    state, data = robot.state, robot.data
+    scatter(state.qpos, helpers.qpos, 0, state.qpos.size)
+    scatter(state.qvel, helpers.qvel, 0, state.qvel.size)
+    scatter(data.rotation, helpers.rotation, 0, data.rotation.size)
+    scatter(data.offset, helpers.offset, 0, data.offset.size)
+    scatter(data.arm, helpers.arm, 0, data.arm.size)
+    scatter(data.axis, helpers.axis, 0, data.axis.size)
+
+
+@njit
+def _give_place(robot: Any, lane: Any, helpers: Any, n: Any) -> None:
+    """Give helper n a lane's state and kinematics."""
+    give_helper(robot.state.qpos, lane, helpers.qpos, n)
+    give_helper(robot.state.qvel, lane, helpers.qvel, n)
+    give_helper(robot.data.rotation, lane, helpers.rotation, n)
+    give_helper(robot.data.offset, lane, helpers.offset, n)
+    give_helper(robot.data.arm, lane, helpers.arm, n)
+    give_helper(robot.data.axis, lane, helpers.axis, n)
+
+
+@inlined
+def give_helper(values: Any, lane: Any, out: Any, n: Any) -> None:
+    """Copy a lane's values to row n of the helpers' array `out`."""
+    size = values.size
+    for j in range(size):
+        lane_set(out, n * size + j, 0, lane_get(values, j, lane))
 
 
 @inlined

@@ -1,6 +1,7 @@
 """Damping of link motion, -c m v at the centre of mass and -c I ω, integrated implicitly like that of joints.
 
-D = Σ Jᵀ diag(c m, c I) J has the sparsity of M, and h D is added to it, which is stable at any c and time step.
+D = Σ Jᵀ diag(c m, c I) J has the sparsity of M, and h D is added to it, which is stable at any c and time step. The
+code serves both widths.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.dynamics import gather_forces
-from artsim.sim.articulation.kinematics import jacobian, link_frame, velocities
+from artsim.sim.articulation.kinematics import jacobian, like, link_frame, velocities
 from artsim.sim.articulation.model import ANGULAR, LINEAR
 from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.foundation.jit import njit
@@ -49,10 +50,11 @@ def add_link_damping(model: Any, data: Any, h: Any, rules: Any) -> None:
 def link_damping_forces(model: Any, v: Any, data: Any, rules: Any) -> None:
     """rules.data.force (nv,) = -D v. Needs kinematics; leaves data with the velocities at v."""
     velocities(model, v, data)
+    zero = like(0.0, data)
     for i in range(model.body_parent.shape[0]):
         for axis in range(3):
-            data.force[i, axis] = 0.0
-            data.torque[i, axis] = 0.0
+            data.force[i, axis] = zero
+            data.torque[i, axis] = zero
     for n in range(rules.model.damped_link.shape[0]):
         link = rules.model.damped_link[n]
         i = model.link_body[link]

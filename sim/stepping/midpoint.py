@@ -220,23 +220,25 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
 
 
 @njit
-def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> bool:
-    """Whether a loop's force, in equipment.data.loop_force, may be too large for a body between it and the root."""
+def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> Any:
+    """A T, more than 0 where a loop's force, in equipment.data.loop_force, may be too large for a body between it and
+    the root.
+    """
+    pull = like(-1.0, data)
     for n in range(equipment.model.loop_kind.shape[0]):
         F = equipment.data.loop_force[n]
         square = h * h * h * h * (F[0] * F[0] + F[1] * F[1] + F[2] * F[2])
         for end in range(2):
             r = equipment.model.loop_position[2 * n + end]
-            r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
+            r2 = like(r[0] * r[0] + r[1] * r[1] + r[2] * r[2], data)
             i = equipment.model.loop_body[n, end]
             while i > 0:
                 own = 0.5 * _TAUT * (data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5])
-                if square * r2 > own * own:
-                    return True
-                d = data.offset[i]
-                r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+                pull = largest(pull, square * r2 - own * own)
+                d0, d1, d2 = data.offset[i, 0], data.offset[i, 1], data.offset[i, 2]
+                r2 = d0 * d0 + d1 * d1 + d2 * d2
                 i = model.body_parent[i]
-    return False
+    return pull
 
 
 @njit

@@ -28,6 +28,13 @@ from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
+from artsim.sim.stepping.lane_rows import (
+    aim_own_rows,
+    begin_own_rows,
+    clamp_own_actuators,
+    forget_aims,
+    note_loop_forces_in_lanes,
+)
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
     SETTLED,
@@ -35,6 +42,7 @@ from artsim.sim.stepping.midpoint import (
     foresee_spin,
     go_back,
     go_midway,
+    loops_pull,
     misled,
     stiffen,
     turning_and_tautness,
@@ -61,7 +69,7 @@ def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
     """Forces at the state, and the targets of drives."""
     set_drives(run)
     find_places(robot.model, robot.state.qpos, run, 0)
-    if connected(run.lanes.data.exerter):
+    if connected(run.lanes.helpers.exerter[0]):
         run.lanes.data.stiff[0] = like(0.0, robot.data)
         exert(robot, run, equipment)
     gather(equipment)
@@ -87,6 +95,8 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     lanes.data.searches[0] = zero
     lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)
+    if lanes.own is not None:
+        begin_own_rows(lanes, zero + 1.0)
     if solver.pack is not None:
         solver.pack.done[0] = zero
         solver.pack.known[LISTED] = 0
@@ -190,12 +200,22 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
             chosen = where_greater(contact.data.away[0], zero, zero, chosen)
     chosen = where_greater(lanes.data.beyond[0], zero, zero, chosen)
     changed = largest(hold_drives(robot, run, rows, chosen), hold_forces(robot, run, equipment, chosen))
+    if lanes.own is not None:
+        changed = largest(changed, clamp_own_actuators(robot, run, equipment, chosen))
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, equipment, solver, chosen))
     lanes.data.rounds[0] = lanes.data.rounds[0] + changed
     given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
     leave(lanes, given_up, BOUNDS)
-    again = largest(changed - given_up, _misplaces_bias(robot, run, solver, chosen - changed))
+    settled, again = chosen - changed, changed - given_up
+    if lanes.own is not None:
+        forget_aims(lanes, changed)
+        aimed = aim_own_rows(robot, run, solver, settled)
+        settled, again = settled - aimed, largest(again, aimed)
+    moved = _misplaces_bias(robot, run, solver, settled)
+    if lanes.own is not None:
+        begin_own_rows(lanes, moved)
+    again = largest(again, moved)
     if highest(again) > 0.0:
         set_drives(run)
         gather(equipment)
@@ -256,8 +276,11 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
         accelerations(model, state.qvel, step.qacc, data)
     turning, tautness = turning_and_tautness(model, data, h)
     taut = where_greater(tautness, zero, chosen, zero)
+    if run.lanes.loops is not None:
+        note_loop_forces_in_lanes(run, solver)
+        taut = where_greater(loops_pull(model, data, h, run.lanes.loops), zero, chosen, taut)
     if highest(taut) > 0.0:
-        taut = where_greater(stiffen(model, state.qvel, data, h, step, None), zero, taut, zero)
+        taut = where_greater(stiffen(model, state.qvel, data, h, step, run.lanes.loops), zero, taut, zero)
         clear_stiffening(data)
     return where_greater(turning, zero, chosen, zero), taut
 
@@ -282,6 +305,8 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
         solver.pack.warm[0] = zero
         solver.pack.known[SAME_ROWS] = 0
         _start_evaluations(robot, run, other)
+        if lanes.own is not None:
+            begin_own_rows(lanes, other)
     return other
 
 
@@ -318,6 +343,7 @@ def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
     """Set pack.bound, the lanes with rows, and pack.skip, those the solver ignores. Both include dead lanes."""
     one = like(1.0, robot.data)
     always = solver.pack.rubbing.shape[0] + robot.model.coupling_follower.shape[0] > 0
+    always = always or lanes.own is not None or solver.pack.always[0] == 1
     solver.pack.bound[0] = one if always else zero_like(one)
     solver.pack.skip[0] = zero_like(one)
     if contact is not None:

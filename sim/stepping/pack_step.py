@@ -18,8 +18,9 @@ from artsim.sim.equipment.actuation import control_row, weigh_springs
 from artsim.sim.equipment.pack_actuation import gather, release_drives, release_forces, set_constants
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
     CROWDED,
     FIRST_SAMPLE,
@@ -30,14 +31,16 @@ from artsim.sim.run_data.run_records import (
     STOP_DOF,
     STOP_REASON,
 )
-from artsim.sim.stepping.lane_equipment import put_lane, take_actuators, take_lane
+from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
+from artsim.sim.stepping.lane_rows import note_own_rows
 from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
+from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import solve_step
 
 
 @njit
 def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room. rules is None.
+    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room. rules have no bounds.
 
     run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
     what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers are computed
@@ -52,7 +55,7 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
         _choose_inputs(robot.model, data, run, equipment)
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
             _record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
-        _take_step(robot, run, rows, equipment, contact, solver)
+        _take_step(robot, run, rows, equipment, contact, rules, solver)
         if lanes.data.counters[CROWD] == 1:
             return
         lanes.data.counters[STEP] += 1
@@ -69,11 +72,13 @@ def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     if row == lanes.data.counters[INPUT_ROW]:
         return
     lanes.data.counters[INPUT_ROW] = row
-    _spread_row(data, lanes.controls.torque, row, inputs.torque)
-    _spread_row(data, lanes.controls.target, row, inputs.target)
-    _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
-    _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration)
-    _spread_row(data, lanes.controls.control, row, inputs.control)
+    differs = _spread_row(data, lanes.controls.torque, row, inputs.torque)
+    differs = largest(differs, _spread_row(data, lanes.controls.target, row, inputs.target))
+    differs = largest(differs, _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity))
+    differs = largest(differs, _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration))
+    differs = largest(differs, _spread_row(data, lanes.controls.control, row, inputs.control))
+    if lanes.sleep is not None:
+        wake_lanes(run, differs)
     set_constants(inputs, equipment)
     release_forces(equipment, like(1.0, data))  # springs have the weights of actuators within their bounds
     gather(equipment)
@@ -81,14 +86,20 @@ def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
 
 
 @inlined
-def _spread_row(data: Any, table: Any, row: Any, out: Any) -> None:
-    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n)."""
+def _spread_row(data: Any, table: Any, row: Any, out: Any) -> Any:
+    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n); more than 0 in lanes where that
+    changes any.
+    """
+    differs = like(0.0, data)
     for k in range(out.shape[1]):
+        before = out[0, k]
         if table.shape[0] == 1:
             out[0, k] = like(table[0, row, k], data)
         else:
             for lane in range(lane_count(out)):
                 lane_set(out, k, lane, table[lane, row, k])
+        differs = largest(differs, absolute(out[0, k] - before))
+    return differs
 
 
 @njit
@@ -114,14 +125,19 @@ def _record_final(state: Any, block: Any, lane: Any) -> None:
 
 
 @njit
-def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
+def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """Take one semi-implicit step of all lanes; none, with lanes.counters[CROWD] = 1, where contacts exceed the
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes, step = run.lanes, run.step
-    solve_step(robot, run, rows, equipment, contact, None, solver)
+    if lanes.sleep is not None:
+        begin_asleep(robot, run)
+    solve_step(robot, run, rows, equipment, contact, rules, solver)
     if lanes.data.counters[CROWD] == 1:
         return
+    if lanes.sleep is not None:
+        rests = like(-1.0, data)
+        lanes.data.beyond[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.beyond[0])
     alone = highest(lanes.data.beyond[0]) > 0.0
     if alone:
         for lane in range(lane_count(state.qpos)):
@@ -135,6 +151,8 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
             zero = like(0.0, data)
             solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
         note_pressing(solver, lanes.data.beyond[0])
+        if lanes.own is not None:
+            note_own_rows(solver, lanes)
     release_forces(equipment, lanes.data.beyond[0])
     release_drives(lanes)
     if contact is not None:
@@ -144,11 +162,14 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]
     move(model, state.qpos, state.qvel, run.inputs.time_step[0])
-    for n in range(lanes.data.activation.shape[0]):
-        lanes.data.activation[n] = lanes.data.next_activation[n]
+    keep_lanes(robot, run)
     if alone or lanes.data.counters[HAS_IMPULSES] == 1:
         _take_over(robot, lanes)
         lanes.data.counters[HAS_IMPULSES] = 1 if alone else 0
+    if lanes.sleep is not None:
+        end_asleep(robot, run)
+    for n in range(lanes.data.activation.shape[0]):
+        lanes.data.activation[n] = lanes.data.next_activation[n]
     expand(model, state.qpos, state.qvel, data)
 
 
@@ -166,6 +187,7 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     for n in range(lanes.single.counters.shape[0]):
         lanes.single.counters[n] = 0
     lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
+    lanes.single.still[0] = 0.0  # whether it sleeps is decided with the other lanes
     run_entry(lanes.data.single)
     if lanes.single.counters[STOP_REASON] == CROWDED:
         lanes.data.counters[CROWD] = 1
@@ -208,6 +230,8 @@ def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
     take_lane(model.carried_mass, lane, lanes.single.carried_mass)
     take_lane(model.body_moment, lane, lanes.single.body_moment)
     take_lane(model.body_inertia, lane, lanes.single.body_inertia)
+    take_lane(model.link_mass, lane, lanes.single.link_mass)
+    take_lane(model.link_inertia, lane, lanes.single.link_inertia)
     take_lane(model.armature, lane, lanes.single.armature)
     take_lane(model.damping, lane, lanes.single.damping)
     take_lane(model.stiffness, lane, lanes.single.stiffness)

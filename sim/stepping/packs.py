@@ -7,7 +7,7 @@ from typing import NamedTuple
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.contact.pack_contacts import LaneSolver, PackContacts, PackSolver
-from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.arrays import Equipment, EquipmentBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     ConstInts1,
@@ -15,14 +15,18 @@ from artsim.sim.foundation.records import (
     ConstReals2,
     ConstReals3,
     Ints1,
+    Ints2,
     Lanes1,
+    Lanes2,
     Reals1,
     Reals2,
     Reals3,
+    Reals4,
     with_lanes,
     with_members,
 )
 from artsim.sim.geometry.contacts import ContactBundle, Contacts
+from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
@@ -38,7 +42,7 @@ CAUSES = (
     "taut bodies",
     "tendons stiffer than the step resolves",
 )
-_BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
+_BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia")
 _DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
 _INPUT_ARRAYS = ("torque", "target", "target_velocity", "target_acceleration", "control")
@@ -46,6 +50,7 @@ PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
 PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
 
 
+PackRules = with_lanes(LinkRuleWork, "PackRules", ("force", "columns"))
 PackStep = with_lanes(
     Step,
     "PackStep",
@@ -133,6 +138,7 @@ class Exerted(NamedTuple):
     """What a robot's equipment exerts at a state, beside actuators that packs know; of one robot."""
 
     counted: ConstInts1  # (na,) 1: an actuator that packs do not know
+    changed: Ints1  # (1,) 1: actuators that may be rows act otherwise than the velocities before had it
     force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
     passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
     tendon: Reals1  # (nv,) these five as in EquipmentWork
@@ -150,7 +156,6 @@ class PackWork(NamedTuple):
     # there are nonlinear couplings, WEIGHED: M is that of this step
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
-    exerter: Ints1  # (2,) the entry that finds Exerted; zeros: there is no such equipment
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
     stopped_dof: Ints1  # (lanes,)
@@ -165,6 +170,8 @@ class PackWork(NamedTuple):
     settled: Lanes1  # (1,) 1: the bias needs no further evaluation
     nearest: Lanes1  # (1,) as in Step
     dead: Lanes1  # (1,) more than 0: the step is not finite
+    loop_mobility: Lanes2  # (nloop, 2) these two as in EquipmentWork: they depend on the masses
+    tendon_mobility: Lanes1  # (nte,)
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)
     activation: Lanes1  # (nact,) at the start of the step, of all lanes
@@ -184,11 +191,17 @@ class Single(NamedTuple):
     activation: Reals1
     acceleration0: Reals1  # these two as in EquipmentWork
     actuator_damping: Reals1
+    loop_mobility: Reals2
+    tendon_mobility: Reals1
+    history: Reals1  # these two as in State
+    still: Reals1
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
     body_moment: Reals2
     body_inertia: Reals2
+    link_mass: Reals1
+    link_inertia: Reals2
     armature: Reals1
     damping: Reals1
     stiffness: Reals1
@@ -215,13 +228,110 @@ class RolloutBlock(NamedTuple):
     final_qvel: Reals2  # (samples, nv)
 
 
+class Helpers(NamedTuple):
+    """Arrays of n single robots, whose code finds what packs have lane by lane: n is the number of lanes, or 1 where
+    nothing that it found in one stage of the step is needed in a later one.
+    """
+
+    exerter: Ints2  # (n, 2) the entry that finds Exerted; zeros: there is no such equipment
+    finder: Ints2  # (n, 2) the entry that finds OwnRows, zeros: there are none
+    clamper: Ints2  # (n, 2) the entry that has actuators at their bounds act as forces; zeros: none acts as a row
+    misser: Ints2  # (n, 2) the entry that finds by how much own rows miss
+    keeper: Ints2  # (n, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
+    counters: Ints2  # (n, 8) as in Step
+    history: Reals2  # (n, …) as in State
+    qpos: Reals2  # (n, nq)
+    qvel: Reals2  # (n, nv)
+    activation: Reals2
+    acceleration0: Reals2  # these four as in EquipmentWork
+    actuator_damping: Reals2
+    loop_mobility: Reals3
+    tendon_mobility: Reals2
+    control: Reals2  # (n, ncontrol)
+    velocity: Reals2  # (n, nv) these two as in Step
+    middle: Reals2
+    gain: Reals2  # (n, nv) these nine as in Workspace
+    drift: Reals2
+    rotation: Reals4  # (n, nb, 3, 3)
+    offset: Reals3
+    arm: Reals3
+    axis: Reals3
+    angular_velocity: Reals3
+    acceleration: Reals3
+    angular_acceleration: Reals3
+
+
+class OwnRows(NamedTuple):
+    """Rows that a single robot's code finds for one lane after the other: loops, couplings that give way, tendons but
+    for their limits, actuators that are rows, limits of balls. Row n is the one whose Rows.place is n there; which dofs
+    it acts on may differ from lane to lane.
+    """
+
+    fixed: ConstInts1  # (3,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators
+    kind: Ints1  # (rows,) these three as in Rows
+    dof: Ints1
+    part: Ints1
+    marked: Ints2  # (rows, nv) 1: some lane has had the row act on this dof
+    value: Lanes1  # (rows nv,) J
+    error: Lanes1  # (rows,) these six as in Rows
+    rate: Lanes1
+    bias: Lanes1
+    cfm: Lanes1
+    lower: Lanes1
+    upper: Lanes1
+    held: Lanes1  # (rows,) impulse in the last step
+    aim: Lanes1  # (rows,) what aims add to the bias
+    miss: Lanes1  # (rows,) as in Rows
+    stale: Lanes1  # (1,) 1: the rows have to be found anew
+    again: Lanes1  # (1,) scratch
+    value_table: Reals2  # (lanes, rows nv) these seven: what was found, lane by lane
+    error_table: Reals2  # (lanes, rows)
+    rate_table: Reals2
+    bias_table: Reals2
+    cfm_table: Reals2
+    lower_table: Reals2
+    upper_table: Reals2
+    phase: Lanes1  # (1,) of aims: UNAIMED … CLOSED_LOOPS (stepping/lane_rows.py)
+    aims: Lanes1  # (1,) number of aims in this step
+    before: Lanes1  # (1,) largest miss before the last aim
+    most: Lanes1  # (1,) largest velocity that an aim may lead to
+
+
+class LoopForces(NamedTuple):
+    """What a pack computes of loops."""
+
+    loop_force: Lanes2  # (nloop, 6) as in EquipmentWork
+
+
+class LoopBundle(NamedTuple):
+    """Loops of a pack, for what is written for an EquipmentBundle."""
+
+    model: Equipment
+    data: LoopForces
+
+
+class PackSleep(NamedTuple):
+    """Sleep of the lanes."""
+
+    still: Lanes1  # (1,) as in State
+    asleep: Lanes1  # (1,) 1: the lane sleeps through this step
+
+
 class LaneBundle(NamedTuple):
-    """The part of the run's records that only packs have."""
+    """The part of the run's records that only packs have. `found`: the rows that a helper has found."""
 
     data: PackWork
     single: Single
     controls: PackControls
     exerted: Exerted
+    helpers: Helpers
+    own: OwnRows | None = None
+    found: Rows | None = None
+    loops: LoopBundle | None = None
+    sleep: PackSleep | None = None
+
+
+FoundRows = with_lanes(Rows, "FoundRows", ())
 
 
 class PackContactBundle(NamedTuple):
@@ -243,15 +353,54 @@ EXERT = Entry(
 )
 
 
-def roll_entry(rows: bool, touching: bool) -> Entry:
-    """The packs' kernel, pruned of constraint rows or contacts that the run lacks."""
+def find_entry(equipped: bool) -> Entry:
+    """The kernel that finds a single robot's rows for its lane."""
+    bundles = (
+        RobotBundle,
+        with_members(RunBundle, block=Block, clock=None),
+        Rows,
+        EquipmentBundle if equipped else None,
+        SolverBundle,
+    )
+    return Entry("find_rows", "artsim.sim.stepping.rows_of_lane", bundles, "_equipped" * equipped)
+
+
+def miss_entry(equipped: bool) -> Entry:
+    """The kernel that finds by how much these miss where velocities lead."""
+    bundles = (
+        RobotBundle,
+        with_members(RunBundle, block=Block, clock=None),
+        Rows,
+        EquipmentBundle if equipped else None,
+    )
+    return Entry("find_row_misses", "artsim.sim.stepping.rows_of_lane", bundles, "_equipped" * equipped)
+
+
+CLAMP = Entry(
+    "clamp_actuators_of_lane",
+    "artsim.sim.stepping.lane_equipment",
+    (with_members(RunBundle, block=Block, clock=None), EquipmentBundle, Exerted),
+)
+
+
+def roll_entry(
+    rows: bool, touching: bool, own: bool = False, looped: bool = False, damped: bool = False, sleepy: bool = False
+) -> Entry:
+    """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
+    sleep, or of contacts that the run lacks.
+    """
+    members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
+    members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
+    lanes = with_members(LaneBundle, **members)
     bundles = (
         with_members(RobotBundle, model=PackModel),
-        with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=LaneBundle),
+        with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
         PackContactBundle if touching else None,
-        None,
+        with_members(RuleBundle, data=PackRules) if damped else None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
-    return Entry("roll", "artsim.sim.stepping.pack_step", bundles, "_rows" * rows + "_touching" * touching)
+    variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
+    variant += "_damped" * damped + "_sleepy" * sleepy
+    return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

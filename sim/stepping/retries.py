@@ -295,7 +295,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, cont
     if equipment is not None:
         clear_loop_forces(equipment)
         note_loop_forces(rows, equipment, 1.0 / h)
-        taut = taut or loops_pull(model, data, h, equipment)
+        taut = taut or loops_pull(model, data, h, equipment) > 0.0
     if taut and stiffen(model, state.qvel, data, h, step, equipment) > 0.0:
         step.counters[EVALUATION] = STIFFENED
     return fast

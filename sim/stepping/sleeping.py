@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.kinematics import link_frame, velocities
+from artsim.sim.articulation.kinematics import like, link_frame, velocities
 from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
 from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS
 
@@ -75,7 +77,7 @@ def count_still(robot: Any, run: Any, equipment: Any) -> None:
     """
     state = robot.state
     inputs = run.inputs
-    still = _slow(robot, inputs) and not _moved_on_purpose(state, run)
+    still = not moving_links(robot, inputs) > 0.0 and not _moved_on_purpose(state, run)
     if equipment is not None:
         for n in range(state.activation.shape[0]):
             change = abs(state.activation[n] - equipment.data.start_activation[n])
@@ -92,18 +94,19 @@ def count_still(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def _slow(robot: Any, inputs: Any) -> bool:
-    """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is that of the step's
-    start.
+def moving_links(robot: Any, inputs: Any) -> Any:
+    """A T, 1 unless ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is that of the
+    step's start.
     """
     model, data = robot.model, robot.data
     velocities(model, robot.state.qvel, data)
-    moving = False
+    moving = like(0.0, data)
+    zero = moving
     found = False
     for link in range(model.link_body.shape[0]):
         b = model.link_body[link]
         mass = model.link_mass[link]
-        if b > 0 and mass > 0.0:
+        if b > 0 and highest(mass) > 0.0:
             found = True
             a = data.angular_velocity[b]
             c0, c1, c2 = link_centre(model, data, link)
@@ -115,9 +118,59 @@ def _slow(robot: Any, inputs: Any) -> bool:
             u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
             L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
             spin = (u0 * L0 + u1 * L1 + u2 * L2) / mass
-            if not 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin) < inputs.sleep[SLEEP_ENERGY]:
-                moving = True
-    return found and not moving
+            energy = 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin)
+            moving = where_greater(zero + inputs.sleep[SLEEP_ENERGY], energy, moving, zero + 1.0)  # NaN moves
+    return moving if found else zero + 1.0
+
+
+# ------------------------------------------------------------------ of packs
+
+
+@njit
+def wake_lanes(run: Any, differs: Any) -> None:
+    """Wake lanes in which the inputs differ from those of the last step."""
+    sleep = run.lanes.sleep
+    zero = zero_like(differs)
+    sleep.still[0] = where_greater(differs, zero, zero, sleep.still[0])
+
+
+@njit
+def begin_asleep(robot: Any, run: Any) -> None:
+    """Find which lanes sleep through this step, and note where they are."""
+    sleep, step = run.lanes.sleep, run.step
+    zero = like(0.0, robot.data)
+    sleep.asleep[0] = where_greater(zero + run.inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, zero + 1.0)
+    for n in range(step.start_qpos.shape[0]):
+        step.start_qpos[n] = robot.state.qpos[n]
+
+
+@njit
+def end_asleep(robot: Any, run: Any) -> None:
+    """Put lanes that sleep back to where they were, count the others' slow steps, and take the velocities of those that
+    fall asleep. lanes.data.activation holds the activations before the step.
+    """
+    state, step, inputs = robot.state, run.step, run.inputs
+    sleep, data = run.lanes.sleep, run.lanes.data
+    zero = like(0.0, robot.data)
+    one = zero + 1.0
+    asleep = sleep.asleep[0]
+    for n in range(state.qpos.shape[0]):
+        state.qpos[n] = where_greater(asleep, zero, step.start_qpos[n], state.qpos[n])
+    for k in range(state.qvel.shape[0]):
+        state.qvel[k] = where_greater(asleep, zero, zero, state.qvel[k])
+    moving = moving_links(robot, inputs)
+    for k in range(state.qvel.shape[0]):
+        moving = largest(moving, where_greater(absolute(inputs.target_velocity[0, k]), zero, one, zero))
+    for n in range(data.activation.shape[0]):
+        after = where_greater(asleep, zero, data.activation[n], data.next_activation[n])
+        data.next_activation[n] = after
+        change = absolute(after - data.activation[n]) - _CHANGE * largest(one, absolute(after))
+        moving = largest(moving, where_greater(change, zero, one, zero))
+    counted = where_greater(moving, zero, zero, sleep.still[0] + 1.0)
+    sleep.still[0] = where_greater(asleep, zero, sleep.still[0], counted)
+    fallen = where_greater(zero + inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, one)
+    for k in range(state.qvel.shape[0]):
+        state.qvel[k] = where_greater(fallen, zero, zero, state.qvel[k])
 
 
 @njit

@@ -26,6 +26,7 @@ from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.solve import solve_rows
 from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impulses
+from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
@@ -39,14 +40,18 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     """Compute M and b, with b at step.middle, and what else an evaluation of the step computes once."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
+    h = inputs.time_step[0]
     if run.lanes is not None:
         coupled_bias(model, step.middle, data)
         if run.lanes.data.counters[WEIGHED] == 0:
             composites(model, data)
             mass_matrix(model, data)
+            if rules is not None:
+                add_link_damping(model, data, h, rules)
             run.lanes.data.counters[WEIGHED] = 1
+        if rules is not None:
+            _damp_links(robot, run, rules)
         return
-    h = inputs.time_step[0]
     for k in range(step.velocity.shape[0]):
         if drives_are_rows(solver) or inputs.drive_limit[k] < math.inf:
             rows.implicit[k] = 0
@@ -55,10 +60,17 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         find_drifts(model, data, inputs, contact)
     if rules is not None:
         loosen(rules)
-        for k in range(step.velocity.shape[0]):
-            step.velocity[k] = state.qvel[k] + h * data.drift[k]
         add_link_damping(model, data, h, rules)
-        link_damping_forces(model, step.velocity, data, rules)
+        _damp_links(robot, run, rules)
+
+
+@inlined
+def _damp_links(robot: Any, run: Any, rules: Any) -> None:
+    """Set the forces of links' damping at the velocities without forces; both widths."""
+    step, h = run.step, run.inputs.time_step[0]
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] = robot.state.qvel[k] + h * robot.data.drift[k]
+    link_damping_forces(robot.model, step.velocity, robot.data, rules)
 
 
 @njit
@@ -90,7 +102,9 @@ def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         if run.step.retries[SOLVED_ONCE] == 1:
             recall_impulses(rows)
     elif solver.pack is not None:
-        build_in_lanes(robot, run.inputs, rows, equipment, solver, contact)
+        if run.lanes.own is not None:
+            find_own_rows(robot, run)
+        build_in_lanes(robot, run, rows, equipment, solver, contact)
 
 
 @njit
@@ -145,7 +159,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
         mass_matrix(model, data)
     else:
         motion_columns(model, data)
-    needed = _has_springs(model)
+    needed = has_springs(model)
     if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
         needed = True
     for k in range(step.diagonal.shape[0]):
@@ -178,7 +192,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
 
 
 @njit
-def _has_springs(model: Any) -> bool:
+def has_springs(model: Any) -> bool:
     """Whether a coupling row is scaled by the current J M⁻¹ Jᵀ; rows with solimp use that of the file's pose."""
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] < 0.0:

@@ -14,7 +14,6 @@ from artsim.io.rollouts import MemoryRollout
 from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import SettingError, StoppedError
 from artsim.sim.run_data.registry import SOLVERS
-from artsim.sim.runs.sampled_runs import reason_against_packs
 from tests.cli.test_cli_run import good, refused
 from tests.simulation import Array, Run, simulate
 
@@ -441,5 +440,3 @@ def test_what_has_no_such_limits_says_so() -> None:
         simulate(text, integrator="rk4", steps=400)
     with pytest.raises(SettingError, match="ball"):
         simulate(pendulum(), steps=1, swing_limit={"hinge": (1.0, 1.0)})
-    plan = simulate(text, steps=1).plan
-    assert reason_against_packs(plan) == "limits of swing and twist"

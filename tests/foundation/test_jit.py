@@ -24,7 +24,7 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.foundation import jit, object_cache, ownership, sources, targets
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.jit import Entry, bind, disabled, point_at
-from artsim.sim.foundation.records import WIDTH, with_members
+from artsim.sim.foundation.records import WIDTH, with_lanes, with_members
 from artsim.sim.quantities.catalogue import QUANTITIES
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.robot import Robot
@@ -372,6 +372,13 @@ def test_warmup_compiles_what_runs_and_rollouts_of_our_robots_need(
     for ground in (False, True):
         needed = kernels(plan_run(articulation, RunConfig(steps=1, ground=ground)))
         assert {(entry.name + entry.variant, width) for entry, width in needed} <= warmed
+
+
+def test_another_layout_of_a_record_is_another_kernel() -> None:
+    """Records may be declared where the kernel's module does not import them."""
+    one = entry("sines", "tests.foundation.small_kernels")
+    other = replace(one, records=(with_lanes(Table, "Wide", ("plain",)),))
+    assert jit.file_name(one, 1, "v") == jit.file_name(replace(one), 1, "v") != jit.file_name(other, 1, "v")
 
 
 def test_an_edit_makes_those_kernels_stale_that_can_depend_on_it(

@@ -15,7 +15,6 @@ from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import prepare
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.sampled_runs import reason_against_packs
 
 STEPS = 120
 
@@ -167,10 +166,3 @@ def test_limits_that_give_way_are_packed(tmp_path: Path) -> None:
         start = {"v0": made["qvel"][k, 0], **soft, **bounds}
         one = artsim.simulate(robot, steps=STEPS, controls=each[k], record=("qpos",), **start)
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-10)
-
-
-def test_what_packs_lack_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "rubbing.xml"
-    path.write_text(CLAW.replace('name="band"', 'name="band" frictionloss=".1"'))
-    plan = prepare(artsim.load(path).articulation, RunConfig())
-    assert reason_against_packs(plan) == "friction, inertia or equalities of tendons"

@@ -317,7 +317,7 @@ def test_exact_couplings_are_packed() -> None:
 
 def test_damping_ratios_are_not() -> None:
     articulation = load_text(SERVOS.replace('kv="6"', 'dampratio="1"'), name="servos.xml", meshes=False)
-    assert "actuators that are implicit elsewhere" in reason_against_packs(prepare(articulation, RunConfig()))
+    assert "actuators of joints whose gains vary" in reason_against_packs(prepare(articulation, RunConfig()))
 
 
 def test_what_packs_do_not_know_is_simulated_one_by_one() -> None:

@@ -1,0 +1,284 @@
+"""Rows of packs that a single robot's code finds, lane by lane (rows_of_lane.py): found, clamped, aimed, noted.
+
+What these rows mean is written for single robots, and what depends on a lane alone is decided lane by lane here. The
+pack solves all of them together with its other rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.constraints.kinds import LOOP_ROW
+from artsim.sim.constraints.loop_rows import HAIR, SURPLUS
+from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER
+from artsim.sim.equipment.arrays import REFERENCE_K
+from artsim.sim.foundation.gather_scatter import gather, scatter
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
+
+FIRST_ROW, HAS_AIMED, HAS_ACTUATORS = range(3)  # of OwnRows.fixed
+# of OwnRows.phase: what has been solved, as in aims.close_loops
+UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, CLOSED_LOOPS = range(7)
+
+
+# ------------------------------------------------------------------ the rows
+
+
+@njit
+def begin_own_rows(lanes: Any, chosen: Any) -> None:
+    """Have the rows of lanes where `chosen` is 1 found anew, and aimed from the beginning."""
+    own = lanes.own
+    zero = zero_like(chosen)
+    own.stale[0] = where_greater(chosen, zero, zero + 1.0, own.stale[0])
+    forget_aims(lanes, chosen)
+
+
+@njit
+def forget_aims(lanes: Any, chosen: Any) -> None:
+    """Take back all aims in lanes where `chosen` is 1."""
+    own = lanes.own
+    zero = zero_like(chosen)
+    own.phase[0] = where_greater(chosen, zero, zero + UNAIMED, own.phase[0])
+    for t in range(own.aim.shape[0]):
+        own.aim[t] = where_greater(chosen, zero, zero, own.aim[t])
+
+
+@njit
+def find_own_rows(robot: Any, run: Any) -> None:
+    """Find the rows of lanes in which they are stale."""
+    lanes, helpers, own = run.lanes, run.lanes.helpers, run.lanes.own
+    if highest(own.stale[0]) <= 0.0:
+        return
+    if not connected(helpers.exerter[0]):
+        give_places(robot, helpers)
+    data = robot.data
+    _give(run.step.middle, helpers.middle)
+    _give(data.gain, helpers.gain)
+    _give(data.drift, helpers.drift)
+    _give(data.angular_velocity, helpers.angular_velocity)
+    _give(data.acceleration, helpers.acceleration)
+    _give(data.angular_acceleration, helpers.angular_acceleration)
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane] and lane_get(own.stale, 0, lane) > 0.0:
+            run_entry(helpers.finder[lane])
+            _note_rows(own, lanes.found, lane)
+    own.stale[0] = zero_like(own.stale[0])
+    gather(own.value_table, 0, own.value)
+    gather(own.error_table, 0, own.error)
+    gather(own.rate_table, 0, own.rate)
+    gather(own.bias_table, 0, own.bias)
+    gather(own.cfm_table, 0, own.cfm)
+    gather(own.lower_table, 0, own.lower)
+    gather(own.upper_table, 0, own.upper)
+
+
+@inlined
+def _give(values: Any, out: Any) -> None:
+    scatter(values, out, 0, values.size)
+
+
+@njit
+def _note_rows(own: Any, found: Any, lane: Any) -> None:
+    """Note the rows found for a lane; one that the lane lacks gets no impulse."""
+    nv = own.marked.shape[1]
+    value, error, rate, bias = own.value_table[lane], own.error_table[lane], own.rate_table[lane], own.bias_table[lane]
+    cfm, lower, upper = own.cfm_table[lane], own.lower_table[lane], own.upper_table[lane]
+    for e in range(value.shape[0]):
+        value[e] = 0.0
+    if found.number[ALL_ROWS] < own.kind.shape[0]:
+        for t in range(own.kind.shape[0]):
+            error[t], rate[t], bias[t], cfm[t], lower[t], upper[t] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for n in range(found.number[ALL_ROWS]):
+        t = found.place[n]
+        own.kind[t], own.dof[t], own.part[t] = found.kind[n], found.dof[n], found.part[n]
+        for e in range(found.start[n], found.start[n + 1]):
+            k = found.entry_dof[e]
+            own.marked[t, k] = 1
+            value[t * nv + k] += found.entry_value[e]
+        error[t], rate[t], bias[t] = found.error[n], found.rate[n], found.bias[n]
+        cfm[t], lower[t], upper[t] = found.cfm[n], found.lower[n], found.upper[n]
+
+
+@njit
+def note_own_rows(solver: Any, lanes: Any) -> None:
+    """Store the impulses for the next step; 0 in lanes that took the step alone."""
+    own, beyond = lanes.own, lanes.data.beyond[0]
+    zero = zero_like(beyond)
+    for t in range(own.held.shape[0]):
+        own.held[t] = where_greater(beyond, zero, zero, solver.pack.impulse[own.fixed[FIRST_ROW] + t])
+
+
+# ------------------------------------------------------------------ what the velocities found show
+
+
+@njit
+def clamp_own_actuators(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
+    """Have actuators that are rows and leave their bounds act as forces, and those that return as rows again; 1 in
+    lanes where that changes any. Only lanes where `chosen` is 1 change.
+    """
+    lanes, helpers = run.lanes, run.lanes.helpers
+    own = lanes.own
+    own.again[0] = zero_like(chosen)
+    if own.fixed[HAS_ACTUATORS] == 0:
+        return own.again[0]
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
+            give_helper(run.step.velocity, lane, helpers.velocity, lane)
+            run_entry(helpers.clamper[lane])
+            if lanes.exerted.changed[0] == 1:
+                put_lane(lanes.exerted.force, equipment.data.exerted, lane)
+                lane_set(own.stale, 0, lane, 1.0)
+                lane_set(own.again, 0, lane, 1.0)
+    return own.again[0]
+
+
+@njit
+def aim_own_rows(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+    """Aim rows as aims.close_loops does, one solution of the pack after the other; 1 in lanes that need another one.
+    Only lanes where `chosen` is 1 are looked at.
+    """
+    lanes = run.lanes
+    own = lanes.own
+    own.again[0] = zero_like(chosen)
+    if own.fixed[HAS_AIMED] == 0:
+        return own.again[0]
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0 and _aim(run, solver, lane):
+            lane_set(own.again, 0, lane, 1.0)
+    return own.again[0]
+
+
+@njit
+def _aim(run: Any, solver: Any, lane: Any) -> bool:
+    """Whether a lane is to be solved again, with other biases of its rows."""
+    own, first, h = run.lanes.own, run.lanes.own.fixed[FIRST_ROW], run.inputs.time_step[0]
+    phase = int(lane_get(own.phase, 0, lane))
+    aims = lane_get(own.aims, 0, lane)
+    before = lane_get(own.before, 0, lane)
+    if phase == CLOSED_LOOPS:
+        return False
+    if phase == TIGHTENED:
+        return _go_to(own, lane, CLOSED_LOOPS)
+    if phase == RELAXED:
+        return _tighten(run, solver, lane)
+    if phase == TAKEN_BACK:
+        return _relax(run, solver, lane)
+    if phase == UNAIMED:
+        lane_set(own.most, 0, lane, FASTER * _fastest(run.step, lane))
+        aims, before = 0.0, math.inf
+    else:
+        if _fastest(run.step, lane) > lane_get(own.most, 0, lane):
+            for t in range(own.aim.shape[0]):
+                if lane_get(own.aim, t, lane) != 0.0:
+                    lane_set(own.aim, t, lane, 0.0)
+                    lane_set(solver.pack.impulse, first + t, lane, 0.0)
+            return _go_to(own, lane, TAKEN_BACK)
+        aims += 1.0
+        if phase == LAST_AIM or aims >= AIMS:
+            return _relax(run, solver, lane)
+    miss = _find_misses(run, lane)
+    if aims > 0.0 and miss <= CLOSED:
+        return _relax(run, solver, lane)
+    share = 1.0 if miss <= NEARER * before else -aims
+    for t in range(own.aim.shape[0]):
+        lane_set(own.aim, t, lane, lane_get(own.aim, t, lane) + share * lane_get(own.miss, t, lane) / h)
+    lane_set(own.aims, 0, lane, aims)
+    lane_set(own.before, 0, lane, miss)
+    return _go_to(own, lane, LAST_AIM if share < 0.0 or miss <= MISSED else AIMED)
+
+
+@inlined
+def _go_to(own: Any, lane: Any, phase: Any) -> bool:
+    """Note a lane's phase; whether it is to be solved for it."""
+    lane_set(own.phase, 0, lane, 1.0 * phase)
+    again: bool = phase != CLOSED_LOOPS
+    return again
+
+
+@njit
+def _relax(run: Any, solver: Any, lane: Any) -> bool:
+    """See loop_rows.relax_loops."""
+    own, h = run.lanes.own, run.inputs.time_step[0]
+    found = False
+    for t in range(own.kind.shape[0]):
+        lane_set(own.miss, t, lane, 0.0)
+        if own.kind[t] == LOOP_ROW and _is_hard(run.lanes.loops, own.dof[t]):
+            left = _left(own, solver, t, lane)
+            if HAIR < h * abs(left) < SURPLUS:
+                lane_set(own.miss, t, lane, left)
+                lane_set(own.aim, t, lane, lane_get(own.aim, t, lane) + left)
+                found = True
+    return _go_to(own, lane, RELAXED if found else CLOSED_LOOPS)
+
+
+@inlined
+def _is_hard(loops: Any, n: Any) -> bool:
+    """Whether loop n is to be closed exactly."""
+    if loops is None:
+        return False
+    hard: bool = loops.model.loop_reference[n, REFERENCE_K] < 0.0
+    return hard
+
+
+@njit
+def _tighten(run: Any, solver: Any, lane: Any) -> bool:
+    """See loop_rows.tighten_loops."""
+    own, h = run.lanes.own, run.inputs.time_step[0]
+    found = False
+    for t in range(own.kind.shape[0]):
+        if lane_get(own.miss, t, lane) != 0.0:
+            left = _left(own, solver, t, lane)
+            lane_set(own.aim, t, lane, lane_get(own.aim, t, lane) - left)
+            found = found or h * abs(left) > HAIR
+    return _go_to(own, lane, TIGHTENED if found else CLOSED_LOOPS)
+
+
+@inlined
+def _left(own: Any, solver: Any, t: Any, lane: Any) -> Any:
+    """What row t yields by [rad/s or m/s]."""
+    return lane_get(own.cfm, t, lane) * lane_get(solver.pack.impulse, own.fixed[FIRST_ROW] + t, lane)
+
+
+@inlined
+def _fastest(step: Any, lane: Any) -> Any:
+    """The largest velocity found in a lane."""
+    fastest = 0.0
+    for a in range(step.next.shape[0]):
+        fastest = max(fastest, abs(lane_get(step.next, a, lane)))
+    return fastest
+
+
+@njit
+def _find_misses(run: Any, lane: Any) -> Any:
+    """Set own.miss of a lane, and return the largest."""
+    lanes, own, found = run.lanes, run.lanes.own, run.lanes.found
+    found.number[ALL_ROWS] = own.kind.shape[0]
+    for t in range(own.kind.shape[0]):
+        found.kind[t], found.dof[t] = own.kind[t], own.dof[t]
+        found.error[t] = lane_get(own.error, t, lane)
+        found.rate[t] = lane_get(own.rate, t, lane)
+    give_helper(run.step.velocity, lane, lanes.helpers.velocity, lane)
+    run_entry(lanes.helpers.misser[lane])
+    worst = 0.0
+    for t in range(own.kind.shape[0]):
+        lane_set(own.miss, t, lane, found.miss[t])
+        worst = max(worst, abs(found.miss[t]))
+    return worst
+
+
+@njit
+def note_loop_forces_in_lanes(run: Any, solver: Any) -> None:
+    """Set the forces of loops over the step, as loop_rows.note_loop_forces does for a single robot."""
+    own, loops = run.lanes.own, run.lanes.loops
+    zero = zero_like(own.stale[0])
+    for n in range(loops.data.loop_force.shape[0]):
+        for axis in range(6):
+            loops.data.loop_force[n, axis] = zero
+    for t in range(own.kind.shape[0]):
+        if own.kind[t] == LOOP_ROW:
+            impulse = solver.pack.impulse[own.fixed[FIRST_ROW] + t]
+            loops.data.loop_force[own.dof[t], own.part[t]] = impulse / run.inputs.time_step[0]

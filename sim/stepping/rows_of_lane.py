@@ -1,0 +1,62 @@
+"""Rows that packs have lane by lane, found for a lane by the code of a single robot, and by how much they miss.
+
+These are the rows that every step has and whose columns may be any: loops, couplings that give way, couplings of axes
+of balls, limits of balls, actuators that are rows, and of tendons equalities, inertia and friction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.kinematics import motion_columns, world_inertia
+from artsim.sim.constraints.actuator_rows import actuator_rows
+from artsim.sim.constraints.axis_rows import axis_row
+from artsim.sim.constraints.coupling_rows import coupling_row
+from artsim.sim.constraints.limit_rows import ball_limit_rows
+from artsim.sim.constraints.loop_rows import loop_rows
+from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES
+from artsim.sim.stepping.aims import find_misses
+from artsim.sim.stepping.system import bare_system, has_springs
+
+
+@njit
+def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+    """Build a robot's rows at its state, with the bias at step.middle; forces of the equipment are known, and so are
+    kinematics and the bodies' velocities and accelerations as the bias leaves them.
+    """
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    if _needs_mass(model, equipment):
+        world_inertia(model, data)
+        bare_system(model, state.qpos, step.middle, data, run, equipment, solver)
+    else:
+        motion_columns(model, data)
+    rows.number[ALL_ROWS] = 0
+    rows.number[PLACES] = 0
+    for c in range(model.row_follower.shape[0]):
+        coupling_row(robot, run, rows, c)
+    for c in range(model.axis_dof.shape[0]):
+        axis_row(robot, run, rows, c)
+    for k in range(model.dof_body.shape[0]):
+        ball_limit_rows(robot, run.inputs, rows, k)
+    if equipment is not None:
+        actuator_rows(model, data, run.inputs, rows, equipment)
+        tendon_rows(model, state.qvel, data, run.inputs, rows, equipment, False)
+        loop_rows(model, state.qvel, data, run, rows, equipment)
+
+
+@inlined
+def _needs_mass(model: Any, equipment: Any) -> bool:
+    """Whether rows are scaled by the mobility that they have now."""
+    if equipment is not None:
+        return has_springs(model) or has_sprung_tendons(equipment)
+    return has_springs(model)
+
+
+@njit
+def find_row_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+    """Set rows.miss for where step.velocity leads."""
+    rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
+    find_misses(robot, run, rows, equipment)

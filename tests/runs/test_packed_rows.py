@@ -1,0 +1,232 @@
+"""Packs of robots with rows that a single robot's code finds for each lane (loops, couplings that give way, tendons,
+actuators that are rows, limits of balls), and with delays: every lane is the single run, and depends on no other lane.
+
+The truth of the rows themselves is in the tests of their kinds; here the single run is the truth.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import artsim
+from artsim.io.rollouts import MemoryRollout
+from artsim.io.runs import prepare
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.sampled_runs import own_rows, reason_against_packs
+from tests.conftest import ROOT, corpus
+from tests.constraints.test_axis_couplings import follows, leads
+from tests.constraints.test_turn_limits import pendulum
+
+STEPS = 120
+
+ARM = """<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody>
+<body><joint name="a" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass=".6"/>
+<body pos=".3 0 0"><joint name="b" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass=".4"/>
+<body pos=".3 0 0"><joint name="c" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass=".3"/>
+<site name="tip" pos=".3 0 0"/></body></body></body>{ball}</worldbody>
+<tendon><fixed name="t" {t}><joint joint="a" coef="1"/><joint joint="b" coef="-.5"/></fixed>
+<fixed name="u" {u}><joint joint="b" coef="1"/><joint joint="c" coef=".7"/></fixed></tendon>
+<equality>{equality}</equality><actuator>{actuators}</actuator></mujoco>"""
+
+
+def arm(*, t: str = "", u: str = "", equality: str = "", ball: str = "", actuators: str = '<motor joint="c"/>') -> str:
+    """Three links in a row, with two tendons over their joints."""
+    return ARM.format(t=t, u=u, equality=equality, ball=ball, actuators=actuators)
+
+
+LINKAGE = """<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody>
+<body name="l"><joint name="a" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 .3" size=".02" mass=".6"/>
+<body name="m" pos="0 0 .3"><joint name="b" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 .4 0 0" size=".02" mass=".4"/></body></body>
+<body name="r" pos=".4 0 0"><joint name="c" axis="0 1 0" range="-40 15"/>
+<geom type="capsule" fromto="0 0 0 0 0 .3" size=".02" mass=".6"/></body>
+<body name="f" pos=".4 .2 .3"><freejoint/><geom size=".05" mass=".1"/></body></worldbody>
+<equality>{equality}</equality><actuator><motor joint="a" gear="4"/></actuator></mujoco>"""
+"""A four-bar linkage whose last pin is an equality, driven against the limit of its last bar; and a free body."""
+
+CONNECT = '<connect body1="m" body2="r" anchor=".4 0 0" {}/>'
+BALL = """<body pos="0 1 0"><joint name="ball" type="ball" limited="true" range="0 20"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02" mass=".5"/></body>"""
+TIE = '<tendon tendon1="t" tendon2="u" polycoef=".02 .5 .3 0 0" {}/>'
+MODELS = {
+    "hard loop": LINKAGE.format(equality=CONNECT.format("")),
+    "soft loop": LINKAGE.format(equality=CONNECT.format('solref=".01 1"')),
+    "weld": LINKAGE.format(equality='<weld body1="m" body2="f"/>'),
+    "soft coupling": arm(equality='<joint joint1="b" joint2="a" polycoef="0 .5 .2 0 0" solref=".01 1"/>'),
+    "hard tendon equality": arm(equality=TIE.format("")),
+    "soft tendon equality": arm(equality=TIE.format('solref=".01 1"')),
+    "tendon friction and inertia": arm(t='frictionloss=".3"', u='armature=".02" frictionloss=".1"'),
+    "actuator on a tendon": arm(actuators='<position tendon="t" kp="40" kv="2" forcerange="-9 9"/><motor tendon="u"/>'),
+    "actuator on a site": arm(actuators='<general site="tip" gear="0 0 1 0 0 0" biastype="affine" biasprm="1 0 -3"/>'),
+    "ball's angle": arm(ball=BALL),
+    "delays": arm(
+        actuators='<position joint="a" kp="30" delay="0.01" nsample="8" interp="linear"/>'
+        '<general joint="c" dyntype="filter" dynprm=".03" gainprm=".4" delay=".006" nsample="5"/>'
+        '<position tendon="t" kp="4" delay="0.01" nsample="8"/>'
+    ),
+    "swing and twist": pendulum('swing1="0.3" swing2="0.5" twist_lower="-0.2" twist_upper="0.3"'),
+    "a hinge that follows a ball": leads("y"),
+    "a ball that follows a hinge": follows("x"),
+}
+PUBLIC = {
+    "2F-85": "menagerie-fork/robotiq_2f85/2f85.xml",
+    "connect": "mujoco/test/engine/testdata/connect.xml",
+    "welds": "mujoco/test/engine/testdata/core_smooth/rne_post/weld/tfratio0_multiple_constraints.xml",
+    "actuators on tendons": "mujoco/mjx/mujoco/mjx/test_data/actuator/tendon_force_clamp.xml",
+    "balls": "mujoco/mjx/mujoco/mjx/test_data/pendula.xml",
+}
+
+
+def load(name: str, folder: Path) -> artsim.Robot:
+    path = folder / ("model.xml" if MODELS[name].startswith("<mujoco") else "model.urdf")
+    path.write_text(MODELS[name])
+    return artsim.load(path)
+
+
+def drawn(robot: artsim.Robot, samples: int, **options: Any) -> tuple[MemoryRollout, list[Controls]]:
+    """A rollout whose samples have velocities and controls of their own, these new ones every 40 steps."""
+    rng = np.random.default_rng(5)
+    plan = prepare(robot.articulation, RunConfig())
+    start = np.arange(0, options["steps"], 40)
+    zero = np.zeros((len(start), robot.nv))
+    each = [Controls(start, zero, zero, zero, rng.uniform(0, 1, (len(start), plan.control.size))) for _ in range(16)]
+    made = artsim.rollout(robot, samples=samples, controls=each[:samples], seed=2, velocity_spread=0.3, **options)
+    assert isinstance(made, MemoryRollout)
+    assert made.outcome.packed
+    return made, each
+
+
+def differ(made: MemoryRollout, robot: artsim.Robot, each: list[Controls], k: int, **options: Any) -> tuple[Any, float]:
+    """How far a lane is from its single run, step by step, relative to the largest coordinate; how far it moved."""
+    one = artsim.simulate(robot, controls=each[k], v0=made["qvel"][k, 0], record=("qpos", "qvel"), **options)
+    size = max(1.0, float(np.abs(one["qpos"]).max()))
+    apart = np.abs(made["qpos"][k] - one["qpos"]).max(axis=1) / size
+    return apart, float(np.abs(one["qpos"] - one["qpos"][0]).max())
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("name", MODELS)
+def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
+    robot = load(name, tmp_path)
+    assert own_rows(prepare(robot.articulation, RunConfig())) > 0
+    made, each = drawn(robot, 9, steps=STEPS)
+    assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
+    moved = 0.0
+    for k in (0, 4, 8):
+        apart, way = differ(made, robot, each, k, steps=STEPS)
+        assert apart.max() < 1e-11
+        moved = max(moved, way)
+    assert moved > 0.02
+
+
+@pytest.mark.parametrize("name", ["hard loop", "actuator on a tendon", "delays", "swing and twist"])
+def test_bytes_depend_on_nobody_else(name: str, tmp_path: Path) -> None:
+    robot = load(name, tmp_path)
+    whole, _ = drawn(robot, 16, threads=1, steps=STEPS)
+    for samples, threads in ((16, 2), (3, 1), (11, 1)):
+        other, _ = drawn(robot, samples, threads=threads, steps=STEPS)
+        for variable in ("qpos", "qvel", "final_qpos", "final_qvel"):
+            assert whole[variable][:samples].tobytes() == other[variable].tobytes(), (variable, samples, threads)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_models_in_lanes(name: str) -> None:
+    folder = corpus()
+    if folder is None:
+        pytest.skip("no corpus; set ARTSIM_CORPUS")
+    robot = artsim.load(folder / "files" / PUBLIC[name])
+    made, each = drawn(robot, 9, steps=60)
+    for k in (0, 8):
+        apart, _ = differ(made, robot, each, k, steps=60)
+        assert apart.max() < 1e-11, apart
+
+
+def test_loops_follow_the_masses_of_each_sample(tmp_path: Path) -> None:
+    """A soft loop yields by the mobility of its links, whose masses differ from lane to lane."""
+    robot = load("soft loop", tmp_path)
+    options: dict[str, Any] = {"steps": 60, "control": {"actuator_0": 0.5}}
+    made = artsim.rollout(robot, samples=9, randomise={"mass": (0.5, 2.0)}, velocity_spread=0.3, **options)
+    assert isinstance(made, MemoryRollout)
+    assert made.outcome.packed
+    for k in (0, 5):
+        text = MODELS["soft loop"]
+        factors = dict(zip(robot.labels.links, made["mass_factor"][k], strict=True))
+        for link, mass in (("l", ".6"), ("m", ".4"), ("r", ".6")):
+            at = text.index(f'<body name="{link}"')
+            text = text[:at] + text[at:].replace(f'mass="{mass}"', f'mass="{float(mass) * float(factors[link])!r}"', 1)
+        heavier = tmp_path / "heavier.xml"
+        heavier.write_text(text)
+        one = artsim.simulate(artsim.load(heavier), v0=made["qvel"][k, 0], record=("qpos",), **options)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("name", ["hard loop", "soft coupling"])
+def test_damped_links_are_packed(name: str, tmp_path: Path) -> None:
+    robot = load(name, tmp_path)
+    options: dict[str, Any] = {"steps": STEPS, "link_damping": {"*": (2.0, 1.0)}}
+    made, each = drawn(robot, 9, **options)
+    assert made.outcome.steps_alone == 0
+    free, _ = drawn(robot, 9, steps=STEPS)
+    assert np.abs(made["qpos"] - free["qpos"]).max() > 1e-3
+    for k in (0, 8):
+        apart, _ = differ(made, robot, each, k, **options)
+        assert apart.max() < 1e-11
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    "options",
+    [{"coupling": "rows"}, {"coupling": "compliant", "coupling_frequency": {"right_finger_joint": 20.0}}],
+    ids=["hard", "by frequency"],
+)
+def test_couplings_that_are_rows_are_packed(options: dict[str, Any]) -> None:
+    """A natural frequency is by the mobility that the step finds."""
+    robot = artsim.load(ROOT / "robots" / "parallel_gripper.urdf")
+    made, each = drawn(robot, 9, steps=60, **options)
+    for k in (0, 8):
+        apart, way = differ(made, robot, each, k, steps=60, **options)
+        assert apart.max() < 1e-11
+        assert way > 1e-3
+
+
+@pytest.mark.small
+def test_lanes_fall_asleep_and_wake(tmp_path: Path) -> None:
+    """An arm that damping brings to rest, in some lanes sooner, and that an input wakes."""
+    path = tmp_path / "arm.xml"
+    path.write_text(
+        arm().replace('axis="0 1 0"', 'axis="0 0 1" damping="20"').replace("<option", '<option gravity="0 0 0"')
+    )
+    robot = artsim.load(path)
+    start, zero = np.array([0, 100]), np.zeros((2, robot.nv))
+    controls = Controls(start, zero, zero, zero, np.array([[0.0], [0.5]]))
+    options: dict[str, Any] = {"steps": STEPS, "sleep_threshold": 1e-6, "sleep_time": 0.04, "controls": controls}
+    made = artsim.rollout(robot, samples=9, velocity_spread=0.3, seed=2, **options)
+    assert isinstance(made, MemoryRollout)
+    assert made.outcome.packed
+    asleep = (made["qvel"] == 0.0).all(axis=2)
+    assert len({int(np.argmax(lane)) for lane in asleep}) > 1
+    for k in (0, 3, 8):
+        one = artsim.simulate(robot, v0=made["qvel"][k, 0], record=("qpos", "qvel", "asleep"), **options)
+        np.testing.assert_array_equal(asleep[k, 1:100], np.asarray(one["asleep"], bool)[1:100])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
+        assert asleep[k, 99]
+        assert not asleep[k, 101:].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"link_velocity_limit": {"*": (1.0, None)}}, "velocity limits of links"),
+        ({"integrator": "rk4"}, "integrator rk4"),
+    ],
+)
+def test_what_packs_lack_is_said(options: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    robot = load("soft coupling", tmp_path)
+    assert reason_against_packs(prepare(robot.articulation, RunConfig(**options))) == reason
