@@ -221,7 +221,8 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         gather(equipment)
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
-            solver.pack.known[SAME_ROWS] = 0 if highest(changed) > 0.0 else 1
+            found_anew = lanes.own is not None or highest(changed) > 0.0
+            solver.pack.known[SAME_ROWS] = 0 if found_anew else 1
     elif contact is not None:
         again = _outruns_contacts(robot, run, contact, solver)
     if highest(again) <= 0.0:
