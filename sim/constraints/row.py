@@ -12,7 +12,7 @@ from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 
 TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
-UNSOLVED = 1e-9  # [rad/s or m/s] constraint residual above which rows contradict each other
+UNSOLVED = 1e-6  # [rad/s or m/s] constraint residual above which rows contradict each other
 RECOVERY = 0.1  # [s] over which penetration of a bound, or an initial opening, is removed
 _CREEP = 1e-3  # [m/s or rad/s] at which an error may always be removed: what one step leaves, at once
 _CLOSING = 0.5  # [m/s or rad/s] at which an open loop or tendon equality is closed

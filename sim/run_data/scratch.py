@@ -114,8 +114,12 @@ class NewtonWork(NamedTuple):
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
     weight2: Lanes1
     weight3: Lanes1
-    whole: Ints1  # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves
-    inverse_mass_jacobian: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
+    # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves; crowd.py: where J̃ has the columns of J
+    whole: Ints1
+    # (entries,) laid out as Rows.value; nsgs.py: M̂⁻¹ Jᵀ of such units; crowd.py: J̃ of units that keep it
+    inverse_mass_jacobian: Lanes1
+    impulse: Reals1  # (rows,) crowd.py: λ of the island, one unit after the other
+    law: Reals2  # (rows, 8) crowd.py: what is constant in a unit's law, in the same order
     history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
     gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
 
@@ -299,6 +303,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
+        "law": (rows, 8),
         "history": (2 * MIXED, rows),
         "gram": (2 * MIXED, MIXED + 1),
     }
