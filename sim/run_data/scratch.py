@@ -64,7 +64,9 @@ class NewtonWork(NamedTuple):
     run_count: Ints1  # (nu,) runs of entries left of a block
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
+    crowded: Ints1  # (nu,) 1: an island is a crowd, which has no order
     known_cone: Ints1  # (rows,) Rows.cone of the rows for which all this was found
+    known_soft: Ints1  # (rows,) 1: they had a compliance
     known_start: Ints1  # (rows,) start, stop and column of their entries
     known_stop: Ints1  # (rows,)
     known_column: Ints1  # (entries,)
@@ -285,7 +287,9 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(NewtonWork._fields, (rows,)),
         "entry": (2,),
         "again": (1,),
-        **dict.fromkeys(("block", "island", "member", "order", "factorised", "degree", "list", "place"), (nu,)),
+        **dict.fromkeys(
+            ("block", "island", "member", "order", "factorised", "degree", "list", "place", "crowded"), (nu,)
+        ),
         "block_at": (nu,),
         **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),

@@ -354,6 +354,9 @@ def _sweep(model: Any, rows: Any, work: Any, k: Any) -> None:
         if rows.cone[n] == 3:
             _visit_contact(model.independent_parent, rows, work, n, p)
             p += 3
+        elif rows.cone[n] <= 1 and work.whole[n] == 1:
+            _visit_row(rows, work, n, p)
+            p += 1
         else:
             _visit(model.independent_parent, rows, work, n, p)
             p += max(rows.cone[n], 1)
@@ -382,9 +385,23 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     )
     z0, z1, z2, law[p, RATE] = contact_impulse((w1, w2, pull, big, small), free, law[p, SLOPE], law[p, RATE])
     work.impulse[p], work.impulse[p + 1], work.impulse[p + 2] = z0, z1, z2
-    if z0 != a or z1 != b or z2 != c:
+    if work.whole[n] == 1:
+        _add_impulses(rows, work, n, (z0 - a, z1 - b, z2 - c))
+    else:
         work.linear[n], work.linear[n + 1], work.linear[n + 2] = z0 - a, z1 - b, z2 - c
-        _apply(parent, rows, work, n, p)
+        _apply_by_tree(parent, rows, work, n, p)
+
+
+@inlined
+def _visit_row(rows: Any, work: Any, n: Any, p: Any) -> None:
+    """Solve a row with bounds whose J̃ is kept."""
+    z = work.impulse[p]
+    v = _velocity_of(rows, work, n) + work.law[p, MISS] + work.law[p, SOFT] * z
+    change = min(max(rows.lower[n], z - work.law[p, PULL] * v), rows.upper[n]) - z
+    if change != 0.0:
+        work.impulse[p] = z + change
+        for e in range(rows.start[n], rows.stop[n]):
+            work.through[rows.column[e]] += work.inverse_mass_jacobian[e] * change
 
 
 @inlined
@@ -436,13 +453,35 @@ def _velocity_of(rows: Any, work: Any, n: Any) -> Any:
 def _velocities_of(rows: Any, work: Any, n: Any) -> Any:
     """J̃ y of a contact's three rows."""
     first, t, o = rows.start[n], rows.start[n + 1], rows.start[n + 2]
+    count = rows.stop[n] - first
     v0, v1, v2 = 0.0, 0.0, 0.0
-    for e in range(rows.stop[n] - first):
-        y = work.through[rows.column[first + e]]
+    u0, u1, u2 = 0.0, 0.0, 0.0  # every other term: the next sum need not wait for the last
+    for e in range(0, count - 1, 2):
+        y, x = work.through[rows.column[first + e]], work.through[rows.column[first + e + 1]]
         v0 += work.inverse_mass_jacobian[first + e] * y
         v1 += work.inverse_mass_jacobian[t + e] * y
         v2 += work.inverse_mass_jacobian[o + e] * y
-    return v0, v1, v2
+        u0 += work.inverse_mass_jacobian[first + e + 1] * x
+        u1 += work.inverse_mass_jacobian[t + e + 1] * x
+        u2 += work.inverse_mass_jacobian[o + e + 1] * x
+    if count % 2 == 1:
+        y = work.through[rows.column[first + count - 1]]
+        v0 += work.inverse_mass_jacobian[first + count - 1] * y
+        v1 += work.inverse_mass_jacobian[t + count - 1] * y
+        v2 += work.inverse_mass_jacobian[o + count - 1] * y
+    return v0 + u0, v1 + u1, v2 + u2
+
+
+@inlined
+def _add_impulses(rows: Any, work: Any, n: Any, change: Any) -> None:
+    """y += J̃ᵀ dλ of a contact's three rows, for dλ by these."""
+    first, t, o = rows.start[n], rows.start[n + 1], rows.start[n + 2]
+    for e in range(rows.stop[n] - first):
+        work.through[rows.column[first + e]] += (
+            work.inverse_mass_jacobian[first + e] * change[0]
+            + work.inverse_mass_jacobian[t + e] * change[1]
+            + work.inverse_mass_jacobian[o + e] * change[2]
+        )
 
 
 @njit
@@ -473,14 +512,7 @@ def _apply(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     if work.whole[n] == 0:
         _apply_by_tree(parent, rows, work, n, p)
     elif rows.cone[n] == 3:
-        first, t, o = rows.start[n], rows.start[n + 1], rows.start[n + 2]
-        normal, tangent, other = work.linear[n], work.linear[n + 1], work.linear[n + 2]
-        for e in range(rows.stop[n] - first):
-            work.through[rows.column[first + e]] += (
-                work.inverse_mass_jacobian[first + e] * normal
-                + work.inverse_mass_jacobian[t + e] * tangent
-                + work.inverse_mass_jacobian[o + e] * other
-            )
+        _add_impulses(rows, work, n, (work.linear[n], work.linear[n + 1], work.linear[n + 2]))
     else:
         for row in range(n, n + max(rows.cone[n], 1)):
             for e in range(rows.start[row], rows.stop[row]):
@@ -593,7 +625,7 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
     low, high = 0.0, 1e300
     if rate <= 0.0:
         rate = max(math.sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - stiff[0], 1e-3 * stiff[0])
-    z0, z1, z2 = most, 0.0, 0.0
+    z0, z1, z2, length = most, 0.0, 0.0, 0.0
     for _ in range(_ROOTS):
         i1, i2 = 1.0 / (stiff[0] + rate), 1.0 / (stiff[1] + rate)
         z1, z2 = -g[0] * i1, -g[1] * i2
@@ -620,7 +652,6 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
             following = 0.5 * (low + high) if high < 1e299 else 2.0 * rate + stiff[0]
         rate = following
     z0 = max(z0, 0.0)
-    length = math.sqrt(z1 * z1 + z2 * z2)
     scale = mu * z0 * inverse_or_zero(length)
     return z0, scale * z1, scale * z2, rate
 

@@ -19,6 +19,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
 from artsim.sim.solvers.crowd import SOLVED_CROWD, has_hard_contacts, sweep_crowd
+from artsim.sim.solvers.multipliers import are_of_one_pair
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     TOLERANCE,
@@ -122,16 +123,24 @@ def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolera
 @njit
 def _soften(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
     """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload;
-    `crowd`: whether the island is one, whose soft contacts are included from the second level on."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        if rows.kind[n] == CONTACT_ROW:
-            give = _GIVE[level] * inverse_or_zero(work.rho[n])
-            if work.given[n] > 0.0 and not (crowd and level > 0):
-                give = 0.0
-            for row in range(n, n + max(rows.cone[n], 1)):
-                rows.cfm[row] = rows.cfm[row] + give
-                rows.bias[row] = rows.bias[row] - give * _preload(rows, work, n, row, level, crowd)
+    `crowd`: whether the island is one, whose soft contacts are included from the second level on, and in which several
+    contacts of two bodies together give way as a single one would."""
+    first = work.unit_start[k]
+    while first < work.unit_start[k + 1]:
+        last = first + 1
+        if crowd:
+            while last < work.unit_start[k + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
+                last += 1
+        for q in range(first, last):
+            n = work.listed[q]
+            if rows.kind[n] == CONTACT_ROW:
+                give = (last - first) * _GIVE[level] * inverse_or_zero(work.rho[n])
+                if work.given[n] > 0.0 and not (crowd and level > 0):
+                    give = 0.0
+                for row in range(n, n + max(rows.cone[n], 1)):
+                    rows.cfm[row] = rows.cfm[row] + give
+                    rows.bias[row] = rows.bias[row] - give * _preload(rows, work, n, row, level, crowd)
+        first = last
 
 
 @njit
