@@ -31,6 +31,7 @@ from artsim.sim.solvers.tolerance import (
 )
 
 _GIVE = (0.01, 0.1)  # regularisation, relative to a row's mobility: at first, and where that is not solved
+_CROWD_GIVE = (0.03, 0.3)  # the same in crowds, relative to the mobility of two bodies
 _KEPT = 0.9  # share of the previous normal impulse that is the preload of a regularised contact
 _KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, at the larger regularisation
 _HALTED = 1e-9  # [m/s] a contact that gets deeper more slowly counts as at rest
@@ -134,7 +135,8 @@ def _soften(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
         for q in range(first, last):
             n = work.listed[q]
             if rows.kind[n] == CONTACT_ROW:
-                give = (last - first) * _GIVE[level] * inverse_or_zero(work.rho[n])
+                share = (last - first) * _CROWD_GIVE[level] if crowd else _GIVE[level]
+                give = share * inverse_or_zero(work.rho[n])
                 if work.given[n] > 0.0 and not (crowd and level > 0):
                     give = 0.0
                 for row in range(n, n + max(rows.cone[n], 1)):
