@@ -8,10 +8,12 @@ for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts), ho
 
 Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by its
 root. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at ε =
-0.01 (sweeps alone: 400), 20 at 0.1, 180 at 0.001; cold 100 to 260. As hard as they are, such heaps take more than
-10,000 sweeps: the impulses that wedge them build up slowly. Conjugate gradients on the sweeps (Silcowitz, Niebe,
-Erleben 2010), ADMM, Newton's method on each convex problem of De Saxcé's shift, and on the law itself, all stall at
-1e-4 m/s there. Sweeps forwards and backwards took a fifth more time, and did not converge on a castle of sand.
+0.01 (sweeps alone: 400), 20 at 0.1, 180 at 0.001; cold 100 to 260. Several contacts of two bodies count as one: with ε
+for each of them, boxes take twice as many. An iteration takes longest where contacts slide. As hard as they are, such
+heaps take more than 10,000 sweeps: the impulses that wedge them build up slowly. Conjugate gradients on the sweeps
+(Silcowitz, Niebe, Erleben 2010), ADMM, Newton's method on each convex problem of De Saxcé's shift, and on the law
+itself, all stall at 1e-4 m/s there. Sweeps forwards and backwards took a fifth more time, and did not converge on a
+castle of sand.
 
 Impulses are in N s or N m s, velocities of rows in rad/s or m/s; a unit is identified by its first row, n.
 """
@@ -42,6 +44,7 @@ _PROGRESS = 0.5  # leave at most this share of the motion: else as many do witho
 _RISING = 2.0  # times the last one: what a pair of sweeps moves after a mixture that is taken back
 _RANK = 1e-12  # relative to the trace: added to the diagonal of the mixture's normal equations
 _ROOTS = 60  # steps at most to a contact's root
+_STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
 _ROOT = 1e-11  # relative accuracy of that root
 # columns of work.law, of the line of a unit's first row
 MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
@@ -625,6 +628,7 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
     low, high = 0.0, 1e300
     if rate <= 0.0:
         rate = max(math.sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - stiff[0], 1e-3 * stiff[0])
+    rate = min(rate, _STEEP * stiff[0])  # of a contact that was hardly loaded: what follows would lose its digits
     z0, z1, z2, length = most, 0.0, 0.0, 0.0
     for _ in range(_ROOTS):
         i1, i2 = 1.0 / (stiff[0] + rate), 1.0 / (stiff[1] + rate)
