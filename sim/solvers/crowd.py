@@ -35,6 +35,7 @@ from artsim.sim.solvers.nsgs import factorise_trees, find_trees
 from artsim.sim.solvers.tolerance import UNTRIED
 
 SOLVED_CROWD = 0.1 * UNSOLVED  # [rad/s or m/s] residual at which iterations end
+SOLVED_FEW = 1e-3 * UNSOLVED  # the same for islands that are no crowds
 _HARD_ITERATIONS = 300  # in all rounds with contacts as hard as they are
 _PROXIMAL = 0.01  # ε of the first of these, relative to a row's mobility
 _HARDER = 0.1  # factor on ε in every further one, which takes

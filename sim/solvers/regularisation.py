@@ -18,7 +18,7 @@ from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
-from artsim.sim.solvers.crowd import SOLVED_CROWD, has_hard_contacts, sweep_crowd
+from artsim.sim.solvers.crowd import SOLVED_CROWD, SOLVED_FEW, has_hard_contacts, sweep_crowd
 from artsim.sim.solvers.multipliers import are_of_one_pair
 from artsim.sim.solvers.tolerance import (
     ABSURD,
@@ -31,7 +31,6 @@ from artsim.sim.solvers.tolerance import (
 )
 
 _GIVE = (0.01, 0.1)  # regularisation, relative to a row's mobility: at first, and where that is not solved
-_CROWD_GIVE = (0.03, 0.3)  # the same in crowds, relative to the mobility of two bodies
 _KEPT = 0.9  # share of the previous normal impulse that is the preload of a regularised contact
 _KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, at the larger regularisation
 _HALTED = 1e-9  # [m/s] a contact that gets deeper more slowly counts as at rest
@@ -80,13 +79,15 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
 @njit
 def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """Solve Coulomb's law of island k, a crowd, with regularised contacts; return the residual of its rows [rad/s or
-    m/s]. Where hard contacts regularised a little are not solved, all contacts are, and more.
+    m/s], at most the tolerance if it succeeds: SOLVED_CROWD, and SOLVED_FEW where units are fewer. Where hard contacts
+    regularised a little are not solved, all contacts are, and more.
 
     Turn: of a crowd whose contacts are not solved as they are, or were not lately; of fewer free bodies that nothing
     else solves, even nearly. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
     test_crowd.py::test_a_crowd_of_grains.
     """
     work = solver.newton
+    tolerance = SOLVED_CROWD if work.crowded[k] == 1 else SOLVED_FEW
     _forget_unnatural(data, rows, step, work, k, TOLERANCE * largest_speed(step.next, work, k))
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -99,8 +100,8 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
             _harden(rows, work, k, level - 1, True)
         _soften(rows, work, k, level, True)
         begin(model, data, rows, step, solver, k)
-        left = sweep_crowd(model, data, rows, work, k, SOLVED_CROWD, _CROWD_SWEEPS)
-        if left <= SOLVED_CROWD:
+        left = sweep_crowd(model, data, rows, work, k, tolerance, _CROWD_SWEEPS)
+        if left <= tolerance:
             break
     mark_regularised(rows, work, k, steps_regularised(rows, work, k) + 1)
     return left
@@ -135,8 +136,7 @@ def _soften(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
         for q in range(first, last):
             n = work.listed[q]
             if rows.kind[n] == CONTACT_ROW:
-                share = (last - first) * _CROWD_GIVE[level] if crowd else _GIVE[level]
-                give = share * inverse_or_zero(work.rho[n])
+                give = (last - first) * _GIVE[level] * inverse_or_zero(work.rho[n])
                 if work.given[n] > 0.0 and not (crowd and level > 0):
                     give = 0.0
                 for row in range(n, n + max(rows.cone[n], 1)):
