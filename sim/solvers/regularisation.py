@@ -30,9 +30,10 @@ from artsim.sim.solvers.tolerance import (
     natural_impulse,
 )
 
-_GIVE = (0.01, 0.1)  # regularisation, relative to a row's mobility: at first, and where that is not solved
+_GIVE = (0.01, 0.1, 1.0)  # regularisation, relative to a row's mobility: at first, and where that is not solved
+_LEVELS = 2  # of these for islands that are no crowds
 _KEPT = 0.9  # share of the previous normal impulse that is the preload of a regularised contact
-_KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, at the larger regularisation
+_KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, per larger regularisation
 _HALTED = 1e-9  # [m/s] a contact that gets deeper more slowly counts as at rest
 _THROWING = 100.0  # times the impulse demanded: larger warm-start impulses, a little rotated, would inject energy
 _RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard ones
@@ -59,7 +60,7 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
     left = UNTRIED
     near = is_articulated(robot.model, work, k) or steps_regularised(rows, work, k) > 0
     _forget_unnatural(data, rows, step, work, k, tolerance)
-    for level in range(len(_GIVE)):
+    for level in range(_LEVELS):
         _soften(rows, work, k, level, False)
         limit = natural_impulse(data, rows, step, work, k, tolerance)
         left = UNTRIED
@@ -83,7 +84,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     regularised a little are not solved, all contacts are, and more.
 
     Turn: of a crowd whose contacts are not solved as they are, or were not lately; of fewer free bodies that nothing
-    else solves, even nearly. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
+    else solves, even nearly. Costs: thrice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
     test_crowd.py::test_a_crowd_of_grains.
     """
     work = solver.newton
@@ -165,7 +166,7 @@ def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any, crowd: Any) -> 
     remove penetration lose some, without which their impulses would grow: all others would sink for it.
     """
     pushes = rows.rate[n] * rows.error[n] < 0.0
-    kept = (_KEPT if row == n and (pushes or not crowd) else 1.0) * (_KEPT_IF_SOFTER if level > 0 else 1.0)
+    kept = (_KEPT if row == n and (pushes or not crowd) else 1.0) * _KEPT_IF_SOFTER**level
     return kept * work.first[row] if rows.regularised[n] > 0 else 0.0
 
 

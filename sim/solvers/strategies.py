@@ -6,7 +6,7 @@
 | `_convex`           | always                                    | 100 Newton steps; with contacts  |
 |                     |                                           | 30, first of a robot 8           |
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
-| regularise_crowd    | more than 60 units of free bodies         | 600 iterations of crowd.py       |
+| regularise_crowd    | more than 60 units of free bodies         | 900 iterations of crowd.py       |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
 | `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
 | sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
@@ -14,7 +14,7 @@
 | `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
 
 A crowd (elimination.py: more than 300 units of more than 100 bodies) is solved by crowd.py alone: `solve_hard_crowd`,
-then `regularise_crowd`, with at most 900 iterations of O(contacts) together.
+then `regularise_crowd`, with at most 1200 iterations of O(contacts) together.
 
 The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
 test fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without symmetry,
