@@ -12,7 +12,7 @@ from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 
 TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
-UNSOLVED = 1e-9  # [rad/s or m/s] constraint residual above which rows contradict each other
+UNSOLVED = 1e-6  # [rad/s or m/s] constraint residual above which rows contradict each other
 # of aims (stepping/aims.py)
 AIMS = 12  # aims per step at most
 MISSED = 1e-6  # [m or rad] miss above which the rows are aimed once more

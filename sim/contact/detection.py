@@ -395,37 +395,36 @@ def _recall(memory: Any, contact: Any) -> None:
     """Warm-start contact.data.start and contact.data.regularised: impulses of these contacts in the last step, and for
     how many steps they yielded; 0 for new ones. memory: as State.contact.
 
-    Contacts come in much the same order in every step, so each search goes on from where the last one ended; none is
-    made for a contact that the list of its second shape, which is never a plane, does not hold.
+    Each is looked for in the list of its second shape, which is never a plane. Among several of the same two shapes and
+    feature, those of both steps are paired in order.
     """
-    known = _count_known(memory)
     for n in range(contact.data.known.shape[0]):
         contact.data.known[n] = -1
-    for n in range(known):
+    for n in range(_count_known(memory) - 1, -1, -1):
         shape = int(memory[n, SHAPE_B])
-        contact.data.known_before[n] = contact.data.known[shape]
+        contact.data.known_next[n] = contact.data.known[shape]
         contact.data.known[shape] = n
     at = 0
     for n in range(contact.data.number[CONTACTS]):
-        found = -1
-        if _is_known(memory, contact, n):
-            while found < 0:
-                if _is_same(memory[at], contact, n):
-                    found = at
-                at = at + 1 if at + 1 < known else 0
+        found = _find_known(memory, contact, n, at)
+        at = found + 1 if found >= 0 else at
         for k in range(DIRECTIONS):
             contact.data.start[n, k] = memory[found, FIRST_IMPULSE + k] if found >= 0 else 0.0
         contact.data.regularised[n] = int(memory[found, REGULARISED]) if found >= 0 else 0
 
 
 @inlined
-def _is_known(memory: Any, contact: Any, n: Any) -> bool:
-    """Whether the memory holds contact n."""
+def _find_known(memory: Any, contact: Any, n: Any, after: Any) -> Any:
+    """The place of contact n in the memory, the first one not before `after` if there are several; -1: none."""
+    first = -1
     at = contact.data.known[contact.data.shape[n, 1]]
-    while at >= 0 and not _is_same(memory[at], contact, n):
-        at = contact.data.known_before[at]
-    known: bool = at >= 0
-    return known
+    while at >= 0:
+        if _is_same(memory[at], contact, n):
+            if at >= after:
+                return at
+            first = at if first < 0 else first
+        at = contact.data.known_next[at]
+    return first
 
 
 @njit

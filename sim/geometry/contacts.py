@@ -101,8 +101,8 @@ class ContactWork(NamedTuple):
     high: Reals2
     order: Ints1  # (solids,) along an axis
     swept: Reals2  # (solids, 6) boxes in that order: low and high along that axis, then along the other two [m]
-    known: Ints1  # (n,) the last contact of the step before whose second shape it is; -1: none
-    known_before: Ints1  # (k,) of such a contact, the one before it; -1: none
+    known: Ints1  # (n,) the first contact of the step before whose second shape it is; -1: none
+    known_next: Ints1  # (k,) of such a contact, the next one; -1: none
     before: Reals2  # (k, 8) contacts of an earlier detection in the same step: shapes, feature, dimension, gap, point
     # contacts
     shape: Ints2  # (k, 2)

@@ -66,7 +66,9 @@ class NewtonWork(NamedTuple):
     run_count: Ints1  # (nu,) runs of entries left of a block
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
+    crowded: Ints1  # (nu,) 1: an island is a crowd, which has no order
     known_cone: Ints1  # (rows,) Rows.cone of the rows for which all this was found
+    known_soft: Ints1  # (rows,) 1: they had a compliance
     known_start: Ints1  # (rows,) start, stop and column of their entries
     known_stop: Ints1  # (rows,)
     known_column: Ints1  # (entries,)
@@ -116,8 +118,12 @@ class NewtonWork(NamedTuple):
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
     weight2: Lanes1
     weight3: Lanes1
-    whole: Ints1  # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves
-    inverse_mass_jacobian: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
+    # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves; crowd.py: where J̃ has the columns of J
+    whole: Ints1
+    # (entries,) laid out as Rows.value; nsgs.py: M̂⁻¹ Jᵀ of such units; crowd.py: J̃ of units that keep it
+    inverse_mass_jacobian: Lanes1
+    impulse: Reals1  # (rows,) crowd.py: λ of the island, one unit after the other
+    law: Reals2  # (rows, 8) crowd.py: what is constant in a unit's law, in the same order
     history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
     gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
 
@@ -284,7 +290,9 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(NewtonWork._fields, (rows,)),
         "entry": (2,),
         "again": (1,),
-        **dict.fromkeys(("block", "island", "member", "order", "factorised", "degree", "list", "place"), (nu,)),
+        **dict.fromkeys(
+            ("block", "island", "member", "order", "factorised", "degree", "list", "place", "crowded"), (nu,)
+        ),
         "block_at": (nu,),
         **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
@@ -302,6 +310,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
+        "law": (rows, 8),
         "history": (2 * MIXED, rows),
         "gram": (2 * MIXED, MIXED + 1),
     }

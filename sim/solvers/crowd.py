@@ -8,10 +8,12 @@ for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts), ho
 
 Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by its
 root. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at ε =
-0.01 (sweeps alone: 400), 20 at 0.1, 180 at 0.001; cold 100 to 260. As hard as they are, such heaps take more than
-10,000 sweeps: the impulses that wedge them build up slowly. Conjugate gradients on the sweeps (Silcowitz, Niebe,
-Erleben 2010), ADMM, Newton's method on each convex problem of De Saxcé's shift, and on the law itself, all stall at
-1e-4 m/s there. Sweeps forwards and backwards took a fifth more time, and did not converge on a castle of sand.
+0.01 (sweeps alone: 400), 20 at 0.1, 180 at 0.001; cold 100 to 260. Several contacts of two bodies count as one: with ε
+for each of them, boxes take twice as many. An iteration takes longest where contacts slide. As hard as they are, such
+heaps take more than 10,000 sweeps: the impulses that wedge them build up slowly. Conjugate gradients on the sweeps
+(Silcowitz, Niebe, Erleben 2010), ADMM, Newton's method on each convex problem of De Saxcé's shift, and on the law
+itself, all stall at 1e-4 m/s there. Sweeps forwards and backwards took a fifth more time, and did not converge on a
+castle of sand.
 
 Impulses are in N s or N m s, velocities of rows in rad/s or m/s; a unit is identified by its first row, n.
 """
@@ -23,16 +25,17 @@ from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.row import UNSOLVED
-from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.run_data.scratch import MIXED, NEWTON_STEPS
 from artsim.sim.solvers.attempts import begin, restart
 from artsim.sim.solvers.cone import cone_projection
-from artsim.sim.solvers.impulses import rows_times
-from artsim.sim.solvers.nsgs import add_impulses, end_sweeps, find_steps, note_reach, push, rub, start_sweeps
+from artsim.sim.solvers.impulses import add_transposed, rows_times
+from artsim.sim.solvers.nsgs import factorise_trees, find_trees
 from artsim.sim.solvers.tolerance import UNTRIED
 
-SOLVED_CROWD = 0.8 * UNSOLVED  # [rad/s or m/s] residual at which iterations end
+SOLVED_CROWD = 0.1 * UNSOLVED  # [rad/s or m/s] residual at which iterations end
+SOLVED_FEW = 1e-3 * UNSOLVED  # the same for islands that are no crowds
 _HARD_ITERATIONS = 300  # in all rounds with contacts as hard as they are
 _PROXIMAL = 0.01  # ε of the first of these, relative to a row's mobility
 _HARDER = 0.1  # factor on ε in every further one, which takes
@@ -42,7 +45,12 @@ _PROGRESS = 0.5  # leave at most this share of the motion: else as many do witho
 _RISING = 2.0  # times the last one: what a pair of sweeps moves after a mixture that is taken back
 _RANK = 1e-12  # relative to the trace: added to the diagonal of the mixture's normal equations
 _ROOTS = 60  # steps at most to a contact's root
-_ROOT = 1e-13  # relative accuracy of that root
+_STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
+_ROOT = 1e-11  # relative accuracy of that root
+# columns of work.law, of the line of a unit's first row
+MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
+BIG, SMALL = 1, 2  # of the line of a contact's second row
+COSINE, SINE = 1, 2  # of that of its third row
 
 
 @njit
@@ -115,22 +123,20 @@ def sweep_crowd(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: 
     The rows' law has their cfm and the proximal term of work.eps and work.centre. Returns its residual [rad/s or m/s];
     x, work.velocity and λ are consistent. Iterations are added to work.sizes[NEWTON_STEPS].
     """
-    start_sweeps(model, data, rows, work, k)
-    count = _prepare(model, rows, work, k)
-    left = _residual(rows, work, k)
+    count = _begin(model, data, rows, work, k)
+    left = _residual(model, rows, work, k)
     known, last = 0, -1.0  # differences in the mixture; how far the last sweeps moved, -1: not comparable
     plain, rest = False, _WINDOW  # whether iterations do without a mixture, and for how many they will
     bar, since = UNTRIED, 0  # how far sweeps moved before these iterations, and how many there have been
     steps = 0
     while steps < most and left > tolerance:
         steps += 1
-        _note(rows, work, k, work.before)
+        _copy(work.impulse, work.before, count)
         for _ in range(2):
-            for q in range(work.unit_start[k], work.unit_start[k + 1]):
-                _visit(model, rows, work, work.listed[q])
-        moved, most_moved = _measure(rows, work, k)
+            _sweep(model, rows, work, k)
+        moved, most_moved = _measure(work, count)
         if most_moved <= tolerance:
-            left = _residual(rows, work, k)
+            left = _residual(model, rows, work, k)
             if left <= tolerance:
                 break
         since += 1
@@ -146,115 +152,444 @@ def sweep_crowd(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: 
             _set_impulses(model, rows, work, k, work.low)
             known, last = 0, -1.0
             continue
-        _note(rows, work, k, work.unit)
         if last >= 0.0:
-            _remember(work, count, known % MIXED)
+            _remember(work, count, known, known % MIXED)
             known += 1
-        for p in range(count):
-            work.off[p] = work.before[p]
-            work.low[p] = work.unit[p]
+        _copy(work.before, work.off, count)
+        _copy(work.impulse, work.low, count)
         last = moved
         if known > 0 and steps < most:
             _mix(work, count, min(known, MIXED))
             _set_impulses(model, rows, work, k, work.before)
     if steps == most:
-        left = _residual(rows, work, k)
-    end_sweeps(rows, work, k)
+        left = _residual(model, rows, work, k)
+    _end(model, rows, work, k)
     work.sizes[NEWTON_STEPS] += steps
     return left
 
 
 @njit
-def _prepare(model: Any, rows: Any, work: Any, k: Any) -> Any:
-    """Set what is constant in the iterations of island k, and return how many rows it has.
+def _begin(model: Any, data: Any, rows: Any, work: Any, k: Any) -> Any:
+    """Factorise M̂ = LᵀDL of island k, set y and what is constant in the iterations, and return how many rows it has.
 
-    work.weight and work.weight1: the six entries of a contact's J M̂⁻¹ Jᵀ; work.pull: impulse per velocity of other
-    units; work.high: scale of a row's impulse, by its place among the island's rows, as work.before, off, low, unit and
-    history are.
+    y = D^½ L x, in work.through: J x = J̃ y, and y changes by J̃ᵀ dλ, with one J̃ = J L⁻¹ D^-½ for both, as in
+    delassus.py. L is as sparse as the tree (Featherstone 2008, section 6.5), so that J̃ has the columns of J where these
+    hold all their ancestors; work.pivot: 1 / √D.
     """
+    parent = model.independent_parent
+    find_trees(parent, work, k)
+    factorise_trees(model, data, work, k)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.pivot[a] = math.sqrt(work.pivot[a])
+            work.direction[a] = -work.gradient[a]
+            work.gradient[a] = 0.0
+            work.through[a] = 0.0
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        root = work.block_start[work.member[e]]
+        if work.degree[root] == root:
+            _fold(parent, work, root)
+            _move(work, root)
     p = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        note_reach(rows, work, n)
-        soft = rows.cfm[n] + work.eps[n]
-        work.shift[n] = 0.0  # κ of a contact that slides
-        if rows.cone[n] == 3:
-            _set_block(model, rows, work, n, soft)
-        else:
-            find_steps(model, rows, work, n, soft)
-        for row in range(n, n + max(rows.cone[n], 1)):
-            work.miss[row] = work.miss[row] - work.eps[n] * work.centre[row]
-            work.high[p] = math.sqrt(inverse_or_zero(work.pull[row]))
-            p += 1
+        _prepare(parent, rows, work, work.listed[q], p)
+        p += max(rows.cone[work.listed[q]], 1)
     return p
 
 
 @njit
-def _set_block(model: Any, rows: Any, work: Any, n: Any, soft: Any) -> None:
-    """J M̂⁻¹ Jᵀ of a contact: its first row in work.weight, the other three entries in work.weight1."""
-    for row in range(3):
-        work.linear[n + row] = 0.0
-    for row in range(3):
-        push(model, rows, work, n, n + row)
-        work.pull[n + row] = inverse_or_zero(work.along[n + row] + soft)
-        if row == 0:
-            work.weight[n], work.weight[n + 1], work.weight[n + 2] = work.along[n], work.along[n + 1], work.along[n + 2]
-        elif row == 1:
-            work.weight1[n], work.weight1[n + 1] = work.along[n + 1], work.along[n + 2]
-        else:
-            work.weight1[n + 2] = work.along[n + 2]
+def _end(model: Any, rows: Any, work: Any, k: Any) -> None:
+    """Set x, the impulses of the rows of island k and their velocities from what the iterations found."""
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        root = work.block_start[work.member[e]]
+        if work.degree[root] == root:
+            _unfold(model.independent_parent, work, root, work.change)
+    p = 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.cone[n] == 3:
+            c, s = work.law[p + 2, COSINE], work.law[p + 2, SINE]
+            b, d = work.impulse[p + 1], work.impulse[p + 2]
+            work.impulse[p + 1], work.impulse[p + 2] = c * b - s * d, s * b + c * d
+        rows_times(rows, n, work.change, work.velocity)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            rows.impulse[row] = work.impulse[p]
+            work.velocity[row] = work.velocity[row] + work.miss[row]
+            p += 1
 
 
-# ------------------------------------------------------------------ a unit
+# ------------------------------------------------------------------ a unit, made ready
 
 
 @njit
-def _visit(model: Any, rows: Any, work: Any, n: Any) -> None:
-    """Solve the unit of row n."""
-    rows_times(rows, n, work.change, work.along)
+def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+    """Set J̃, λ and the law of the unit of row n, whose first place among the island's rows is p.
+
+    work.law has a line per row; that of a contact with friction is in the axes of `principal`, and so are its λ and J̃,
+    unless J̃ has more columns than J and is not kept.
+    """
+    count = max(rows.cone[n], 1)
     soft = rows.cfm[n] + work.eps[n]
+    work.whole[n] = 1 if _has_ancestors(parent, rows, n) else 0
+    for row in range(n, n + count):
+        work.miss[row] = work.velocity[row]  # at x = 0
+        work.linear[row] = 0.0
+        work.impulse[p + row - n] = rows.impulse[row]
+        work.law[p + row - n, MISS] = work.velocity[row] - work.eps[n] * work.centre[row]
+        if work.whole[n] == 1:
+            _set_line(parent, rows, work, n, row)
+    work.law[p, SOFT] = soft
+    work.law[p, SLOPE] = rows.slope[n]
     if rows.cone[n] == 3:
-        a, b, c = rows.impulse[n], rows.impulse[n + 1], rows.impulse[n + 2]
-        w0, w1, w2 = work.weight[n], work.weight[n + 1], work.weight[n + 2]
-        w11, w12, w22 = work.weight1[n], work.weight1[n + 1], work.weight1[n + 2]
-        free = (
-            work.along[n] + work.miss[n] - (w0 * a + w1 * b + w2 * c),
-            work.along[n + 1] + work.miss[n + 1] - (w1 * a + w11 * b + w12 * c),
-            work.along[n + 2] + work.miss[n + 2] - (w2 * a + w12 * b + w22 * c),
-        )
-        block = (w0 + soft, w1, w2, w11 + soft, w12, w22 + soft)
-        z0, z1, z2, work.shift[n] = contact_impulse(block, free, rows.slope[n], work.shift[n])
-        work.linear[n], work.linear[n + 1], work.linear[n + 2] = z0 - a, z1 - b, z2 - c
+        _set_contact(parent, rows, work, n, p, soft)
     else:
-        z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + soft * rows.impulse[n])
-        if rows.cone[n] > 1:
-            z = max(0.0, z)
-            rub(rows, work, n, rows.slope[n] * z, soft)
+        widest = 0.0
+        for row in range(n, n + count):
+            _answer(parent, rows, work, n, row, p)
+            if row == n:
+                work.law[p, PULL] = inverse_or_zero(work.along[n] + soft)
+            else:
+                total = 0.0
+                for other in range(n + 1, n + count):
+                    total += abs(work.along[other])
+                widest = max(total + soft, widest)
+        for place in range(p + 1, p + count):
+            work.law[place, PULL] = inverse_or_zero(widest)
+    for place in range(p, p + count):
+        work.high[place] = math.sqrt(inverse_or_zero(work.law[place, PULL]))
+
+
+@njit
+def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, soft: Any) -> None:
+    """The law of a contact with friction, and its J̃ and λ in the axes of that."""
+    law = work.law
+    law[p + 2, COSINE], law[p + 2, SINE] = 1.0, 0.0
+    _answer(parent, rows, work, n, n, p)
+    w0, w1, w2 = work.along[n] + soft, work.along[n + 1], work.along[n + 2]
+    _answer(parent, rows, work, n, n + 1, p)
+    w11, w12 = work.along[n + 1] + soft, work.along[n + 2]
+    _answer(parent, rows, work, n, n + 2, p)
+    w22 = work.along[n + 2] + soft
+    c, s, big, small = principal((w0, w1, w2, w11, w12, w22))
+    law[p, W0], law[p, W1], law[p, W2] = w0, c * w1 + s * w2, c * w2 - s * w1
+    law[p, RATE] = 0.0
+    law[p, PULL] = inverse_or_zero(w0)
+    law[p + 1, PULL] = inverse_or_zero(big + law[p, W1] * law[p, W1] * law[p, PULL])
+    law[p + 2, PULL] = inverse_or_zero(small + law[p, W2] * law[p, W2] * law[p, PULL])
+    law[p + 1, BIG], law[p + 1, SMALL] = big, small
+    law[p + 2, COSINE], law[p + 2, SINE] = c, s
+    b, d = law[p + 1, MISS], law[p + 2, MISS]
+    law[p + 1, MISS], law[p + 2, MISS] = c * b + s * d, c * d - s * b
+    b, d = work.impulse[p + 1], work.impulse[p + 2]
+    work.impulse[p + 1], work.impulse[p + 2] = c * b + s * d, c * d - s * b
+    if work.whole[n] == 1:
+        t, o = rows.start[n + 1], rows.start[n + 2]
+        for e in range(rows.stop[n] - rows.start[n]):
+            b, d = work.inverse_mass_jacobian[t + e], work.inverse_mass_jacobian[o + e]
+            work.inverse_mass_jacobian[t + e] = c * b + s * d
+            work.inverse_mass_jacobian[o + e] = c * d - s * b
+
+
+@inlined
+def _has_ancestors(parent: Any, rows: Any, n: Any) -> bool:
+    """Whether the columns of the unit of row n hold all their ancestors, as a rule one after the other."""
+    for e in range(rows.start[n], rows.stop[n]):
+        above = parent[rows.column[e]]
+        if above < 0 or (e + 1 < rows.stop[n] and rows.column[e + 1] == above):
+            continue
+        there = False
+        for other in range(rows.start[n], rows.stop[n]):
+            there = there or rows.column[other] == above
+        if not there:
+            return False
+    return True
+
+
+@njit
+def _set_line(parent: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
+    """J̃ of a row, in the places of its J."""
+    for e in range(rows.start[row], rows.stop[row]):
+        work.direction[rows.column[e]] += rows.value[e]
+    root = -1
+    for e in range(rows.start[n], rows.stop[n]):
+        if work.degree[rows.column[e]] != root:
+            root = work.degree[rows.column[e]]
+            _fold(parent, work, root)
+    for e in range(rows.start[row], rows.stop[row]):
+        work.inverse_mass_jacobian[e] = work.direction[rows.column[e]]
+    for e in range(rows.start[row], rows.stop[row]):
+        work.direction[rows.column[e]] = 0.0
+
+
+@njit
+def _answer(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None:
+    """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`."""
+    if work.whole[n] == 1:
+        for other in range(n, n + max(rows.cone[n], 1)):
+            shift = rows.start[other] - rows.start[row]
+            total = 0.0
+            for e in range(rows.start[row], rows.stop[row]):
+                total += work.inverse_mass_jacobian[e] * work.inverse_mass_jacobian[e + shift]
+            work.along[other] = total
+        return
+    work.linear[row] = 1.0
+    _apply(parent, rows, work, n, p)
+    _find_velocities(parent, rows, work, n, p)
+    for other in range(n, n + max(rows.cone[n], 1)):
+        work.lines[0, other - n] = work.along[other]
+    work.linear[row] = -1.0
+    _apply(parent, rows, work, n, p)
+    _find_velocities(parent, rows, work, n, p)
+    for other in range(n, n + max(rows.cone[n], 1)):
+        work.along[other] = work.lines[0, other - n] - work.along[other]
+    work.linear[row] = 0.0
+
+
+# ------------------------------------------------------------------ a unit, solved
+
+
+@njit
+def _sweep(model: Any, rows: Any, work: Any, k: Any) -> None:
+    """Solve all units of island k, one after the other."""
+    p = 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.cone[n] == 3:
+            _visit_contact(model.independent_parent, rows, work, n, p)
+            p += 3
+        elif rows.cone[n] <= 1 and work.whole[n] == 1:
+            _visit_row(rows, work, n, p)
+            p += 1
         else:
-            z = min(max(rows.lower[n], z), rows.upper[n])
-        work.linear[n] = z - rows.impulse[n]
+            _visit(model.independent_parent, rows, work, n, p)
+            p += max(rows.cone[n], 1)
+
+
+@inlined
+def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+    """Solve the contact of row n by its law. One that stays open takes its normal velocity alone."""
+    law = work.law
+    a, b, c = work.impulse[p], work.impulse[p + 1], work.impulse[p + 2]
+    if work.whole[n] == 1:
+        if a <= 0.0 and _velocity_of(rows, work, n) + law[p, MISS] >= 0.0:
+            return
+        v0, v1, v2 = _velocities_of(rows, work, n)
+    else:
+        _find_velocities(parent, rows, work, n, p)
+        v0, v1, v2 = work.along[n], work.along[n + 1], work.along[n + 2]
+    w0, w1, w2 = law[p, W0], law[p, W1], law[p, W2]
+    soft, pull = law[p, SOFT], law[p, PULL]
+    big, small = law[p + 1, BIG], law[p + 1, SMALL]
+    along = w1 * b + w2 * c
+    free = (
+        v0 + law[p, MISS] + soft * a - (w0 * a + along),
+        v1 + law[p + 1, MISS] + soft * b - (w1 * a + big * b + w1 * pull * along),
+        v2 + law[p + 2, MISS] + soft * c - (w2 * a + small * c + w2 * pull * along),
+    )
+    z0, z1, z2, law[p, RATE] = contact_impulse((w1, w2, pull, big, small), free, law[p, SLOPE], law[p, RATE])
+    work.impulse[p], work.impulse[p + 1], work.impulse[p + 2] = z0, z1, z2
+    if work.whole[n] == 1:
+        _add_impulses(rows, work, n, (z0 - a, z1 - b, z2 - c))
+    else:
+        work.linear[n], work.linear[n + 1], work.linear[n + 2] = z0 - a, z1 - b, z2 - c
+        _apply_by_tree(parent, rows, work, n, p)
+
+
+@inlined
+def _visit_row(rows: Any, work: Any, n: Any, p: Any) -> None:
+    """Solve a row with bounds whose J̃ is kept."""
+    z = work.impulse[p]
+    v = _velocity_of(rows, work, n) + work.law[p, MISS] + work.law[p, SOFT] * z
+    change = min(max(rows.lower[n], z - work.law[p, PULL] * v), rows.upper[n]) - z
+    if change != 0.0:
+        work.impulse[p] = z + change
+        for e in range(rows.start[n], rows.stop[n]):
+            work.through[rows.column[e]] += work.inverse_mass_jacobian[e] * change
+
+
+@inlined
+def _visit(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+    """Take a projection step with any other unit."""
+    law = work.law
+    _find_velocities(parent, rows, work, n, p)
+    soft = law[p, SOFT]
+    z = work.impulse[p] - law[p, PULL] * (work.along[n] + law[p, MISS] + soft * work.impulse[p])
+    if rows.cone[n] > 1:
+        z = max(0.0, z)
+        _rub(rows, work, n, p, law[p, SLOPE] * z)
+    else:
+        z = min(max(rows.lower[n], z), rows.upper[n])
+    work.linear[n] = z - work.impulse[p]
     moves = False
     for row in range(n, n + max(rows.cone[n], 1)):
         moves = moves or work.linear[row] != 0.0
-        rows.impulse[row] = rows.impulse[row] + work.linear[row]
+        work.impulse[p + row - n] += work.linear[row]
     if moves:
-        add_impulses(model, rows, work, n)
+        _apply(parent, rows, work, n, p)
+
+
+@inlined
+def _rub(rows: Any, work: Any, n: Any, p: Any, most: Any) -> None:
+    """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]."""
+    square = 0.0
+    for row in range(n + 1, n + rows.cone[n]):
+        place = p + row - n
+        slip = work.along[row] + work.law[place, MISS] + work.law[p, SOFT] * work.impulse[place]
+        work.linear[row] = work.impulse[place] - work.law[place, PULL] * slip
+        square += work.linear[row] * work.linear[row]
+    length = math.sqrt(square)
+    factor = most * inverse_or_zero(length) if length > most else 1.0
+    for row in range(n + 1, n + rows.cone[n]):
+        work.linear[row] = factor * work.linear[row] - work.impulse[p + row - n]
+
+
+@inlined
+def _velocity_of(rows: Any, work: Any, n: Any) -> Any:
+    """J̃ y of row n."""
+    v = 0.0
+    for e in range(rows.start[n], rows.stop[n]):
+        v += work.inverse_mass_jacobian[e] * work.through[rows.column[e]]
+    return v
+
+
+@inlined
+def _velocities_of(rows: Any, work: Any, n: Any) -> Any:
+    """J̃ y of a contact's three rows."""
+    first, t, o = rows.start[n], rows.start[n + 1], rows.start[n + 2]
+    count = rows.stop[n] - first
+    v0, v1, v2 = 0.0, 0.0, 0.0
+    u0, u1, u2 = 0.0, 0.0, 0.0  # every other term: the next sum need not wait for the last
+    for e in range(0, count - 1, 2):
+        y, x = work.through[rows.column[first + e]], work.through[rows.column[first + e + 1]]
+        v0 += work.inverse_mass_jacobian[first + e] * y
+        v1 += work.inverse_mass_jacobian[t + e] * y
+        v2 += work.inverse_mass_jacobian[o + e] * y
+        u0 += work.inverse_mass_jacobian[first + e + 1] * x
+        u1 += work.inverse_mass_jacobian[t + e + 1] * x
+        u2 += work.inverse_mass_jacobian[o + e + 1] * x
+    if count % 2 == 1:
+        y = work.through[rows.column[first + count - 1]]
+        v0 += work.inverse_mass_jacobian[first + count - 1] * y
+        v1 += work.inverse_mass_jacobian[t + count - 1] * y
+        v2 += work.inverse_mass_jacobian[o + count - 1] * y
+    return v0 + u0, v1 + u1, v2 + u2
+
+
+@inlined
+def _add_impulses(rows: Any, work: Any, n: Any, change: Any) -> None:
+    """y += J̃ᵀ dλ of a contact's three rows, for dλ by these."""
+    first, t, o = rows.start[n], rows.start[n + 1], rows.start[n + 2]
+    for e in range(rows.stop[n] - first):
+        work.through[rows.column[first + e]] += (
+            work.inverse_mass_jacobian[first + e] * change[0]
+            + work.inverse_mass_jacobian[t + e] * change[1]
+            + work.inverse_mass_jacobian[o + e] * change[2]
+        )
 
 
 @njit
-def contact_impulse(block: Any, free: Any, mu: Any, rate: Any) -> Any:
-    """The impulse (normal, two tangents) by Coulomb's law of a contact whose velocity is W impulse + free, and κ.
+def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+    """work.along = J x of the unit of row n, of a contact with friction in the axes of its law."""
+    if work.whole[n] == 1:
+        if rows.cone[n] == 3:
+            work.along[n], work.along[n + 1], work.along[n + 2] = _velocities_of(rows, work, n)
+            return
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.along[row] = _velocity_of(rows, work, row)
+        return
+    root = -1
+    for e in range(rows.start[n], rows.stop[n]):
+        if work.degree[rows.column[e]] != root:
+            root = work.degree[rows.column[e]]
+            _unfold(parent, work, root, work.change)
+    rows_times(rows, n, work.change, work.along)
+    if rows.cone[n] == 3:
+        c, s = work.law[p + 2, COSINE], work.law[p + 2, SINE]
+        b, d = work.along[n + 1], work.along[n + 2]
+        work.along[n + 1], work.along[n + 2] = c * b + s * d, c * d - s * b
 
-    W = (W00, W01, W02, W11, W12, W22), symmetric, positive definite. Opening: 0. Sticking: no velocity. Sliding: the
-    tangential velocity is -κ times the tangential impulse, whose length is μ times the normal one; κ > 0 is found by
-    Newton's method within a bracket, in the axes of W's Schur complement, from `rate` if that is positive.
+
+@inlined
+def _apply(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+    """y += J̃ᵀ dλ of the unit of row n, whose dλ is in work.linear."""
+    if work.whole[n] == 0:
+        _apply_by_tree(parent, rows, work, n, p)
+    elif rows.cone[n] == 3:
+        _add_impulses(rows, work, n, (work.linear[n], work.linear[n + 1], work.linear[n + 2]))
+    else:
+        for row in range(n, n + max(rows.cone[n], 1)):
+            for e in range(rows.start[row], rows.stop[row]):
+                work.through[rows.column[e]] += work.inverse_mass_jacobian[e] * work.linear[row]
+
+
+@njit
+def _apply_by_tree(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+    """The same where J̃ is not kept; work.linear of a contact with friction then leaves the axes of its law."""
+    if rows.cone[n] == 3:
+        c, s = work.law[p + 2, COSINE], work.law[p + 2, SINE]
+        b, d = work.linear[n + 1], work.linear[n + 2]
+        work.linear[n + 1], work.linear[n + 2] = c * b - s * d, s * b + c * d
+    add_transposed(rows, n, 1.0, work.linear, work.direction)
+    root = -1
+    for e in range(rows.start[n], rows.stop[n]):
+        if work.degree[rows.column[e]] != root:
+            root = work.degree[rows.column[e]]
+            _fold(parent, work, root)
+            _move(work, root)
+
+
+# ------------------------------------------------------------------ trees
+
+
+@inlined
+def _fold(parent: Any, work: Any, root: Any) -> None:
+    """work.direction = D^-½ L⁻ᵀ work.direction of the tree that begins with a root."""
+    for i in range(work.list[root] - 1, root - 1, -1):
+        if work.degree[i] == root:
+            value = work.direction[i]
+            j = parent[i]
+            while j >= 0:
+                work.direction[j] = work.direction[j] - work.transpose[i, j] * value
+                j = parent[j]
+            work.direction[i] = value * work.pivot[i]
+
+
+@inlined
+def _move(work: Any, root: Any) -> None:
+    """y += work.direction of that tree, which is then 0."""
+    for i in range(root, work.list[root]):
+        if work.degree[i] == root:
+            work.through[i] = work.through[i] + work.direction[i]
+            work.direction[i] = 0.0
+
+
+@inlined
+def _unfold(parent: Any, work: Any, root: Any, out: Any) -> None:
+    """out = x = L⁻¹ D^-½ y of that tree."""
+    for i in range(root, work.list[root]):
+        if work.degree[i] == root:
+            value = work.through[i] * work.pivot[i]
+            j = parent[i]
+            while j >= 0:
+                value = value - work.transpose[i, j] * out[j]
+                j = parent[j]
+            out[i] = value
+
+
+# ------------------------------------------------------------------ the law of a contact
+
+
+@njit
+def principal(block: Any) -> Any:
+    """The axes of a contact's tangents in which the Schur complement of its normal row in W is diagonal: their cosine
+    and sine, and the two entries.
+
+    W = (W00, W01, W02, W11, W12, W22): velocity per impulse, symmetric, positive definite.
     """
     w0, w1, w2, w11, w12, w22 = block
-    if free[0] >= 0.0 or w0 <= 0.0:
-        return 0.0, 0.0, 0.0, rate
-    p1, p2, most = w1 / w0, w2 / w0, -free[0] / w0
-    s11, s12, s22 = w11 - w1 * p1, w12 - w1 * p2, w22 - w2 * p2
-    g1, g2 = free[1] + w1 * most, free[2] + w2 * most
+    inverse = inverse_or_zero(w0)
+    s11, s12, s22 = w11 - w1 * w1 * inverse, w12 - w1 * w2 * inverse, w22 - w2 * w2 * inverse
     mean, half = 0.5 * (s11 + s22), 0.5 * (s11 - s22)
     radius = math.sqrt(half * half + s12 * s12)
     c, s = 1.0, 0.0
@@ -262,14 +597,28 @@ def contact_impulse(block: Any, free: Any, mu: Any, rate: Any) -> Any:
         c, s = (half + radius, s12) if half >= 0.0 else (s12, radius - half)
         length = math.sqrt(c * c + s * s)
         c, s = c / length, s / length
-    big, small = mean + radius, max(mean - radius, _RANK * mean)
-    g1, g2 = c * g1 + s * g2, c * g2 - s * g1
-    p1, p2 = c * p1 + s * p2, c * p2 - s * p1
+    return c, s, mean + radius, max(mean - radius, _RANK * mean)
+
+
+@inlined
+def contact_impulse(axes: Any, free: Any, mu: Any, rate: Any) -> Any:
+    """The impulse (normal, two tangents) by Coulomb's law of a contact whose velocity is W impulse + free, and κ.
+
+    axes = (W01, W02, 1 / W00, the two entries of `principal`), all in its axes. Opening: 0. Sticking: no velocity.
+    Sliding: the tangential velocity is -κ times the tangential impulse, whose length is μ times the normal one; κ > 0
+    is found by Newton's method within a bracket, from `rate` if that is positive.
+    """
+    w1, w2, inverse, big, small = axes
+    if free[0] >= 0.0 or inverse <= 0.0:
+        return 0.0, 0.0, 0.0, rate
+    most = -free[0] * inverse
+    g1, g2 = free[1] + w1 * most, free[2] + w2 * most
+    p1, p2 = w1 * inverse, w2 * inverse
     z1, z2 = -g1 / big, -g2 / small
     z0 = most - p1 * z1 - p2 * z2
     if z0 < 0.0 or z1 * z1 + z2 * z2 > mu * mu * z0 * z0:
-        z0, z1, z2, rate = _sliding((big, small), (g1, g2), (p1, p2), most, mu, rate)
-    return z0, c * z1 - s * z2, s * z1 + c * z2, rate
+        return _sliding((big, small), (g1, g2), (p1, p2), most, mu, rate)
+    return z0, z1, z2, rate
 
 
 @njit
@@ -280,7 +629,8 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
     low, high = 0.0, 1e300
     if rate <= 0.0:
         rate = max(math.sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - stiff[0], 1e-3 * stiff[0])
-    z0, z1, z2 = most, 0.0, 0.0
+    rate = min(rate, _STEEP * stiff[0])  # of a contact that was hardly loaded: what follows would lose its digits
+    z0, z1, z2, length = most, 0.0, 0.0, 0.0
     for _ in range(_ROOTS):
         i1, i2 = 1.0 / (stiff[0] + rate), 1.0 / (stiff[1] + rate)
         z1, z2 = -g[0] * i1, -g[1] * i2
@@ -307,7 +657,6 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
             following = 0.5 * (low + high) if high < 1e299 else 2.0 * rate + stiff[0]
         rate = following
     z0 = max(z0, 0.0)
-    length = math.sqrt(z1 * z1 + z2 * z2)
     scale = mu * z0 * inverse_or_zero(length)
     return z0, scale * z1, scale * z2, rate
 
@@ -315,48 +664,42 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
 # ------------------------------------------------------------------ the mixture
 
 
-@njit
-def _note(rows: Any, work: Any, k: Any, out: Any) -> None:
-    """out = λ of island k, by place."""
-    p = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        for row in range(n, n + max(rows.cone[n], 1)):
-            out[p] = rows.impulse[row]
-            p += 1
+@inlined
+def _copy(x: Any, out: Any, count: Any) -> None:
+    """out = x, of so many entries."""
+    for p in range(count):
+        out[p] = x[p]
 
 
 @njit
-def _measure(rows: Any, work: Any, k: Any) -> Any:
+def _measure(work: Any, count: Any) -> Any:
     """Set work.before to by how much λ has moved since it was noted there, times its scale; return the norm of that,
     and the largest velocity that a row's own impulse has changed [rad/s or m/s].
     """
     square, most = 0.0, 0.0
-    p = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        for row in range(n, n + max(rows.cone[n], 1)):
-            moved = work.high[p] * (rows.impulse[row] - work.before[p])
-            work.before[p] = moved
-            square += moved * moved
-            most = max(abs(moved) * work.high[p], most)
-            p += 1
+    for p in range(count):
+        moved = work.high[p] * (work.impulse[p] - work.before[p])
+        work.before[p] = moved
+        square += moved * moved
+        most = max(abs(moved) * work.high[p], most)
     return math.sqrt(square), most
 
 
 @njit
-def _remember(work: Any, count: Any, place: Any) -> None:
+def _remember(work: Any, count: Any, known: Any, place: Any) -> None:
     """Note by how much the motion of λ, and λ after the sweeps, differ from the last ones, at a place of work.history,
-    and the products of these motions in work.gram.
+    and in work.gram the products of these motions with each other, and in its last column with the present one.
     """
     motion, result = work.history[place], work.history[MIXED + place]
     for p in range(count):
         motion[p] = work.before[p] - work.off[p]
-        result[p] = work.high[p] * (work.unit[p] - work.low[p])
-    for other in range(MIXED):
+        result[p] = work.high[p] * (work.impulse[p] - work.low[p])
+    for other in range(min(known + 1, MIXED)):
         total = _product(work.history[other], motion, count)
         work.gram[place, other] = total
         work.gram[other, place] = total
+        work.gram[other, MIXED] += total
+    work.gram[place, MIXED] = _product(motion, work.before, count)
 
 
 @njit
@@ -387,7 +730,7 @@ def _mix(work: Any, count: Any, known: Any) -> None:
     for a in range(known):
         trace += work.gram[a, a]
     for a in range(known):
-        L[a, MIXED] = _product(work.history[a], work.off, count)
+        L[a, MIXED] = work.gram[a, MIXED]
         for b in range(a + 1):
             value = work.gram[a, b] + (_RANK * trace if a == b else 0.0)
             for c in range(b):
@@ -408,12 +751,12 @@ def _mix(work: Any, count: Any, known: Any) -> None:
         for p in range(count):
             work.before[p] += share * result[p]
     for p in range(count):
-        work.before[p] = work.unit[p] - work.before[p] * inverse_or_zero(work.high[p])
+        work.before[p] = work.low[p] - work.before[p] * inverse_or_zero(work.high[p])
 
 
 @njit
 def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None:
-    """Set λ of island k to what is wanted, by place, within bounds and cones, and x to match."""
+    """Set λ of island k to what is wanted, within bounds and cones, and y to match."""
     p = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -425,17 +768,21 @@ def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None
             square = 0.0
             for row in range(n + 1, last):
                 square += wanted[p + row - n] * wanted[p + row - n]
-            most = rows.slope[n] * z
+            most = work.law[p, SLOPE] * z
             if square > most * most:
                 scale = most / math.sqrt(square)
         else:
             z = min(max(rows.lower[n], z), rows.upper[n])
-        work.linear[n] = z - rows.impulse[n]
+        moves = z != work.impulse[p]
+        work.linear[n] = z - work.impulse[p]
+        work.impulse[p] = z
         for row in range(n + 1, last):
-            work.linear[row] = scale * wanted[p + row - n] - rows.impulse[row]
-        for row in range(n, last):
-            rows.impulse[row] = rows.impulse[row] + work.linear[row]
-        add_impulses(model, rows, work, n)
+            place = p + row - n
+            work.linear[row] = scale * wanted[place] - work.impulse[place]
+            work.impulse[place] += work.linear[row]
+            moves = moves or work.linear[row] != 0.0
+        if moves:
+            _apply(model.independent_parent, rows, work, n, p)
         p += last - n
 
 
@@ -443,40 +790,42 @@ def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None
 
 
 @njit
-def _residual(rows: Any, work: Any, k: Any) -> Any:
+def _residual(model: Any, rows: Any, work: Any, k: Any) -> Any:
     """The largest |λ - P(λ - ρ û)| / ρ of a unit of island k [rad/s or m/s], as coulomb_system.py has it."""
     worst = 0.0
+    p = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        rows_times(rows, n, work.change, work.along)
-        soft = rows.cfm[n] + work.eps[n]
+        _find_velocities(model.independent_parent, rows, work, n, p)
         rate = work.rho[n]
-        z = rows.impulse[n]
-        free = z - rate * (work.along[n] + work.miss[n] + soft * z)
+        z = work.impulse[p]
+        free = z - rate * (work.along[n] + work.law[p, MISS] + work.law[p, SOFT] * z)
         if rows.cone[n] > 1:
-            miss = _cone_miss(rows, work, n, free, soft)
+            miss = _cone_miss(rows, work, n, p, free)
         else:
             miss = abs(z - min(max(rows.lower[n], free), rows.upper[n]))
         worst = max(miss * inverse_or_zero(rate), worst)
+        p += max(rows.cone[n], 1)
     return worst
 
 
 @njit
-def _cone_miss(rows: Any, work: Any, n: Any, free: Any, soft: Any) -> Any:
+def _cone_miss(rows: Any, work: Any, n: Any, p: Any, free: Any) -> Any:
     """|λ - P(λ - ρ û)| of the cone that begins with row n; `free`: its normal part, without the shift."""
     slip, square = 0.0, 0.0
     for row in range(n + 1, n + rows.cone[n]):
-        v = work.along[row] + work.miss[row] + soft * rows.impulse[row]
+        place = p + row - n
+        v = work.along[row] + work.law[place, MISS] + work.law[p, SOFT] * work.impulse[place]
         slip += v * v
-        work.linear[row] = rows.impulse[row] - work.rho[n] * v
+        work.linear[row] = work.impulse[place] - work.rho[n] * v
         square += work.linear[row] * work.linear[row]
-    mu = rows.slope[n]
+    mu = work.law[p, SLOPE]
     free -= work.rho[n] * mu * math.sqrt(slip)
     length = math.sqrt(square)
     _, _, _, _, along, across = cone_projection(mu, free, length, inverse_or_zero(length))
-    off = rows.impulse[n] - along
+    off = work.impulse[p] - along
     total = off * off
     for row in range(n + 1, n + rows.cone[n]):
-        off = rows.impulse[row] - across * inverse_or_zero(length) * work.linear[row]
+        off = work.impulse[p + row - n] - across * inverse_or_zero(length) * work.linear[row]
         total += off * off
     return math.sqrt(total)

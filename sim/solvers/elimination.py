@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest
 from artsim.sim.run_data.run_records import ALL_ROWS
 from artsim.sim.run_data.scratch import BLOCKS, ISLANDS, TIED_ROWS
 
-_CROWD = 300  # units, and
-_CROWD_TREES = 100  # bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
+# units, and bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
+_CROWD, _CROWD_TREES = 300, 100
+_SOFT_CROWD, _SOFT_CROWD_TREES = 100, 40  # where all contacts are soft, so that sweeps end soon
 
 
 @njit
@@ -48,30 +51,48 @@ def find_structure(model: Any, rows: Any, work: Any, in_lanes: Any, whole: Any) 
         _list_units(rows, work)
     end = work.place.shape[0]
     for k in range(work.sizes[ISLANDS]):
-        if in_lanes or not is_crowd(model, work, k):
+        work.crowded[k] = 0 if in_lanes else _is_crowd(model, rows, work, k)
+        if work.crowded[k] == 0:
             _tie(model.independent_parent, rows, work, k)
             end = _order(work, work.island_start[k], work.island_start[k + 1], end, in_lanes)
 
 
 @njit
-def is_crowd(model: Any, work: Any, k: Any) -> bool:
-    """Whether island k is many bodies with so many contacts that its matrix takes too long."""
-    if work.unit_start[k + 1] - work.unit_start[k] <= _CROWD:
-        return False
+def _is_crowd(model: Any, rows: Any, work: Any, k: Any) -> Any:
+    """1 where island k is many bodies with so many contacts that its matrix takes too long."""
+    units = work.unit_start[k + 1] - work.unit_start[k]
+    if units <= _SOFT_CROWD:
+        return 0
     trees = 0
     for p in range(work.island_start[k], work.island_start[k + 1]):
         trees += 1 if model.independent_parent[work.block_start[work.member[p]]] < 0 else 0
-    return trees > _CROWD_TREES
+    if trees <= _SOFT_CROWD_TREES:
+        return 0
+    if units > _CROWD and trees > _CROWD_TREES:
+        return 1
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.kind[n] == CONTACT_ROW and not _is_soft(rows, n):
+            return 0
+    return 1
+
+
+@inlined
+def _is_soft(rows: Any, n: Any) -> bool:
+    """Whether row n has a compliance, in any lane."""
+    soft: bool = highest(rows.cfm[n]) > 0.0
+    return soft
 
 
 @njit
 def _is_known(rows: Any, work: Any) -> bool:
-    """Whether the rows have the columns for which the structure was found."""
+    """Whether the rows have the columns, and are soft, as those for which the structure was found."""
     if work.sizes[TIED_ROWS] != rows.number[ALL_ROWS]:
         return False
     for n in range(rows.number[ALL_ROWS]):
         if (
             work.known_cone[n] != rows.cone[n]
+            or (work.known_soft[n] == 1) != _is_soft(rows, n)
             or work.known_stop[n] - work.known_start[n] != rows.stop[n] - rows.start[n]
         ):
             return False
@@ -88,6 +109,7 @@ def _note_columns(rows: Any, work: Any) -> None:
     work.sizes[TIED_ROWS] = rows.number[ALL_ROWS]
     for n in range(rows.number[ALL_ROWS]):
         work.known_cone[n] = rows.cone[n]
+        work.known_soft[n] = 1 if _is_soft(rows, n) else 0
         work.known_start[n] = rows.start[n]
         work.known_stop[n] = rows.stop[n]
         for e in range(rows.start[n], rows.stop[n]):

@@ -70,7 +70,7 @@ def prepare_island(model: Any, data: Any, rows: Any, u: Any, solver: Any, k: Any
     while first < work.unit_start[k + 1]:
         last = first + 1
         most = work.eps[work.listed[first]]
-        while last < work.unit_start[k + 1] and _are_of_one_pair(rows, work.listed[first], work.listed[last]):
+        while last < work.unit_start[k + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
             most = largest(most, work.eps[work.listed[last]])
             last += 1
         for q in range(first, last):
@@ -101,7 +101,7 @@ def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) ->
 
 
 @inlined
-def _are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
+def are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
     """Whether two rows are contacts that move the same dofs."""
     contacts: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
     entries = rows.stop[n] - rows.start[n]

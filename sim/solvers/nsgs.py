@@ -44,8 +44,8 @@ def sweep_island(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance:
 @njit
 def start_sweeps(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
     """Factorise M̂ of island k by its trees, and set x to match λ; work.miss: the rows' velocities at x = 0."""
-    _find_trees(model.independent_parent, work, k)
-    _factorise_trees(model, data, work, k)
+    find_trees(model.independent_parent, work, k)
+    factorise_trees(model, data, work, k)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -206,7 +206,7 @@ def _spread(model: Any, rows: Any, work: Any, n: Any, out: Any) -> None:
 
 
 @njit
-def _find_trees(parent: Any, work: Any, k: Any) -> None:
+def find_trees(parent: Any, work: Any, k: Any) -> None:
     """work.degree: the root of the tree of each dof of island k; work.list at a root: where its tree's dofs end."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -217,7 +217,7 @@ def _find_trees(parent: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
+def factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
     """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in work.transpose, by dof; 1 / D in
     work.pivot. O(dofs · depth²)."""
     parent = model.independent_parent

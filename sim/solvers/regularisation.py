@@ -18,7 +18,8 @@ from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
-from artsim.sim.solvers.crowd import SOLVED_CROWD, has_hard_contacts, sweep_crowd
+from artsim.sim.solvers.crowd import SOLVED_CROWD, SOLVED_FEW, has_hard_contacts, sweep_crowd
+from artsim.sim.solvers.multipliers import are_of_one_pair
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     TOLERANCE,
@@ -29,9 +30,10 @@ from artsim.sim.solvers.tolerance import (
     natural_impulse,
 )
 
-_GIVE = (0.01, 0.1)  # regularisation, relative to a row's mobility: at first, and where that is not solved
+_GIVE = (0.01, 0.1, 1.0)  # regularisation, relative to a row's mobility: at first, and where that is not solved
+_LEVELS = 2  # of these for islands that are no crowds
 _KEPT = 0.9  # share of the previous normal impulse that is the preload of a regularised contact
-_KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, at the larger regularisation
+_KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, per larger regularisation
 _HALTED = 1e-9  # [m/s] a contact that gets deeper more slowly counts as at rest
 _THROWING = 100.0  # times the impulse demanded: larger warm-start impulses, a little rotated, would inject energy
 _RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard ones
@@ -58,7 +60,7 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
     left = UNTRIED
     near = is_articulated(robot.model, work, k) or steps_regularised(rows, work, k) > 0
     _forget_unnatural(data, rows, step, work, k, tolerance)
-    for level in range(len(_GIVE)):
+    for level in range(_LEVELS):
         _soften(rows, work, k, level, False)
         limit = natural_impulse(data, rows, step, work, k, tolerance)
         left = UNTRIED
@@ -78,13 +80,15 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
 @njit
 def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """Solve Coulomb's law of island k, a crowd, with regularised contacts; return the residual of its rows [rad/s or
-    m/s]. Where hard contacts regularised a little are not solved, all contacts are, and more.
+    m/s], at most the tolerance if it succeeds: SOLVED_CROWD, and SOLVED_FEW where units are fewer. Where hard contacts
+    regularised a little are not solved, all contacts are, and more.
 
     Turn: of a crowd whose contacts are not solved as they are, or were not lately; of fewer free bodies that nothing
-    else solves, even nearly. Costs: twice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
+    else solves, even nearly. Costs: thrice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
     test_crowd.py::test_a_crowd_of_grains.
     """
     work = solver.newton
+    tolerance = SOLVED_CROWD if work.crowded[k] == 1 else SOLVED_FEW
     _forget_unnatural(data, rows, step, work, k, TOLERANCE * largest_speed(step.next, work, k))
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -97,8 +101,8 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
             _harden(rows, work, k, level - 1, True)
         _soften(rows, work, k, level, True)
         begin(model, data, rows, step, solver, k)
-        left = sweep_crowd(model, data, rows, work, k, SOLVED_CROWD, _CROWD_SWEEPS)
-        if left <= SOLVED_CROWD:
+        left = sweep_crowd(model, data, rows, work, k, tolerance, _CROWD_SWEEPS)
+        if left <= tolerance:
             break
     mark_regularised(rows, work, k, steps_regularised(rows, work, k) + 1)
     return left
@@ -122,16 +126,24 @@ def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolera
 @njit
 def _soften(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
     """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload;
-    `crowd`: whether the island is one, whose soft contacts are included from the second level on."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        if rows.kind[n] == CONTACT_ROW:
-            give = _GIVE[level] * inverse_or_zero(work.rho[n])
-            if work.given[n] > 0.0 and not (crowd and level > 0):
-                give = 0.0
-            for row in range(n, n + max(rows.cone[n], 1)):
-                rows.cfm[row] = rows.cfm[row] + give
-                rows.bias[row] = rows.bias[row] - give * _preload(rows, work, n, row, level, crowd)
+    `crowd`: whether the island is one, whose soft contacts are included from the second level on, and in which several
+    contacts of two bodies together give way as a single one would."""
+    first = work.unit_start[k]
+    while first < work.unit_start[k + 1]:
+        last = first + 1
+        if crowd:
+            while last < work.unit_start[k + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
+                last += 1
+        for q in range(first, last):
+            n = work.listed[q]
+            if rows.kind[n] == CONTACT_ROW:
+                give = (last - first) * _GIVE[level] * inverse_or_zero(work.rho[n])
+                if work.given[n] > 0.0 and not (crowd and level > 0):
+                    give = 0.0
+                for row in range(n, n + max(rows.cone[n], 1)):
+                    rows.cfm[row] = rows.cfm[row] + give
+                    rows.bias[row] = rows.bias[row] - give * _preload(rows, work, n, row, level, crowd)
+        first = last
 
 
 @njit
@@ -154,7 +166,7 @@ def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any, crowd: Any) -> 
     remove penetration lose some, without which their impulses would grow: all others would sink for it.
     """
     pushes = rows.rate[n] * rows.error[n] < 0.0
-    kept = (_KEPT if row == n and (pushes or not crowd) else 1.0) * (_KEPT_IF_SOFTER if level > 0 else 1.0)
+    kept = (_KEPT if row == n and (pushes or not crowd) else 1.0) * _KEPT_IF_SOFTER**level
     return kept * work.first[row] if rows.regularised[n] > 0 else 0.0
 
 

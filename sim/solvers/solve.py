@@ -6,7 +6,6 @@ from typing import Any
 
 from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import mass_matrix
-from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.registry import BLOCK_GS, JACOBI, PGS, TGS
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL
@@ -17,6 +16,8 @@ from artsim.sim.solvers.jacobi import jacobi
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.tgs import tgs
+
+_CONVEX = 1e-9  # [rad/s or m/s] residual above which contacts are left to more than convex steps
 
 
 @njit
@@ -61,7 +62,7 @@ def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: A
     """Solve contacts that propagation and direct leave: convex steps do not converge on all of them, and the rest of
     newton needs M̂.
     """
-    if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS] or rows.report[RESIDUAL] <= UNSOLVED:
+    if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS] or rows.report[RESIDUAL] <= _CONVEX:
         return
     for a in range(step.next.shape[0]):
         step.next[a] -= work.change[a]

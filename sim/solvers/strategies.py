@@ -6,15 +6,15 @@
 | `_convex`           | always                                    | 100 Newton steps; with contacts  |
 |                     |                                           | 30, first of a robot 8           |
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
-| regularise_crowd    | more than 60 units of free bodies         | 600 iterations of crowd.py       |
+| regularise_crowd    | more than 60 units of free bodies         | 900 iterations of crowd.py       |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
 | `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
 | sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
 | `_sweep_long`       | at most 60 units, no contradiction        | 2000 sweeps, 300 Coulomb steps   |
 | `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
 
-A crowd, more than 300 units of more than 100 bodies or robots, is solved by crowd.py alone: `solve_hard_crowd`, then
-`regularise_crowd`, with at most 900 iterations of O(contacts) together.
+A crowd (elimination.py: more than 300 units of more than 100 bodies) is solved by crowd.py alone: `solve_hard_crowd`,
+then `regularise_crowd`, with at most 1200 iterations of O(contacts) together.
 
 The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
 test fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without symmetry,
@@ -41,7 +41,6 @@ from artsim.sim.solvers.attempts import (
 from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.coulomb import coulomb
 from artsim.sim.solvers.crowd import has_hard_contacts, solve_hard_crowd
-from artsim.sim.solvers.elimination import is_crowd
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import iterate
 from artsim.sim.solvers.nsgs import sweep_island
@@ -94,7 +93,7 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """
     work = solver.newton
     note_start(rows, work, k)
-    if is_crowd(robot.model, work, k):
+    if work.crowded[k] == 1:
         return _settle_crowd(robot.model, robot.data, rows, step, solver, k)
     steps = steps_regularised(rows, work, k)
     few = work.unit_start[k + 1] - work.unit_start[k] <= _FEW

@@ -5,7 +5,9 @@
 Spheres and boxes poured into a box that is too narrow for them to lie side by side, and scenes of the corpus
 ($ARTSIM_CORPUS): castles of sand, particles, 100 humanoids, bunnies. artsim runs for so many seconds of simulated time;
 then MuJoCo takes 20 steps from where that ended, with the solver of the file (its default is Newton) and with conjugate
-gradients, as long as --limit seconds each. CPU time of stepping alone, one thread, of artsim's last 50 steps.
+gradients, as long as --limit seconds each, and so does SAPIEN (PhysX on the CPU, with 10 and with 50 position
+iterations) with what was poured, where it is installed; all depths are by MuJoCo's collision. CPU time of stepping
+alone, one thread, of artsim's last 50 steps.
 
 --told runs 216 spheres by the command line, as a user would: what is left of the rows must be 1e-6 m/s at most, or the
 run warns, tells in --json in how many steps and how much, and ends with exit code 3 under --strict.
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,6 +127,17 @@ def compare(name: str, scene: str | Path, seconds: float, limit: float) -> None:
             f" contact of {data.ncon}, deepest {1e3 * deepest:.3f} mm; artsim takes {ours / theirs:.2f} times that",
             flush=True,
         )
+    if text:
+        try:
+            for iterations in (10, 50):
+                theirs, deepest = sapien_s(model, simulation, iterations)
+                print(
+                    f"    SAPIEN {iterations}: {1e3 * theirs:.1f} ms a step, deepest {1e3 * deepest:.3f} mm;"
+                    f" artsim takes {ours / theirs:.2f} times that",
+                    flush=True,
+                )
+        except ImportError as error:
+            print(f"    SAPIEN: {error}")
 
 
 def mujoco_s(model: Any, simulation: Simulation, limit: float) -> tuple[float, Any]:
@@ -138,6 +152,56 @@ def mujoco_s(model: Any, simulation: Simulation, limit: float) -> tuple[float, A
         mujoco.mj_step(model, data)
         spent.append(time.process_time() - start)
     return float(np.mean(spent)), data
+
+
+def sapien_s(model: Any, simulation: Simulation, iterations: int) -> tuple[float, float]:
+    """CPU time of a step of PhysX [s] with what was poured, from the simulation's state; how deep it is then [m]."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has a Vulkan of its own, which nothing here needs
+        import sapien
+        from sapien import physx
+    physx.set_body_config(solver_position_iterations=iterations, sleep_threshold=0.0)
+    system = physx.PhysxCpuSystem()
+    scene = sapien.Scene([system])
+    scene.set_timestep(model.opt.timestep)
+    friction = float(model.geom_friction[0, 0])
+    rough = physx.PhysxMaterial(friction, friction, 0.0)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = simulation.qpos, simulation.qvel
+    mujoco.mj_forward(model, data)
+    bodies = []
+    for geom in range(model.ngeom):
+        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE:
+            turn = np.zeros(4)
+            to_normal = data.geom_xmat[geom].reshape(3, 3)[:, [2, 0, 1]]  # PhysX's planes face along x
+            mujoco.mju_mat2Quat(turn, np.ascontiguousarray(to_normal).ravel())
+            plane = physx.PhysxRigidStaticComponent()
+            plane.attach(physx.PhysxCollisionShapePlane(rough))
+            ground = sapien.Entity()
+            ground.add_component(plane)
+            ground.set_pose(sapien.Pose(data.geom_xpos[geom], turn))
+            scene.add_entity(ground)
+            continue
+        builder = scene.create_actor_builder()
+        body, size = model.geom_bodyid[geom], model.geom_size[geom]
+        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_BOX:
+            builder.add_box_collision(half_size=size, material=rough, density=model.body_mass[body] / (8 * size.prod()))
+        else:
+            volume = 4 / 3 * np.pi * size[0] ** 3
+            builder.add_sphere_collision(radius=size[0], material=rough, density=model.body_mass[body] / volume)
+        builder.initial_pose = sapien.Pose(data.xpos[body], data.xquat[body])
+        bodies.append(builder.build().find_component_by_type(physx.PhysxRigidDynamicComponent))
+        first = model.body_dofadr[body]
+        bodies[-1].linear_velocity = data.qvel[first : first + 3]
+        bodies[-1].angular_velocity = data.xmat[body].reshape(3, 3) @ data.qvel[first + 3 : first + 6]
+    system.step()
+    start = time.process_time()
+    for _ in range(STEPS):
+        system.step()
+    spent = time.process_time() - start
+    data.qpos[:] = np.concatenate([[*body.entity.pose.p, *body.entity.pose.q] for body in bodies])
+    mujoco.mj_forward(model, data)
+    return spent / STEPS, max((-float(contact.dist) for contact in data.contact), default=0.0)
 
 
 # ------------------------------------------------------------------ what a run says
