@@ -91,7 +91,7 @@ _FORCES = {
 }
 _ON_BODIES = (TENDON, ACTUATOR, CONTACT)  # sources of forces that may act on bodies and not along dofs
 _SEARCHES = 10  # for contacts in a step at most
-_UNSOLVED = 1e-9  # [rad/s or m/s] residual above which rows contradict each other, as in constraints/row.py
+_UNSOLVED = 1e-9  # [rad/s or m/s] residual above which rows contradict each other
 _PARTING = 10.0  # [rad/s or m/s] fastest dof while penetration is removed, as in contact/contact_law.py
 
 
