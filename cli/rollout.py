@@ -36,8 +36,10 @@ from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, VARIED, kernels, reason_against_packs
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
+from artsim.sim.runs.varied import VARIED
 
 _DEGREES = "artsim.cli.rollout.degrees"
 

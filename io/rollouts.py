@@ -56,18 +56,11 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE, RUNNING
 from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import (
-    ROLLOUT_RECORDED,
-    VARIED,
-    Results,
-    Roller,
-    Variations,
-    kernels,
-    make_roller,
-    reason_against_packs,
-)
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, Roller, make_roller
+from artsim.sim.runs.varied import VARIED, Variations
 from artsim.sim.runs.wrench_inputs import with_pushes
 
 GIVEN = "given"

@@ -27,8 +27,10 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, Variations, make_roller, reason_against_packs
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, make_roller
+from artsim.sim.runs.varied import Variations
 
 HELD = 25  # steps for which controls stay
 Array = np.ndarray[Any, Any]

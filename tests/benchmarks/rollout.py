@@ -26,8 +26,10 @@ from artsim.io.runs import held_controls, prepare
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, Variations, make_roller, reason_against_packs
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, make_roller
+from artsim.sim.runs.varied import Variations
 
 
 def main() -> None:

@@ -14,8 +14,8 @@ from artsim.loaders.load import load_text
 from artsim.loaders.loops import with_loops
 from artsim.sim.foundation.errors import ModelError, SettingError, UsageError
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.sampled_runs import reason_against_packs
 from tests.cli.test_cli_run import good, refused
 from tests.simulation import box_link, simulate
 

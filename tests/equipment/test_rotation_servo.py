@@ -23,8 +23,8 @@ from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.sampled_runs import reason_against_packs
 from tests.equipment.actuator_kernels import Actuators
 from tests.equipment.test_actuators import (
     OFF,

@@ -29,8 +29,8 @@ from artsim.sim.quantities.catalogue import QUANTITIES
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.packable import kernels
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.sampled_runs import kernels
 from tests.foundation.small_entries import Called, Inner, Outer, Table, entry, make_table
 from tests.tree_quantities import TREE_QUANTITIES
 

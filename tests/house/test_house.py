@@ -82,7 +82,10 @@ ROOMS: dict[str, set[str]] = {
 """The rooms of sim from the floor up, and which rooms each may import besides itself."""
 SCIPY = {"io/figures.py", "io/interpolation.py", "io/labelled_rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
 # the only files that import it
-NUMBA = {f"sim/foundation/{name}.py" for name in ("jit", "compiler", "lanes", "recordtype", "strips", "strip_sums")}
+NUMBA = {
+    f"sim/foundation/{name}.py"
+    for name in ("jit", "compiler", "sparing", "lanes", "recordtype", "strips", "strip_sums")
+}
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 

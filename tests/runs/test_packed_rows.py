@@ -17,7 +17,7 @@ from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import prepare
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.sampled_runs import own_rows, reason_against_packs
+from artsim.sim.runs.packable import own_rows, reason_against_packs
 from tests.conftest import ROOT, corpus
 from tests.constraints.test_axis_couplings import follows, leads
 from tests.constraints.test_turn_limits import pendulum

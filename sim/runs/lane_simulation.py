@@ -1,0 +1,177 @@
+"""The single robot's step inside a pack: it takes what a lane leaves, and finds rows and forces for lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.articulation.model import D_MIN
+from artsim.sim.equipment.arrays import (
+    EquipmentBundle,
+)
+from artsim.sim.foundation.jit import bind, point_at
+from artsim.sim.foundation.records import (
+    Array,
+)
+from artsim.sim.run_data.run_records import (
+    Rows,
+)
+from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.simulate import Simulation
+from artsim.sim.runs.varied import rubbing
+from artsim.sim.stepping.packs import (
+    _BODY_ARRAYS,
+    _DOF_ARRAYS,
+    _DRIVE_ARRAYS,
+    _INPUT_ARRAYS,
+    CLAMP,
+    EXERT,
+    Exerted,
+    Helpers,
+    Single,
+    find_entry,
+    miss_entry,
+)
+
+CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
+# what of a helper's records is in Helpers
+_OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "velocity", "middle")
+_OF_WORK = (
+    *("gain", "drift", "rotation", "offset", "arm", "axis"),
+    *("angular_velocity", "acceleration", "angular_acceleration"),
+)
+_ENTRIES = ("exerter", "finder", "clamper", "misser", "keeper")  # of Helpers
+_ALWAYS = 1 << 62  # a step number that is never reached
+
+
+class LaneSimulation(Simulation):
+    """The step of a single robot, into whose arrays packs write."""
+
+    _calibrator: Callable[[], None] | None = None
+
+    def reblock(self) -> None:
+        """See Simulation."""
+        super().reblock()
+        self._calibrator = None
+
+    def arrays(self) -> Single:
+        """The arrays of the single robot."""
+        model, inputs, state = self.plan.robot.model, self._inputs, self._state
+        from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
+        from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
+        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "still", "impulse", "contact")}
+        touching = self.plan.touching
+        frictions = [np.zeros((0, 5))] * 2
+        if touching is not None:
+            frictions = [touching.contacts.friction, touching.contacts.pair_friction]
+        of_contacts = dict(zip(("contact_friction", "pair_friction"), frictions, strict=True))
+        calibrated = self._calibrated()
+        return Single(
+            counters=self._step.counters, **from_model, **from_inputs, **from_state, **calibrated, **of_contacts
+        )
+
+    def _calibrated(self) -> dict[str, Array]:
+        """What its equipment has from its masses."""
+        if self._equipment is None:
+            return dict.fromkeys(CALIBRATED, np.zeros(0)) | {"loop_mobility": np.zeros((0, 2))}
+        return {name: getattr(self._equipment.data, name) for name in CALIBRATED}
+
+    def as_helpers(self) -> Helpers:
+        """Its arrays as those of the one helper of all lanes."""
+        state, step, work, calibrated = self._state, self._step, self._work, self._calibrated()
+        arrays = {
+            **{name: getattr(state, name) for name in _OF_STATE},
+            **calibrated,
+            "control": self._inputs.control[0],
+            **{name: getattr(step, name) for name in _OF_STEP},
+            **{name: getattr(work, name) for name in _OF_WORK},
+        }
+        pointers = {name: np.zeros((1, 2), np.int64) for name in _ENTRIES}
+        return Helpers(**pointers, **{name: values[None] for name, values in arrays.items()})
+
+    def become_helper(self, helpers: Helpers, lane: int) -> None:
+        """Have row `lane` of the helpers' arrays in the place of its own."""
+        mine = {name: getattr(helpers, name)[lane] for name in helpers._fields}
+        for name, values in self.as_helpers()._asdict().items():
+            mine[name][...] = values[0]
+
+        def of(record: Any, names: Sequence[str]) -> Any:
+            return record._replace(**{name: mine[name] for name in names})
+
+        self._state, self._step = of(self._state, _OF_STATE), of(self._step, _OF_STEP)
+        self._work = of(self._work, _OF_WORK)
+        self._inputs = self._inputs._replace(control=mine["control"][None])
+        if self._equipment is not None:
+            self._equipment = EquipmentBundle(self._equipment.model, of(self._equipment.data, CALIBRATED))
+        model = self.plan.robot.model
+        soft = model.row_impedance[:, D_MIN] >= 0.0
+        self._step.effective_coupling[soft] = model.row_mobility[soft]
+        self.reblock()
+        if self._equipment is not None:
+            helpers.keeper[lane] = self._equipment.data.keeper
+
+    def make_room(self) -> None:
+        """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
+        self._enlarge()
+        if self._failure is not None:
+            raise self._failure
+
+    def take_masses(self, of: Single) -> None:
+        """Take over another single robot's arrays of the model."""
+        model = self.plan.robot.model
+        for name in (*_BODY_ARRAYS, *_DOF_ARRAYS):
+            getattr(model, name)[...] = getattr(of, name)
+
+    def calibrate(self, exerted: Exerted) -> None:
+        """Find what its actuators have from its masses, in the pose of the file."""
+        if self._equipment is None:
+            return
+        self._equipment.data.calibrated[0] = 0.0
+        if self._calibrator is None:
+            self._calibrator = bind(EXERT, 1, self._robot, self._run, self._equipment, exerted)
+        self._calibrator()
+
+    def exert_at(self, pointers: Array, exerted: Exerted) -> object:
+        """Let kernels that receive `pointers` find what its equipment exerts, while the returned object is kept."""
+        return point_at(EXERT, 1, pointers, self._robot, self._run, self._equipment, exerted)
+
+    def clamp_at(self, pointers: Array, exerted: Exerted) -> object:
+        """The same for bounds of actuators that are rows."""
+        return point_at(CLAMP, 1, pointers, self._run, self._equipment, exerted)
+
+    def find_at(self, pointers: Array, found: Rows) -> object:
+        """The same for its rows."""
+        bundles = self._robot, self._run, found, self._equipment
+        return point_at(find_entry(self._equipment is not None), 1, pointers, *bundles, SolverBundle())
+
+    def miss_at(self, pointers: Array, found: Rows) -> object:
+        """The same for what these miss by."""
+        bundles = self._robot, self._run, found, self._equipment
+        return point_at(miss_entry(self._equipment is not None), 1, pointers, *bundles)
+
+    def point_at(self, pointers: Array) -> object:
+        """Let kernels that receive `pointers` take its steps, for as long as the returned object is kept."""
+        self._block.plan[:] = 1, _ALWAYS
+        return point_at(self.plan.entry, 1, pointers, *self._bundles())
+
+
+def with_own_arrays(plan: Plan) -> Plan:
+    """A plan that records nothing, with copies of the arrays that packs write into."""
+    model = plan.robot.model
+    own = {name: np.array(getattr(model, name)) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
+    compiled = replace(plan.robot.compiled, model=model._replace(**own))
+    inputs = {name: np.array(values) for name, values in plan.inputs.items()}
+    config = replace(plan.config, record=(), steps=1, every=1)
+    if plan.touching is not None:
+        plan = replace(plan, touching=rubbing(plan.touching, 1.0))
+    return replace(plan, robot=replace(plan.robot, compiled=compiled), inputs=inputs, config=config)
+
+
+def one_row(controls: Controls) -> Controls:
+    """Controls with the first row only, in whose place packs write the others."""
+    return Controls(np.zeros(1, np.int64), **{name: getattr(controls, name)[:1] for name in _INPUT_ARRAYS})

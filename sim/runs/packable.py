@@ -1,0 +1,268 @@
+"""What packs of 8 robots take of a run: which features, which kernels, which rows and actuators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from artsim.sim.articulation.model import SWING_Y, TWIST_UPPER
+from artsim.sim.contact.pack_contacts import (
+    MOST_PAIRS,
+    limited_sides,
+    world_pairs,
+)
+from artsim.sim.equipment.arrays import (
+    AFFINE,
+    BODY,
+    BY_ROW,
+    EXPLICIT,
+    FILTER,
+    FILTER_EXACT,
+    FIXED,
+    INTEGRATOR,
+    JOINT,
+    NO_BIAS,
+    NO_DYNAMICS,
+    Equipment,
+)
+from artsim.sim.foundation.jit import Entry, disabled
+from artsim.sim.foundation.records import (
+    WIDTH,
+    allocate,
+)
+from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.run_records import (
+    NO_CONTROLLER,
+)
+from artsim.sim.runs.plan import Plan
+from artsim.sim.stepping.packs import (
+    CLAMP,
+    EXERT,
+    SOLVE_PACK,
+    Exerted,
+    PackActuators,
+    find_entry,
+    miss_entry,
+    roll_entry,
+)
+
+_FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
+_MOST_DOFS = 100  # since packs hold 8 mass matrices
+
+
+def reason_against_packs(plan: Plan) -> str:
+    """The first feature of a run that packs lack, or an empty string."""
+    model, inputs, config = plan.robot.model, plan.inputs, plan.config
+    solver = SOLVERS[config.solver]
+    reasons = {
+        f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
+        f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
+        "maximal coordinates": config.is_maximal,
+        "adhesion, servos of rotations, and actuators of joints whose gains vary": any(
+            _is_other(*each) for each in zip(*_actuators(plan), strict=True)
+        ),
+        f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
+        "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
+        "--scheme-beta": config.scheme_beta not in (None, 1.0),
+        "sleeping with delays": sleeps(plan) and plan.delayed is not None,
+        "--continuous": config.continuous,
+        "a controller": inputs["controller"][0] != NO_CONTROLLER,
+        "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
+        "acceleration drives": bool(np.any(inputs["drive_acceleration"]))
+        or any(e.actuator_by_inertia[a] for e, a in zip(*_actuators(plan), strict=True)),
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+        return reason
+    if plan.touching is not None and len(world_pairs(plan.touching)) > MOST_PAIRS:
+        return f"more than {MOST_PAIRS} pairs of what moves and what does not"
+    return ""
+
+
+def sleeps(plan: Plan) -> bool:
+    """Whether robots may fall asleep."""
+    return bool(plan.inputs["sleep"][0] > 0)
+
+
+def has_rows(plan: Plan) -> bool:
+    """Whether the steps of packs have constraint rows, or couplings, for which their solver reduces M̂."""
+    model = plan.robot.model
+    if len(model.coupling_follower) + own_rows(plan) > 0 or plan.rules is not None:
+        return True
+    sides = limited_sides(model, equipment_of(plan))
+    return plan.touching is not None or bool(np.any(model.friction > 0)) or len(sides) > 0
+
+
+def equipment_of(plan: Plan) -> Equipment | None:
+    return None if plan.equipped is None else plan.equipped.arrays
+
+
+def own_rows(plan: Plan) -> int:
+    """The number of rows that are found lane by lane (stepping/rows_of_lane.py)."""
+    model, e = plan.robot.model, equipment_of(plan)
+    angles = np.count_nonzero((model.dof_coord < 0) & np.isfinite(model.upper))
+    turns = 2 * np.isfinite(model.turn_range[:, TWIST_UPPER]) + np.isfinite(model.turn_range[:, SWING_Y])
+    count = len(model.row_follower) + len(model.axis_dof) + int(angles) + int(turns.sum())
+    if e is not None:
+        count += int(e.loop_held.sum()) + len(e.tendon_row_follower) + int(np.sum(e.actuator_linear == BY_ROW))
+        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0))
+    return count
+
+
+def has_helpers(plan: Plan) -> bool:
+    """Whether each lane has a single robot of its own that finds for it."""
+    return own_rows(plan) > 0 or plan.delayed is not None
+
+
+def is_aimed(plan: Plan) -> bool:
+    """Whether own rows are aimed (stepping/aims.py)."""
+    e = equipment_of(plan)
+    hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
+    return bool(hard) or len(plan.robot.model.axis_dof) > 0
+
+
+def is_laden(plan: Plan) -> bool:
+    """Whether the equipment exerts more than the actuators that packs know, these follow activations, or it has rows
+    of its own.
+    """
+    e = equipment_of(plan)
+    if e is None:
+        return False
+    if has_helpers(plan):
+        return True
+    parts = ("tendon_lower", "compensated_mass", "damper_dof", "spring_body", "box_body", "ellipsoid_body")
+    if any(len(getattr(e, part)) > 0 for part in (*parts, "link_wrench_link")):
+        return True
+    assert plan.equipped is not None
+    return plan.equipped.activations > 0 or not all(_is_affine(e, a) for a in _actuators(plan)[1])
+
+
+def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
+    """The equipment and the number of each active actuator."""
+    e = equipment_of(plan)
+    if e is None:
+        return (), ()
+    active = [int(a) for a in np.flatnonzero(e.actuator_active)]
+    return [e] * len(active), active
+
+
+def _is_affine(e: Equipment, a: int) -> bool:
+    """Whether actuator a is one of PackActuators: on a joint of one dof, of constant slopes, damping no ratio."""
+    gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
+    straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
+    falling = bias != AFFINE or (stiffness >= 0.0 and damping >= 0.0)
+    single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
+    plain = e.actuator_dynamics[a] in _FILTERS and e.actuator_period[a] == 0.0
+    return bool(straight and falling and single and plain and bias in (NO_BIAS, AFFINE))
+
+
+def _is_other(e: Equipment, a: int) -> bool:
+    """Whether packs lack actuator a: its force is neither affine as above nor known at the start of a step."""
+    if _is_affine(e, a):
+        return False
+    constant = not (e.gain_parameters[a, 1:3].any() or e.bias_parameters[a, 1:3].any())
+    of_state = e.actuator_gain[a] in (FIXED, AFFINE) and e.actuator_bias[a] in (NO_BIAS, AFFINE) and constant
+    known = of_state or e.actuator_linear[a] in (EXPLICIT, BY_ROW)
+    return bool(not known or e.actuator_axis[a] >= 0 or e.actuator_transmission[a] == BODY)
+
+
+def pack_actuators(plan: Plan) -> PackActuators:
+    """The active actuators as arrays of packs."""
+    nv = plan.robot.nv
+    free = {"dof_lower": np.full(nv, -np.inf), "dof_upper": np.full(nv, np.inf)}
+    e = equipment_of(plan)
+    if e is None:
+        none = dict.fromkeys(PackActuators._fields, np.zeros(0))
+        whole = dict.fromkeys(("number", "dof", "control", "implicit", "tendon_dof"), np.zeros(0, np.int64))
+        whole |= {"tendon_entry": np.zeros(1, np.int64), "dof_implicit": np.zeros(nv, np.int64)}
+        none["tendon_limit_spring"] = np.zeros((0, 2))
+        return PackActuators(**{**none, **whole, **free})
+    chosen = np.array([a for a in _actuators(plan)[1] if _is_affine(e, a)], np.int64)
+    affine = e.actuator_bias[chosen] == AFFINE
+    bias = np.where(affine[:, None], e.bias_parameters[chosen, :3], 0.0)
+    implicit, dof = (bias[:, 1:] != 0.0).any(axis=1).astype(np.int64), e.actuator_target[chosen]
+    dof_implicit = np.zeros(nv, np.int64)
+    dof_implicit[dof[implicit == 1]] = 1
+    control = e.control_first[chosen]
+    return PackActuators(
+        number=chosen,
+        dof=dof,
+        control=control,
+        implicit=implicit,
+        gear=np.array(e.actuator_gear[chosen, 0]),
+        gain=np.array(e.gain_parameters[chosen, 0]),
+        bias=np.array(bias[:, 0]),
+        stiffness=np.array(-bias[:, 1]),
+        damping=np.array(-bias[:, 2]),
+        control_lower=e.control_lower[control],
+        control_upper=e.control_upper[control],
+        force_lower=e.force_lower[chosen],
+        force_upper=e.force_upper[chosen],
+        dof_lower=np.array(e.dof_force_lower),
+        dof_upper=np.array(e.dof_force_upper),
+        dof_implicit=dof_implicit,
+        tendon_entry=e.tendon_entry,
+        tendon_dof=e.tendon_dof,
+        tendon_lower=e.tendon_lower,
+        tendon_upper=e.tendon_upper,
+        tendon_limit_spring=e.tendon_limit_spring,
+    )
+
+
+def make_exerted(plan: Plan) -> Exerted:
+    """Allocate what the equipment exerts."""
+    e, nv = equipment_of(plan), plan.robot.nv
+    dofs = dict.fromkeys(("force", "passive", "tendon"), (nv,))
+    if e is None or plan.equipped is None:
+        none: Exerted = allocate(
+            Exerted, {**dict.fromkeys(Exerted._fields, (0,)), **dofs, "tendon_by_row": (1,), "changed": (1,)}
+        )
+        return none
+    shapes = {
+        **dofs,
+        "counted": e.actuator_active.shape,
+        "actuator_input": e.actuator_active.shape,
+        **dict.fromkeys(("tendon_by_row", "changed"), (1,)),
+        "tendon_length": e.tendon_lower.shape,
+        "tendon_moment": e.tendon_dof.shape,
+        "activation": (plan.equipped.activations,),
+    }
+    made: Exerted = allocate(Exerted, shapes)
+    counted = [int(e.actuator_active[a] and not _is_affine(e, a)) for a in range(len(e.actuator_active))]
+    return made._replace(counted=np.array(counted, np.int64))
+
+
+def kernels(plan: Plan) -> list[tuple[Entry, int]]:
+    """The kernels that the samples of a plan need, with their widths."""
+    if plan.config.is_maximal:
+        return []
+    alone = [(entry, 1) for entry in plan.entries]
+    if reason_against_packs(plan):
+        return alone
+    packed, own = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])], own_rows(plan) > 0
+    of_lanes = [EXERT] * is_laden(plan)
+    if own:
+        equipped = plan.equipped is not None
+        of_lanes += [find_entry(equipped)] + [miss_entry(equipped)] * is_aimed(plan) + [CLAMP] * has_clamped(plan)
+    return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
+
+
+def entry_of_packs(plan: Plan) -> Entry:
+    """The packs' kernel for this plan."""
+    e = equipment_of(plan)
+    looped = e is not None and len(e.loop_kind) > 0
+    return roll_entry(
+        has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None, sleeps(plan)
+    )
+
+
+def has_clamped(plan: Plan) -> bool:
+    """Whether actuators are rows."""
+    e = equipment_of(plan)
+    return e is not None and bool(np.any(e.actuator_linear == BY_ROW))
+
+
+def pack_width() -> int:
+    """Number of robots in a pack; 1 if kernels run as plain Python."""
+    return 1 if disabled() else WIDTH

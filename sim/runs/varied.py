@@ -1,0 +1,116 @@
+"""What differs between samples of one robot, and the arrays that factors of its properties change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+import numpy as np
+
+from artsim.sim.articulation.model import Model
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.records import (
+    Array,
+)
+from artsim.sim.foundation.spatial import point_inertia, six, symmetric
+from artsim.sim.geometry.contacts import (
+    Touching,
+)
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from artsim.sim.stepping.packs import (
+    _DRIVE_ARRAYS,
+)
+
+VARIED = {
+    "mass": "link",
+    "armature": "dof",
+    "damping": "dof",
+    "stiffness": "dof",
+    "joint_friction": "dof",
+    "drive_stiffness": "dof",
+    "drive_damping": "dof",
+    "friction": "",
+}
+"""Properties that samples vary by factors, and the parts that each has a factor for ("": one for all contacts)."""
+
+
+@dataclass(frozen=True)
+class Variations:
+    """The properties of n samples that differ; a factor of 1 leaves the robot's value."""
+
+    qpos: Array  # (n, nq) at the start
+    qvel: Array  # (n, nv)
+    factors: Mapping[str, Array] = field(default_factory=dict)  # of VARIED: (n, links), (n, nv) or (n, 1)
+    controls: Sequence[Controls] = ()  # one per sample; empty: those of the plan
+
+    def __post_init__(self) -> None:
+        for name in self.factors:
+            if name not in VARIED:
+                raise UsageError(f"{name!r} cannot be varied{nearest(name, VARIED)}")
+
+    def __len__(self) -> int:
+        return len(self.qpos)
+
+    def part(self, start: int, stop: int) -> Variations:
+        """The samples from `start` to before `stop`."""
+        factors = {name: values[start:stop] for name, values in self.factors.items()}
+        return Variations(self.qpos[start:stop], self.qvel[start:stop], factors, self.controls[start:stop])
+
+
+class VariedArrays:
+    """Computes the arrays of the model and of the drives that factors change."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        model = plan.robot.model
+        self._shares = np.array([_link_share(model, link) for link in range(len(model.link_mass))]).reshape(-1, 10)
+
+    def of(self, factors: Mapping[str, Array]) -> dict[str, Array]:
+        """The arrays that the factors of n samples change, by name, each (n, …)."""
+        model, changed = self._plan.robot.model, dict[str, Array]()
+        if "mass" in factors:
+            changed |= self._masses(factors["mass"])
+        for name in ("armature", "damping", "stiffness"):
+            if name in factors:
+                changed[name] = getattr(model, name) * factors[name]
+        if "joint_friction" in factors:
+            for name in ("friction", "friction_coefficient"):
+                changed[name] = getattr(model, name) * factors["joint_friction"]
+        for name in _DRIVE_ARRAYS:
+            if name in factors:
+                changed[name] = self._plan.inputs[name] * factors[name]
+        return changed
+
+    def _masses(self, factor: Array) -> dict[str, Array]:
+        model = self._plan.robot.model
+        bodies = np.zeros((len(factor), len(model.body_mass), 10))
+        for link, share in enumerate(self._shares):
+            bodies[:, model.link_body[link]] += factor[:, link, None] * share
+        carried = bodies[:, :, 0].copy()
+        for body in range(carried.shape[1] - 1, 0, -1):
+            carried[:, model.body_parent[body]] += carried[:, body]
+        return {
+            "body_mass": bodies[:, :, 0],
+            "carried_mass": carried,
+            "body_moment": bodies[:, :, 1:4],
+            "body_inertia": bodies[:, :, 4:],
+            "link_mass": model.link_mass * factor,
+            "link_inertia": model.link_inertia * factor[:, :, None],
+        }
+
+
+def rubbing(touching: Touching, factor: float) -> Touching:
+    """The contact parameters with all friction coefficients multiplied by a factor."""
+    g = touching.contacts
+    scaled = g._replace(friction=factor * g.friction, pair_friction=factor * g.pair_friction)
+    return touching._replace(contacts=scaled)
+
+
+def _link_share(model: Model, link: int) -> Array:
+    """Contribution of a link to its body (10,): mass, first moment, inertia about the body's origin."""
+    mass, turn = model.link_mass[link], model.link_rotation[link]
+    centre = model.link_position[link] + turn @ model.link_com[link]
+    inertia = turn @ symmetric(model.link_inertia[link]) @ turn.T + point_inertia(float(mass), centre)
+    return np.concatenate([[mass], mass * centre, six(inertia)])
