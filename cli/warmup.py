@@ -22,7 +22,7 @@ from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
 from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
-from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, simulate_entry
+from artsim.sim.stepping.entries import SOLVE, simulate_entry
 from artsim.sim.stepping.packs import CLAMP, EXERT, SOLVE_PACK, find_entry, miss_entry, roll_entry
 
 
@@ -69,8 +69,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
             yield simulate_entry(integrator, newton, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
-    solvers = (SOLVE, SOLVE_WITHOUT_CONTACTS)
-    for entry in (TENDON_INERTIA, *solvers, DETECT, EXERT, CLAMP, find_entry(True), miss_entry(True)):
+    for entry in (TENDON_INERTIA, SOLVE, DETECT, EXERT, CLAMP, find_entry(True), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(rows, touching), WIDTH

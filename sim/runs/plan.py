@@ -57,7 +57,7 @@ from artsim.sim.runs.refusals import (
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
-from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, simulate_entry, solver_of
+from artsim.sim.stepping.entries import SOLVE, simulate_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
 TIME_STEP = 0.002  # [s] where neither the user nor the file gives one
@@ -105,16 +105,11 @@ class Plan:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that the run needs: that of the steps and those that it calls."""
-        solver = (self.solve_entry,) if NewtonWork in self.work else ()
+        solver = (SOLVE,) if NewtonWork in self.work else ()
         touching = self.touching is not None
         further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
         return self.entry, *solver, *(entry for entry, used in further.items() if used), *delays
-
-    @property
-    def solve_entry(self) -> Entry:
-        """The kernel of newton, which those of the steps call."""
-        return SOLVE_WITHOUT_CONTACTS if self.touching is None else SOLVE
 
     @property
     def clocked_entry(self) -> Entry:

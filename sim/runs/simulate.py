@@ -48,6 +48,7 @@ from artsim.sim.runs.pace import MOST_STEPS, Pace, call_watched
 from artsim.sim.runs.plan import Plan, make_inputs
 from artsim.sim.runs.sights import connect_rays
 from artsim.sim.stepping.allocation import block_shapes, make_rows, make_step
+from artsim.sim.stepping.entries import SOLVE
 
 ControllerFunction = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
@@ -184,8 +185,7 @@ class Simulation(Account):
         """Connect the kernels that a step calls: newton, continuous collision detection and delays."""
         plan, newton = self.plan, self._solver.newton
         if newton is not None:
-            solved = self._robot, self._rows, self._step, SolverBundle(newton)
-            self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved)
+            self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, SolverBundle(newton))
         if plan.touching is not None and self._contact is not None and plan.config.continuous:
             self._advancement = connect_advancement(
                 plan.touching, plan.equipped, self._robot, self._run, self._contact.data

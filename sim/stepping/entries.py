@@ -14,10 +14,7 @@ from artsim.sim.run_data.registry import SOLVERS, Solver
 from artsim.sim.run_data.run_records import Block, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import MEMBERS, NEWTON_ALONE, NewtonWork, SolverBundle
 
-_SOLVED = (RobotBundle, Rows, Step, NEWTON_ALONE)
-SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", _SOLVED)
-SOLVE_WITHOUT_CONTACTS = Entry("solve_without_contacts", "artsim.sim.solvers.alone", _SOLVED)
-"""The same where nothing may touch."""
+SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", (RobotBundle, Rows, Step, NEWTON_ALONE))
 
 
 def solver_of(integrator: Integrator, solver: Solver) -> Solver:
