@@ -22,7 +22,7 @@ from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
 from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
-from artsim.sim.stepping.entries import SOLVE, simulate_entry
+from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, beside_entry, simulate_entry
 from artsim.sim.stepping.packs import CLAMP, EXERT, SOLVE_PACK, find_entry, miss_entry, roll_entry
 
 
@@ -65,11 +65,14 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     newton = SOLVERS["newton"]
     for equipped in (False, True):
         yield simulate_entry(DEFAULT, newton, equipped, touching=True), 1
+        for touching in (False, True):
+            yield beside_entry(equipped, touching), 1
         for integrator in INTEGRATORS.values():
             yield simulate_entry(integrator, newton, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
-    for entry in (TENDON_INERTIA, SOLVE, DETECT, EXERT, CLAMP, find_entry(True), miss_entry(True)):
+    solvers = (SOLVE, SOLVE_WITHOUT_CONTACTS)
+    for entry in (*solvers, TENDON_INERTIA, DETECT, EXERT, CLAMP, find_entry(True), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(rows, touching), WIDTH

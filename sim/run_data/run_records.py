@@ -45,6 +45,9 @@ SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AW
 AT_START, NOW = range(2)
 # entries of Step.watch (energy_watch.py)
 GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
+# an entry of Step.beside, and what it says shall be done (stepping/beside.py)
+TASK = 2
+BEGIN, WATCH, RECORD, END = range(4)
 # entries of Step.contact_extremes
 MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
 # entries of Step.yielded: depths of contacts that yielded are those beyond the deepest of the start
@@ -130,6 +133,7 @@ class Step(NamedTuple):
 
     counters: Ints1  # (8,) STEP_NUMBER, …
     retries: Ints1  # (8,) SEARCHES, …
+    beside: Ints1  # (3,) the entry of what is done beside steps (stepping/beside.py), its table, and TASK
     nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step

@@ -28,6 +28,7 @@ MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (sol
 MOST_OF_LANE = 48  # rows of a lane of a pack, the same (solvers/lane_coulomb.py)
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
+CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
 BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND = range(7)
@@ -248,6 +249,13 @@ class SolverBundle(NamedTuple):
 
 MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph", BruteWork: "dense"}
 """The fields of SolverBundle."""
+
+
+def may_crowd(model: Model) -> bool:
+    """Whether rows may tie the trees of a model to a crowd."""
+    return bool(np.count_nonzero(model.independent_parent < 0) > CROWD_TREES)
+
+
 NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
 
 

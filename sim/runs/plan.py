@@ -57,7 +57,7 @@ from artsim.sim.runs.refusals import (
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
-from artsim.sim.stepping.entries import SOLVE, simulate_entry, solver_of
+from artsim.sim.stepping.entries import beside_entry, simulate_entry, solve_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
 TIME_STEP = 0.002  # [s] where neither the user nor the file gives one
@@ -105,11 +105,21 @@ class Plan:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that the run needs: that of the steps and those that it calls."""
-        solver = (SOLVE,) if NewtonWork in self.work else ()
+        solver = (self.solve_entry,) if NewtonWork in self.work else ()
         touching = self.touching is not None
         further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
-        return self.entry, *solver, *(entry for entry, used in further.items() if used), *delays
+        return self.entry, self.beside_entry, *solver, *(entry for entry, used in further.items() if used), *delays
+
+    @property
+    def beside_entry(self) -> Entry:
+        """The kernel of what is done beside steps."""
+        return beside_entry(self.equipped is not None, self.touching is not None)
+
+    @property
+    def solve_entry(self) -> Entry:
+        """The kernel of newton, which those of the steps call."""
+        return solve_entry(self.robot.model, self.touching is not None)
 
     @property
     def clocked_entry(self) -> Entry:

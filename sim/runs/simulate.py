@@ -48,7 +48,6 @@ from artsim.sim.runs.pace import MOST_STEPS, Pace, call_watched
 from artsim.sim.runs.plan import Plan, make_inputs
 from artsim.sim.runs.sights import connect_rays
 from artsim.sim.stepping.allocation import block_shapes, make_rows, make_step
-from artsim.sim.stepping.entries import SOLVE
 
 ControllerFunction = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
@@ -182,10 +181,13 @@ class Simulation(Account):
         self._call = bind(entry, 1, *self._bundles())
 
     def _connect(self) -> None:
-        """Connect the kernels that a step calls: newton, continuous collision detection and delays."""
+        """Connect the kernels that a step calls: beside.py, newton, continuous collision detection, delays."""
         plan, newton = self.plan, self._solver.newton
+        aside = self._robot, self._run._replace(clock=None), self._rows, self._equipment, self._contact
+        self._beside = point_at(plan.beside_entry, 1, self._step.beside, *aside)
         if newton is not None:
-            self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, SolverBundle(newton))
+            solved = self._robot, self._rows, self._step, SolverBundle(newton)
+            self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved)
         if plan.touching is not None and self._contact is not None and plan.config.continuous:
             self._advancement = connect_advancement(
                 plan.touching, plan.equipped, self._robot, self._run, self._contact.data

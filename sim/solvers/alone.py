@@ -14,10 +14,21 @@ def solve_alone(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     """step.next (nu,) gets the velocities at the end of the step [rad/s or m/s], rows.impulse (rows,) the impulses that
     cause them [N s or N m s]; see `newton`. solver.newton.again: whether to go on from where the last call ended.
     """
+    _solve(robot, rows, step, solver, True)
+
+
+@njit
+def solve_without_contacts(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+    """The same for runs without contacts, a quarter of the code."""
+    _solve(robot, rows, step, solver, None)
+
+
+@njit
+def _solve(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
     if solver.newton.again[0] == 1:
-        newton_again(robot, rows, step, solver)
+        newton_again(robot, rows, step, solver, contacts)
     else:
-        newton(robot, rows, step, solver)
+        newton(robot, rows, step, solver, contacts)
 
 
 @inlined

@@ -20,11 +20,11 @@ from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest
 from artsim.sim.run_data.run_records import ALL_ROWS
-from artsim.sim.run_data.scratch import BLOCKS, ISLANDS, TIED_ROWS
+from artsim.sim.run_data.scratch import BLOCKS, CROWD_TREES, ISLANDS, TIED_ROWS
 
 # units, and bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
 _CROWD, _CROWD_TREES = 300, 100
-_SOFT_CROWD, _SOFT_CROWD_TREES = 100, 40  # where all contacts are soft, so that sweeps end soon
+_SOFT_CROWD = 100  # of more than CROWD_TREES, where all contacts are soft, so that sweeps end soon
 
 
 @njit
@@ -66,7 +66,7 @@ def _is_crowd(model: Any, rows: Any, work: Any, k: Any) -> Any:
     trees = 0
     for p in range(work.island_start[k], work.island_start[k + 1]):
         trees += 1 if model.independent_parent[work.block_start[work.member[p]]] < 0 else 0
-    if trees <= _SOFT_CROWD_TREES:
+    if trees <= CROWD_TREES:
         return 0
     if units > _CROWD and trees > _CROWD_TREES:
         return 1

@@ -29,19 +29,21 @@ from artsim.sim.run_data.scratch import ISLANDS, NEWTON_STEPS
 from artsim.sim.solvers.attempts import count_cones, note_start
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.multipliers import iterate, prepare_island
-from artsim.sim.solvers.strategies import settle_island
+from artsim.sim.solvers.strategies import settle_island, settle_rows
 
 _STEPS = 100  # Newton steps at most without M̂ as a matrix; two to six are the rule
 
 
 @njit
-def newton(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+def newton(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
     """Change step.next (nu,) from u to u + x [rad/s or m/s] and rows.impulse (rows,) from its warm start to λ [N s or N
     m s].
 
     Where solver.tree or solver.graph is not None, this scratch of propagation or direct does the linear algebra instead
     (data.factor is then not read, and contacts get convex steps only: see solve.py for the rest); which one is decided
     at compile time.
+
+    contacts: None where no row is a contact's, so that the code for these is left out.
 
     step.free (nu,): the impulse of all other forces. data.factor holds M̂, the lower triangle over the model's
     elimination tree, not factorised. rows.report: the number of Newton steps (the most of any island), the rows'
@@ -56,11 +58,11 @@ def newton(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         prepare_island(model, robot.data, rows, step.next, solver, k)
-    _settle_islands(robot, rows, step, solver)
+    _settle_islands(robot, rows, step, solver, contacts)
 
 
 @njit
-def newton_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+def newton_again(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
     """Continue from where `newton` ended, with rows.bias changed since; u holds its velocities."""
     work = solver.newton
     anew = rows.report[RESIDUAL] > UNSOLVED
@@ -78,11 +80,11 @@ def newton_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
                     work.velocity[n] = work.velocity[n] + rows.value[e] * (
                         step.next[rows.column[e]] + work.change[rows.column[e]]
                     )
-    _settle_islands(robot, rows, step, solver)
+    _settle_islands(robot, rows, step, solver, contacts)
 
 
 @njit
-def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
     """Find x and λ island by island, then u."""
     work = solver.newton
     most = 0
@@ -90,7 +92,10 @@ def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     for k in range(work.sizes[ISLANDS]):
         work.sizes[NEWTON_STEPS] = 0
         if solver.tree is None and solver.graph is None:
-            left = settle_island(robot, rows, step, solver, k)
+            if contacts is None:
+                left = settle_rows(robot, rows, step, solver, k)
+            else:
+                left = settle_island(robot, rows, step, solver, k)
         else:
             note_start(rows, work, k)
             left, _ = iterate(robot, rows, step, solver, k, _STEPS, True, False)

@@ -29,7 +29,7 @@ def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
         if solver.tree is None and solver.graph is None:
             run_newton(solver.newton, 0)
         else:
-            newton(robot, rows, step, solver)
+            newton(robot, rows, step, solver, None)
             _solve_with_mass_matrix(model, data, rows, step, solver.newton)
     if solver.sweeps is not None:
         if inputs.solver[0] == PGS:
@@ -51,7 +51,7 @@ def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
         if solver.tree is None and solver.graph is None:
             run_newton(solver.newton, 1)
         else:
-            newton_again(robot, rows, step, solver)
+            newton_again(robot, rows, step, solver, None)
             _solve_with_mass_matrix(robot.model, robot.data, rows, step, solver.newton)
     if solver.dense is not None:
         brute(robot, rows, step, solver.dense, 1)

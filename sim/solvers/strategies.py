@@ -66,7 +66,8 @@ from artsim.sim.solvers.tolerance import (
 _FEW = 60  # units: with more, some attempts would take too long
 
 # `_convex`: Newton steps at most
-_STEPS_OF_ROWS = 40  # without contacts
+_STEPS_OF_ROWS = 40  # without contacts, where others are tried then
+_STEPS_WITHOUT_CONTACTS = 400  # where nothing else is
 _STEPS_OF_ONE = 100  # with one contact, whose shift is bracketed
 _STEPS_OF_CONTACTS = 30
 _STEPS_OF_ROBOT = 8  # of several contacts before `_coulomb`, which has more steps in hand there; then once more
@@ -124,6 +125,14 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     left = _freeze_shifts(robot, rows, step, solver, k)
     if left > _SINKING and not is_articulated(robot.model, work, k):
         return regularise_crowd(robot.model, robot.data, rows, step, solver, k)
+    return left
+
+
+@njit
+def settle_rows(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+    """The same for an island without contacts that is no crowd: a convex problem."""
+    note_start(rows, solver.newton, k)
+    left, _ = _convex(robot, rows, step, solver, k, 0, _STEPS_WITHOUT_CONTACTS)
     return left
 
 

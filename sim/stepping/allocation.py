@@ -35,6 +35,7 @@ def make_step(model: Model) -> Step:
     shapes |= {
         "counters": (8,),
         "retries": (8,),
+        "beside": (3,),
         "nearest": (1,),
         "coupling_error": (1,),
         "tendon_error": (1,),

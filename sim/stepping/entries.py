@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry
@@ -12,14 +13,33 @@ from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.registry import SOLVERS, Solver
 from artsim.sim.run_data.run_records import Block, Rows, RunBundle, Step
-from artsim.sim.run_data.scratch import MEMBERS, NEWTON_ALONE, NewtonWork, SolverBundle
+from artsim.sim.run_data.scratch import MEMBERS, NEWTON_ALONE, NewtonWork, SolverBundle, may_crowd
 
-SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", (RobotBundle, Rows, Step, NEWTON_ALONE))
+_SOLVED = (RobotBundle, Rows, Step, NEWTON_ALONE)
+SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", _SOLVED)
+SOLVE_WITHOUT_CONTACTS = Entry("solve_without_contacts", "artsim.sim.solvers.alone", _SOLVED)
 
 
 def solver_of(integrator: Integrator, solver: Solver) -> Solver:
     """The solver that solves an integrator's steps when this one is chosen."""
     return SOLVERS[integrator.solver] if integrator.solver else solver
+
+
+def solve_entry(model: Model, touching: bool) -> Entry:
+    """The kernel that solves the rows of a step, pruned of what contacts and crowds need, if the run has neither."""
+    return SOLVE if touching or may_crowd(model) else SOLVE_WITHOUT_CONTACTS
+
+
+def beside_entry(equipped: bool, touching: bool) -> Entry:
+    """The kernel of what is done beside steps, for all integrators and solvers."""
+    bundles = (
+        RobotBundle,
+        with_members(RunBundle, block=Block, clock=None),
+        Rows,
+        EquipmentBundle if equipped else None,
+        ContactBundle if touching else None,
+    )
+    return Entry("take_task", "artsim.sim.stepping.beside", bundles, "_equipped" * equipped + "_touching" * touching)
 
 
 def simulate_entry(

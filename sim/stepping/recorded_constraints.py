@@ -35,16 +35,15 @@ def lacks_room(block: Any, rows: Any) -> bool:
 
 
 @njit
-def record_constraints(robot: Any, run: Any, rows: Any, solver: Any) -> None:
+def record_constraints(robot: Any, run: Any, rows: Any) -> None:
     """Record the rows that the step was solved with, and K. Leaves M̂'s factor in data.factor. O(rows² entries)."""
     model, data = robot.model, robot.data
     step, block = run.step, run.block
     row = step.counters[ROWS_RECORDED]
     count = 0 if step.counters[AT_REST] > 0 or step.retries[WITHOUT_ROWS] == 1 else rows.number[ALL_ROWS]
     if count > 0:
-        if solver.tree is not None or solver.graph is not None:  # these do not form M
-            composites(model, data)
-            mass_matrix(model, data)
+        composites(model, data)
+        mass_matrix(model, data)
         reduce_matrix(model, data, step.diagonal)
         factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
     before = block.constraints[ENTRIES]

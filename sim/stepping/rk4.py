@@ -34,9 +34,10 @@ from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     CONTROL_ROW,
+    END,
     INEQUALITY,
     ITERATIONS,
-    NOW,
+    RECORD,
     RESIDUAL,
     ROWS_RECORDED,
     RUNNING,
@@ -45,14 +46,14 @@ from artsim.sim.run_data.run_records import (
     STEPS_TO_TAKE,
     STOP_DOF,
     STOP_REASON,
+    WATCH,
 )
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.stepping.assembly import add_constraint_forces
 from artsim.sim.stepping.booking import settle
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.energy_watch import EVERY, note_work, watch_energy
-from artsim.sim.stepping.recording import record
-from artsim.sim.stepping.step import begin, choose_controls, is_finite, total_energy
+from artsim.sim.stepping.energy_watch import EVERY, note_work
+from artsim.sim.stepping.step import begin, choose_controls, is_finite, run_beside
 from artsim.sim.stepping.system import bare_system
 
 
@@ -64,7 +65,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
     begin(robot, run, equipment, rules)
     for _ in range(block.plan[STEPS_TO_TAKE]):
         if step.counters[STEP_NUMBER] % EVERY == 0:
-            watch_energy(robot, step, equipment, contact)
+            run_beside(step, WATCH)
         choose_controls(run)
         rows.report[ITERATIONS] = 0.0
         rows.report[RESIDUAL] = 0.0
@@ -77,7 +78,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
             run_entry(equipment.data.feeler)
         recorded = 1 if step.counters[STEP_NUMBER] % block.plan[STEPS_PER_ROW] == 0 else 0
         if recorded:
-            record(robot, run, rows, equipment, contact)
+            run_beside(step, RECORD)
         if equipment is not None:
             note_loop_gaps(model, robot.data, step, equipment)
         _finish(robot, run, rows, equipment, solver)
@@ -88,7 +89,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
         if equipment is not None and connected(equipment.data.keeper):
             run_entry(equipment.data.keeper)
         step.counters[STEP_NUMBER] += 1
-    step.energy[NOW] = total_energy(robot, step, equipment)
+    run_beside(step, END)
 
 
 @njit

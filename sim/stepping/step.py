@@ -9,33 +9,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.kinematics import kinematics, world_inertia
-from artsim.sim.articulation.model import D_MIN
 from artsim.sim.constraints.loop_rows import note_loop_gaps
 from artsim.sim.contact.detection import find_contacts, place_static
-from artsim.sim.equipment.actuation import control_row, find_places, weigh_springs
+from artsim.sim.equipment.actuation import control_row, find_places
 from artsim.sim.equipment.forces import equipment_forces
-from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.clock import mark, start
 from artsim.sim.run_data.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
 from artsim.sim.run_data.run_records import (
-    AGAIN,
     AT_REST,
-    AT_START,
+    BEGIN,
     CONSTRAINTS,
     CONTROL_ROW,
     CROWDED,
+    END,
     ENTRIES,
-    EVALUATION,
-    EXCESS_STEP,
     FREE_STEPS_POSSIBLE,
-    GIVEN,
-    MOST,
     NON_FINITE,
-    NOW,
-    ROWS_RECORDED,
+    RECORD,
     RUNNING,
     SEARCHES,
     STEP_NUMBER,
@@ -43,16 +36,16 @@ from artsim.sim.run_data.run_records import (
     STEPS_TO_TAKE,
     STOP_DOF,
     STOP_REASON,
+    TASK,
+    WATCH,
 )
 from artsim.sim.stepping.assembly import needs_rows
-from artsim.sim.stepping.booking import book_forces, move_on, note_load, rest
-from artsim.sim.stepping.calibration import calibrate
+from artsim.sim.stepping.booking import book_forces, move_on, rest
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.energy_watch import EVERY, energies, note_work, watch_energy
-from artsim.sim.stepping.midpoint import book_midpoint
+from artsim.sim.stepping.energy_watch import EVERY, note_work
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
-from artsim.sim.stepping.recorded_constraints import lacks_room, record_constraints
-from artsim.sim.stepping.recording import is_full, record
+from artsim.sim.stepping.recorded_constraints import lacks_room
+from artsim.sim.stepping.recording import is_full
 from artsim.sim.stepping.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
 from artsim.sim.stepping.sleeping import is_asleep
 from artsim.sim.stepping.system import find_velocities, set_bias, set_rows, set_system
@@ -80,12 +73,12 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
             break
         mark(run.clock, INTEGRATION)
         if step.counters[STEP_NUMBER] % EVERY == 0:
-            watch_energy(robot, step, equipment, contact)
+            run_beside(step, WATCH)
         choose_controls(run)
         if not take_step(robot, run, rows, equipment, contact, rules, solver):
             break
         step.counters[STEP_NUMBER] += 1
-    step.energy[NOW] = total_energy(robot, step, equipment)
+    run_beside(step, END)
     if equipment is not None:
         note_loop_gaps(robot.model, robot.data, step, equipment)
     mark(run.clock, INTEGRATION)
@@ -105,7 +98,9 @@ def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
     if equipment is not None and connected(equipment.data.feeler):
         run_entry(equipment.data.feeler)
     if step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0:
-        _record_row(robot, run, rows, equipment, contact, solver)
+        mark(run.clock, INTEGRATION)
+        run_beside(step, RECORD)
+        mark(run.clock, RECORDING)
     if not asleep:
         note_work(run, equipment, robot.state.qvel, step.velocity)
         move_on(robot, run, rows, equipment, contact, solver.sweeps)
@@ -174,48 +169,17 @@ def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
 
 
 @njit
-def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
-    """Record the state before the step and the forces in it as a row of the block."""
-    mark(run.clock, INTEGRATION)
-    if run.block.constraint_count.shape[0] > 0:  # first: what follows overwrites M
-        record_constraints(robot, run, rows, solver)
-    if run.step.counters[EVALUATION] == AGAIN:
-        book_midpoint(robot.model, robot.state.qvel, robot.data, run.step)
-    record(robot, run, rows, equipment, contact)
-    mark(run.clock, RECORDING)
-
-
-@njit
 def begin(robot: Any, run: Any, equipment: Any, rules: Any) -> None:
-    """Prepare a block of steps: set followers from their leaders; before the first step, note energy and load."""
-    model, state = robot.model, robot.state
-    step = run.step
-    step.counters[ROWS_RECORDED] = 0
-    for c in range(model.row_follower.shape[0]):
-        if model.row_impedance[c, D_MIN] >= 0.0 and step.effective_coupling[c] == 0.0:
-            step.effective_coupling[c] = model.row_mobility[c]
-    if equipment is not None:
-        calibrate(robot, equipment, step)
-    else:
-        weigh_springs(model, run, equipment)
-    expand(model, state.qpos, state.qvel, robot.data)
-    step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(model, run.inputs, equipment, rules) else 1
-    if step.counters[STEP_NUMBER] == 0 or math.isnan(step.energy[AT_START]):  # where the state or settings were changed
-        step.energy[AT_START] = total_energy(robot, step, equipment)
-        step.watch[GIVEN] = 0.0
-        step.watch[MOST] = 0.0
-    if step.counters[STEP_NUMBER] == 0:
-        step.watch[EXCESS_STEP] = 0.0
-        for k in range(step.qacc.shape[0]):
-            step.qacc[k] = 0.0
-        note_load(robot, step)  # the load on the joints before anything moves: friction acts from the first step
+    """Prepare a block of steps."""
+    run_beside(run.step, BEGIN)
+    run.step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(robot.model, run.inputs, equipment, rules) else 1
 
 
-@njit
-def total_energy(robot: Any, step: Any, equipment: Any) -> Any:
-    """Kinetic plus potential energy at the state [J]."""
-    moving, stored = energies(robot, step, equipment)
-    return moving + stored
+@inlined
+def run_beside(step: Any, task: Any) -> None:
+    """Have the entry of beside.py do one of its tasks."""
+    step.beside[TASK] = task
+    run_entry(step.beside)
 
 
 @njit

@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.levels [--levels x86-64-v3 x86-64-v2] [--only PATTERN …] [--folder FOLDER]
 
-For each level, the cases of same_bytes.py (--quick, or those of --only) run on this processor and then, with the kernels
-that the former run compiled or found in a wheel, on an emulated one that has this level and no higher one (qemu-x86_64;
-its package is qemu-user). Hashes of all arrays are compared. Of levels with different instructions, which round otherwise,
-the arrays that differ most are named. Ends with exit code 1 when hashes differ within a level.
+For each level, the cases of same_bytes.py (--quick, or those of --only) run on this processor and then, with the
+kernels that the former run compiled or found in a wheel, on an emulated one that has this level and no higher one
+(qemu-x86_64; its package is qemu-user). Hashes of all arrays are compared. Of levels with different instructions, which
+round otherwise, the array that differs most is named. Ends with exit code 1 when hashes differ within a level.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def _same_bytes(level: str, words: list[str], emulator: str = "") -> bool:
 
 
 def _tell_largest_difference(folder: Path, level: str) -> None:
-    """How much a level's arrays, beside what the solver had left, part from those of this processor's own level."""
+    """How much a level's arrays, but for what the solver left, part from those of this processor's own level, relative
+    to an array's largest entry where that is more than 1.
+    """
     own = targets.level()
     stored = [json.loads((folder / f"{name}.json").read_text()) for name in (own, level)]
     alike = sum(a == b for a, b in zip(*(list(each.values()) for each in stored), strict=True))
@@ -86,11 +88,11 @@ def _tell_largest_difference(folder: Path, level: str) -> None:
                 a, b = mine[name], others[name]
                 if a.dtype.kind != "f" or a.shape != b.shape or not a.size or name.startswith("solver_"):
                     continue
-                apart = np.nanmax(np.abs(a - b)) / max(np.nanmax(np.abs(a)), 1e-300)
+                apart = np.nanmax(np.abs(a - b)) / max(np.nanmax(np.abs(a)), 1.0)
                 if apart > worst:
                     worst, where = float(apart), f"{path.stem} {name}"
     print(f"{level} and {own}: {alike} of {len(stored[0])} cases have the same bytes", end="")
-    print(f", the others part by up to {worst:.2g} of an array's largest entry ({where})" if where else "", flush=True)
+    print(f", the others part by up to {worst:.2g} ({where})" if where else "", flush=True)
 
 
 if __name__ == "__main__":

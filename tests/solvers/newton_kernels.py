@@ -44,7 +44,7 @@ class Problem(NamedTuple):
 @njit
 def solve_problem(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
     """One call of newton."""
-    newton(robot, rows, problem, solver)
+    newton(robot, rows, problem, solver, True)
 
 
 @njit

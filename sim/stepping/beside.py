@@ -1,0 +1,89 @@
+"""What a run does beside its steps: an entry of its own, compiled once for all integrators and solvers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.model import D_MIN
+from artsim.sim.equipment.actuation import weigh_springs
+from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.run_records import (
+    AGAIN,
+    AT_START,
+    BEGIN,
+    EVALUATION,
+    EXCESS_STEP,
+    GIVEN,
+    MOST,
+    NOW,
+    RECORD,
+    ROWS_RECORDED,
+    STEP_NUMBER,
+    TASK,
+    WATCH,
+)
+from artsim.sim.stepping.booking import note_load
+from artsim.sim.stepping.calibration import calibrate
+from artsim.sim.stepping.energy_watch import energies, watch_energy
+from artsim.sim.stepping.midpoint import book_midpoint
+from artsim.sim.stepping.recorded_constraints import record_constraints
+from artsim.sim.stepping.recording import record
+
+
+@njit
+def take_task(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+    """Do what step.beside[TASK] says: prepare a block of steps, watch energy, record a row, or note the last energy."""
+    step = run.step
+    task = step.beside[TASK]
+    if task == BEGIN:
+        _begin(robot, run, equipment)
+    elif task == WATCH:
+        watch_energy(robot, step, equipment, contact)
+    elif task == RECORD:
+        _record_row(robot, run, rows, equipment, contact)
+    else:
+        step.energy[NOW] = _total_energy(robot, step, equipment)
+
+
+@njit
+def _begin(robot: Any, run: Any, equipment: Any) -> None:
+    """Prepare a block of steps: set followers from their leaders; before the first step, note energy and load."""
+    model, state = robot.model, robot.state
+    step = run.step
+    step.counters[ROWS_RECORDED] = 0
+    for c in range(model.row_follower.shape[0]):
+        if model.row_impedance[c, D_MIN] >= 0.0 and step.effective_coupling[c] == 0.0:
+            step.effective_coupling[c] = model.row_mobility[c]
+    if equipment is not None:
+        calibrate(robot, equipment, step)
+    else:
+        weigh_springs(model, run, equipment)
+    expand(model, state.qpos, state.qvel, robot.data)
+    if step.counters[STEP_NUMBER] == 0 or math.isnan(step.energy[AT_START]):  # where the state or settings were changed
+        step.energy[AT_START] = _total_energy(robot, step, equipment)
+        step.watch[GIVEN] = 0.0
+        step.watch[MOST] = 0.0
+    if step.counters[STEP_NUMBER] == 0:
+        step.watch[EXCESS_STEP] = 0.0
+        for k in range(step.qacc.shape[0]):
+            step.qacc[k] = 0.0
+        note_load(robot, step)  # the load on the joints before anything moves: friction acts from the first step
+
+
+@njit
+def _total_energy(robot: Any, step: Any, equipment: Any) -> Any:
+    """Kinetic plus potential energy at the state [J]."""
+    moving, stored = energies(robot, step, equipment)
+    return moving + stored
+
+
+@njit
+def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+    """Record the state before the step and the forces in it as the next row of the block."""
+    if run.block.constraint_count.shape[0] > 0:  # first: what follows overwrites M
+        record_constraints(robot, run, rows)
+    if run.step.counters[EVALUATION] == AGAIN:
+        book_midpoint(robot.model, robot.state.qvel, robot.data, run.step)
+    record(robot, run, rows, equipment, contact)
