@@ -33,19 +33,10 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real, quaternion
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins
 from artsim.sim.maximal.body_tendons import Sites
-from artsim.sim.maximal.lines import ACTUATOR, BodyRows, Lines, make_summed_rows
+from artsim.sim.maximal.lines import ACTUATOR, BodyRows, Lines, SummedLines, make_summed_rows, summed_lines
 from artsim.sim.maximal.scheme import Scheme
 
 _TINY = 1e-15  # least time constant [s]
-
-
-class Transmissions(NamedTuple):
-    """Actuators as sums of lines."""
-
-    lines: Lines  # of actuators at sites
-    line: Array  # (na, most) -1: none
-    factor: Real  # (na, most)
-    length: Real  # (na,) [m or rad]
 
 
 def transmissions_of_bodies(
@@ -56,7 +47,7 @@ def transmissions_of_bodies(
     state: BodyStates,
     dof_line: Array,
     first: int,
-) -> Transmissions:
+) -> SummedLines:
     """Actuators as sums of lines; tendons: lines, factors and lengths; the lines of sites have numbers from `first`."""
     wrenches: list[tuple[int, int, Real]] = []  # body, link, wrench about its centre of mass
     sums: list[list[tuple[int, float]]] = []
@@ -75,12 +66,7 @@ def transmissions_of_bodies(
             own = [(first + len(wrenches) + n, 1.0) for n in range(len(acts))]
             wrenches += acts
         sums.append(own)
-    most = max(map(len, sums), default=1)
-    line, factor = np.full((len(sums), max(most, 1)), -1), np.zeros((len(sums), max(most, 1)))
-    for a, own in enumerate(sums):
-        for k, (number, share) in enumerate(own):
-            line[a, k], factor[a, k] = number, share
-    return Transmissions(wrench_lines(wrenches, state), line, factor, length)
+    return summed_lines(wrench_lines(wrenches, state), sums, length)
 
 
 def wrench_lines(wrenches: list[tuple[int, int, Real]], state: BodyStates) -> Lines:
@@ -270,7 +256,7 @@ def bounds_of_actuators(e: Equipment) -> tuple[Real, Real]:
 
 
 def actuator_rows_of_bodies(
-    scheme: Scheme, e: Equipment, transmissions: Transmissions, laws: ActuatorForces, rate: Real
+    scheme: Scheme, e: Equipment, transmissions: SummedLines, laws: ActuatorForces, rate: Real
 ) -> tuple[BodyRows, Array, Real]:
     """Rows of forces with K, D ≥ 0, which act at the end of the step, the actuators of these rows, and the explicit
     forces of all others (na,)."""

@@ -17,7 +17,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins
 from artsim.sim.maximal.joints import follow_all
-from artsim.sim.maximal.lines import TENDON, BodyRows, Lines, make_summed_rows
+from artsim.sim.maximal.lines import TENDON, BodyRows, Lines, SummedLines, make_summed_rows, summed_lines
 from artsim.sim.maximal.scheme import Scheme
 
 _RECOVERY = 0.1  # [s] in which an initial violation of a limit is removed, as in constraints/row.py
@@ -47,18 +47,9 @@ def place_sites(e: Equipment, masses: Masses, state: BodyStates) -> Sites:
     return Sites(point, arm, state.velocity[body, :3] + turning, np.cross(spin, turning), axes)
 
 
-class TendonPaths(NamedTuple):
-    """Tendons as sums of lines."""
-
-    lines: Lines  # the pieces between sites
-    line: Array  # (nt, most) -1: none
-    factor: Real  # (nt, most)
-    length: Real  # (nt,) [m or rad]
-
-
 def tendon_paths_of_bodies(
     e: Equipment, model: Model, sites: Sites, qpos: Real, dof_line: Array, first: int
-) -> TendonPaths:
+) -> SummedLines:
     """The lines of spatial tendons, from number `first` on, and every tendon as a sum of lines."""
     pieces: list[tuple[int, int]] = []
     sums: list[list[tuple[int, float]]] = []
@@ -80,12 +71,7 @@ def tendon_paths_of_bodies(
                 pieces.append((a, b))
                 length[t] += share * float(np.linalg.norm(sites.point[b] - sites.point[a]))
         sums.append(own)
-    most = max(map(len, sums), default=1)
-    line, factor = np.full((len(sums), most), -1), np.zeros((len(sums), most))
-    for t, own in enumerate(sums):
-        for k, (number, share) in enumerate(own):
-            line[t, k], factor[t, k] = number, share
-    return TendonPaths(piece_lines(e, sites, np.array(pieces, np.int64).reshape(-1, 2)), line, factor, length)
+    return summed_lines(piece_lines(e, sites, np.array(pieces, np.int64).reshape(-1, 2)), sums, length)
 
 
 def piece_lines(e: Equipment, sites: Sites, ends: Array) -> Lines:

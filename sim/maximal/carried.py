@@ -11,11 +11,11 @@ from artsim.sim.equipment.arrays import Equipment
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses
-from artsim.sim.maximal.body_actuators import Transmissions, transmissions_of_bodies
+from artsim.sim.maximal.body_actuators import transmissions_of_bodies
 from artsim.sim.maximal.body_tendons import Tendons, place_sites, summed, tendon_paths_of_bodies
 from artsim.sim.maximal.conversion import body_states
 from artsim.sim.maximal.joints import joint_lines
-from artsim.sim.maximal.lines import Lines, joined_lines
+from artsim.sim.maximal.lines import Lines, SummedLines, joined_lines
 from artsim.sim.maximal.loops import loop_lines
 
 
@@ -32,7 +32,7 @@ class Carried(NamedTuple):
     lines: Lines
     loops: slice  # their lines
     tendons: Tendons | None
-    transmissions: Transmissions | None
+    transmissions: SummedLines | None
 
 
 def reference_lengths(e: Equipment, model: Model, masses: Masses, dof_line: Array) -> Lengths:

@@ -29,6 +29,15 @@ class Lines(NamedTuple):
     link: Array  # (n, 2) the links on which its force acts as on free bodies; -1: none, or the force is a joint's
 
 
+class SummedLines(NamedTuple):
+    """n tendons or actuators as sums of lines."""
+
+    lines: Lines  # those that they have beside the joints'
+    line: Array  # (n, most) -1: none
+    factor: Real  # (n, most)
+    length: Real  # (n,) [m or rad]
+
+
 class BodyRows(NamedTuple):
     """n rows: J Δu + (give + yielding · mobility) Λ = b, while Λ is within its bounds."""
 
@@ -62,27 +71,31 @@ class BodyRows(NamedTuple):
         return found
 
 
+def summed_lines(lines: Lines, sums: list[list[tuple[int, float]]], length: Real) -> SummedLines:
+    """Sums of lines, each given by numbers of lines and their factors."""
+    most = max([1, *map(len, sums)])
+    line, factor = np.full((len(sums), most), -1), np.zeros((len(sums), most))
+    for n, own in enumerate(sums):
+        for k, (number, share) in enumerate(own):
+            line[n, k], factor[n, k] = number, share
+    return SummedLines(lines, line, factor, length)
+
+
 def make_body_rows(
     source: int,
     line: Array,
     b: Real,
     *,
-    error: Real | float = 0.0,
-    give: Real | float = 0.0,
-    lower: Real | float = -np.inf,
-    upper: Real | float = np.inf,
     second: Array | None = None,
     factor: Real | float = 1.0,
     second_factor: Real | float = 0.0,
-    yielding: float = 0.0,
-    group: Array | None = None,
+    **more: Any,
 ) -> BodyRows:
-    """Make rows of one source, of a line each or of two; a single number applies to all of them."""
+    """Make rows of one source, of a line each or of two; a single number applies to all of them. more: as below."""
     lines = np.column_stack([line, np.full(len(line), -1) if second is None else second]).astype(np.int64)
     factors = np.empty((len(line), 2))
     factors[:, 0], factors[:, 1] = factor, second_factor
-    bounds: dict[str, Any] = {"lower": lower, "upper": upper, "group": group}
-    return make_summed_rows(source, lines, factors, b, error=error, give=give, yielding=yielding, **bounds)
+    return make_summed_rows(source, lines, factors, b, **more)
 
 
 def make_summed_rows(
