@@ -37,11 +37,11 @@ from artsim.sim.stepping.lane_rows import (
 )
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
-    SETTLED,
     clear_stiffening,
     foresee_spin,
     go_back,
     go_midway,
+    goes_on,
     loops_pull,
     misled,
     stiffen,
@@ -253,7 +253,7 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
     turning = turning - late
     away = where_greater(change, lanes.data.nearest[0], turning, zero)
-    on = where_greater(change, SETTLED * most, turning - away, zero)
+    on = where_greater(goes_on(change, lanes.data.nearest[0], most), zero, turning - away, zero)
     if highest(away) > 0.0:
         go_back(step, away)
     if highest(on) > 0.0:

@@ -18,7 +18,6 @@ The table is in order: each line is settled before those below it are examined, 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.articulation.coupling import secant_drift
@@ -63,15 +62,16 @@ from artsim.sim.run_data.run_records import (
     WITHOUT_ROWS,
 )
 from artsim.sim.solvers.solve import solve_again
+from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.aims import close_loops
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
-    SETTLED,
     clear_stiffening,
     foresee_spin,
     go_back,
     go_midway,
+    goes_on,
     loops_pull,
     misled,
     note_struck,
@@ -262,12 +262,12 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
         return False
     if step.retries[EVALUATIONS] == 1:
         step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
-        step.nearest[0] = math.inf
+        step.nearest[0] = UNTRIED
     change, most = misled(robot, step)
-    if step.nearest[0] < math.inf and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
+    if step.nearest[0] < UNTRIED and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
         step.retries[AWAY] = 1
         go_back(step, 1.0)
-    elif change <= SETTLED * most:
+    elif goes_on(change, step.nearest[0], most) <= 0.0:
         return False
     else:
         go_midway(robot, step, 1.0)
