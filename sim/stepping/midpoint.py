@@ -165,7 +165,7 @@ def misled(robot: Any, step: Any) -> Any:
 
 
 @inlined
-def goes_on(change: Any, before: Any, most: Any) -> Any:
+def unsettled(change: Any, before: Any, most: Any) -> Any:
     """More than 0 where a further evaluation is to follow one that changed step.middle by `change`, and the one before
     it by `before` (UNTRIED: there was none), for velocities of at most `most`.
 

@@ -71,12 +71,12 @@ from artsim.sim.stepping.midpoint import (
     foresee_spin,
     go_back,
     go_midway,
-    goes_on,
     loops_pull,
     misled,
     note_struck,
     stiffen,
     turning_and_tautness,
+    unsettled,
 )
 from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
 from artsim.sim.stepping.system import factorise_system, found, reduce_system
@@ -130,12 +130,13 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
         step.damping[k] = inputs.drive_damping[k]
         rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
     rows.report[ITERATIONS] = 0.0
+    again = step.retries[WITHOUT_ROWS] == 1 and step.retries[EVALUATIONS] > 1
     step.retries[WITHOUT_ROWS] = 0
     if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
         rows.number[ALL_ROWS] = 0
         rows.number[LASTING_ROWS] = 0
         rows.report[RESIDUAL] = 0.0
-        free_step(robot, run, rows, equipment)
+        free_step(robot, run, rows, equipment, again)
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             step.retries[WITHOUT_ROWS] = 1
@@ -267,7 +268,7 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
     if step.nearest[0] < UNTRIED and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
         step.retries[AWAY] = 1
         go_back(step, 1.0)
-    elif goes_on(change, step.nearest[0], most) <= 0.0:
+    elif unsettled(change, step.nearest[0], most) <= 0.0:
         return False
     else:
         go_midway(robot, step, 1.0)
