@@ -274,15 +274,37 @@ def articulated_dynamics(model: Any, v: Any, tau: Any, diagonal: Any, data: Any,
     """a (nv,) = (M + diag)⁻¹ (tau - C v - g), `diagonal` (nv,) holding armature and implicit terms. ABA, O(nb).
 
     Featherstone 2008, table 7.1. A joint's dofs are eliminated one by one, as if massless bodies lay between them.
-    Needs `kinematics` and `world_inertia`; articulated inertias are [f; n] = [A B; Bᵀ C] [a; α] about each origin.
+    Needs `kinematics` and `world_inertia`.
     """
+    articulate(model, diagonal, data)
+    articulated_accelerations(model, v, tau, data, a)
+
+
+@njit
+def articulate(model: Any, diagonal: Any, data: Any) -> None:
+    """Articulated inertias, [f; n] = [A B; Bᵀ C] [a; α] about each origin: what of articulated_dynamics depends on
+    neither v nor tau."""
     nb = model.body_parent.shape[0]
     for i in range(1, nb):
-        _bias_wrench(model, v, data, i)
         rigid_inertia(model, data, i)
     for i in range(nb - 1, 0, -1):
         for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
-            _eliminate(model, data, i, k, tau[k], diagonal[k])
+            U0, U1, U2, U3, U4, U5, D = projected_inertia(model, data, i, k)
+            data.pivot[k] = 1.0 / (D + diagonal[k])
+            take_out(data, i, k, (U0, U1, U2, U3, U4, U5), data.pivot[k])
+        if model.body_parent[i] > 0:
+            shift_inertia(model, data, i)
+
+
+@njit
+def articulated_accelerations(model: Any, v: Any, tau: Any, data: Any, a: Any) -> None:
+    """The rest of articulated_dynamics, as often as v or tau change at the same positions."""
+    nb = model.body_parent.shape[0]
+    for i in range(1, nb):
+        _bias_wrench(model, v, data, i)
+    for i in range(nb - 1, 0, -1):
+        for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
+            _take_force(model, data, i, k, tau[k])
         if model.body_parent[i] > 0:
             _add_to_parent(model, data, i)
     _accelerate(model, data, a)
@@ -392,28 +414,25 @@ def projected_inertia(model: Any, data: Any, i: Any, k: Any) -> Any:
 
 
 @inlined
-def _eliminate(model: Any, data: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
-    """Take dof k out of body i's articulated inertia and bias wrench: I -= U Uᵀ / D, p += U u / D."""
-    U0, U1, U2, U3, U4, U5, D = projected_inertia(model, data, i, k)
+def _take_force(model: Any, data: Any, i: Any, k: Any, tau: Any) -> None:
+    """Take dof k out of body i's bias wrench: p += U u / D."""
+    U = data.projected
     a0, a1, a2 = axis_of(data, k)
     p = data.force if model.dof_linear[k] else data.torque
     u = tau - (p[i, 0] * a0 + p[i, 1] * a1 + p[i, 2] * a2)
-    inverse = 1.0 / (D + diagonal)
-    data.pivot[k] = inverse
     data.surplus[k] = u
-    s = u * inverse
-    data.force[i, 0] += U0 * s
-    data.force[i, 1] += U1 * s
-    data.force[i, 2] += U2 * s
-    data.torque[i, 0] += U3 * s
-    data.torque[i, 1] += U4 * s
-    data.torque[i, 2] += U5 * s
-    take_out(data, i, k, (U0, U1, U2, U3, U4, U5), inverse)
+    s = u * data.pivot[k]
+    data.force[i, 0] += U[k, 0] * s
+    data.force[i, 1] += U[k, 1] * s
+    data.force[i, 2] += U[k, 2] * s
+    data.torque[i, 0] += U[k, 3] * s
+    data.torque[i, 1] += U[k, 4] * s
+    data.torque[i, 2] += U[k, 5] * s
 
 
 @inlined
 def take_out(data: Any, i: Any, k: Any, column: Any, inverse: Any) -> None:
-    """I -= U Uᵀ inverse of body i's articulated inertia; U, the column, is kept in data.projected[k]."""
+    """Take dof k out of body i's articulated inertia, I -= U Uᵀ / D; U, the column, is kept in data.projected[k]."""
     Y = data.articulated
     U0, U1, U2, U3, U4, U5 = column
     # U stays in registers here: an array entry would be loaded again after every store to Y
@@ -455,7 +474,7 @@ def take_out(data: Any, i: Any, k: Any, column: Any, inverse: Any) -> None:
 
 @inlined
 def _add_to_parent(model: Any, data: Any, i: Any) -> None:
-    """Articulated inertia of body i and its bias wrench, p + I c of the bias acceleration c, onto its parent."""
+    """Bias wrench of body i, p + I c of the bias acceleration c, onto its parent."""
     Y = data.articulated
     above = model.body_parent[i]
     d0 = data.offset[i, 0]
@@ -495,7 +514,6 @@ def _add_to_parent(model: Any, data: Any, i: Any) -> None:
     data.torque[above, 0] += data.torque[i, 0] + B0 * b0 + B3 * b1 + B6 * b2 + k0 + t0
     data.torque[above, 1] += data.torque[i, 1] + B1 * b0 + B4 * b1 + B7 * b2 + k1 + t1
     data.torque[above, 2] += data.torque[i, 2] + B2 * b0 + B5 * b1 + B8 * b2 + k2 + t2
-    shift_inertia(model, data, i)
 
 
 @inlined

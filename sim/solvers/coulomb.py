@@ -21,7 +21,7 @@ from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_l
 from artsim.sim.foundation.scalars import inverse_or_zero, largest
 from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
-from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
+from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, residual_after, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_few, set_change, set_delassus
 from artsim.sim.solvers.impulses import rows_times, set_gradient
 from artsim.sim.solvers.tolerance import (
@@ -70,13 +70,13 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
         good = ENOUGH * max(rounding(rows, work, k), tolerance)
         if is_met(size, last, good, tolerance) > 0.0:
             refresh(rows, step, work, k, 1.0, few)
-            size = residual(rows, work, k, 0.0)
+            size = residual(rows, work, k)
         if is_met(size, last, good, tolerance) > 0.0:
             left, ended = _end_round(rows, work, k, size, left, limit, good, tolerance)
             if ended:
                 break
             scale(rows, work, k, HARDER)
-            size = residual(rows, work, k, 0.0)
+            size = residual(rows, work, k)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
             if largest_pull(rows, work, k) > ABSURD:
@@ -90,9 +90,9 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
         if few and largest_pull(rows, work, k) > MOST_PULL:
             refresh(rows, step, work, k, 1.0, few)
             few = False
-            size = residual(rows, work, k, 0.0)
+            size = residual(rows, work, k)
         find_step(model, data, rows, step, work, k, few)
-        last, size = size, take_step(rows, work, k, bar, size, near)
+        last, size = size, take_step(rows, work, k, bar, size, near, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:
@@ -118,7 +118,7 @@ def begin_round(rows: Any, work: Any, k: Any, factor: Any, chosen: Any) -> Any:
     """
     scale(rows, work, k, factor)
     recentre(rows, work, k, chosen)
-    return residual(rows, work, k, zero_like(work.change[0]))
+    return residual(rows, work, k)
 
 
 @njit
@@ -141,7 +141,7 @@ def _better_of_both(robot: Any, rows: Any, force: Any, work: Any, k: Any, tolera
     good = ENOUGH * max(rounding(rows, work, k), tolerance)
     if size > good and not left > good:
         _go_back(robot.model, robot.data, rows, force, work, k)
-        size = residual(rows, work, k, 0.0)
+        size = residual(rows, work, k)
     return max(size, left)
 
 
@@ -235,37 +235,43 @@ def recentre(rows: Any, work: Any, k: Any, chosen: Any) -> Any:
         for row in range(n, n + max(rows.cone[n], 1)):
             off = rows.impulse[row] - work.centre[row]
             left = largest(work.eps[row] * absolute(off), left)
-            work.centre[row] = work.centre[row] + chosen * off
+            work.centre[row] = where_greater(chosen, zero_like(off), rows.impulse[row], work.centre[row])
             work.along[row] = zero_like(off)
             work.linear[row] = zero_like(off)
     return left
 
 
 @njit
-def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
-    """Take the step if the residual then does not exceed the bar, else half of it; return the residual [rad/s or m/s].
+def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any, chosen: Any) -> Any:
+    """Take the step if the residual then does not exceed the bar, else half of it, in lanes where `chosen` is 1; return
+    the residual there [rad/s or m/s].
 
     Where a row jumps from one bound to the other, and would jump back in the next step, the residual keeps its size:
-    that step is halved too.
+    that step is halved too. If `near`, λ_k follows a whole step that is good, as the residual after it has it.
     """
     zero = zero_like(size)
     one = zero + 1.0
-    then = residual(rows, work, k, one)
+    then = residual_after(rows, work, k, one, zero if near else one)
     t = where_greater(absolute(then - size), _SAME * size, one, zero + 0.5)
     t = where_greater(then, bar, zero + 0.5, t)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.change[a] = work.change[a] + t * work.direction[a]
+            changed = work.change[a] + t * work.direction[a]
+            work.change[a] = where_greater(chosen, zero, changed, work.change[a])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            work.velocity[row] = work.velocity[row] + t * work.along[row]
-            rows.impulse[row] = rows.impulse[row] + t * work.linear[row]
+            velocity, impulse = work.velocity[row] + t * work.along[row], rows.impulse[row] + t * work.linear[row]
+            work.velocity[row] = where_greater(chosen, zero, velocity, work.velocity[row])
+            rows.impulse[row] = where_greater(chosen, zero, impulse, rows.impulse[row])
             work.along[row] = zero
             work.linear[row] = zero
+    whole = where_greater(t, zero + 0.75, one, zero)
     if near:
-        better = where_greater(NO_BETTER * size, then, one, zero)
-        if highest(better) > 0.0:
-            recentre(rows, work, k, better)
-    return residual(rows, work, k, zero)
+        whole = whole * where_greater(NO_BETTER * size, then, one, zero)
+        if highest(chosen * whole) > 0.0:
+            recentre(rows, work, k, chosen * whole)
+    if highest(chosen * (one - whole)) <= 0.0:
+        return then
+    return residual(rows, work, k)

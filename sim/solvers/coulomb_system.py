@@ -49,20 +49,27 @@ def set_rates(rows: Any, work: Any, k: Any, tolerance: Any) -> None:
             work.rate[row] = largest(_COUNTED_DIGITS * inverse_or_zero(tolerance) * size, work.rho[row])
 
 
+@inlined
+def residual(rows: Any, work: Any, k: Any) -> Any:
+    """|miss / ρ| of island k [rad/s or m/s]; see residual_after."""
+    zero = zero_like(work.change[0])
+    return residual_after(rows, work, k, zero, zero + 1.0)
+
+
 @njit
-def residual(rows: Any, work: Any, k: Any, t: Any) -> Any:
+def residual_after(rows: Any, work: Any, k: Any, t: Any, off: Any) -> Any:
     """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; work.miss = λ - P(λ - ρ û), with P's
-    derivative in work.weight to work.weight3. O(rows).
+    derivative in work.weight to work.weight3. O(rows). off: 1, or 0 for the residual with λ_k at the λ then reached.
     """
     zero = zero_like(work.change[0])
     square = zero
     for p in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[p]
         if rows.cone[n] > 1:
-            square = square + _cone_residual(rows, work, n, t)
+            square = square + _cone_residual(rows, work, n, t, off)
         else:
             z = rows.impulse[n] + t * work.linear[n]
-            q = work.rate[n] * _yielding(rows, work, n, z, t)
+            q = work.rate[n] * _yielding(rows, work, n, z, t, off)
             bounded = least(largest(rows.lower[n], z - q), rows.upper[n])
             below = where_greater(rows.upper[n], z - q, zero + 1.0, zero)
             work.weight[n] = where_greater(z - q, rows.lower[n], below, zero)
@@ -73,20 +80,20 @@ def residual(rows: Any, work: Any, k: Any, t: Any) -> Any:
 
 
 @inlined
-def _yielding(rows: Any, work: Any, n: Any, z: Any, t: Any) -> Any:
+def _yielding(rows: Any, work: Any, n: Any, z: Any, t: Any, off: Any) -> Any:
     """Velocity of row n at the impulse z, with its compliance."""
-    return work.velocity[n] + t * work.along[n] + rows.cfm[n] * z + work.eps[n] * (z - work.centre[n])
+    return work.velocity[n] + t * work.along[n] + rows.cfm[n] * z + work.eps[n] * (off * (z - work.centre[n]))
 
 
 @njit
-def _cone_residual(rows: Any, work: Any, n: Any, t: Any) -> Any:
+def _cone_residual(rows: Any, work: Any, n: Any, t: Any, off: Any) -> Any:
     """The cone's part of the squared residual; work.unit is the direction of z_t - q_t, with z = λ and q = ρ û."""
     last = n + rows.cone[n]
     zero = zero_like(work.rate[n])
     square, slip, before, across = zero, zero, zero, zero
     for row in range(n + 1, last):
         z = rows.impulse[row] + t * work.linear[row]
-        v = _yielding(rows, work, row, z, t)
+        v = _yielding(rows, work, row, z, t, off)
         slip = slip + v * v
         q = work.rate[n] * v
         work.unit[row] = z - q
@@ -96,7 +103,7 @@ def _cone_residual(rows: Any, work: Any, n: Any, t: Any) -> Any:
         across = across + q * (z + work.unit[row])
     work.shift[n] = rows.slope[n] * sqrt(slip)
     z = rows.impulse[n] + t * work.linear[n]
-    q = work.rate[n] * (_yielding(rows, work, n, z, t) + work.shift[n])
+    q = work.rate[n] * (_yielding(rows, work, n, z, t, off) + work.shift[n])
     length = sqrt(square)
     per_length = inverse_or_zero(length)
     c0, c1, c2, c3, _, _ = cone_projection(rows.slope[n], z - q, length, per_length)
@@ -243,7 +250,7 @@ def set_pull(rows: Any, work: Any, n: Any) -> None:
     """work.pull = μ v̂ of the cone's shift where it slides, else 0."""
     slip = zero_like(work.weight[n])
     for row in range(n + 1, n + rows.cone[n]):
-        work.pull[row] = _yielding(rows, work, row, rows.impulse[row], 0.0)
+        work.pull[row] = _yielding(rows, work, row, rows.impulse[row], 0.0, 1.0)
         slip = slip + work.pull[row] * work.pull[row]
     slip = _on_edge(work, n) * rows.slope[n] * inverse_or_zero(sqrt(slip))
     for row in range(n + 1, n + rows.cone[n]):

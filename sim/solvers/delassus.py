@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, sqrt, zero_like
+from artsim.sim.foundation.lanes import highest, lane_count, sqrt, zero_like
 from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
@@ -226,7 +226,9 @@ def _set_system(rows: Any, work: Any, m: Any) -> None:
         if rows.cone[n] > 1:
             d0, d1, d2, d3 = stiffness(rows, work, n)
             set_pull(rows, work, n)
-            for c in range(m):
+            if rows.cone[n] == 3:
+                _set_three(work, n, i, m, (d0, d1, d2, d3))
+            for c in range(m if rows.cone[n] != 3 else 0):
                 normal = work.delassus[i, c]
                 along = zero
                 for row in range(1, rows.cone[n]):
@@ -246,28 +248,74 @@ def _set_system(rows: Any, work: Any, m: Any) -> None:
         i += max(rows.cone[n], 1)
 
 
+@inlined
+def _set_three(work: Any, n: Any, i: Any, m: Any, numbers: Any) -> None:
+    """D S W of a contact of three rows, in the lines from i."""
+    A, W = work.few, work.delassus
+    d0, d1, d2, d3 = numbers
+    p1, p2, e1, e2 = work.pull[n + 1], work.pull[n + 2], work.unit[n + 1], work.unit[n + 2]
+    for c in range(m):
+        w1, w2 = W[i + 1, c], W[i + 2, c]
+        normal = W[i, c] + p1 * w1 + p2 * w2
+        along = e1 * w1 + e2 * w2
+        common = d1 * normal + d2 * along
+        A[i, c] = d0 * normal + d1 * along
+        A[i + 1, c] = e1 * common + d3 * w1
+        A[i + 2, c] = e2 * common + d3 * w2
+
+
 @njit
 def _reduce(work: Any, units: Any, m: Any) -> None:
     """Eliminate below the diagonal, unit by unit; 1 / pivots are in work.few_pivot. Where a unit is idle in all lanes,
     its rows hold the diagonal and the last column alone."""
-    A, x = work.few, work.factors
     first = 0
     for unit in range(units):
         stop = work.few_stop[unit]
+        begin = 0
+        for other in range(unit if work.few_idle[unit] == 0 else 0):
+            end = work.few_stop[other]
+            c = m if work.few_idle[other] == 1 else end
+            if lane_count(work.few) > 1 and stop - first == 3 and end - begin == 3:
+                _take_out_three(work, first, begin, c, m)
+            else:
+                for i in range(first, stop):
+                    _take_out(work, i, begin, end, c, m)
+            begin = end
         for i in range(first, stop):
-            begin = 0
-            for other in range(unit + 1):
-                end = work.few_stop[other] if other < unit else i
-                for r in range(begin, end):
-                    x[r] = A[i, r] * work.few_pivot[r]
-                    if work.few_idle[other] == 0:
-                        for c in range(r + 1, end):
-                            A[i, c] = A[i, c] - x[r] * A[r, c]
-                c = m if work.few_idle[other] == 1 else end
-                subtract_rows(A, i, c, A, begin, end, c, m + 1 - c, x)
-                begin = end
-            work.few_pivot[i] = 1.0 / A[i, i]
+            if work.few_idle[unit] == 0:
+                _take_out(work, i, first, i, i, m)
+            work.few_pivot[i] = 1.0 / work.few[i, i]
         first = stop
+
+
+@inlined
+def _take_out(work: Any, i: Any, begin: Any, end: Any, c: Any, m: Any) -> None:
+    """Eliminate the rows from `begin` to before `end`, whose columns beyond these begin with c, from line i."""
+    A, x = work.few, work.factors
+    for r in range(begin, end):
+        x[r] = A[i, r] * work.few_pivot[r]
+        for column in range(r + 1, end):
+            A[i, column] = A[i, column] - x[r] * A[r, column]
+    subtract_rows(A, i, c, A, begin, end, c, m + 1 - c, x)
+
+
+@inlined
+def _take_out_three(work: Any, i: Any, r: Any, first: Any, m: Any) -> None:
+    """The same for the three rows from r and the three lines from i, which take each of their entries together."""
+    A, pivot = work.few, work.few_pivot
+    u01, u02, u12 = A[r, r + 1], A[r, r + 2], A[r + 1, r + 2]
+    x00, x10, x20 = A[i, r] * pivot[r], A[i + 1, r] * pivot[r], A[i + 2, r] * pivot[r]
+    x01 = (A[i, r + 1] - x00 * u01) * pivot[r + 1]
+    x11 = (A[i + 1, r + 1] - x10 * u01) * pivot[r + 1]
+    x21 = (A[i + 2, r + 1] - x20 * u01) * pivot[r + 1]
+    x02 = (A[i, r + 2] - x00 * u02 - x01 * u12) * pivot[r + 2]
+    x12 = (A[i + 1, r + 2] - x10 * u02 - x11 * u12) * pivot[r + 2]
+    x22 = (A[i + 2, r + 2] - x20 * u02 - x21 * u12) * pivot[r + 2]
+    for c in range(first, m + 1):
+        a0, a1, a2 = A[r, c], A[r + 1, c], A[r + 2, c]
+        A[i, c] = A[i, c] - x00 * a0 - x01 * a1 - x02 * a2
+        A[i + 1, c] = A[i + 1, c] - x10 * a0 - x11 * a1 - x12 * a2
+        A[i + 2, c] = A[i + 2, c] - x20 * a0 - x21 * a1 - x22 * a2
 
 
 @njit

@@ -138,7 +138,7 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> An
             if left <= (good if left > NO_BETTER * before else tolerance):
                 return SETTLED
             scale(rows, work, 0, HARDER)
-            size = residual(rows, work, 0, 0.0)
+            size = residual(rows, work, 0)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
             size = begin_round(rows, work, 0, EASIER, 1.0)
@@ -149,7 +149,7 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> An
         if largest_pull(rows, work, 0) > MOST_PULL:
             return HEAVY
         _find_step(rows, work)
-        last, size = size, take_step(rows, work, 0, bar, size, near)
+        last, size = size, take_step(rows, work, 0, bar, size, near, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, highest, lane_count, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW, MOST_OF_LANE, MOST_TOGETHER
 from artsim.sim.solvers.attempts import restart
@@ -195,7 +195,7 @@ def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, 
         if highest(running) <= 0.0:
             break
         refresh(rows, step, work, k, running, True)
-        size = residual(rows, work, k, zero)
+        size = residual(rows, work, k)
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
         ended = running * is_met(size, last, good, tolerance)
         if highest(ended) > 0.0:
@@ -210,7 +210,11 @@ def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, 
 
 @njit
 def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any, way: Any) -> Any:
-    """The same in lanes that take their steps together. way: whether in impulses, and whether W is kept."""
+    """The same in lanes that take their steps together. way: whether in impulses, and whether W is kept.
+
+    A lane whose rows are solved waits, without moving, for the others: what x then says of its residual decides whether
+    it has ended.
+    """
     work = solver.newton
     most, first, near = effort
     few, kept = way
@@ -228,14 +232,16 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
     size = begin_round(rows, work, k, zero + first, one)
     begin, bar, past, since = size, size, one, zero
     last, left = zero + UNTRIED, zero + UNTRIED
-    solved, running = zero, chosen
-    for turn in range(most + 1):
+    solved, running, waiting, taken = zero, chosen, zero, zero
+    while highest(running) > 0.0:
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
-        met = running * is_met(size, last, good, tolerance)
-        if highest(met) > 0.0:
-            refresh(rows, step, work, k, met, few)
-            size = where_greater(met, zero, residual(rows, work, k, zero), size)
-            met = met * is_met(size, last, good, tolerance)
+        waiting = largest(waiting, running * is_met(size, last, good, tolerance))
+        met = zero
+        if highest(running - waiting) <= 0.0:  # x is found for all lanes at once
+            refresh(rows, step, work, k, waiting, few)
+            size = where_greater(waiting, zero, residual(rows, work, k), size)
+            met = waiting * is_met(size, last, good, tolerance)
+            waiting = zero
         if highest(met) > 0.0:
             before = left
             left = where_greater(met, zero, largest(size, recentre(rows, work, k, met)), left)
@@ -246,31 +252,36 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
                 solved = solved + ended
                 running = running - ended
             met = met * running
-            scale(rows, work, k, where_greater(met, zero, zero + HARDER, one))
-            size = where_greater(met, zero, residual(rows, work, k, zero), size)
-            last = where_greater(met, zero, zero + UNTRIED, last)
-        easier = where_greater(since, zero + (ROUND_STEPS - 0.5), running * (one - met), zero)
+            if highest(met) > 0.0:
+                scale(rows, work, k, where_greater(met, zero, zero + HARDER, one))
+                size = where_greater(met, zero, residual(rows, work, k), size)
+                last = where_greater(met, zero, zero + UNTRIED, last)
+        moving = running - waiting
+        easier = where_greater(since, zero + (ROUND_STEPS - 0.5), moving * (one - met), zero)
         if highest(easier) > 0.0:
             eased = begin_round(rows, work, k, where_greater(easier, zero, zero + EASIER, one), easier)
             size = where_greater(easier, zero, eased, size)
         anew = largest(met, easier)
         bar = where_greater(anew, zero, size, bar)
         past = where_greater(anew, zero, one, past)
-        since = where_greater(anew, zero, zero, since) + 1.0
-        if near and turn == GLANCE:
-            running = where_greater(size, begin, zero, running)
-        if turn == most or highest(running) <= 0.0:
-            break
+        since = where_greater(anew, zero, zero, since) + moving
+        out = where_greater(taken, zero + (most - 0.5), moving, zero)
+        if near:
+            glance = where_greater(absolute(taken - GLANCE), zero + 0.5, zero, moving)
+            out = largest(out, where_greater(size, begin, glance, zero))
         if few:
-            heavy = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, running, zero)
+            heavy = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, moving - out, zero)
             solver.pack.heavy[0] = largest(solver.pack.heavy[0], heavy)
-            running = running - heavy
-        find_step(model, data, rows, step, work, k, few)
-        last = size
-        size = take_step(rows, work, k, bar, size, near)
-        bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
-        past = MEMORY * past + 1.0
-        running = where_greater(zero + OVERFLOWING, size, running, zero)
+            out = out + heavy
+        running, moving = running - out, moving - out
+        if highest(moving) > 0.0:
+            find_step(model, data, rows, step, work, k, few)
+            last = where_greater(moving, zero, size, last)
+            size = where_greater(moving, zero, take_step(rows, work, k, bar, size, near, moving), size)
+            bar = where_greater(moving, zero, (MEMORY * past * bar + size) / (MEMORY * past + 1.0), bar)
+            past = where_greater(moving, zero, MEMORY * past + 1.0, past)
+            taken = taken + moving
+            running = where_greater(zero + OVERFLOWING, size, running, zero)
     return solved
 
 

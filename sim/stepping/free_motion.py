@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.dynamics import articulated_dynamics
+from artsim.sim.articulation.dynamics import articulate, articulated_accelerations
 from artsim.sim.equipment.actuation import implicit_system
 from artsim.sim.foundation.jit import njit
 
 
 @njit
-def free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
-    """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7)."""
+def free_step(robot: Any, run: Any, rows: Any, equipment: Any, again: bool) -> None:
+    """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7); `again`: with
+    the articulated inertias of before, since M̂ is the same."""
     model = robot.model
     step = run.step
     h = run.inputs.time_step[0]
     implicit_system(robot, run, rows, equipment)
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] += model.armature[k]
-    articulated_dynamics(model, step.middle, step.force, step.diagonal, robot.data, step.qacc)
+    if not again:
+        articulate(model, step.diagonal, robot.data)
+    articulated_accelerations(model, step.middle, step.force, robot.data, step.qacc)
     for k in range(step.qacc.shape[0]):
         step.velocity[k] = robot.state.qvel[k] + h * step.qacc[k]
         step.next[k] = step.velocity[k]

@@ -32,9 +32,10 @@ from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
+from artsim.sim.solvers.tolerance import UNTRIED
 
 MOST_EVALUATIONS = 8  # each reduces the error of a spin by a factor of about ½ hω
-SETTLED = 1e-4  # change of velocities, relative to the largest, that ends them: less is of third order in the step
+SETTLED = 1e-4  # change to come, relative to the largest velocity, that ends them: less is of third order in the step
 _SPINS = 1e-4  # [rad] per step above which the spin of a body alone is foreseen
 _FORESEEN = 5  # Newton iterations, of which four reach rounding at 0.3 rad per step
 _TURN = 0.02  # [rad] per step above which the spin of a body in a mechanism counts
@@ -161,6 +162,18 @@ def misled(robot: Any, step: Any) -> Any:
         change = largest(change, absolute(middle - step.middle[k]) * (1.0 - data.struck[model.dof_body[k]]))
         most = largest(most, absolute(middle))
     return change, most
+
+
+@inlined
+def unsettled(change: Any, before: Any, most: Any) -> Any:
+    """More than 0 where a further evaluation is to follow one that changed step.middle by `change`, and the one before
+    it by `before` (UNTRIED: there was none), for velocities of at most `most`.
+
+    Changes shrink by a nearly constant ratio, so that change²/before is what the next one would be.
+    """
+    bound = SETTLED * most
+    first = zero_like(change) + UNTRIED
+    return where_greater(first, before, change * change - bound * before, change - bound)
 
 
 @njit

@@ -37,7 +37,6 @@ from artsim.sim.stepping.lane_rows import (
 )
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
-    SETTLED,
     clear_stiffening,
     foresee_spin,
     go_back,
@@ -46,8 +45,10 @@ from artsim.sim.stepping.midpoint import (
     misled,
     stiffen,
     turning_and_tautness,
+    unsettled,
 )
 from artsim.sim.stepping.packs import (
+    ARTICULATED,
     BENT,
     BOUNDS,
     CROWD,
@@ -134,20 +135,29 @@ def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
 
 @njit
 def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
-    """Whether no lane has rows or couplings; otherwise the velocities of the step without rows are in
+    """Whether no lane with rows or couplings is to be solved; otherwise the velocities of the step without rows are in
     solver.pack.free."""
     if solver.pack is None:
-        free_step(robot, run, rows, equipment)
+        _free_step(robot, run, rows, equipment)
         return True
     _choose_bound(robot, run.lanes, solver, contact)
-    if highest((1.0 - solver.pack.bound[0]) * (1.0 - solver.pack.done[0])) > 0.0:
-        free_step(robot, run, rows, equipment)
+    left = 1.0 - solver.pack.done[0]
+    if highest((1.0 - solver.pack.bound[0]) * left) > 0.0:
+        _free_step(robot, run, rows, equipment)
         for k in range(solver.pack.free.shape[0]):
             solver.pack.free[k] = run.step.next[k]
-    if highest(solver.pack.bound[0]) > 0.0:
+    if highest(solver.pack.bound[0] * left) > 0.0:
         return False
     _keep_what_stands(robot, run, solver)
     return True
+
+
+@inlined
+def _free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+    """Take the step without rows; only lanes whose M̂ is new need articulated inertias, which others find again."""
+    counters = run.lanes.data.counters
+    free_step(robot, run, rows, equipment, counters[WEIGHED] & ARTICULATED != 0)
+    counters[WEIGHED] |= ARTICULATED
 
 
 @njit
@@ -217,8 +227,10 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         begin_own_rows(lanes, moved)
     again = largest(again, moved)
     if highest(again) > 0.0:
-        set_drives(run)
-        gather(equipment)
+        if highest(changed) > 0.0:
+            set_drives(run)
+            gather(equipment)
+            lanes.data.counters[WEIGHED] &= ~ARTICULATED
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
             found_anew = lanes.own is not None or highest(changed) > 0.0
@@ -253,7 +265,7 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
     turning = turning - late
     away = where_greater(change, lanes.data.nearest[0], turning, zero)
-    on = where_greater(change, SETTLED * most, turning - away, zero)
+    on = where_greater(unsettled(change, lanes.data.nearest[0], most), zero, turning - away, zero)
     if highest(away) > 0.0:
         go_back(step, away)
     if highest(on) > 0.0:

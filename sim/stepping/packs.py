@@ -31,6 +31,7 @@ from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED = range(6)  # of PackWork.counters
+M_IS_SET, ARTICULATED = 1, 2  # of the counter WEIGHED: M, and the articulated inertias with M̂'s diagonal
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
 UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, TAUT, STIFF_TENDON = range(7)
 CAUSES = (
@@ -153,7 +154,7 @@ class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
     # (6,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room, BENT:
-    # there are nonlinear couplings, WEIGHED: M is that of this step
+    # there are nonlinear couplings, WEIGHED: what is that of this step
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite

@@ -18,7 +18,6 @@ The table is in order: each line is settled before those below it are examined, 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.articulation.coupling import secant_drift
@@ -63,11 +62,11 @@ from artsim.sim.run_data.run_records import (
     WITHOUT_ROWS,
 )
 from artsim.sim.solvers.solve import solve_again
+from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.aims import close_loops
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
-    SETTLED,
     clear_stiffening,
     foresee_spin,
     go_back,
@@ -77,6 +76,7 @@ from artsim.sim.stepping.midpoint import (
     note_struck,
     stiffen,
     turning_and_tautness,
+    unsettled,
 )
 from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
 from artsim.sim.stepping.system import factorise_system, found, reduce_system
@@ -130,12 +130,13 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
         step.damping[k] = inputs.drive_damping[k]
         rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
     rows.report[ITERATIONS] = 0.0
+    again = step.retries[WITHOUT_ROWS] == 1 and step.retries[EVALUATIONS] > 1
     step.retries[WITHOUT_ROWS] = 0
     if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
         rows.number[ALL_ROWS] = 0
         rows.number[LASTING_ROWS] = 0
         rows.report[RESIDUAL] = 0.0
-        free_step(robot, run, rows, equipment)
+        free_step(robot, run, rows, equipment, again)
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             step.retries[WITHOUT_ROWS] = 1
@@ -262,12 +263,12 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
         return False
     if step.retries[EVALUATIONS] == 1:
         step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
-        step.nearest[0] = math.inf
+        step.nearest[0] = UNTRIED
     change, most = misled(robot, step)
-    if step.nearest[0] < math.inf and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
+    if step.nearest[0] < UNTRIED and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
         step.retries[AWAY] = 1
         go_back(step, 1.0)
-    elif change <= SETTLED * most:
+    elif unsettled(change, step.nearest[0], most) <= 0.0:
         return False
     else:
         go_midway(robot, step, 1.0)

@@ -30,7 +30,7 @@ from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
-from artsim.sim.stepping.packs import WEIGHED
+from artsim.sim.stepping.packs import M_IS_SET, WEIGHED
 
 _HUGE = 1e4  # [N s or N m s] impulses from which a step that is solved again does not start
 
@@ -43,12 +43,12 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     h = inputs.time_step[0]
     if run.lanes is not None:
         coupled_bias(model, step.middle, data)
-        if run.lanes.data.counters[WEIGHED] == 0:
+        if run.lanes.data.counters[WEIGHED] & M_IS_SET == 0:
             composites(model, data)
             mass_matrix(model, data)
             if rules is not None:
                 add_link_damping(model, data, h, rules)
-            run.lanes.data.counters[WEIGHED] = 1
+            run.lanes.data.counters[WEIGHED] |= M_IS_SET
         if rules is not None:
             _damp_links(robot, run, rules)
         return
