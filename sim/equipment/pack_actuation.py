@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at
+from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at, weigh_springs
 from artsim.sim.equipment.affine import SLACK, bounded, force_over_step
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
@@ -21,8 +21,22 @@ def set_constants(inputs: Any, equipment: Any) -> None:
     """Set the part of every actuator's force that its control determines, from the inputs at hand."""
     model, data = equipment.model, equipment.data
     for n in range(model.dof.shape[0]):
-        u = bounded(inputs.control[0, model.control[n]], model.control_lower[n], model.control_upper[n])
-        data.constant[n] = model.gain[n] * u + model.bias[n]
+        if model.varying[n] == 0:
+            u = bounded(inputs.control[0, model.control[n]], model.control_lower[n], model.control_upper[n])
+            data.constant[n] = model.gain[n] * u + model.bias[n]
+
+
+@njit
+def weigh(model: Any, run: Any, equipment: Any) -> None:
+    """Set the weights of springs, which have those of actuators within their bounds. Leaves data.stiffness so."""
+    actuators, data = equipment.model, equipment.data
+    for k in range(data.stiffness.shape[0]):
+        data.stiffness[k] = zero_like(data.stiffness[k])
+    for n in range(actuators.dof.shape[0]):
+        if actuators.implicit[n] == 1:
+            k, gear = actuators.dof[n], actuators.gear[n]
+            data.stiffness[k] = data.stiffness[k] + gear * gear * data.slope[n]
+    weigh_springs(model, run, equipment)
 
 
 @njit
@@ -62,7 +76,7 @@ def _add(equipment: Any, n: Any) -> None:
         force = _at_bound(side, model.force_lower[n], model.force_upper[n], zero)
         data.sum_total[k] = data.sum_total[k] + gear * force
         data.sum_offset[k] = data.sum_offset[k] + _at_bound(side, 0.0, 0.0, gear * constant)
-        stiffness, damping = zero + gear * gear * model.stiffness[n], zero + gear * gear * model.damping[n]
+        stiffness, damping = gear * gear * data.slope[n], gear * gear * data.resistance[n]
         data.sum_stiffness[k] = data.sum_stiffness[k] + _at_bound(side, 0.0, 0.0, stiffness)
         data.sum_damping[k] = data.sum_damping[k] + _at_bound(side, 0.0, 0.0, damping)
     else:
@@ -100,15 +114,15 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
             gear = model.gear[n]
             force = force_over_step(
                 data.constant[n],
-                model.stiffness[n],
-                model.damping[n],
+                data.slope[n],
+                data.resistance[n],
                 gear * coordinate(robot.model, state.qpos, k),
                 step.share[k],
                 gear * state.qvel[k],
                 gear * step.velocity[k],
                 run.inputs.time_step[0],
             )
-            changed = largest(changed, _hold(data.held, n, force, (lower, upper), chosen))
+            changed = largest(changed, _hold(data.held, n, force, (lower, upper), chosen * data.acts[n]))
     return changed
 
 

@@ -60,12 +60,15 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.lane_simulation import CALIBRATED, LaneSimulation, one_row, with_own_arrays
 from artsim.sim.runs.packable import (
+    calibrated_dampings,
+    constant_slopes,
     entry_of_packs,
     equipment_of,
     has_clamped,
     has_helpers,
     has_rows,
     is_aimed,
+    is_calibrated,
     is_laden,
     make_exerted,
     own_rows,
@@ -255,11 +258,15 @@ class PackRoller:
         actuators = pack_actuators(plan)
         shapes = {
             **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
-            **dict.fromkeys(("constant", "held"), actuators.gain.shape),
+            **dict.fromkeys(("constant", "slope", "resistance", "acts", "held"), actuators.gain.shape),
             "tendon_length": actuators.tendon_lower.shape,
             "tendon_moment": actuators.tendon_dof.shape,
         }
         actuation = allocate(PackActuation, shapes, self._width)
+        actuation.acts[...] = 1.0
+        for place, values in zip((actuation.slope, actuation.resistance), constant_slopes(plan, actuators), strict=True):
+            place[...] = values[:, None] if self._width > 1 else values
+        self._damped = calibrated_dampings(plan, actuators)
         self._rows, self._step = rows, step
         self._robot = RobotBundle(self._model, self._state, self._work)
         self._equipment: Any = EquipmentBundle(actuators, actuation)  # type: ignore[arg-type]
@@ -414,7 +421,7 @@ class PackRoller:
             self._slots.factor[...] = _as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
-        if (part.factors or not self._calibrated) and (is_laden(self._plan) or self._own > 0):
+        if (part.factors or not self._calibrated) and (is_calibrated(self._plan) or self._own > 0):
             self._calibrate()
             self._calibrated = True
         if self._plan.delayed is not None:
@@ -433,6 +440,8 @@ class PackRoller:
             for name in CALIBRATED:
                 values = getattr(self._lanes, name)
                 values[..., lane if self._width > 1 else slice(None)] = getattr(self._single, name)
+        numbers = self._equipment.model.number[self._damped]
+        self._equipment.data.resistance[self._damped] = self._lanes.actuator_damping[numbers]
 
     def _set_controls(self, controls: Sequence[Controls]) -> None:
         wanted = self._controls_of(controls)

@@ -14,8 +14,8 @@ from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.contact.pack_detection import place_world
 from artsim.sim.contact.pack_rows import note_impulses, note_pressing, take_impulses
-from artsim.sim.equipment.actuation import control_row, weigh_springs
-from artsim.sim.equipment.pack_actuation import gather, release_drives, release_forces, set_constants
+from artsim.sim.equipment.actuation import control_row
+from artsim.sim.equipment.pack_actuation import release_drives, release_forces, set_constants, weigh
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater, zero_like
@@ -80,9 +80,8 @@ def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     if lanes.sleep is not None:
         wake_lanes(run, differs)
     set_constants(inputs, equipment)
-    release_forces(equipment, like(1.0, data))  # springs have the weights of actuators within their bounds
-    gather(equipment)
-    weigh_springs(model, run, equipment)
+    release_forces(equipment, like(1.0, data))
+    weigh(model, run, equipment)
 
 
 @inlined

@@ -86,19 +86,19 @@ class PackControls(NamedTuple):
 
 
 class PackActuators(NamedTuple):
-    """The na actuators of one-dof joints, whose force is gain · input + bias - stiffness · length - damping · velocity,
-    and the tendons' limits. The length is gear times the coordinate, the input a control or an activation.
+    """The na actuators of one-dof joints, whose force is constant - stiffness · length - damping · velocity, and the
+    tendons' limits. The length is gear times the coordinate; the constant is gain · input + bias, the input a control or
+    an activation, unless the force varies.
     """
 
     number: ConstInts1  # (na,) as in Equipment
     dof: ConstInts1  # (na,)
     control: ConstInts1  # (na,) index of its control
     implicit: ConstInts1  # (na,) 1: part of M̂
+    varying: ConstInts1  # (na,) 1: constant, stiffness and damping are found at every step, lane by lane
     gear: ConstReals1
     gain: ConstReals1
     bias: ConstReals1
-    stiffness: ConstReals1
-    damping: ConstReals1
     control_lower: ConstReals1  # (na,)
     control_upper: ConstReals1
     force_lower: ConstReals1
@@ -117,6 +117,9 @@ class PackActuation(NamedTuple):
     """The equipment's effect by dof, as in EquipmentWork."""
 
     constant: Lanes1  # (na,) force at length 0 and velocity 0
+    slope: Lanes1  # (na,) stiffness along the length
+    resistance: Lanes1  # (na,) damping along the length
+    acts: Lanes1  # (na,) 0: it is not part of M̂ in this step, but a force in `exerted`
     held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
     dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
     exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
@@ -137,7 +140,8 @@ class PackActuation(NamedTuple):
 class Exerted(NamedTuple):
     """What a robot's equipment exerts at a state, beside actuators that packs know; of one robot."""
 
-    counted: ConstInts1  # (na,) 1: an actuator that packs do not know
+    counted: ConstInts1  # (na,) 1: an actuator whose force is found here
+    varying: ConstInts1  # (na,) 1: one of these that may be part of M̂
     changed: Ints1  # (1,) 1: actuators that may be rows act otherwise than the velocities before had it
     force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
     passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
@@ -146,6 +150,10 @@ class Exerted(NamedTuple):
     tendon_length: Reals1  # (nt,)
     tendon_moment: Reals1  # (entries,)
     actuator_input: Reals1  # (na,)
+    actuator_acts: Reals1  # (na,) these four as in PackActuation, of actuators that vary
+    actuator_constant: Reals1
+    actuator_slope: Reals1
+    actuator_resistance: Reals1
     activation: Reals1  # (nact,) at the end of the step
 
 

@@ -59,7 +59,34 @@ SPRINGS = """<mujoco><option timestep="0.002"/><worldbody>
 <body pos="0 0 .3"><joint name="b" type="ball" stiffness="1 2 3"/>
 <inertial pos="0 0 .1" mass=".3" diaginertia=".01 .02 .01"/></body></body></worldbody></mujoco>"""
 
+SERVOS = """<mujoco><option timestep="0.002"/><worldbody><site name="base"/>
+<body><joint name="a" axis="0 1 0"/><inertial pos="0 0 -.2" mass="1" diaginertia=".01 .01 .01"/>
+<body pos="0 0 -.4"><joint name="b" axis="0 1 0" actuatorfrcrange="-3 3"/>
+<inertial pos="0 0 -.2" mass=".5" diaginertia=".01 .01 .01"/>
+<body pos="0 0 -.4"><joint name="c" axis="1 0 0"/><inertial pos="0 0 -.1" mass=".2" diaginertia=".002 .002 .002"/>
+<body pos="0 0 -.2"><joint name="ball" type="ball"/><inertial pos="0 .1 -.1" mass=".2" diaginertia=".002 .003 .002"/>
+<site name="tip"/></body></body></body></body></worldbody><actuator>{}</actuator></mujoco>"""
+"""A chain with the actuators that a test gives it."""
+
+RATIOS = SERVOS.format(
+    '<position joint="a" kp="20" dampratio=".7"/><position joint="b" kp="30" dampratio="1" forcerange="-2 2"/>'
+    '<position joint="c" kp="9" dampratio=".4" timeconst=".02"/>'
+)
+VARYING = SERVOS.format(
+    '<general joint="a" gaintype="affine" gainprm="9 -8 -1"/>'
+    '<general joint="b" gaintype="affine" gainprm="5 -30 -.5" biastype="affine" biasprm="0 -2 -.1" gear="-1"'
+    ' forcerange="-4 4"/>'
+    '<general joint="c" gaintype="affine" gainprm="1 9 -.2" biastype="affine" biasprm=".1 -4 -.1" forcerange="-.6 .6"/>'
+    '<general joint="c" biastype="affine" biasprm="0 -1 .02"/><damper joint="a" kv="2" ctrlrange="0 1"/>'
+    '<pid joint="b" kp="6" kv=".2" ki="2" imax=".4" slewmax="5" input="pos ff"/>'
+)
+TURNS = SERVOS.format(
+    '<orientation joint="ball" kp=".7" kv=".03" forcerange="0 .3"/><orientation site="tip" refsite="base" kp=".4" dampratio=".6"/>'
+    '<position joint="ball" gear="0 1 0" kp=".2" kv=".01"/><motor joint="a"/>'
+)
+
 MODELS = {"muscle": MUSCLE, "filters": FILTERS, "drone": DRONE, "claw": CLAW, "springs": SPRINGS}
+MODELS |= {"damping ratios": RATIOS, "varying gains": VARYING, "servos of rotations": TURNS}
 
 
 def drawn(robot: artsim.Robot, samples: int, **options: Any) -> tuple[MemoryRollout, list[Controls]]:
