@@ -19,6 +19,7 @@ from artsim.sim.contact.detection import (
     place_static,
     recognise,
     speed_bound,
+    straight_share,
     widen,
 )
 from artsim.sim.foundation.jit import inlined, njit
@@ -50,6 +51,10 @@ def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
     """Detect every lane's contacts and enter them in slots; False when they exceed a lane's room. Needs kinematics."""
     data = robot.data
     place_shapes(robot, inputs, contact)
+    if contact.sweep is not None:
+        for n in range(contact.model.body.shape[0]):
+            share = straight_share(data, inputs, contact.sweep, contact, n)
+            contact.data.margin[n] = contact.data.margin[n] * share
     zero = like(0.0, data)
     contact.data.touching[0] = zero
     contact.data.away[0] = zero
@@ -205,6 +210,8 @@ def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             way = run.inputs.time_step[0] * speed_bound(model, data, contact, n)
+            if contact.sweep is not None:
+                way = way * straight_share(data, run.inputs, contact.sweep, contact, n)
             contact.data.outrun[0] = largest(contact.data.outrun[0], widen(contact, n, way))
     contact.data.outrun[0] = contact.data.outrun[0] * chosen
     if highest(contact.data.outrun[0]) <= 0.0:

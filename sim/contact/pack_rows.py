@@ -23,7 +23,7 @@ from artsim.sim.contact.contact_rows import (
     set_targets,
     throws,
 )
-from artsim.sim.contact.detection import set_drift
+from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
@@ -43,7 +43,10 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
     rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
         dof = solver.pack.rubbing[n]
-        add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])
+        force = model.friction[dof]
+        if run.lanes.load is not None:
+            force = force + model.friction_coefficient[dof] * robot.state.load[dof]
+        add_friction(model, robot.data, inputs, rows, dof, force)
         rows.impulse[n] = solver.pack.held[n]
     if run.lanes.own is not None:
         _own_rows(robot, rows, run.lanes.own)
@@ -135,7 +138,12 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, s
         if highest(1.0 - opening) > 0.0:
             _leave_out(contact, slot, opening)
         add_rows(robot, rows, contact, slot)
-    set_drift(data, contact, slot, 1.0, 1.0)
+    if contact.sweep is not None:
+        one = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[slot, 0])
+        two = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[slot, 1])
+        set_drift(data, contact, slot, one, two)
+    else:
+        set_drift(data, contact, slot, 1.0, 1.0)
     set_targets(robot, inputs, rows, contact, slot)
 
 

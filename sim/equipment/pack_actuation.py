@@ -132,14 +132,22 @@ def set_drives(run: Any) -> None:
     inputs, step, held = run.inputs, run.step, run.lanes.data.drive_held
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[0, k]
-        step.stiffness[k] = inputs.drive_stiffness[k]
-        step.damping[k] = inputs.drive_damping[k]
+        step.stiffness[k], step.damping[k] = _gains(run, k)
         if inputs.drive_limit[k] < math.inf:
             step.applied[k] = step.applied[k] + _at_bound(
                 held[k], -inputs.drive_limit[k], inputs.drive_limit[k], zero_like(held[k])
             )
             step.stiffness[k] = _at_bound(held[k], 0.0, 0.0, step.stiffness[k])
             step.damping[k] = _at_bound(held[k], 0.0, 0.0, step.damping[k])
+
+
+@inlined
+def _gains(run: Any, k: Any) -> Any:
+    """Stiffness and damping of drive k within its bounds."""
+    stiffness, damping = run.inputs.drive_stiffness[k], run.inputs.drive_damping[k]
+    if run.lanes.drives is not None:
+        stiffness, damping = run.lanes.drives.scale[k] * stiffness, run.lanes.drives.scale[k] * damping
+    return stiffness, damping
 
 
 @njit
@@ -152,8 +160,9 @@ def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any) -> Any:
     for k in range(step.velocity.shape[0]):
         limit = inputs.drive_limit[k]
         if rows.implicit[k] and limit < math.inf:
-            force = inputs.drive_stiffness[k] * (inputs.target[0, k] - driven_at(robot.state, run, k))
-            force = force + inputs.drive_damping[k] * (inputs.target_velocity[0, k] - step.velocity[k])
+            stiffness, damping = _gains(run, k)
+            force = stiffness * (inputs.target[0, k] - driven_at(robot.state, run, k))
+            force = force + damping * (inputs.target_velocity[0, k] - step.velocity[k])
             changed = largest(changed, _hold(run.lanes.data.drive_held, k, force, (-limit, limit), chosen))
     return changed
 

@@ -56,7 +56,7 @@ _MOST_DOFS = 100  # since packs hold 8 mass matrices
 
 def reason_against_packs(plan: Plan) -> str:
     """The first feature of a run that packs lack, or an empty string."""
-    model, inputs, config = plan.robot.model, plan.inputs, plan.config
+    inputs, config = plan.inputs, plan.config
     solver = SOLVERS[config.solver]
     reasons = {
         f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
@@ -67,12 +67,7 @@ def reason_against_packs(plan: Plan) -> str:
         ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
-        "--scheme-beta": config.scheme_beta not in (None, 1.0),
-        "sleeping with delays": sleeps(plan) and plan.delayed is not None,
-        "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
-        "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
-        "acceleration drives": bool(np.any(inputs["drive_acceleration"])),
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         return reason
@@ -87,12 +82,33 @@ def sleeps(plan: Plan) -> bool:
 
 
 def has_rows(plan: Plan) -> bool:
-    """Whether the steps of packs have constraint rows, or couplings, for which their solver reduces M̂."""
+    """Whether the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
     model = plan.robot.model
-    if len(model.coupling_follower) + own_rows(plan) > 0 or plan.rules is not None:
+    if len(model.coupling_follower) + own_rows(plan) > 0 or needs_matrix(plan):
         return True
     sides = limited_sides(model, equipment_of(plan))
-    return plan.touching is not None or bool(np.any(model.friction > 0)) or len(sides) > 0
+    return plan.touching is not None or len(rubbing_dofs(plan)) + len(sides) > 0
+
+
+def needs_matrix(plan: Plan) -> bool:
+    """Whether packs need M in every step, even without rows."""
+    return plan.rules is not None or is_inertial(plan)
+
+
+def is_inertial(plan: Plan) -> bool:
+    """Whether the gains of drives are accelerations."""
+    return bool(np.any(plan.inputs["drive_acceleration"]))
+
+
+def rubs_by_load(plan: Plan) -> bool:
+    """Whether joint friction goes by the load."""
+    return bool(np.any(plan.robot.model.friction_coefficient > 0))
+
+
+def rubbing_dofs(plan: Plan) -> Array:
+    """The dofs with joint friction."""
+    model = plan.robot.model
+    return np.flatnonzero((model.friction > 0) | (model.friction_coefficient > 0))
 
 
 def equipment_of(plan: Plan) -> Equipment | None:
@@ -119,6 +135,8 @@ def has_helpers(plan: Plan) -> bool:
 def is_aimed(plan: Plan) -> bool:
     """Whether own rows are aimed (stepping/aims.py)."""
     e = equipment_of(plan)
+    if plan.config.scheme_beta not in (None, 1.0):
+        return False
     hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
     return bool(hard) or len(plan.robot.model.axis_dof) > 0
 
@@ -227,8 +245,8 @@ def _biases(e: Equipment, chosen: Array) -> Array:
 
 
 def constant_slopes(plan: Plan, actuators: PackActuators) -> tuple[Array, Array]:
-    """(na,) stiffness and damping along the lengths of the actuators that packs know, 0 where they vary or, the damping,
-    where it is calibrated.
+    """(na,) stiffness and damping along the lengths of the actuators that packs know. Both are 0 where they vary, and the
+    damping is where it is calibrated.
     """
     e = equipment_of(plan)
     if e is None:
@@ -243,7 +261,9 @@ def calibrated_dampings(plan: Plan, actuators: PackActuators) -> Array:
     e = equipment_of(plan)
     if e is None:
         return np.zeros(0, np.int64)
-    return np.array([n for n, a in enumerate(actuators.number) if _is_ratio(e, int(a)) and not _varies(e, int(a))], np.int64)
+    return np.array(
+        [n for n, a in enumerate(actuators.number) if _is_ratio(e, int(a)) and not _varies(e, int(a))], np.int64
+    )
 
 
 def make_exerted(plan: Plan) -> Exerted:
@@ -252,7 +272,12 @@ def make_exerted(plan: Plan) -> Exerted:
     dofs = dict.fromkeys(("force", "passive", "tendon"), (nv,))
     if e is None or plan.equipped is None:
         none: Exerted = allocate(
-            Exerted, {**dict.fromkeys(Exerted._fields, (0,)), **dofs, "tendon_by_row": (1,), "changed": (1,)}
+            Exerted,
+            {
+                **dict.fromkeys(Exerted._fields, (0,)),
+                **dofs,
+                **dict.fromkeys(("tendon_by_row", "pending", "changed"), (1,)),
+            },
         )
         return none
     shapes = {
@@ -260,7 +285,7 @@ def make_exerted(plan: Plan) -> Exerted:
         "counted": e.actuator_active.shape,
         **{name: e.actuator_active.shape for name in Exerted._fields if name.startswith("actuator_")},
         "varying": e.actuator_active.shape,
-        **dict.fromkeys(("tendon_by_row", "changed"), (1,)),
+        **dict.fromkeys(("tendon_by_row", "pending", "changed"), (1,)),
         "tendon_length": e.tendon_lower.shape,
         "tendon_moment": e.tendon_dof.shape,
         "activation": (plan.equipped.activations,),
@@ -291,8 +316,21 @@ def entry_of_packs(plan: Plan) -> Entry:
     e = equipment_of(plan)
     looped = e is not None and len(e.loop_kind) > 0
     return roll_entry(
-        has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None, sleeps(plan)
+        has_rows(plan),
+        plan.touching is not None,
+        own_rows(plan) > 0,
+        looped,
+        plan.rules is not None,
+        sleeps(plan),
+        is_inertial(plan),
+        rubs_by_load(plan),
+        is_swept(plan),
     )
+
+
+def is_swept(plan: Plan) -> bool:
+    """Whether the continuous check runs."""
+    return plan.touching is not None and plan.config.continuous
 
 
 def has_clamped(plan: Plan) -> bool:

@@ -69,12 +69,17 @@ from artsim.sim.runs.packable import (
     has_rows,
     is_aimed,
     is_calibrated,
+    is_inertial,
     is_laden,
+    is_swept,
     make_exerted,
+    needs_matrix,
     own_rows,
     pack_actuators,
     pack_width,
     reason_against_packs,
+    rubbing_dofs,
+    rubs_by_load,
     sleeps,
 )
 from artsim.sim.runs.plan import Plan, make_inputs
@@ -101,11 +106,14 @@ from artsim.sim.stepping.packs import (
     PackActuation,
     PackContactBundle,
     PackControls,
+    PackDrives,
     PackInputs,
+    PackLoad,
     PackModel,
     PackRules,
     PackSleep,
     PackStep,
+    PackSweep,
     PackWork,
     RolloutBlock,
 )
@@ -222,12 +230,13 @@ class PackRoller:
         self._inputs = self._make_inputs()
         touching = plan.touching
         slots = None if touching is None else make_slots(model, touching)
-        rubbing = np.flatnonzero(model.friction > 0)
+        rubbing = rubbing_dofs(plan)
         self._own, self._rules = own_rows(plan), self._make_rules()
         still = allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), self._width)
         self._sleep: PackSleep | None = still if sleeps(plan) else None
+        self._drives, self._load = self._make_drives(), self._make_load()
         rows, newton, self._pack = make_pack_rows(model, equipment_of(plan), slots, rubbing, self._own, self._width)
-        if plan.rules is not None:
+        if needs_matrix(plan):
             self._pack = self._pack._replace(always=np.ones(1, np.int64))
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
@@ -264,7 +273,9 @@ class PackRoller:
         }
         actuation = allocate(PackActuation, shapes, self._width)
         actuation.acts[...] = 1.0
-        for place, values in zip((actuation.slope, actuation.resistance), constant_slopes(plan, actuators), strict=True):
+        for place, values in zip(
+            (actuation.slope, actuation.resistance), constant_slopes(plan, actuators), strict=True
+        ):
             place[...] = values[:, None] if self._width > 1 else values
         self._damped = calibrated_dampings(plan, actuators)
         self._rows, self._step = rows, step
@@ -327,6 +338,20 @@ class PackRoller:
         shapes = {name: values.shape for name, values in work._asdict().items()}
         return RuleBundle(self._plan.rules, allocate(PackRules, shapes, self._width))
 
+    def _make_drives(self) -> PackDrives | None:
+        """Allocate the scales of drives whose gains are accelerations."""
+        if not is_inertial(self._plan):
+            return None
+        drives: PackDrives = allocate(PackDrives, {"scale": (self._plan.robot.nv,)}, self._width)
+        drives.scale[:] = 1.0
+        return drives
+
+    def _make_load(self) -> PackLoad | None:
+        if not rubs_by_load(self._plan):
+            return None
+        load: PackLoad = allocate(PackLoad, {"kept": (self._plan.robot.nv,)}, self._width)
+        return load
+
     def _make_loops(self) -> LoopBundle | None:
         """Allocate what the pack computes of loops."""
         e = equipment_of(self._plan)
@@ -353,6 +378,8 @@ class PackRoller:
         """Make the contact detection, which fills the slots of one lane after the other."""
         self._contact_data = make_contact_work(touching, self._simulation.room)
         self._detection = connect_detection(touching, self._contact_data, slots.detector)
+        if is_swept(self._plan):
+            self._kept["sweep"] = self._simulation.sweep_in(self._contact_data)
 
     def _make_room(self) -> None:
         """Enlarge the room for contacts; the step that found too many is then taken again."""
@@ -392,6 +419,7 @@ class PackRoller:
         self._pack.pressing[:] = 0.0
         if self._sleep is not None:
             self._sleep.still[:] = 0.0
+        self._state.load[:] = 0.0
         if self._own_rows is not None:
             for name, values in self._own_rows._asdict().items():
                 if name != "fixed":
@@ -458,7 +486,8 @@ class PackRoller:
         contact: PackContactBundle | None = None
         if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
             model = self._plan.touching.contacts
-            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
+            sweep = PackSweep(self._contact_data.straight) if is_swept(self._plan) else None
+            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data), sweep)
         lanes = LaneBundle(
             self._lanes,
             self._single,
@@ -469,6 +498,8 @@ class PackRoller:
             self._found,
             self._loops,
             self._sleep,
+            self._drives,
+            self._load,
         )
         run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
         solver = SolverBundle(pack=self._pack if has_rows(self._plan) else None)

@@ -43,6 +43,7 @@ def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
             _note_affine_force(equipment, exerted, a)
     _add_explicit_actuators(equipment, exerted)
     exerted.tendon_by_row[0] = equipment.data.tendon_by_row[0]
+    exerted.pending[0] = equipment.data.pending[0]
     for t in range(exerted.tendon_length.shape[0]):
         exerted.tendon_length[t] = equipment.data.tendon_length[t]
     for entry in range(exerted.tendon_moment.shape[0]):
@@ -122,6 +123,8 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
         put_lane(found.activation, lanes.data.next_activation, lane)
         if found.tendon_by_row[0] > 0.0:
             lane_set(lanes.data.stiff, 0, lane, 1.0)
+        if lanes.sleep is not None:
+            lane_set(lanes.sleep.pending, 0, lane, found.pending[0])
         for n in range(equipment.model.number.shape[0]):
             a = equipment.model.number[n]
             if equipment.model.varying[n] == 1:

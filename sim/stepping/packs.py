@@ -43,7 +43,7 @@ CAUSES = (
     "tendons stiffer than the step resolves",
 )
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia")
-_DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
+_DOF_ARRAYS = ("armature", "damping", "stiffness", "friction", "friction_coefficient")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
 _INPUT_ARRAYS = ("torque", "target", "target_velocity", "target_acceleration", "control")
 PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
@@ -70,6 +70,7 @@ PackStep = with_lanes(
         "stage_qpos",
         "free",
         "next",
+        "tangent",
     ),
 )
 
@@ -87,8 +88,8 @@ class PackControls(NamedTuple):
 
 class PackActuators(NamedTuple):
     """The na actuators of one-dof joints, whose force is constant - stiffness · length - damping · velocity, and the
-    tendons' limits. The length is gear times the coordinate; the constant is gain · input + bias, the input a control or
-    an activation, unless the force varies.
+    tendons' limits. The length is gear times the coordinate; the constant is gain · input + bias unless the force
+    varies, the input a control or an activation.
     """
 
     number: ConstInts1  # (na,) as in Equipment
@@ -145,10 +146,11 @@ class Exerted(NamedTuple):
     changed: Ints1  # (1,) 1: actuators that may be rows act otherwise than the velocities before had it
     force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
     passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
-    tendon: Reals1  # (nv,) these five as in EquipmentWork
+    tendon: Reals1  # (nv,) these six as in EquipmentWork
     tendon_by_row: Reals1  # (1,)
     tendon_length: Reals1  # (nt,)
     tendon_moment: Reals1  # (entries,)
+    pending: Reals1  # (1,)
     actuator_input: Reals1  # (na,)
     actuator_acts: Reals1  # (na,) these four as in PackActuation, of actuators that vary
     actuator_constant: Reals1
@@ -203,6 +205,8 @@ class Single(NamedTuple):
     tendon_mobility: Reals1
     history: Reals1  # these two as in State
     still: Reals1
+    load: Reals1
+    tangent: Reals1  # (nv,) as in Step
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
@@ -214,6 +218,7 @@ class Single(NamedTuple):
     damping: Reals1
     stiffness: Reals1
     friction: Reals1
+    friction_coefficient: Reals1
     drive_stiffness: Reals1
     drive_damping: Reals1
     torque: Reals2
@@ -323,6 +328,25 @@ class PackSleep(NamedTuple):
 
     still: Lanes1  # (1,) as in State
     asleep: Lanes1  # (1,) 1: the lane sleeps through this step
+    pending: Lanes1  # (1,) 1: a delayed control is still to change
+
+
+class PackDrives(NamedTuple):
+    """Drives of which some have gains that are accelerations."""
+
+    scale: Lanes1  # (nv,) the inertias that these meet [kg m² or kg], 1 for other drives
+
+
+class PackLoad(NamedTuple):
+    """The load on the joints of a pack, by which friction goes."""
+
+    kept: Lanes1  # (nv,) scratch
+
+
+class PackSweep(NamedTuple):
+    """What the continuous check knows of the shapes of a pack."""
+
+    straight: ConstReals1  # (n,) as in ContactWork
 
 
 class LaneBundle(NamedTuple):
@@ -337,6 +361,8 @@ class LaneBundle(NamedTuple):
     found: Rows | None = None
     loops: LoopBundle | None = None
     sleep: PackSleep | None = None
+    drives: PackDrives | None = None
+    load: PackLoad | None = None
 
 
 FoundRows = with_lanes(Rows, "FoundRows", ())
@@ -348,6 +374,7 @@ class PackContactBundle(NamedTuple):
     model: Contacts
     data: PackContacts
     found: ContactBundle
+    sweep: PackSweep | None = None
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
@@ -392,23 +419,33 @@ CLAMP = Entry(
 
 
 def roll_entry(
-    rows: bool, touching: bool, own: bool = False, looped: bool = False, damped: bool = False, sleepy: bool = False
+    rows: bool,
+    touching: bool,
+    own: bool = False,
+    looped: bool = False,
+    damped: bool = False,
+    sleepy: bool = False,
+    inertial: bool = False,
+    laden: bool = False,
+    swept: bool = False,
 ) -> Entry:
     """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
-    sleep, or of contacts that the run lacks.
+    sleep, of drives whose gains are accelerations, of friction by the load, of the continuous check, or of contacts
+    that the run lacks.
     """
     members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
     members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
+    members |= {"drives": PackDrives if inertial else None, "load": PackLoad if laden else None}
     lanes = with_members(LaneBundle, **members)
     bundles = (
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
-        PackContactBundle if touching else None,
+        with_members(PackContactBundle, sweep=PackSweep if swept else None) if touching else None,
         with_members(RuleBundle, data=PackRules) if damped else None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
     variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
-    variant += "_damped" * damped + "_sleepy" * sleepy
+    variant += "_damped" * damped + "_sleepy" * sleepy + "_inertial" * inertial + "_laden" * laden + "_swept" * swept
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

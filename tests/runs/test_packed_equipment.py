@@ -81,7 +81,8 @@ VARYING = SERVOS.format(
     '<pid joint="b" kp="6" kv=".2" ki="2" imax=".4" slewmax="5" input="pos ff"/>'
 )
 TURNS = SERVOS.format(
-    '<orientation joint="ball" kp=".7" kv=".03" forcerange="0 .3"/><orientation site="tip" refsite="base" kp=".4" dampratio=".6"/>'
+    '<orientation joint="ball" kp=".7" kv=".03" forcerange="0 .3"/>'
+    '<orientation site="tip" refsite="base" kp=".4" dampratio=".6"/>'
     '<position joint="ball" gear="0 1 0" kp=".2" kv=".01"/><motor joint="a"/>'
 )
 
