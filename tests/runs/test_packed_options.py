@@ -38,8 +38,11 @@ BLADES = """<mujoco><option timestep="0.004" gravity="0 0 0"/><worldbody><geom t
 """A propeller with a finger in its way, and a needle that comes down turning on a thin plate."""
 
 LATE = arm(actuators='<position joint="a" kp="30" kv="9" delay="0.04" nsample="24"/><motor joint="c" gear=".1"/>')
+MOVED = """<actuator><position joint="hip" kp="20" dampratio=".5"/><general joint="knee" gaintype="affine"
+gainprm="9 -8 -1" forcerange="-4 4"/></actuator></mujoco>"""
 MODELS = {
     "leg": LEG,
+    "moved leg": LEG.replace("</mujoco>", MOVED),
     "blades": BLADES,
     "late": LATE.replace('axis="0 1 0"', 'axis="0 0 1" damping="6"').replace("<option", '<option gravity="0 0 0"'),
     "hard loop": LINKAGE.format(equality=CONNECT.format("")),
@@ -63,10 +66,28 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "scheme-beta": ("leg", {**SERVED, "scheme_beta": 0.6}),
     "scheme-beta with loops": ("hard loop", {"scheme_beta": 0.7}),
     "scheme-beta with couplings": ("couplings", {"scheme_beta": 0.5, "scheme_alpha": 0.8}),
-    "continuous": ("blades", {"v0": {"q": 400.0, "n.vz": -60.0, "n.wx": 80.0}, "continuous": True}),
+    "continuous": ("blades", {"v0": {"q": 400.0, "n.vz": -60.0, "n.wx": 160.0}, "continuous": True}),
+    "all at once": (
+        "moved leg",
+        {
+            **SERVED,
+            "drive_mode": "acceleration",
+            "drive_limit": {"hip": 15.0, "knee": 6.0},
+            "friction_coefficient": {"hip": 0.03, "knee": 0.02},
+            "scheme_beta": 0.8,
+            "continuous": True,
+        },
+    ),
     "sleep with delays": ("late", {"sleep_threshold": 1e-6, "sleep_time": 0.02}),
 }
 VARIED = {"mass": (0.7, 1.4), "drive_stiffness": (0.5, 1.5), "drive_damping": (0.8, 1.2), "joint_friction": (0.5, 2.0)}
+
+
+def _targets(robot: artsim.Robot, options: dict[str, Any]) -> Any:
+    """The same targets in all rows, of which `options` lose theirs."""
+    given = options.pop("target", {})
+    row = [given.get(name, 0.0) for name in robot.labels.dofs]
+    return np.tile(row, (3, 1))
 
 
 def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRollout:
@@ -77,9 +98,9 @@ def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRoll
     robot = artsim.load(path)
     start, zero = np.array([0, 50, 90]), np.zeros((3, robot.nv))
     options = dict(options)
-    if "target" not in options:
+    if options.get("drive_mode") is None or name == "moved leg":
         control = np.array([[0.3], [0.3], [0.6]]) * np.ones((3, prepare(robot.articulation, RunConfig()).control.size))
-        options["controls"] = Controls(start, zero, zero, zero, control)
+        options["controls"] = Controls(start, zero, _targets(robot, options), zero, control)
     made = artsim.rollout(
         robot, samples=samples, steps=STEPS, seed=2, velocity_spread=0.3, threads=threads, randomise=VARIED, **options
     )
