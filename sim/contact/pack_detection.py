@@ -99,6 +99,9 @@ def _clear(contact: Any, slot: Any, zero: Any) -> None:
             contact.data.frame[slot, j, c] = zero
     for j in range(DIRECTIONS):
         contact.data.start[slot, j] = zero
+    if contact.adhesion is not None:
+        contact.adhesion.near[slot] = zero
+        contact.adhesion.surface[slot] = zero
 
 
 @njit
@@ -117,7 +120,7 @@ def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) 
         for end in range(2):
             lane_set(data.struck, contact.model.body[contact.found.data.shape[n, end]], lane, 1.0)
         contact.data.slot[lane, n] = -1
-        if contact.found.data.dimension[n] > 0 or contact.found.data.adhesion[n] > 0.0:
+        if contact.found.data.dimension[n] > 0 or _adheres(contact, n):
             slot = _slot_of(contact, n)
             if slot >= 0 and _fits(contact, n, slot):
                 contact.data.slot[lane, n] = slot
@@ -149,8 +152,25 @@ def _fits(contact: Any, n: Any, slot: Any) -> bool:
     belt = contact.found.data.belt[n]
     still = belt[0] == 0.0 and belt[1] == 0.0 and belt[2] == 0.0
     alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.found.data.dimension[n]
-    fits: bool = still and contact.found.data.adhesion[n] == 0.0 and contact.found.data.regularised[n] == 0 and alike
+    if contact.adhesion is not None:
+        acts = contact.found.data.dimension[n] > 0  # adhesion has other contacts act too: in some lanes only
+    else:
+        acts = contact.found.data.adhesion[n] == 0.0
+    fits: bool = still and acts and contact.found.data.regularised[n] == 0 and alike
     return fits
+
+
+@inlined
+def _adheres(contact: Any, n: Any) -> bool:
+    """Whether contact n may adhere, by its surfaces or by an actuator."""
+    if contact.found.data.adhesion[n] > 0.0:
+        return True
+    if contact.adhesion is not None and contact.found.data.near[n] == 1:
+        for a in range(contact.adhesion.body.shape[0]):
+            for end in range(2):
+                if contact.model.body[contact.found.data.shape[n, end]] == contact.adhesion.body[a]:
+                    return True
+    return False
 
 
 @njit
@@ -176,6 +196,9 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
                 lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
         for c in range(3):
             lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.found.data.frame[n, j, c])
+    if contact.adhesion is not None:
+        lane_set(contact.adhesion.near, slot, lane, 1.0 * contact.found.data.near[n])
+        lane_set(contact.adhesion.surface, slot, lane, contact.found.data.adhesion[n])
     for j in range(contact.found.data.dimension[n]):
         lane_set(contact.data.start, DIRECTIONS * slot + j, lane, contact.found.data.start[n, j])
 
@@ -256,3 +279,6 @@ def _clear_lane(contact: Any, slot: Any, lane: Any) -> None:
         lane_set(contact.data.frame, 9 * slot + j, lane, 0.0)
     for j in range(DIRECTIONS):
         lane_set(contact.data.start, DIRECTIONS * slot + j, lane, 0.0)
+    if contact.adhesion is not None:
+        lane_set(contact.adhesion.near, slot, lane, 0.0)
+        lane_set(contact.adhesion.surface, slot, lane, 0.0)

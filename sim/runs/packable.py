@@ -62,9 +62,6 @@ def reason_against_packs(plan: Plan) -> str:
         f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
-        "adhesion of actuators": any(
-            e.actuator_transmission[a] == BODY for e, a in zip(*_actuators(plan), strict=True)
-        ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
@@ -245,8 +242,8 @@ def _biases(e: Equipment, chosen: Array) -> Array:
 
 
 def constant_slopes(plan: Plan, actuators: PackActuators) -> tuple[Array, Array]:
-    """(na,) stiffness and damping along the lengths of the actuators that packs know. Both are 0 where they vary, and the
-    damping is where it is calibrated.
+    """(na,) stiffness and damping along the lengths of the actuators that packs know: 0 where they vary, the damping
+    also where it is calibrated.
     """
     e = equipment_of(plan)
     if e is None:
@@ -325,7 +322,22 @@ def entry_of_packs(plan: Plan) -> Entry:
         is_inertial(plan),
         rubs_by_load(plan),
         is_swept(plan),
+        sticks(plan),
     )
+
+
+def attractors(plan: Plan) -> Array:
+    """The active actuators that attract what touches a body."""
+    of_bodies = [a for e, a in zip(*_actuators(plan), strict=True) if e.actuator_transmission[a] == BODY]
+    return np.array(of_bodies, np.int64)
+
+
+def sticks(plan: Plan) -> bool:
+    """Whether contacts may adhere."""
+    if plan.touching is None:
+        return False
+    g = plan.touching.contacts
+    return bool(np.any(g.adhesion > 0.0) or np.any(g.pair_adhesion > 0.0)) or len(attractors(plan)) > 0
 
 
 def is_swept(plan: Plan) -> bool:

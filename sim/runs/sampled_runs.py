@@ -19,6 +19,7 @@ import numpy as np
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.contact.pack_contacts import (
     PackContacts,
+    Slots,
     enlarged,
     make_lane_solver,
     make_pack_contacts,
@@ -60,6 +61,7 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.lane_simulation import CALIBRATED, LaneSimulation, one_row, with_own_arrays
 from artsim.sim.runs.packable import (
+    attractors,
     calibrated_dampings,
     constant_slopes,
     entry_of_packs,
@@ -81,6 +83,7 @@ from artsim.sim.runs.packable import (
     rubbing_dofs,
     rubs_by_load,
     sleeps,
+    sticks,
 )
 from artsim.sim.runs.plan import Plan, make_inputs
 from artsim.sim.runs.simulate import simulation_of
@@ -104,6 +107,7 @@ from artsim.sim.stepping.packs import (
     LoopForces,
     OwnRows,
     PackActuation,
+    PackAdhesion,
     PackContactBundle,
     PackControls,
     PackDrives,
@@ -234,7 +238,7 @@ class PackRoller:
         self._own, self._rules = own_rows(plan), self._make_rules()
         still = allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), self._width)
         self._sleep: PackSleep | None = still if sleeps(plan) else None
-        self._drives, self._load = self._make_drives(), self._make_load()
+        self._drives, self._load, self._adhesion = self._make_drives(), self._make_load(), self._make_adhesion(slots)
         rows, newton, self._pack = make_pack_rows(model, equipment_of(plan), slots, rubbing, self._own, self._width)
         if needs_matrix(plan):
             self._pack = self._pack._replace(always=np.ones(1, np.int64))
@@ -351,6 +355,16 @@ class PackRoller:
             return None
         load: PackLoad = allocate(PackLoad, {"kept": (self._plan.robot.nv,)}, self._width)
         return load
+
+    def _make_adhesion(self, slots: Slots | None) -> PackAdhesion | None:
+        if slots is None or not sticks(self._plan):
+            return None
+        e, number = equipment_of(self._plan), attractors(self._plan)
+        of_slots = dict.fromkeys(("near", "surface", "pull"), (slots.number,))
+        made: PackAdhesion = allocate(
+            PackAdhesion, {**of_slots, **dict.fromkeys(("number", "body", "force"), number.shape)}, self._width
+        )
+        return made._replace(number=number, body=number if e is None else e.actuator_target[number])
 
     def _make_loops(self) -> LoopBundle | None:
         """Allocate what the pack computes of loops."""
@@ -487,7 +501,9 @@ class PackRoller:
         if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
             model = self._plan.touching.contacts
             sweep = PackSweep(self._contact_data.straight) if is_swept(self._plan) else None
-            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data), sweep)
+            contact = PackContactBundle(
+                model, self._slots, ContactBundle(model, self._contact_data), sweep, self._adhesion
+            )
         lanes = LaneBundle(
             self._lanes,
             self._single,
@@ -500,6 +516,7 @@ class PackRoller:
             self._sleep,
             self._drives,
             self._load,
+            self._adhesion,
         )
         run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
         solver = SolverBundle(pack=self._pack if has_rows(self._plan) else None)

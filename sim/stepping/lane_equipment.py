@@ -39,6 +39,7 @@ def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
         exerted.tendon[k] = equipment.data.tendon[k]
     for a in range(exerted.counted.shape[0]):
         exerted.actuator_input[a] = equipment.data.actuator_input[a]
+        exerted.actuator_force[a] = equipment.data.actuator_force[a]
         if exerted.varying[a] == 1:
             _note_affine_force(equipment, exerted, a)
     _add_explicit_actuators(equipment, exerted)
@@ -123,6 +124,9 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
         put_lane(found.activation, lanes.data.next_activation, lane)
         if found.tendon_by_row[0] > 0.0:
             lane_set(lanes.data.stiff, 0, lane, 1.0)
+        if lanes.adhesion is not None:
+            for j in range(lanes.adhesion.number.shape[0]):
+                lane_set(lanes.adhesion.force, j, lane, found.actuator_force[lanes.adhesion.number[j]])
         if lanes.sleep is not None:
             lane_set(lanes.sleep.pending, 0, lane, found.pending[0])
         for n in range(equipment.model.number.shape[0]):

@@ -152,6 +152,7 @@ class Exerted(NamedTuple):
     tendon_moment: Reals1  # (entries,)
     pending: Reals1  # (1,)
     actuator_input: Reals1  # (na,)
+    actuator_force: Reals1  # (na,) as in EquipmentWork
     actuator_acts: Reals1  # (na,) these four as in PackActuation, of actuators that vary
     actuator_constant: Reals1
     actuator_slope: Reals1
@@ -343,6 +344,17 @@ class PackLoad(NamedTuple):
     kept: Lanes1  # (nv,) scratch
 
 
+class PackAdhesion(NamedTuple):
+    """Adhesion of the contacts of a pack, by surfaces and by na actuators of bodies; k slots."""
+
+    number: ConstInts1  # (na,) as in Equipment
+    body: ConstInts1  # (na,) which they attract others to
+    force: Lanes1  # (na,) [N]
+    near: Lanes1  # (k,) 1: the contact is near enough for it
+    surface: Lanes1  # (k,) adhesion of the two surfaces [N]
+    pull: Lanes1  # (k,) all of it [N]
+
+
 class PackSweep(NamedTuple):
     """What the continuous check knows of the shapes of a pack."""
 
@@ -363,6 +375,7 @@ class LaneBundle(NamedTuple):
     sleep: PackSleep | None = None
     drives: PackDrives | None = None
     load: PackLoad | None = None
+    adhesion: PackAdhesion | None = None
 
 
 FoundRows = with_lanes(Rows, "FoundRows", ())
@@ -375,6 +388,7 @@ class PackContactBundle(NamedTuple):
     data: PackContacts
     found: ContactBundle
     sweep: PackSweep | None = None
+    adhesion: PackAdhesion | None = None
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
@@ -428,24 +442,28 @@ def roll_entry(
     inertial: bool = False,
     laden: bool = False,
     swept: bool = False,
+    sticky: bool = False,
 ) -> Entry:
     """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
-    sleep, of drives whose gains are accelerations, of friction by the load, of the continuous check, or of contacts
-    that the run lacks.
+    sleep, of drives whose gains are accelerations, of friction by the load, of the continuous check, of adhesion, or
+    of contacts that the run lacks.
     """
     members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
     members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
     members |= {"drives": PackDrives if inertial else None, "load": PackLoad if laden else None}
+    of_contacts = {"sweep": PackSweep if swept else None, "adhesion": PackAdhesion if sticky else None}
+    members["adhesion"] = of_contacts["adhesion"]
     lanes = with_members(LaneBundle, **members)
     bundles = (
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
-        with_members(PackContactBundle, sweep=PackSweep if swept else None) if touching else None,
+        with_members(PackContactBundle, **of_contacts) if touching else None,
         with_members(RuleBundle, data=PackRules) if damped else None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
     variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
     variant += "_damped" * damped + "_sleepy" * sleepy + "_inertial" * inertial + "_laden" * laden + "_swept" * swept
+    variant += "_sticky" * sticky
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

@@ -86,8 +86,18 @@ TURNS = SERVOS.format(
     '<position joint="ball" gear="0 1 0" kp=".2" kv=".01"/><motor joint="a"/>'
 )
 
+SUCKERS = """<mujoco><option timestep="0.002"/><worldbody><geom name="ceiling" type="box" size="2 2 .1" pos="0 0 1.1"/>
+<body name="cup" pos="0 0 .95"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/>
+<body name="rod" pos="0 0 -.05"><joint name="swing" axis="0 1 0" damping=".01"/>
+<geom type="capsule" fromto="0 0 -.02 0 0 -.2" size=".02" mass=".2"/></body></body>
+<body name="magnet" pos="1 0 .9501"><freejoint name="m"/><geom size=".05" mass=".2" adhesion="3" gap=".01"
+friction=".2 .005 .0001"/></body></worldbody>
+<actuator><adhesion name="vacuum" body="cup" ctrlrange="0 1" gain="60"/><motor joint="swing" gear=".4"/></actuator>
+</mujoco>"""
+"""A cup that sucks at the ceiling, with a rod that swings below it, and a ball that sticks there."""
+
 MODELS = {"muscle": MUSCLE, "filters": FILTERS, "drone": DRONE, "claw": CLAW, "springs": SPRINGS}
-MODELS |= {"damping ratios": RATIOS, "varying gains": VARYING, "servos of rotations": TURNS}
+MODELS |= {"damping ratios": RATIOS, "varying gains": VARYING, "servos of rotations": TURNS, "adhesion": SUCKERS}
 
 
 def drawn(robot: artsim.Robot, samples: int, **options: Any) -> tuple[MemoryRollout, list[Controls]]:
