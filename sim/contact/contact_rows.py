@@ -89,7 +89,7 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
             if contact.data.restitution[n] > 0.0 and contact.data.soft[n] == 0:
                 _set_rebounds(robot, inputs, rows, contact, n)
             if contact.data.pull[n] > 0.0:
-                _pull(run, rows, contact, n)
+                pull(run, rows, contact, n, contact.data.pull[n])
 
 
 @inlined
@@ -100,13 +100,13 @@ def is_pyramid(contact: Any, n: Any) -> bool:
 
 
 @inlined
-def _pull(run: Any, rows: Any, contact: Any, n: Any) -> None:
-    """Add the adhesion of contact n, along its normal, to step.free."""
+def pull(run: Any, rows: Any, contact: Any, n: Any, force: Any) -> None:
+    """Add the adhesion of contact n [N], along its normal, to step.free; in both widths."""
     row = contact.data.row[n]
     opposite = row + 1 if is_pyramid(contact, n) else row  # the mean of two edges is the normal
     for entry in range(rows.start[row], rows.stop[row]):
         normal = 0.5 * (rows.value[entry] + rows.value[entry - rows.start[row] + rows.start[opposite]])
-        run.step.free[rows.column[entry]] -= run.inputs.time_step[0] * contact.data.pull[n] * normal
+        run.step.free[rows.column[entry]] -= run.inputs.time_step[0] * force * normal
 
 
 @njit

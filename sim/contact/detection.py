@@ -25,9 +25,9 @@ from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_get, where_greater, zero_like
+from artsim.sim.foundation.lanes import highest, lane_get, real, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import cross, crossed, divided, dot, length, minus, plus, plus_times, put, triple, turn
 from artsim.sim.geometry.contacts import (
     ALONG_NORMAL,
@@ -218,10 +218,17 @@ def widen(contact: Any, n: Any, way: Any) -> Any:
 def _straight(data: Any, inputs: Any, contact: Any, n: Any) -> Any:
     """The share of the step in which shape n counts as moving straight; 1 without the continuous check."""
     share = 1.0
-    if contact.data.advancement[0] != 0 and contact.model.body[n] > 0:
-        angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
-        share = contact.data.straight[n] / max(angle, contact.data.straight[n])
+    if contact.data.advancement[0] != 0:
+        share = straight_share(data, inputs, contact.data, contact, n)
     return share
+
+
+@inlined
+def straight_share(data: Any, inputs: Any, sweep: Any, contact: Any, n: Any) -> Any:
+    """The same where there is that check, which knows sweep.straight; in both widths."""
+    angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
+    most = real(sweep.straight[n], angle)
+    return most / largest(angle, most) if contact.model.body[n] > 0 else real(1.0, angle)
 
 
 @inlined
@@ -344,8 +351,9 @@ def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
             share = two if end == 1 else one
             arm = triple(contact.data.arm[n, end])
             y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
-            drift += sign * acceleration_along(data, body, N, y) * share**2
-    drift += min(one, two) ** 2 * contact.data.tilt[n]
+            drift += sign * acceleration_along(data, body, N, y) * (share * share)
+    share = least(one, two)
+    drift += share * share * contact.data.tilt[n]
     lagging = triple(contact.data.lag[n])
     square = dot(lagging, lagging)
     contact.data.swerve[n, 0] = zero_like(drift)

@@ -19,6 +19,7 @@ from artsim.sim.contact.detection import (
     place_static,
     recognise,
     speed_bound,
+    straight_share,
     widen,
 )
 from artsim.sim.foundation.jit import inlined, njit
@@ -50,6 +51,10 @@ def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
     """Detect every lane's contacts and enter them in slots; False when they exceed a lane's room. Needs kinematics."""
     data = robot.data
     place_shapes(robot, inputs, contact)
+    if contact.sweep is not None:
+        for n in range(contact.model.body.shape[0]):
+            share = straight_share(data, inputs, contact.sweep, contact, n)
+            contact.data.margin[n] = contact.data.margin[n] * share
     zero = like(0.0, data)
     contact.data.touching[0] = zero
     contact.data.away[0] = zero
@@ -94,6 +99,9 @@ def _clear(contact: Any, slot: Any, zero: Any) -> None:
             contact.data.frame[slot, j, c] = zero
     for j in range(DIRECTIONS):
         contact.data.start[slot, j] = zero
+    if contact.adhesion is not None:
+        contact.adhesion.near[slot] = zero
+        contact.adhesion.surface[slot] = zero
 
 
 @njit
@@ -112,7 +120,7 @@ def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) 
         for end in range(2):
             lane_set(data.struck, contact.model.body[contact.found.data.shape[n, end]], lane, 1.0)
         contact.data.slot[lane, n] = -1
-        if contact.found.data.dimension[n] > 0 or contact.found.data.adhesion[n] > 0.0:
+        if contact.found.data.dimension[n] > 0 or _adheres(contact, n):
             slot = _slot_of(contact, n)
             if slot >= 0 and _fits(contact, n, slot):
                 contact.data.slot[lane, n] = slot
@@ -144,8 +152,25 @@ def _fits(contact: Any, n: Any, slot: Any) -> bool:
     belt = contact.found.data.belt[n]
     still = belt[0] == 0.0 and belt[1] == 0.0 and belt[2] == 0.0
     alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.found.data.dimension[n]
-    fits: bool = still and contact.found.data.adhesion[n] == 0.0 and contact.found.data.regularised[n] == 0 and alike
+    if contact.adhesion is not None:
+        acts = contact.found.data.dimension[n] > 0  # adhesion has other contacts act too: in some lanes only
+    else:
+        acts = contact.found.data.adhesion[n] == 0.0
+    fits: bool = still and acts and contact.found.data.regularised[n] == 0 and alike
     return fits
+
+
+@inlined
+def _adheres(contact: Any, n: Any) -> bool:
+    """Whether contact n may adhere, by its surfaces or by an actuator."""
+    if contact.found.data.adhesion[n] > 0.0:
+        return True
+    if contact.adhesion is not None and contact.found.data.near[n] == 1:
+        for a in range(contact.adhesion.body.shape[0]):
+            for end in range(2):
+                if contact.model.body[contact.found.data.shape[n, end]] == contact.adhesion.body[a]:
+                    return True
+    return False
 
 
 @njit
@@ -171,6 +196,9 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
                 lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
         for c in range(3):
             lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.found.data.frame[n, j, c])
+    if contact.adhesion is not None:
+        lane_set(contact.adhesion.near, slot, lane, 1.0 * contact.found.data.near[n])
+        lane_set(contact.adhesion.surface, slot, lane, contact.found.data.adhesion[n])
     for j in range(contact.found.data.dimension[n]):
         lane_set(contact.data.start, DIRECTIONS * slot + j, lane, contact.found.data.start[n, j])
 
@@ -205,6 +233,8 @@ def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             way = run.inputs.time_step[0] * speed_bound(model, data, contact, n)
+            if contact.sweep is not None:
+                way = way * straight_share(data, run.inputs, contact.sweep, contact, n)
             contact.data.outrun[0] = largest(contact.data.outrun[0], widen(contact, n, way))
     contact.data.outrun[0] = contact.data.outrun[0] * chosen
     if highest(contact.data.outrun[0]) <= 0.0:
@@ -249,3 +279,6 @@ def _clear_lane(contact: Any, slot: Any, lane: Any) -> None:
         lane_set(contact.data.frame, 9 * slot + j, lane, 0.0)
     for j in range(DIRECTIONS):
         lane_set(contact.data.start, DIRECTIONS * slot + j, lane, 0.0)
+    if contact.adhesion is not None:
+        lane_set(contact.adhesion.near, slot, lane, 0.0)
+        lane_set(contact.adhesion.surface, slot, lane, 0.0)

@@ -20,14 +20,15 @@ from artsim.sim.contact.contact_rows import (
     add_rows,
     impulse_along,
     opens,
+    pull,
     set_targets,
     throws,
 )
-from artsim.sim.contact.detection import set_drift
+from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
-from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
@@ -43,7 +44,10 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
     rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
         dof = solver.pack.rubbing[n]
-        add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])
+        force = model.friction[dof]
+        if run.lanes.load is not None:
+            force = force + model.friction_coefficient[dof] * robot.state.load[dof]
+        add_friction(model, robot.data, inputs, rows, dof, force)
         rows.impulse[n] = solver.pack.held[n]
     if run.lanes.own is not None:
         _own_rows(robot, rows, run.lanes.own)
@@ -54,6 +58,8 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
             _limit_row(robot, inputs, rows, equipment, solver, listed)
         elif contact is not None:
             _contact_rows(robot, inputs, rows, contact, listed - sides, solver.pack.known[SAME_ROWS])
+    if contact is not None and contact.adhesion is not None:
+        _pull_together(run, rows, contact)
     zero = like(0.0, robot.data)
     for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
@@ -135,8 +141,44 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, s
         if highest(1.0 - opening) > 0.0:
             _leave_out(contact, slot, opening)
         add_rows(robot, rows, contact, slot)
-    set_drift(data, contact, slot, 1.0, 1.0)
+    if contact.sweep is not None:
+        one = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[slot, 0])
+        two = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[slot, 1])
+        set_drift(data, contact, slot, one, two)
+    else:
+        set_drift(data, contact, slot, 1.0, 1.0)
     set_targets(robot, inputs, rows, contact, slot)
+
+
+@njit
+def _pull_together(run: Any, rows: Any, contact: Any) -> None:
+    """Add the adhesion of all slots to step.free. The force of an actuator is shared by the contacts of its body."""
+    adhesion = contact.adhesion
+    for slot in range(contact.data.active.shape[0]):
+        adhesion.pull[slot] = adhesion.surface[slot]
+    for a in range(adhesion.body.shape[0]):
+        count = zero_like(adhesion.force[a])
+        for slot in range(contact.data.active.shape[0]):
+            if contact.data.active[slot] == 1 and _is_of(contact, slot, adhesion.body[a]):
+                count = count + adhesion.near[slot]
+        for slot in range(contact.data.active.shape[0]):
+            if contact.data.active[slot] == 1 and _is_of(contact, slot, adhesion.body[a]):
+                share = adhesion.near[slot] * adhesion.force[a] / divisor(count)
+                adhesion.pull[slot] = adhesion.pull[slot] + share
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1:
+            zero = zero_like(adhesion.pull[slot])
+            force = where_greater(contact.data.present[slot], zero, largest(adhesion.pull[slot], zero), zero)
+            if highest(force) > 0.0:
+                pull(run, rows, contact, slot, force)
+
+
+@inlined
+def _is_of(contact: Any, slot: Any, body: Any) -> bool:
+    """Whether a slot's contacts are those of this body."""
+    one, two = contact.data.shape[slot, 0], contact.data.shape[slot, 1]
+    found: bool = contact.model.body[one] == body or contact.model.body[two] == body
+    return found
 
 
 @inlined

@@ -389,13 +389,13 @@ def _clamp_forces(run: Any, equipment: Any) -> Any:
 
 @njit
 def clamp_row_actuators(run: Any, equipment: Any) -> bool:
-    """The same for the actuators that are rows or may be, each by itself; True where how any acts has changed."""
+    """The same for the actuators that are rows or may be; True where how any acts has changed."""
     changed = False
     for a in range(equipment.model.actuator_target.shape[0]):
         if equipment.model.actuator_linear[a] == BY_ROW and equipment.data.actuator_implicit[a] != EXPLICIT:
             found, wrong = _clamp_force(run, equipment, a)
             changed = changed or found or wrong
-    return changed
+    return _scale_rotations(equipment) or changed
 
 
 @njit

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at
+from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at, weigh_springs
 from artsim.sim.equipment.affine import SLACK, bounded, force_over_step
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
@@ -21,8 +21,22 @@ def set_constants(inputs: Any, equipment: Any) -> None:
     """Set the part of every actuator's force that its control determines, from the inputs at hand."""
     model, data = equipment.model, equipment.data
     for n in range(model.dof.shape[0]):
-        u = bounded(inputs.control[0, model.control[n]], model.control_lower[n], model.control_upper[n])
-        data.constant[n] = model.gain[n] * u + model.bias[n]
+        if model.varying[n] == 0:
+            u = bounded(inputs.control[0, model.control[n]], model.control_lower[n], model.control_upper[n])
+            data.constant[n] = model.gain[n] * u + model.bias[n]
+
+
+@njit
+def weigh(model: Any, run: Any, equipment: Any) -> None:
+    """Set the weights of springs, which have those of actuators within their bounds. Leaves data.stiffness so."""
+    actuators, data = equipment.model, equipment.data
+    for k in range(data.stiffness.shape[0]):
+        data.stiffness[k] = zero_like(data.stiffness[k])
+    for n in range(actuators.dof.shape[0]):
+        if actuators.implicit[n] == 1:
+            k, gear = actuators.dof[n], actuators.gear[n]
+            data.stiffness[k] = data.stiffness[k] + gear * gear * data.slope[n]
+    weigh_springs(model, run, equipment)
 
 
 @njit
@@ -62,7 +76,7 @@ def _add(equipment: Any, n: Any) -> None:
         force = _at_bound(side, model.force_lower[n], model.force_upper[n], zero)
         data.sum_total[k] = data.sum_total[k] + gear * force
         data.sum_offset[k] = data.sum_offset[k] + _at_bound(side, 0.0, 0.0, gear * constant)
-        stiffness, damping = zero + gear * gear * model.stiffness[n], zero + gear * gear * model.damping[n]
+        stiffness, damping = gear * gear * data.slope[n], gear * gear * data.resistance[n]
         data.sum_stiffness[k] = data.sum_stiffness[k] + _at_bound(side, 0.0, 0.0, stiffness)
         data.sum_damping[k] = data.sum_damping[k] + _at_bound(side, 0.0, 0.0, damping)
     else:
@@ -100,15 +114,15 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
             gear = model.gear[n]
             force = force_over_step(
                 data.constant[n],
-                model.stiffness[n],
-                model.damping[n],
+                data.slope[n],
+                data.resistance[n],
                 gear * coordinate(robot.model, state.qpos, k),
                 step.share[k],
                 gear * state.qvel[k],
                 gear * step.velocity[k],
                 run.inputs.time_step[0],
             )
-            changed = largest(changed, _hold(data.held, n, force, (lower, upper), chosen))
+            changed = largest(changed, _hold(data.held, n, force, (lower, upper), chosen * data.acts[n]))
     return changed
 
 
@@ -118,14 +132,22 @@ def set_drives(run: Any) -> None:
     inputs, step, held = run.inputs, run.step, run.lanes.data.drive_held
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[0, k]
-        step.stiffness[k] = inputs.drive_stiffness[k]
-        step.damping[k] = inputs.drive_damping[k]
+        step.stiffness[k], step.damping[k] = _gains(run, k)
         if inputs.drive_limit[k] < math.inf:
             step.applied[k] = step.applied[k] + _at_bound(
                 held[k], -inputs.drive_limit[k], inputs.drive_limit[k], zero_like(held[k])
             )
             step.stiffness[k] = _at_bound(held[k], 0.0, 0.0, step.stiffness[k])
             step.damping[k] = _at_bound(held[k], 0.0, 0.0, step.damping[k])
+
+
+@inlined
+def _gains(run: Any, k: Any) -> Any:
+    """Stiffness and damping of drive k within its bounds."""
+    stiffness, damping = run.inputs.drive_stiffness[k], run.inputs.drive_damping[k]
+    if run.lanes.drives is not None:
+        stiffness, damping = run.lanes.drives.scale[k] * stiffness, run.lanes.drives.scale[k] * damping
+    return stiffness, damping
 
 
 @njit
@@ -138,8 +160,9 @@ def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any) -> Any:
     for k in range(step.velocity.shape[0]):
         limit = inputs.drive_limit[k]
         if rows.implicit[k] and limit < math.inf:
-            force = inputs.drive_stiffness[k] * (inputs.target[0, k] - driven_at(robot.state, run, k))
-            force = force + inputs.drive_damping[k] * (inputs.target_velocity[0, k] - step.velocity[k])
+            stiffness, damping = _gains(run, k)
+            force = stiffness * (inputs.target[0, k] - driven_at(robot.state, run, k))
+            force = force + damping * (inputs.target_velocity[0, k] - step.velocity[k])
             changed = largest(changed, _hold(run.lanes.data.drive_held, k, force, (-limit, limit), chosen))
     return changed
 

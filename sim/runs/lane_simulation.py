@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.articulation.model import D_MIN
+from artsim.sim.contact.continuous import connect_advancement
 from artsim.sim.equipment.arrays import (
     EquipmentBundle,
 )
@@ -16,6 +17,7 @@ from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import (
     Array,
 )
+from artsim.sim.geometry.contacts import ContactWork
 from artsim.sim.run_data.run_records import (
     Rows,
 )
@@ -64,7 +66,7 @@ class LaneSimulation(Simulation):
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
         from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
-        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "still", "impulse", "contact")}
+        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "still", "load", "impulse", "contact")}
         touching = self.plan.touching
         frictions = [np.zeros((0, 5))] * 2
         if touching is not None:
@@ -72,7 +74,13 @@ class LaneSimulation(Simulation):
         of_contacts = dict(zip(("contact_friction", "pair_friction"), frictions, strict=True))
         calibrated = self._calibrated()
         return Single(
-            counters=self._step.counters, **from_model, **from_inputs, **from_state, **calibrated, **of_contacts
+            counters=self._step.counters,
+            tangent=self._step.tangent,
+            **from_model,
+            **from_inputs,
+            **from_state,
+            **calibrated,
+            **of_contacts,
         )
 
     def _calibrated(self) -> dict[str, Array]:
@@ -153,6 +161,12 @@ class LaneSimulation(Simulation):
         """The same for what these miss by."""
         bundles = self._robot, self._run, found, self._equipment
         return point_at(miss_entry(self._equipment is not None), 1, pointers, *bundles)
+
+    def sweep_in(self, work: ContactWork) -> object:
+        """Let kernels that receive `work` run the continuous check over its motion, as connect_advancement does."""
+        plan = self.plan
+        assert plan.touching is not None
+        return connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)
 
     def point_at(self, pointers: Array) -> object:
         """Let kernels that receive `pointers` take its steps, for as long as the returned object is kept."""

@@ -16,19 +16,21 @@ from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
     BY_ROW,
-    EXPLICIT,
     FILTER,
     FILTER_EXACT,
     FIXED,
+    IN_MATRIX,
     INTEGRATOR,
     JOINT,
     NO_BIAS,
     NO_DYNAMICS,
+    PID,
     Equipment,
 )
 from artsim.sim.foundation.jit import Entry, disabled
 from artsim.sim.foundation.records import (
     WIDTH,
+    Array,
     allocate,
 )
 from artsim.sim.run_data.integration import INTEGRATORS
@@ -54,24 +56,15 @@ _MOST_DOFS = 100  # since packs hold 8 mass matrices
 
 def reason_against_packs(plan: Plan) -> str:
     """The first feature of a run that packs lack, or an empty string."""
-    model, inputs, config = plan.robot.model, plan.inputs, plan.config
+    inputs, config = plan.inputs, plan.config
     solver = SOLVERS[config.solver]
     reasons = {
         f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
-        "adhesion, servos of rotations, and actuators of joints whose gains vary": any(
-            _is_other(*each) for each in zip(*_actuators(plan), strict=True)
-        ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
-        "--scheme-beta": config.scheme_beta not in (None, 1.0),
-        "sleeping with delays": sleeps(plan) and plan.delayed is not None,
-        "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
-        "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
-        "acceleration drives": bool(np.any(inputs["drive_acceleration"]))
-        or any(e.actuator_by_inertia[a] for e, a in zip(*_actuators(plan), strict=True)),
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         return reason
@@ -86,12 +79,33 @@ def sleeps(plan: Plan) -> bool:
 
 
 def has_rows(plan: Plan) -> bool:
-    """Whether the steps of packs have constraint rows, or couplings, for which their solver reduces M̂."""
+    """Whether the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
     model = plan.robot.model
-    if len(model.coupling_follower) + own_rows(plan) > 0 or plan.rules is not None:
+    if len(model.coupling_follower) + own_rows(plan) > 0 or needs_matrix(plan):
         return True
     sides = limited_sides(model, equipment_of(plan))
-    return plan.touching is not None or bool(np.any(model.friction > 0)) or len(sides) > 0
+    return plan.touching is not None or len(rubbing_dofs(plan)) + len(sides) > 0
+
+
+def needs_matrix(plan: Plan) -> bool:
+    """Whether packs need M in every step, even without rows."""
+    return plan.rules is not None or is_inertial(plan)
+
+
+def is_inertial(plan: Plan) -> bool:
+    """Whether the gains of drives are accelerations."""
+    return bool(np.any(plan.inputs["drive_acceleration"]))
+
+
+def rubs_by_load(plan: Plan) -> bool:
+    """Whether joint friction goes by the load."""
+    return bool(np.any(plan.robot.model.friction_coefficient > 0))
+
+
+def rubbing_dofs(plan: Plan) -> Array:
+    """The dofs with joint friction."""
+    model = plan.robot.model
+    return np.flatnonzero((model.friction > 0) | (model.friction_coefficient > 0))
 
 
 def equipment_of(plan: Plan) -> Equipment | None:
@@ -118,6 +132,8 @@ def has_helpers(plan: Plan) -> bool:
 def is_aimed(plan: Plan) -> bool:
     """Whether own rows are aimed (stepping/aims.py)."""
     e = equipment_of(plan)
+    if plan.config.scheme_beta not in (None, 1.0):
+        return False
     hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
     return bool(hard) or len(plan.robot.model.axis_dof) > 0
 
@@ -138,6 +154,12 @@ def is_laden(plan: Plan) -> bool:
     return plan.equipped.activations > 0 or not all(_is_affine(e, a) for a in _actuators(plan)[1])
 
 
+def is_calibrated(plan: Plan) -> bool:
+    """Whether the equipment has anything from the robot's masses, or is found by a single robot, which has."""
+    e = equipment_of(plan)
+    return e is not None and (is_laden(plan) or any(_is_ratio(e, a) for a in _actuators(plan)[1]))
+
+
 def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
     """The equipment and the number of each active actuator."""
     e = equipment_of(plan)
@@ -148,23 +170,24 @@ def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
 
 
 def _is_affine(e: Equipment, a: int) -> bool:
-    """Whether actuator a is one of PackActuators: on a joint of one dof, of constant slopes, damping no ratio."""
+    """Whether actuator a acts on a joint of one dof, by constant slopes that never make its force explicit."""
     gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
     straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
-    falling = bias != AFFINE or (stiffness >= 0.0 and damping >= 0.0)
+    falling = bias != AFFINE or (stiffness >= 0.0 and (damping >= 0.0 or _is_ratio(e, a)))
     single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
     plain = e.actuator_dynamics[a] in _FILTERS and e.actuator_period[a] == 0.0
     return bool(straight and falling and single and plain and bias in (NO_BIAS, AFFINE))
 
 
-def _is_other(e: Equipment, a: int) -> bool:
-    """Whether packs lack actuator a: its force is neither affine as above nor known at the start of a step."""
-    if _is_affine(e, a):
-        return False
-    constant = not (e.gain_parameters[a, 1:3].any() or e.bias_parameters[a, 1:3].any())
-    of_state = e.actuator_gain[a] in (FIXED, AFFINE) and e.actuator_bias[a] in (NO_BIAS, AFFINE) and constant
-    known = of_state or e.actuator_linear[a] in (EXPLICIT, BY_ROW)
-    return bool(not known or e.actuator_axis[a] >= 0 or e.actuator_transmission[a] == BODY)
+def _is_ratio(e: Equipment, a: int) -> bool:
+    """Whether the damping of actuator a is given by its ratio (stepping/calibration.py)."""
+    servo = e.gain_parameters[a, 0] == -e.bias_parameters[a, 1] or e.actuator_gain[a] == PID
+    return bool(servo and e.actuator_bias[a] == AFFINE and e.bias_parameters[a, 2] > 0.0)
+
+
+def _varies(e: Equipment, a: int) -> bool:
+    """Whether actuator a may be part of M̂, by an affine force that is another at every step."""
+    return bool(e.actuator_linear[a] == IN_MATRIX and not _is_affine(e, a))
 
 
 def pack_actuators(plan: Plan) -> PackActuators:
@@ -174,14 +197,16 @@ def pack_actuators(plan: Plan) -> PackActuators:
     e = equipment_of(plan)
     if e is None:
         none = dict.fromkeys(PackActuators._fields, np.zeros(0))
-        whole = dict.fromkeys(("number", "dof", "control", "implicit", "tendon_dof"), np.zeros(0, np.int64))
+        names = ("number", "dof", "control", "implicit", "varying", "tendon_dof")
+        whole = dict.fromkeys(names, np.zeros(0, np.int64))
         whole |= {"tendon_entry": np.zeros(1, np.int64), "dof_implicit": np.zeros(nv, np.int64)}
         none["tendon_limit_spring"] = np.zeros((0, 2))
         return PackActuators(**{**none, **whole, **free})
-    chosen = np.array([a for a in _actuators(plan)[1] if _is_affine(e, a)], np.int64)
-    affine = e.actuator_bias[chosen] == AFFINE
-    bias = np.where(affine[:, None], e.bias_parameters[chosen, :3], 0.0)
-    implicit, dof = (bias[:, 1:] != 0.0).any(axis=1).astype(np.int64), e.actuator_target[chosen]
+    chosen = np.array([a for a in _actuators(plan)[1] if _is_affine(e, a) or _varies(e, a)], np.int64)
+    varying = np.array([_varies(e, int(a)) for a in chosen], np.int64)
+    bias = _biases(e, chosen)
+    implicit = ((bias[:, 1:] != 0.0).any(axis=1) | (varying == 1)).astype(np.int64)
+    dof = e.actuator_target[chosen]
     dof_implicit = np.zeros(nv, np.int64)
     dof_implicit[dof[implicit == 1]] = 1
     control = e.control_first[chosen]
@@ -190,11 +215,10 @@ def pack_actuators(plan: Plan) -> PackActuators:
         dof=dof,
         control=control,
         implicit=implicit,
+        varying=varying,
         gear=np.array(e.actuator_gear[chosen, 0]),
         gain=np.array(e.gain_parameters[chosen, 0]),
         bias=np.array(bias[:, 0]),
-        stiffness=np.array(-bias[:, 1]),
-        damping=np.array(-bias[:, 2]),
         control_lower=e.control_lower[control],
         control_upper=e.control_upper[control],
         force_lower=e.force_lower[chosen],
@@ -210,27 +234,63 @@ def pack_actuators(plan: Plan) -> PackActuators:
     )
 
 
+def _biases(e: Equipment, chosen: Array) -> Array:
+    """(n, 3) the affine biases of these actuators."""
+    affine = e.actuator_bias[chosen] == AFFINE
+    biases: Array = np.where(affine[:, None], e.bias_parameters[chosen, :3], 0.0)
+    return biases
+
+
+def constant_slopes(plan: Plan, actuators: PackActuators) -> tuple[Array, Array]:
+    """(na,) stiffness and damping along the lengths of the actuators that packs know: 0 where they vary, the damping
+    also where it is calibrated.
+    """
+    e = equipment_of(plan)
+    if e is None:
+        return np.zeros(0), np.zeros(0)
+    slopes = np.where(actuators.varying[:, None] == 1, 0.0, -_biases(e, actuators.number)[:, 1:])
+    ratio = [_is_ratio(e, int(a)) for a in actuators.number]
+    return slopes[:, 0], np.where(ratio, 0.0, slopes[:, 1])
+
+
+def calibrated_dampings(plan: Plan, actuators: PackActuators) -> Array:
+    """Which of the actuators that packs know have constant dampings by a ratio."""
+    e = equipment_of(plan)
+    if e is None:
+        return np.zeros(0, np.int64)
+    return np.array(
+        [n for n, a in enumerate(actuators.number) if _is_ratio(e, int(a)) and not _varies(e, int(a))], np.int64
+    )
+
+
 def make_exerted(plan: Plan) -> Exerted:
     """Allocate what the equipment exerts."""
     e, nv = equipment_of(plan), plan.robot.nv
     dofs = dict.fromkeys(("force", "passive", "tendon"), (nv,))
     if e is None or plan.equipped is None:
         none: Exerted = allocate(
-            Exerted, {**dict.fromkeys(Exerted._fields, (0,)), **dofs, "tendon_by_row": (1,), "changed": (1,)}
+            Exerted,
+            {
+                **dict.fromkeys(Exerted._fields, (0,)),
+                **dofs,
+                **dict.fromkeys(("tendon_by_row", "pending", "changed"), (1,)),
+            },
         )
         return none
     shapes = {
         **dofs,
         "counted": e.actuator_active.shape,
-        "actuator_input": e.actuator_active.shape,
-        **dict.fromkeys(("tendon_by_row", "changed"), (1,)),
+        **{name: e.actuator_active.shape for name in Exerted._fields if name.startswith("actuator_")},
+        "varying": e.actuator_active.shape,
+        **dict.fromkeys(("tendon_by_row", "pending", "changed"), (1,)),
         "tendon_length": e.tendon_lower.shape,
         "tendon_moment": e.tendon_dof.shape,
         "activation": (plan.equipped.activations,),
     }
     made: Exerted = allocate(Exerted, shapes)
     counted = [int(e.actuator_active[a] and not _is_affine(e, a)) for a in range(len(e.actuator_active))]
-    return made._replace(counted=np.array(counted, np.int64))
+    varying = [int(counted[a] and _varies(e, a)) for a in range(len(counted))]
+    return made._replace(counted=np.array(counted, np.int64), varying=np.array(varying, np.int64))
 
 
 def kernels(plan: Plan) -> list[tuple[Entry, int]]:
@@ -241,7 +301,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     if reason_against_packs(plan):
         return alone
     packed, own = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])], own_rows(plan) > 0
-    of_lanes = [EXERT] * is_laden(plan)
+    of_lanes = [EXERT] * is_calibrated(plan)
     if own:
         equipped = plan.equipped is not None
         of_lanes += [find_entry(equipped)] + [miss_entry(equipped)] * is_aimed(plan) + [CLAMP] * has_clamped(plan)
@@ -253,8 +313,36 @@ def entry_of_packs(plan: Plan) -> Entry:
     e = equipment_of(plan)
     looped = e is not None and len(e.loop_kind) > 0
     return roll_entry(
-        has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None, sleeps(plan)
+        has_rows(plan),
+        plan.touching is not None,
+        own_rows(plan) > 0,
+        looped,
+        plan.rules is not None,
+        sleeps(plan),
+        is_inertial(plan),
+        rubs_by_load(plan),
+        is_swept(plan),
+        sticks(plan),
     )
+
+
+def attractors(plan: Plan) -> Array:
+    """The active actuators that attract what touches a body."""
+    of_bodies = [a for e, a in zip(*_actuators(plan), strict=True) if e.actuator_transmission[a] == BODY]
+    return np.array(of_bodies, np.int64)
+
+
+def sticks(plan: Plan) -> bool:
+    """Whether contacts may adhere."""
+    if plan.touching is None:
+        return False
+    g = plan.touching.contacts
+    return bool(np.any(g.adhesion > 0.0) or np.any(g.pair_adhesion > 0.0)) or len(attractors(plan)) > 0
+
+
+def is_swept(plan: Plan) -> bool:
+    """Whether the continuous check runs."""
+    return plan.touching is not None and plan.config.continuous
 
 
 def has_clamped(plan: Plan) -> bool:

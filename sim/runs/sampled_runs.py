@@ -19,6 +19,7 @@ import numpy as np
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.contact.pack_contacts import (
     PackContacts,
+    Slots,
     enlarged,
     make_lane_solver,
     make_pack_contacts,
@@ -60,19 +61,29 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.lane_simulation import CALIBRATED, LaneSimulation, one_row, with_own_arrays
 from artsim.sim.runs.packable import (
+    attractors,
+    calibrated_dampings,
+    constant_slopes,
     entry_of_packs,
     equipment_of,
     has_clamped,
     has_helpers,
     has_rows,
     is_aimed,
+    is_calibrated,
+    is_inertial,
     is_laden,
+    is_swept,
     make_exerted,
+    needs_matrix,
     own_rows,
     pack_actuators,
     pack_width,
     reason_against_packs,
+    rubbing_dofs,
+    rubs_by_load,
     sleeps,
+    sticks,
 )
 from artsim.sim.runs.plan import Plan, make_inputs
 from artsim.sim.runs.simulate import simulation_of
@@ -96,13 +107,17 @@ from artsim.sim.stepping.packs import (
     LoopForces,
     OwnRows,
     PackActuation,
+    PackAdhesion,
     PackContactBundle,
     PackControls,
+    PackDrives,
     PackInputs,
+    PackLoad,
     PackModel,
     PackRules,
     PackSleep,
     PackStep,
+    PackSweep,
     PackWork,
     RolloutBlock,
 )
@@ -219,12 +234,13 @@ class PackRoller:
         self._inputs = self._make_inputs()
         touching = plan.touching
         slots = None if touching is None else make_slots(model, touching)
-        rubbing = np.flatnonzero(model.friction > 0)
+        rubbing = rubbing_dofs(plan)
         self._own, self._rules = own_rows(plan), self._make_rules()
         still = allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), self._width)
         self._sleep: PackSleep | None = still if sleeps(plan) else None
+        self._drives, self._load, self._adhesion = self._make_drives(), self._make_load(), self._make_adhesion(slots)
         rows, newton, self._pack = make_pack_rows(model, equipment_of(plan), slots, rubbing, self._own, self._width)
-        if plan.rules is not None:
+        if needs_matrix(plan):
             self._pack = self._pack._replace(always=np.ones(1, np.int64))
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
@@ -255,11 +271,17 @@ class PackRoller:
         actuators = pack_actuators(plan)
         shapes = {
             **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
-            **dict.fromkeys(("constant", "held"), actuators.gain.shape),
+            **dict.fromkeys(("constant", "slope", "resistance", "acts", "held"), actuators.gain.shape),
             "tendon_length": actuators.tendon_lower.shape,
             "tendon_moment": actuators.tendon_dof.shape,
         }
         actuation = allocate(PackActuation, shapes, self._width)
+        actuation.acts[...] = 1.0
+        for place, values in zip(
+            (actuation.slope, actuation.resistance), constant_slopes(plan, actuators), strict=True
+        ):
+            place[...] = values[:, None] if self._width > 1 else values
+        self._damped = calibrated_dampings(plan, actuators)
         self._rows, self._step = rows, step
         self._robot = RobotBundle(self._model, self._state, self._work)
         self._equipment: Any = EquipmentBundle(actuators, actuation)  # type: ignore[arg-type]
@@ -320,6 +342,30 @@ class PackRoller:
         shapes = {name: values.shape for name, values in work._asdict().items()}
         return RuleBundle(self._plan.rules, allocate(PackRules, shapes, self._width))
 
+    def _make_drives(self) -> PackDrives | None:
+        """Allocate the scales of drives whose gains are accelerations."""
+        if not is_inertial(self._plan):
+            return None
+        drives: PackDrives = allocate(PackDrives, {"scale": (self._plan.robot.nv,)}, self._width)
+        drives.scale[:] = 1.0
+        return drives
+
+    def _make_load(self) -> PackLoad | None:
+        if not rubs_by_load(self._plan):
+            return None
+        load: PackLoad = allocate(PackLoad, {"kept": (self._plan.robot.nv,)}, self._width)
+        return load
+
+    def _make_adhesion(self, slots: Slots | None) -> PackAdhesion | None:
+        if slots is None or not sticks(self._plan):
+            return None
+        e, number = equipment_of(self._plan), attractors(self._plan)
+        of_slots = dict.fromkeys(("near", "surface", "pull"), (slots.number,))
+        made: PackAdhesion = allocate(
+            PackAdhesion, {**of_slots, **dict.fromkeys(("number", "body", "force"), number.shape)}, self._width
+        )
+        return made._replace(number=number, body=number if e is None else e.actuator_target[number])
+
     def _make_loops(self) -> LoopBundle | None:
         """Allocate what the pack computes of loops."""
         e = equipment_of(self._plan)
@@ -346,6 +392,8 @@ class PackRoller:
         """Make the contact detection, which fills the slots of one lane after the other."""
         self._contact_data = make_contact_work(touching, self._simulation.room)
         self._detection = connect_detection(touching, self._contact_data, slots.detector)
+        if is_swept(self._plan):
+            self._kept["sweep"] = self._simulation.sweep_in(self._contact_data)
 
     def _make_room(self) -> None:
         """Enlarge the room for contacts; the step that found too many is then taken again."""
@@ -385,6 +433,7 @@ class PackRoller:
         self._pack.pressing[:] = 0.0
         if self._sleep is not None:
             self._sleep.still[:] = 0.0
+        self._state.load[:] = 0.0
         if self._own_rows is not None:
             for name, values in self._own_rows._asdict().items():
                 if name != "fixed":
@@ -414,7 +463,7 @@ class PackRoller:
             self._slots.factor[...] = _as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
-        if (part.factors or not self._calibrated) and (is_laden(self._plan) or self._own > 0):
+        if (part.factors or not self._calibrated) and (is_calibrated(self._plan) or self._own > 0):
             self._calibrate()
             self._calibrated = True
         if self._plan.delayed is not None:
@@ -433,6 +482,8 @@ class PackRoller:
             for name in CALIBRATED:
                 values = getattr(self._lanes, name)
                 values[..., lane if self._width > 1 else slice(None)] = getattr(self._single, name)
+        numbers = self._equipment.model.number[self._damped]
+        self._equipment.data.resistance[self._damped] = self._lanes.actuator_damping[numbers]
 
     def _set_controls(self, controls: Sequence[Controls]) -> None:
         wanted = self._controls_of(controls)
@@ -449,7 +500,10 @@ class PackRoller:
         contact: PackContactBundle | None = None
         if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
             model = self._plan.touching.contacts
-            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
+            sweep = PackSweep(self._contact_data.straight) if is_swept(self._plan) else None
+            contact = PackContactBundle(
+                model, self._slots, ContactBundle(model, self._contact_data), sweep, self._adhesion
+            )
         lanes = LaneBundle(
             self._lanes,
             self._single,
@@ -460,6 +514,9 @@ class PackRoller:
             self._found,
             self._loops,
             self._sleep,
+            self._drives,
+            self._load,
+            self._adhesion,
         )
         run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
         solver = SolverBundle(pack=self._pack if has_rows(self._plan) else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.articulation.coupling import expand, reduce_vector
@@ -19,6 +18,7 @@ from artsim.sim.contact.detection import remember
 from artsim.sim.equipment.actuation import actuator_force, drive_force, driven_at, felt_at, passive_forces
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import highest, sqrt
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
     AGAIN,
@@ -177,12 +177,12 @@ def _hand_on(state: Any, rows: Any, contact: Any) -> None:
 @njit
 def note_load(robot: Any, step: Any) -> None:
     """Set state.load for this step where friction depends on it: the magnitude of the force through the joint, |F| for
-    linear dofs and √(|F|² + |T|²) for angular ones.
+    linear dofs and √(|F|² + |T|²) for angular ones; in both widths.
     """
     model, state, data = robot.model, robot.state, robot.data
     wanted = False
     for k in range(state.load.shape[0]):
-        if model.friction_coefficient[k] > 0.0:
+        if highest(model.friction_coefficient[k]) > 0.0:
             wanted = True
     if not wanted:
         return
@@ -194,7 +194,7 @@ def note_load(robot: Any, step: Any) -> None:
         if not model.dof_linear[k]:
             T = data.torque[body]
             square += T[0] * T[0] + T[1] * T[1] + T[2] * T[2]
-        state.load[k] = math.sqrt(square)
+        state.load[k] = sqrt(square)
 
 
 @njit

@@ -2,17 +2,18 @@
 
 Tendons and their springs, transmissions, muscles, motors and filters branch on what they meet; each lane's share is
 found by the code of a single robot. Actuators of joints that are implicit are those of equipment/pack_actuation.py: of
-these only the inputs are taken from here.
+these the inputs are taken from here or, where their gains vary, all that their forces are made of.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.equipment.actuators import advance_activations, clamp_row_actuators
-from artsim.sim.equipment.arrays import BY_ROW
+from artsim.sim.equipment.actuators import advance_activations, affine_force, clamp_row_actuators
+from artsim.sim.equipment.arrays import EXPLICIT, GUESSED
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.equipment.pack_actuation import weigh
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
@@ -38,8 +39,12 @@ def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
         exerted.tendon[k] = equipment.data.tendon[k]
     for a in range(exerted.counted.shape[0]):
         exerted.actuator_input[a] = equipment.data.actuator_input[a]
+        exerted.actuator_force[a] = equipment.data.actuator_force[a]
+        if exerted.varying[a] == 1:
+            _note_affine_force(equipment, exerted, a)
     _add_explicit_actuators(equipment, exerted)
     exerted.tendon_by_row[0] = equipment.data.tendon_by_row[0]
+    exerted.pending[0] = equipment.data.pending[0]
     for t in range(exerted.tendon_length.shape[0]):
         exerted.tendon_length[t] = equipment.data.tendon_length[t]
     for entry in range(exerted.tendon_moment.shape[0]):
@@ -50,12 +55,31 @@ def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
 
 
 @inlined
+def _note_affine_force(equipment: Any, exerted: Any, a: Any) -> None:
+    """Note the force of an actuator that varies, zeros where it is explicit in this step."""
+    acts = 1.0 if equipment.data.actuator_implicit[a] != EXPLICIT else 0.0
+    constant, stiffness, damping = affine_force(equipment, a)
+    exerted.actuator_acts[a] = acts
+    exerted.actuator_constant[a] = acts * constant
+    exerted.actuator_slope[a] = acts * stiffness
+    exerted.actuator_resistance[a] = acts * damping
+
+
+@inlined
+def _is_explicit(equipment: Any, exerted: Any, a: Any) -> bool:
+    """Whether an actuator acts as a force. Guesses of forces at their bounds are those of rows only."""
+    how = equipment.data.actuator_implicit[a]
+    explicit: bool = how == EXPLICIT or (how == GUESSED and exerted.varying[a] == 0)
+    return explicit
+
+
+@inlined
 def _add_explicit_actuators(equipment: Any, exerted: Any) -> None:
     """Sum up in exerted.force the explicit forces of the actuators that packs do not know."""
     for k in range(exerted.force.shape[0]):
         exerted.force[k] = equipment.data.compensation[k]
     for a in range(exerted.counted.shape[0]):
-        if exerted.counted[a] == 1 and equipment.data.actuator_implicit[a] != BY_ROW:
+        if exerted.counted[a] == 1 and _is_explicit(equipment, exerted, a):
             for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
                 exerted.force[equipment.model.actuator_dof[entry]] += (
                     equipment.data.actuator_moment[entry] * equipment.data.actuator_force[a]
@@ -100,9 +124,40 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
         put_lane(found.activation, lanes.data.next_activation, lane)
         if found.tendon_by_row[0] > 0.0:
             lane_set(lanes.data.stiff, 0, lane, 1.0)
+        if lanes.adhesion is not None:
+            for j in range(lanes.adhesion.number.shape[0]):
+                lane_set(lanes.adhesion.force, j, lane, found.actuator_force[lanes.adhesion.number[j]])
+        if lanes.sleep is not None:
+            lane_set(lanes.sleep.pending, 0, lane, found.pending[0])
         for n in range(equipment.model.number.shape[0]):
-            force = equipment.model.gain[n] * found.actuator_input[equipment.model.number[n]]
-            lane_set(data.constant, n, lane, force + equipment.model.bias[n])
+            a = equipment.model.number[n]
+            if equipment.model.varying[n] == 1:
+                _take_affine_force(found, a, data, n, lane)
+            else:
+                force = equipment.model.gain[n] * found.actuator_input[a]
+                lane_set(data.constant, n, lane, force + equipment.model.bias[n])
+    if _vary(equipment):
+        weigh(robot.model, run, equipment)
+
+
+@inlined
+def _take_affine_force(found: Any, a: Any, data: Any, n: Any, lane: Any) -> None:
+    """Take the force of an actuator that varies; what is explicit is not held."""
+    lane_set(data.constant, n, lane, found.actuator_constant[a])
+    lane_set(data.slope, n, lane, found.actuator_slope[a])
+    lane_set(data.resistance, n, lane, found.actuator_resistance[a])
+    lane_set(data.acts, n, lane, found.actuator_acts[a])
+    if found.actuator_acts[a] == 0.0:
+        lane_set(data.held, n, lane, 0.0)
+
+
+@inlined
+def _vary(equipment: Any) -> bool:
+    """Whether the gains of an actuator vary."""
+    for n in range(equipment.model.varying.shape[0]):
+        if equipment.model.varying[n] == 1:
+            return True
+    return False
 
 
 @njit

@@ -14,14 +14,15 @@ from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.contact.pack_detection import place_world
 from artsim.sim.contact.pack_rows import note_impulses, note_pressing, take_impulses
-from artsim.sim.equipment.actuation import control_row, weigh_springs
-from artsim.sim.equipment.pack_actuation import gather, release_drives, release_forces, set_constants
+from artsim.sim.equipment.actuation import control_row
+from artsim.sim.equipment.pack_actuation import release_drives, release_forces, set_constants, weigh
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
+    BETA,
     CROWDED,
     FIRST_SAMPLE,
     NON_FINITE,
@@ -31,11 +32,12 @@ from artsim.sim.run_data.run_records import (
     STOP_DOF,
     STOP_REASON,
 )
+from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
 from artsim.sim.stepping.lane_rows import note_own_rows
 from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
-from artsim.sim.stepping.step import solve_step
+from artsim.sim.stepping.step import place, solve_step
 
 
 @njit
@@ -51,6 +53,8 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
     expand(robot.model, state.qpos, state.qvel, data)
     if contact is not None:
         place_world(robot.model, data, contact)
+    if lanes.load is not None and lanes.data.counters[STEP] == 0:
+        _begin_load(robot, run)
     for _ in range(block.plan[STEPS_TO_TAKE]):
         _choose_inputs(robot.model, data, run, equipment)
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
@@ -80,9 +84,8 @@ def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     if lanes.sleep is not None:
         wake_lanes(run, differs)
     set_constants(inputs, equipment)
-    release_forces(equipment, like(1.0, data))  # springs have the weights of actuators within their bounds
-    gather(equipment)
-    weigh_springs(model, run, equipment)
+    release_forces(equipment, like(1.0, data))
+    weigh(model, run, equipment)
 
 
 @inlined
@@ -129,7 +132,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     """Take one semi-implicit step of all lanes; none, with lanes.counters[CROWD] = 1, where contacts exceed the
     room."""
     model, state, data = robot.model, robot.state, robot.data
-    lanes, step = run.lanes, run.step
+    lanes = run.lanes
     if lanes.sleep is not None:
         begin_asleep(robot, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
@@ -159,9 +162,9 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         take_impulses(solver, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.beyond)
         contact.data.half[0] = 1 - contact.data.half[0]
-    for k in range(step.next.shape[0]):
-        state.qvel[model.independent_dof[k]] = step.next[k]
-    move(model, state.qpos, state.qvel, run.inputs.time_step[0])
+    if lanes.load is not None:
+        _note_loads(robot, run)
+    _move(robot, run, contact)
     keep_lanes(robot, run)
     if alone or lanes.data.counters[HAS_IMPULSES] == 1:
         _take_over(robot, lanes)
@@ -171,6 +174,61 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     for n in range(lanes.data.activation.shape[0]):
         lanes.data.activation[n] = lanes.data.next_activation[n]
     expand(model, state.qpos, state.qvel, data)
+
+
+@njit
+def _begin_load(robot: Any, run: Any) -> None:
+    """Note the load on the joints before anything moves."""
+    step = run.step
+    place(robot)
+    for k in range(step.qacc.shape[0]):
+        step.qacc[k] = like(0.0, robot.data)
+    note_load(robot, step)
+
+
+@njit
+def _note_loads(robot: Any, run: Any) -> None:
+    """Note the load in this step of all lanes but those that took it alone, or sleep."""
+    state, step, lanes = robot.state, run.step, run.lanes
+    zero = like(0.0, robot.data)
+    for k in range(step.qacc.shape[0]):
+        lanes.load.kept[k] = state.load[k]
+        step.qacc[k] = (step.velocity[k] - state.qvel[k]) / run.inputs.time_step[0]
+    note_load(robot, step)
+    for k in range(step.qacc.shape[0]):
+        state.load[k] = where_greater(lanes.data.beyond[0], zero, lanes.load.kept[k], state.load[k])
+        if lanes.sleep is not None:
+            state.load[k] = where_greater(lanes.sleep.asleep[0], zero, lanes.load.kept[k], state.load[k])
+
+
+@njit
+def _move(robot: Any, run: Any, contact: Any) -> None:
+    """Advance velocities and coordinates to the end of the step, as booking.move_on does."""
+    model, state, step = robot.model, robot.state, run.step
+    h, beta = run.inputs.time_step[0], run.inputs.scheme[BETA]
+    if beta < 1.0:
+        for k in range(step.tangent.shape[0]):
+            step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
+    for k in range(step.next.shape[0]):
+        state.qvel[model.independent_dof[k]] = step.next[k]
+    if not beta < 1.0:
+        for k in range(step.tangent.shape[0]):
+            step.tangent[k] = state.qvel[k]
+    if contact is not None and contact.sweep is not None:
+        _sweep(robot, run, contact)
+    move(model, state.qpos, step.tangent, h)
+
+
+@njit
+def _sweep(robot: Any, run: Any, contact: Any) -> None:
+    """Have each lane move to where the continuous check stops its trees."""
+    lanes = run.lanes
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane] and not lane_get(lanes.data.beyond, 0, lane) > 0.0:
+            take_lane(robot.state.qpos, lane, lanes.single.qpos)
+            take_lane(run.step.tangent, lane, lanes.single.tangent)
+            run_entry(contact.found.data.advancement)
+            put_lane(lanes.single.tangent, run.step.tangent, lane)
 
 
 @njit
@@ -184,6 +242,8 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     take_lane(state.qvel, lane, lanes.single.qvel)
     take_actuators(lanes, lane)
     take_lane(lanes.data.impulse, lane, lanes.single.impulse)
+    if lanes.load is not None:
+        take_lane(state.load, lane, lanes.single.load)
     for n in range(lanes.single.counters.shape[0]):
         lanes.single.counters[n] = 0
     lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
@@ -200,6 +260,8 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     put_lane(lanes.single.qvel, lanes.data.qvel, lane)
     put_lane(lanes.single.activation, lanes.data.next_activation, lane)
     put_lane(lanes.single.impulse, lanes.data.found, lane)
+    if lanes.load is not None:
+        put_lane(lanes.single.load, state.load, lane)
     if contact is not None:
         memory = contact.data.memory[1 - contact.data.half[0], lane]
         for n in range(memory.shape[0]):
@@ -236,6 +298,7 @@ def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
     take_lane(model.damping, lane, lanes.single.damping)
     take_lane(model.stiffness, lane, lanes.single.stiffness)
     take_lane(model.friction, lane, lanes.single.friction)
+    take_lane(model.friction_coefficient, lane, lanes.single.friction_coefficient)
     take_lane(inputs.drive_stiffness, lane, lanes.single.drive_stiffness)
     take_lane(inputs.drive_damping, lane, lanes.single.drive_damping)
     take_lane(inputs.torque, lane, lanes.single.torque)

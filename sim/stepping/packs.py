@@ -44,7 +44,7 @@ CAUSES = (
     "tendons stiffer than the step resolves",
 )
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia")
-_DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
+_DOF_ARRAYS = ("armature", "damping", "stiffness", "friction", "friction_coefficient")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
 _INPUT_ARRAYS = ("torque", "target", "target_velocity", "target_acceleration", "control")
 PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
@@ -71,6 +71,7 @@ PackStep = with_lanes(
         "stage_qpos",
         "free",
         "next",
+        "tangent",
     ),
 )
 
@@ -87,19 +88,19 @@ class PackControls(NamedTuple):
 
 
 class PackActuators(NamedTuple):
-    """The na actuators of one-dof joints, whose force is gain · input + bias - stiffness · length - damping · velocity,
-    and the tendons' limits. The length is gear times the coordinate, the input a control or an activation.
+    """The na actuators of one-dof joints, whose force is constant - stiffness · length - damping · velocity, and the
+    tendons' limits. The length is gear times the coordinate; the constant is gain · input + bias unless the force
+    varies, the input a control or an activation.
     """
 
     number: ConstInts1  # (na,) as in Equipment
     dof: ConstInts1  # (na,)
     control: ConstInts1  # (na,) index of its control
     implicit: ConstInts1  # (na,) 1: part of M̂
+    varying: ConstInts1  # (na,) 1: constant, stiffness and damping are found at every step, lane by lane
     gear: ConstReals1
     gain: ConstReals1
     bias: ConstReals1
-    stiffness: ConstReals1
-    damping: ConstReals1
     control_lower: ConstReals1  # (na,)
     control_upper: ConstReals1
     force_lower: ConstReals1
@@ -118,6 +119,9 @@ class PackActuation(NamedTuple):
     """The equipment's effect by dof, as in EquipmentWork."""
 
     constant: Lanes1  # (na,) force at length 0 and velocity 0
+    slope: Lanes1  # (na,) stiffness along the length
+    resistance: Lanes1  # (na,) damping along the length
+    acts: Lanes1  # (na,) 0: it is not part of M̂ in this step, but a force in `exerted`
     held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
     dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
     exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
@@ -138,15 +142,22 @@ class PackActuation(NamedTuple):
 class Exerted(NamedTuple):
     """What a robot's equipment exerts at a state, beside actuators that packs know; of one robot."""
 
-    counted: ConstInts1  # (na,) 1: an actuator that packs do not know
+    counted: ConstInts1  # (na,) 1: an actuator whose force is found here
+    varying: ConstInts1  # (na,) 1: one of these that may be part of M̂
     changed: Ints1  # (1,) 1: actuators that may be rows act otherwise than the velocities before had it
     force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
     passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
-    tendon: Reals1  # (nv,) these five as in EquipmentWork
+    tendon: Reals1  # (nv,) these six as in EquipmentWork
     tendon_by_row: Reals1  # (1,)
     tendon_length: Reals1  # (nt,)
     tendon_moment: Reals1  # (entries,)
+    pending: Reals1  # (1,)
     actuator_input: Reals1  # (na,)
+    actuator_force: Reals1  # (na,) as in EquipmentWork
+    actuator_acts: Reals1  # (na,) these four as in PackActuation, of actuators that vary
+    actuator_constant: Reals1
+    actuator_slope: Reals1
+    actuator_resistance: Reals1
     activation: Reals1  # (nact,) at the end of the step
 
 
@@ -196,6 +207,8 @@ class Single(NamedTuple):
     tendon_mobility: Reals1
     history: Reals1  # these two as in State
     still: Reals1
+    load: Reals1
+    tangent: Reals1  # (nv,) as in Step
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
@@ -207,6 +220,7 @@ class Single(NamedTuple):
     damping: Reals1
     stiffness: Reals1
     friction: Reals1
+    friction_coefficient: Reals1
     drive_stiffness: Reals1
     drive_damping: Reals1
     torque: Reals2
@@ -316,6 +330,36 @@ class PackSleep(NamedTuple):
 
     still: Lanes1  # (1,) as in State
     asleep: Lanes1  # (1,) 1: the lane sleeps through this step
+    pending: Lanes1  # (1,) 1: a delayed control is still to change
+
+
+class PackDrives(NamedTuple):
+    """Drives of which some have gains that are accelerations."""
+
+    scale: Lanes1  # (nv,) the inertias that these meet [kg m² or kg], 1 for other drives
+
+
+class PackLoad(NamedTuple):
+    """The load on the joints of a pack, by which friction goes."""
+
+    kept: Lanes1  # (nv,) scratch
+
+
+class PackAdhesion(NamedTuple):
+    """Adhesion of the contacts of a pack, by surfaces and by na actuators of bodies; k slots."""
+
+    number: ConstInts1  # (na,) as in Equipment
+    body: ConstInts1  # (na,) which they attract others to
+    force: Lanes1  # (na,) [N]
+    near: Lanes1  # (k,) 1: the contact is near enough for it
+    surface: Lanes1  # (k,) adhesion of the two surfaces [N]
+    pull: Lanes1  # (k,) all of it [N]
+
+
+class PackSweep(NamedTuple):
+    """What the continuous check knows of the shapes of a pack."""
+
+    straight: ConstReals1  # (n,) as in ContactWork
 
 
 class LaneBundle(NamedTuple):
@@ -330,6 +374,9 @@ class LaneBundle(NamedTuple):
     found: Rows | None = None
     loops: LoopBundle | None = None
     sleep: PackSleep | None = None
+    drives: PackDrives | None = None
+    load: PackLoad | None = None
+    adhesion: PackAdhesion | None = None
 
 
 FoundRows = with_lanes(Rows, "FoundRows", ())
@@ -341,6 +388,8 @@ class PackContactBundle(NamedTuple):
     model: Contacts
     data: PackContacts
     found: ContactBundle
+    sweep: PackSweep | None = None
+    adhesion: PackAdhesion | None = None
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
@@ -385,23 +434,37 @@ CLAMP = Entry(
 
 
 def roll_entry(
-    rows: bool, touching: bool, own: bool = False, looped: bool = False, damped: bool = False, sleepy: bool = False
+    rows: bool,
+    touching: bool,
+    own: bool = False,
+    looped: bool = False,
+    damped: bool = False,
+    sleepy: bool = False,
+    inertial: bool = False,
+    laden: bool = False,
+    swept: bool = False,
+    sticky: bool = False,
 ) -> Entry:
     """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
-    sleep, or of contacts that the run lacks.
+    sleep, of drives whose gains are accelerations, of friction by the load, of the continuous check, of adhesion, or
+    of contacts that the run lacks.
     """
     members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
     members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
+    members |= {"drives": PackDrives if inertial else None, "load": PackLoad if laden else None}
+    of_contacts = {"sweep": PackSweep if swept else None, "adhesion": PackAdhesion if sticky else None}
+    members["adhesion"] = of_contacts["adhesion"]
     lanes = with_members(LaneBundle, **members)
     bundles = (
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
-        PackContactBundle if touching else None,
+        with_members(PackContactBundle, **of_contacts) if touching else None,
         with_members(RuleBundle, data=PackRules) if damped else None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
     variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
-    variant += "_damped" * damped + "_sleepy" * sleepy
+    variant += "_damped" * damped + "_sleepy" * sleepy + "_inertial" * inertial + "_laden" * laden + "_swept" * swept
+    variant += "_sticky" * sticky
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

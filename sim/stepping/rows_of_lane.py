@@ -13,6 +13,7 @@ from artsim.sim.constraints.actuator_rows import actuator_rows
 from artsim.sim.constraints.axis_rows import axis_row
 from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.limit_rows import ball_limit_rows
+from artsim.sim.constraints.loop_drives import has_inertial_drives
 from artsim.sim.constraints.loop_rows import loop_rows
 from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows
 from artsim.sim.foundation.jit import inlined, njit
@@ -51,7 +52,7 @@ def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> N
 def _needs_mass(model: Any, equipment: Any) -> bool:
     """Whether rows are scaled by the mobility that they have now."""
     if equipment is not None:
-        return has_springs(model) or has_sprung_tendons(equipment)
+        return has_springs(model) or has_sprung_tendons(equipment) or has_inertial_drives(equipment)
     return has_springs(model)
 
 

@@ -166,6 +166,7 @@ def end_asleep(robot: Any, run: Any) -> None:
         data.next_activation[n] = after
         change = absolute(after - data.activation[n]) - _CHANGE * largest(one, absolute(after))
         moving = largest(moving, where_greater(change, zero, one, zero))
+    moving = largest(moving, sleep.pending[0])
     counted = where_greater(moving, zero, zero, sleep.still[0] + 1.0)
     sleep.still[0] = where_greater(asleep, zero, sleep.still[0], counted)
     fallen = where_greater(zero + inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, one)

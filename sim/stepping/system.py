@@ -7,7 +7,7 @@ from typing import Any
 
 from artsim.sim.articulation.coupling import end_velocities, reduce_matrix, reduce_vector
 from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix, solve
-from artsim.sim.articulation.kinematics import motion_columns
+from artsim.sim.articulation.kinematics import like, motion_columns
 from artsim.sim.articulation.model import D_MIN
 from artsim.sim.constraints.coupling_rows import coupling_slope
 from artsim.sim.constraints.link_velocity_rows import loosen
@@ -17,7 +17,9 @@ from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobili
 from artsim.sim.contact.detection import find_drifts
 from artsim.sim.contact.pack_rows import build_in_lanes
 from artsim.sim.equipment.actuation import coordinate, implicit_system
+from artsim.sim.equipment.pack_actuation import set_drives
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, RESIDUAL, SOLVED_ONCE, STIFFENED
@@ -46,6 +48,8 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         if run.lanes.data.counters[WEIGHED] & M_IS_SET == 0:
             composites(model, data)
             mass_matrix(model, data)
+            if run.lanes.drives is not None:
+                _scale_drives_in_lanes(model, data, run, solver)
             if rules is not None:
                 add_link_damping(model, data, h, rules)
             run.lanes.data.counters[WEIGHED] |= M_IS_SET
@@ -62,6 +66,20 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         loosen(rules)
         add_link_damping(model, data, h, rules)
         _damp_links(robot, run, rules)
+
+
+@njit
+def _scale_drives_in_lanes(model: Any, data: Any, run: Any, solver: Any) -> None:
+    """Set the gains of drives, of which some are accelerations. Needs the bare M."""
+    inputs, step = run.inputs, run.step
+    for k in range(step.diagonal.shape[0]):
+        step.diagonal[k] = like(0.0, data)
+    reduce_system(model, data, step, solver)
+    factorise_system(model, data, solver)
+    for k in range(step.diagonal.shape[0]):
+        if inputs.drive_acceleration[k] == 1:
+            run.lanes.drives.scale[k] = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))
+    set_drives(run)
 
 
 @inlined
@@ -185,8 +203,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
         scale_by_inertia(model, v, data, run, equipment)
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:
-            mobility = _effective(model, data, k, -1, 0.0, solver)
-            inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # a dof of zero mobility gets no force
+            inertia = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))  # without mobility there is no force
             step.stiffness[k] *= inertia
             step.damping[k] *= inertia
 
@@ -228,8 +245,9 @@ def factorise_system(model: Any, data: Any, solver: Any) -> None:
 def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, solver: Any) -> Any:
     """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
     x = data.reduced
+    zero = like(0.0, data)
     for a in range(x.shape[0]):
-        x[a] = 0.0
+        x[a] = zero
     a = model.dof_independent[k]
     b = model.dof_independent[leader] if leader >= 0 else -1
     if a >= 0:
@@ -242,7 +260,7 @@ def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, solver: A
         solve_graph(model, data, solver.graph, x)
     else:
         solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
-    value = 0.0
+    value = zero
     if a >= 0:
         value += data.gain[k] * x[a]
     if b >= 0:

@@ -59,7 +59,45 @@ SPRINGS = """<mujoco><option timestep="0.002"/><worldbody>
 <body pos="0 0 .3"><joint name="b" type="ball" stiffness="1 2 3"/>
 <inertial pos="0 0 .1" mass=".3" diaginertia=".01 .02 .01"/></body></body></worldbody></mujoco>"""
 
+SERVOS = """<mujoco><option timestep="0.002"/><worldbody><site name="base"/>
+<body><joint name="a" axis="0 1 0"/><inertial pos="0 0 -.2" mass="1" diaginertia=".01 .01 .01"/>
+<body pos="0 0 -.4"><joint name="b" axis="0 1 0" actuatorfrcrange="-3 3"/>
+<inertial pos="0 0 -.2" mass=".5" diaginertia=".01 .01 .01"/>
+<body pos="0 0 -.4"><joint name="c" axis="1 0 0"/><inertial pos="0 0 -.1" mass=".2" diaginertia=".002 .002 .002"/>
+<body pos="0 0 -.2"><joint name="ball" type="ball"/><inertial pos="0 .1 -.1" mass=".2" diaginertia=".002 .003 .002"/>
+<site name="tip"/></body></body></body></body></worldbody><actuator>{}</actuator></mujoco>"""
+"""A chain with the actuators that a test gives it."""
+
+RATIOS = SERVOS.format(
+    '<position joint="a" kp="20" dampratio=".7"/><position joint="b" kp="30" dampratio="1" forcerange="-2 2"/>'
+    '<position joint="c" kp="9" dampratio=".4" timeconst=".02"/>'
+)
+VARYING = SERVOS.format(
+    '<general joint="a" gaintype="affine" gainprm="9 -8 -1"/>'
+    '<general joint="b" gaintype="affine" gainprm="5 -30 -.5" biastype="affine" biasprm="0 -2 -.1" gear="-1"'
+    ' forcerange="-4 4"/>'
+    '<general joint="c" gaintype="affine" gainprm="1 9 -.2" biastype="affine" biasprm=".1 -4 -.1" forcerange="-.6 .6"/>'
+    '<general joint="c" biastype="affine" biasprm="0 -1 .02"/><damper joint="a" kv="2" ctrlrange="0 1"/>'
+    '<pid joint="b" kp="6" kv=".2" ki="2" imax=".4" slewmax="5" input="pos ff"/>'
+)
+TURNS = SERVOS.format(
+    '<orientation joint="ball" kp=".7" kv=".03" forcerange="0 .3"/>'
+    '<orientation site="tip" refsite="base" kp=".4" dampratio=".6"/>'
+    '<position joint="ball" gear="0 1 0" kp=".2" kv=".01"/><motor joint="a"/>'
+)
+
+SUCKERS = """<mujoco><option timestep="0.002"/><worldbody><geom name="ceiling" type="box" size="2 2 .1" pos="0 0 1.1"/>
+<body name="cup" pos="0 0 .95"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/>
+<body name="rod" pos="0 0 -.05"><joint name="swing" axis="0 1 0" damping=".01"/>
+<geom type="capsule" fromto="0 0 -.02 0 0 -.2" size=".02" mass=".2"/></body></body>
+<body name="magnet" pos="1 0 .9501"><freejoint name="m"/><geom size=".05" mass=".2" adhesion="3" gap=".01"
+friction=".2 .005 .0001"/></body></worldbody>
+<actuator><adhesion name="vacuum" body="cup" ctrlrange="0 1" gain="60"/><motor joint="swing" gear=".4"/></actuator>
+</mujoco>"""
+"""A cup that sucks at the ceiling, with a rod that swings below it, and a ball that sticks there."""
+
 MODELS = {"muscle": MUSCLE, "filters": FILTERS, "drone": DRONE, "claw": CLAW, "springs": SPRINGS}
+MODELS |= {"damping ratios": RATIOS, "varying gains": VARYING, "servos of rotations": TURNS, "adhesion": SUCKERS}
 
 
 def drawn(robot: artsim.Robot, samples: int, **options: Any) -> tuple[MemoryRollout, list[Controls]]:

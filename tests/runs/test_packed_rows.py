@@ -166,6 +166,39 @@ def test_loops_follow_the_masses_of_each_sample(tmp_path: Path) -> None:
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
 
 
+PIN = """[[loop]]
+kind = "hinge"
+link_a = "m"
+link_b = "r"
+point_a = [0.4, 0, 0]
+axis_a = [0, 1, 0]
+[loop.rz.drive]
+stiffness = 400.0
+damping = 20.0
+target = 0.3
+mode = "acceleration"
+max_force = 2.0
+"""
+"""The linkage's last pin, with a drive whose gains are accelerations."""
+
+
+@pytest.mark.small
+def test_drives_of_loops_go_by_the_inertias_of_each_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "linkage.xml").write_text(LINKAGE.format(equality=""))
+    (tmp_path / "pin.toml").write_text(PIN)
+    robot = artsim.load(tmp_path / "linkage.xml", loops=tmp_path / "pin.toml")
+    options: dict[str, Any] = {"steps": STEPS, "randomise": {"mass": (0.5, 2.0)}, "control": {"actuator_0": 0.5}}
+    made = artsim.rollout(robot, samples=9, velocity_spread=0.3, **options)
+    assert made.outcome.packed
+    assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
+    single = artsim.rollout(robot, samples=9, velocity_spread=0.3, **options)
+    assert isinstance(made, MemoryRollout)
+    assert isinstance(single, MemoryRollout)
+    assert np.abs(made["qpos"] - single["qpos"]).max() < 1e-11
+    assert np.ptp(single["qpos"], axis=0).max() > 0.02
+
+
 @pytest.mark.small
 @pytest.mark.parametrize("name", ["hard loop", "soft coupling"])
 def test_damped_links_are_packed(name: str, tmp_path: Path) -> None:

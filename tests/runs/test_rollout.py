@@ -316,9 +316,14 @@ def test_exact_couplings_are_packed() -> None:
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
 
 
-def test_damping_ratios_are_not() -> None:
-    articulation = load_text(SERVOS.replace('kv="6"', 'dampratio="1"'), name="servos.xml", meshes=False)
-    assert "actuators of joints whose gains vary" in reason_against_packs(prepare(articulation, RunConfig()))
+def test_damping_ratios_go_by_the_masses_of_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = artsim.load(_written("servos.xml", SERVOS.replace('kv="6"', 'dampratio=".6"')))
+    options: dict[str, Any] = {"steps": 100, "samples": 9, "spread": 0.3, "randomise": {"mass": (0.5, 2.0)}}
+    made = rolled(robot, **options)
+    assert made.outcome.packed
+    assert made.outcome.steps_alone == 0
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
+    np.testing.assert_allclose(made["qpos"], rolled(robot, **options)["qpos"], rtol=0, atol=1e-11)
 
 
 def test_what_packs_do_not_know_is_simulated_one_by_one() -> None:

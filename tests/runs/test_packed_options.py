@@ -1,0 +1,130 @@
+"""Packs of runs with options that reach into every stage of a step: drives whose gains are accelerations, friction that
+goes by the load, sleep with delays, --scheme-beta, --continuous. Every lane is the single run, with masses, gains and
+frictions of its own, and depends on no other lane.
+
+The truth of what the options do is in their own tests; here the single run is the truth, sample by sample.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import artsim
+from artsim.io.rollouts import MemoryRollout
+from artsim.io.runs import prepare
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from tests.runs.test_packed_rows import CONNECT, LINKAGE, arm
+
+STEPS = 120
+
+LEG = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="9 9 .1"/>
+<body pos="0 0 .42"><joint name="z" type="slide" axis="0 0 1"/><geom type="box" size=".1 .1 .05" mass="3"/>
+<body><joint name="hip" axis="0 1 0" range="-40 40"/><geom type="capsule" fromto="0 0 0 .1 0 -.2" size=".02" mass=".5"/>
+<body pos=".1 0 -.2"><joint name="knee" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 -.1 0 -.2" size=".02"
+mass=".3"/></body></body></body></worldbody></mujoco>"""
+"""A leg that falls on the ground."""
+
+SERVED = {"target": {"hip": 0.3, "knee": -0.4}, "stiffness": {"hip": 900.0, "knee": 2500.0}, "damping": {"*": 40.0}}
+BLADES = """<mujoco><option timestep="0.004" gravity="0 0 0"/><worldbody><geom type="box" size="3 3 .002"/>
+<geom type="capsule" size=".005 .1" pos="-.15 5.1 .1" condim="1"/><body pos="0 5 .1"><joint name="q" axis="0 0 1"/>
+<geom type="box" size=".1 .01 .001" pos=".12 0 0" mass=".02" condim="1"/></body>
+<body pos="0 0 .6"><freejoint name="n"/>
+<geom type="capsule" size=".004 .25" mass=".05" euler="90 0 0" condim="1"/></body></worldbody></mujoco>"""
+"""A propeller with a finger in its way, and a needle that comes down turning on a thin plate."""
+
+LATE = arm(actuators='<position joint="a" kp="30" kv="9" delay="0.04" nsample="24"/><motor joint="c" gear=".1"/>')
+MOVED = """<actuator><position joint="hip" kp="20" dampratio=".5"/><general joint="knee" gaintype="affine"
+gainprm="9 -8 -1" forcerange="-4 4"/></actuator></mujoco>"""
+MODELS = {
+    "leg": LEG,
+    "moved leg": LEG.replace("</mujoco>", MOVED),
+    "blades": BLADES,
+    "late": LATE.replace('axis="0 1 0"', 'axis="0 0 1" damping="6"').replace("<option", '<option gravity="0 0 0"'),
+    "hard loop": LINKAGE.format(equality=CONNECT.format("")),
+    "couplings": arm(equality='<joint joint1="b" joint2="a" polycoef="0 .5 .2 0 0" solref=".01 1"/>'),
+}
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "acceleration drives": ("leg", {**SERVED, "drive_mode": "acceleration"}),
+    "bounded acceleration drives": (
+        "leg",
+        {**SERVED, "drive_mode": "acceleration", "drive_limit": {"hip": 15.0, "knee": 6.0}, "contacts": False},
+    ),
+    "acceleration drives of damped links": (
+        "leg",
+        {**SERVED, "drive_mode": "acceleration", "link_damping": {"*": (2.0, 0.1)}},
+    ),
+    "friction by the load": ("leg", {"friction_coefficient": {"hip": 0.03, "knee": 0.02}}),
+    "friction of both kinds": (
+        "hard loop",
+        {"friction_coefficient": {"a": 0.02}, "joint_friction": {"*": 0.1}},
+    ),
+    "scheme-beta": ("leg", {**SERVED, "scheme_beta": 0.6}),
+    "scheme-beta with loops": ("hard loop", {"scheme_beta": 0.7}),
+    "scheme-beta with couplings": ("couplings", {"scheme_beta": 0.5, "scheme_alpha": 0.8}),
+    "continuous": ("blades", {"v0": {"q": 400.0, "n.vz": -60.0, "n.wx": 160.0}, "continuous": True}),
+    "all at once": (
+        "moved leg",
+        {
+            **SERVED,
+            "drive_mode": "acceleration",
+            "drive_limit": {"hip": 15.0, "knee": 6.0},
+            "friction_coefficient": {"hip": 0.03, "knee": 0.02},
+            "scheme_beta": 0.8,
+            "continuous": True,
+        },
+    ),
+    "sleep with delays": ("late", {"sleep_threshold": 1e-6, "sleep_time": 0.02}),
+}
+VARIED = {"mass": (0.7, 1.4), "drive_stiffness": (0.5, 1.5), "drive_damping": (0.8, 1.2), "joint_friction": (0.5, 2.0)}
+
+
+def _targets(robot: artsim.Robot, options: dict[str, Any]) -> Any:
+    """The same targets in all rows, of which `options` lose theirs."""
+    given = options.pop("target", {})
+    row = [given.get(name, 0.0) for name in robot.labels.dofs]
+    return np.tile(row, (3, 1))
+
+
+def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRollout:
+    """A rollout of samples that differ in all that the case has, with inputs that change twice."""
+    name, options = CASES[case]
+    path = folder / f"{name}.xml"
+    path.write_text(MODELS[name])
+    robot = artsim.load(path)
+    start, zero = np.array([0, 50, 90]), np.zeros((3, robot.nv))
+    options = dict(options)
+    if options.get("drive_mode") is None or name == "moved leg":
+        control = np.array([[0.3], [0.3], [0.6]]) * np.ones((3, prepare(robot.articulation, RunConfig()).control.size))
+        options["controls"] = Controls(start, zero, _targets(robot, options), zero, control)
+    made = artsim.rollout(
+        robot, samples=samples, steps=STEPS, seed=2, velocity_spread=0.3, threads=threads, randomise=VARIED, **options
+    )
+    assert isinstance(made, MemoryRollout)
+    return made
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("case", CASES)
+def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = drawn(case, tmp_path, 9)
+    assert made.outcome.packed
+    assert made.outcome.steps_alone <= 0.05 * made.outcome.steps, made.outcome.alone
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
+    single = drawn(case, tmp_path, 9)
+    size = np.maximum(1.0, np.abs(single["qpos"]).max(axis=1, keepdims=True))
+    assert (np.abs(made["qpos"] - single["qpos"]) / size).max() < 1e-11
+    assert np.abs(single["qpos"] - single["qpos"][:, :1]).max() > 0.02
+
+
+@pytest.mark.parametrize("case", ["acceleration drives", "friction by the load", "continuous", "sleep with delays"])
+def test_bytes_depend_on_nobody_else(case: str, tmp_path: Path) -> None:
+    whole = drawn(case, tmp_path, 16)
+    for samples, threads in ((16, 2), (3, 1), (11, 1)):
+        other = drawn(case, tmp_path, samples, threads)
+        for variable in ("qpos", "qvel", "final_qpos", "final_qvel"):
+            assert whole[variable][:samples].tobytes() == other[variable].tobytes(), (variable, samples, threads)
