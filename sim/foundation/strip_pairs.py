@@ -1,4 +1,4 @@
-"""Products of a contact's three rows with the velocities of its two bodies, a strip of WIDTH entries for each; one robot.
+"""Products of a contact's rows with the velocities of its two bodies, a strip of WIDTH entries for each; one robot.
 
 A matrix row holds the coefficients of both strips side by side; the rows of another hold the strips of velocities.
 """
@@ -75,5 +75,23 @@ def _add_three(J, p, y, a, b, z):  # type: ignore[no-untyped-def]
         if b != NONE:
             s = _load(J, p, WIDTH) * z[0] + _load(J, p + 1, WIDTH) * z[1]
             _store(y, b, 0, _load(y, b, 0) + (s + _load(J, p + 2, WIDTH) * z[2]))
+
+    return strips
+
+
+def add_one(J: Any, p: int, y: Any, a: int, b: int, z: float) -> None:
+    """The same of a single row."""
+    for i in range(WIDTH):
+        y[a, i] += J[p, i] * z
+        if b != NONE:
+            y[b, i] += J[p, WIDTH + i] * z
+
+
+@overload(add_one)
+def _add_one(J, p, y, a, b, z):  # type: ignore[no-untyped-def]
+    def strips(J, p, y, a, b, z):  # type: ignore[no-untyped-def]
+        _store(y, a, 0, _load(y, a, 0) + _load(J, p, 0) * z)
+        if b != NONE:
+            _store(y, b, 0, _load(y, b, 0) + _load(J, p, WIDTH) * z)
 
     return strips

@@ -139,8 +139,8 @@ class NewtonWork(NamedTuple):
     law: Reals2  # (rows, 8) crowd.py: what is constant in a unit's law, in the same order
     seat: Ints1  # (nu,) crowd.py: place of a dof in `moving`
     moving: Reals2  # (rows of WIDTH, WIDTH) crowd.py: y
-    sides: Ints1  # (rows,) crowd.py: of a contact 1 if it is one of `pairs`, and the rows of `moving` of its two blocks
-    pairs: Reals2  # (rows, 2 WIDTH) crowd.py: J̃ of a contact of short blocks, those of each side by side
+    sides: Ints2  # (rows, 3) crowd.py: 1 where a unit has its J̃ in `pairs`, and the rows of `moving` of its blocks
+    pairs: Reals2  # (rows, 2 WIDTH) crowd.py: J̃ of a unit that moves one or two short blocks, side by side
     sequence: Ints1  # (rows,) crowd.py: first rows of the island's units in the order of the sweeps
     level: Ints1  # (nu,) crowd.py: how many units one after the other move a tree, by its root
     level_of: Ints1  # (rows,) crowd.py: after how many others a unit has its turn
@@ -362,6 +362,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
         "law": (rows, 8),
         "moving": (blocks + nu // WIDTH, WIDTH),
+        "sides": (rows, 3),
         "pairs": (rows, 2 * WIDTH),
         "level_start": (rows + 1,),
         "history": (2 * MIXED, rows),

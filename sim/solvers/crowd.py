@@ -28,7 +28,7 @@ from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.scalars import inverse_or_zero
-from artsim.sim.foundation.strip_pairs import NONE, add_three, one_product, three_products
+from artsim.sim.foundation.strip_pairs import NONE, add_one, add_three, one_product, three_products
 from artsim.sim.run_data.scratch import MIXED, NEWTON_STEPS
 from artsim.sim.solvers.attempts import begin, restart
 from artsim.sim.solvers.cone import cone_projection
@@ -53,7 +53,7 @@ _ROOT = 1e-11  # relative accuracy of that root
 MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
 BIG, SMALL = 1, 2  # of the line of a contact's second row
 COSINE, SINE = 1, 2  # of that of its third row
-# entries of work.sides, from a unit's place
+# columns of work.sides, of the line of a unit's first row
 PAIRED, BODY, OTHER = range(3)
 _SHIFT, _MASK = WIDTH.bit_length() - 1, WIDTH - 1  # a seat is WIDTH times a row of work.moving, and a column
 
@@ -291,11 +291,9 @@ def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
             _set_line(parent, rows, work, n, row)
     work.law[p, SOFT] = soft
     work.law[p, SLOPE] = rows.slope[n]
-    work.sides[p + PAIRED] = 0
+    work.sides[p, PAIRED] = 0
     if rows.cone[n] == 3:
         _set_contact(parent, rows, work, n, p, soft)
-        if work.whole[n] == 1:
-            _pair(rows, work, n, p)
     else:
         widest = 0.0
         for row in range(n, n + count):
@@ -309,6 +307,8 @@ def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
                 widest = max(total + soft, widest)
         for place in range(p + 1, p + count):
             work.law[place, PULL] = inverse_or_zero(widest)
+    if work.whole[n] == 1 and (count == 1 or count == 3):
+        _pair(rows, work, n, p, count)
     for place in range(p, p + count):
         work.high[place] = math.sqrt(inverse_or_zero(work.law[place, PULL]))
 
@@ -345,8 +345,8 @@ def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, soft: Any) -
 
 
 @njit
-def _pair(rows: Any, work: Any, n: Any, p: Any) -> None:
-    """work.pairs and work.sides of the contact of row n, if it is between one or two short blocks: J̃ of both."""
+def _pair(rows: Any, work: Any, n: Any, p: Any, count: Any) -> None:
+    """work.pairs and work.sides of the unit of row n, if it moves one or two blocks that are short: J̃ of both."""
     a, b = -1, -1
     for e in range(rows.start[n], rows.stop[n]):
         block = work.block[rows.column[e]]
@@ -358,10 +358,10 @@ def _pair(rows: Any, work: Any, n: Any, p: Any) -> None:
             return
     if a < 0:
         return
-    work.sides[p + PAIRED] = 1
-    work.sides[p + BODY] = work.seat[work.block_start[a]] >> _SHIFT
-    work.sides[p + OTHER] = work.seat[work.block_start[b]] >> _SHIFT if b >= 0 else NONE
-    for row in range(3):
+    work.sides[p, PAIRED] = 1
+    work.sides[p, BODY] = work.seat[work.block_start[a]] >> _SHIFT
+    work.sides[p, OTHER] = work.seat[work.block_start[b]] >> _SHIFT if b >= 0 else NONE
+    for row in range(count):
         for i in range(2 * WIDTH):
             work.pairs[p + row, i] = 0.0
         for e in range(rows.stop[n] - rows.start[n]):
@@ -434,7 +434,7 @@ def _sweep(model: Any, rows: Any, work: Any, k: Any) -> None:
     p = 0
     for q in range(work.unit_start[k + 1] - work.unit_start[k]):
         n = work.sequence[q]
-        if work.sides[p + PAIRED] == 1 or rows.cone[n] == 3:
+        if rows.cone[n] == 3:
             _visit_contact(model.independent_parent, rows, work, n, p)
             p += 3
         elif rows.cone[n] <= 1 and work.whole[n] == 1:
@@ -450,8 +450,8 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """Solve the contact of row n by its law. One that stays open takes its normal velocity alone."""
     law = work.law
     a, b, c = work.impulse[p], work.impulse[p + 1], work.impulse[p + 2]
-    paired = work.sides[p + PAIRED] == 1
-    body, other = work.sides[p + BODY], work.sides[p + OTHER]
+    paired = work.sides[p, PAIRED] == 1
+    body, other = work.sides[p, BODY], work.sides[p, OTHER]
     if paired:
         if a <= 0.0 and one_product(work.pairs, p, work.moving, body, other) + law[p, MISS] >= 0.0:
             return
@@ -481,11 +481,17 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 def _visit_row(rows: Any, work: Any, n: Any, p: Any) -> None:
     """Solve a row with bounds whose J̃ is kept."""
     z = work.impulse[p]
-    v = _velocity_of(rows, work, n) + work.law[p, MISS] + work.law[p, SOFT] * z
+    paired = work.sides[p, PAIRED] == 1
+    body, other = work.sides[p, BODY], work.sides[p, OTHER]
+    v = one_product(work.pairs, p, work.moving, body, other) if paired else _velocity_of(rows, work, n)
+    v += work.law[p, MISS] + work.law[p, SOFT] * z
     change = min(max(rows.lower[n], z - work.law[p, PULL] * v), rows.upper[n]) - z
     if change != 0.0:
         work.impulse[p] = z + change
-        _add_line(rows, work, n, change)
+        if paired:
+            add_one(work.pairs, p, work.moving, body, other, change)
+        else:
+            _add_line(rows, work, n, change)
 
 
 @inlined
@@ -545,8 +551,8 @@ def _add_line(rows: Any, work: Any, n: Any, change: Any) -> None:
 @njit
 def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """work.along = J x of the unit of row n, of a contact with friction in the axes of its law."""
-    if work.sides[p + PAIRED] == 1:
-        body, other = work.sides[p + BODY], work.sides[p + OTHER]
+    if work.sides[p, PAIRED] == 1 and rows.cone[n] == 3:
+        body, other = work.sides[p, BODY], work.sides[p, OTHER]
         work.along[n], work.along[n + 1], work.along[n + 2] = three_products(work.pairs, p, work.moving, body, other)
         return
     if work.whole[n] == 1:
@@ -568,9 +574,11 @@ def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 @inlined
 def _apply(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """y += J̃ᵀ dλ of the unit of row n, whose dλ is in work.linear."""
-    if work.sides[p + PAIRED] == 1:
+    if work.sides[p, PAIRED] == 1 and rows.cone[n] != 3:
+        add_one(work.pairs, p, work.moving, work.sides[p, BODY], work.sides[p, OTHER], work.linear[n])
+    elif work.sides[p, PAIRED] == 1:
         change = work.linear[n], work.linear[n + 1], work.linear[n + 2]
-        add_three(work.pairs, p, work.moving, work.sides[p + BODY], work.sides[p + OTHER], change)
+        add_three(work.pairs, p, work.moving, work.sides[p, BODY], work.sides[p, OTHER], change)
     elif work.whole[n] == 0:
         _apply_by_tree(parent, rows, work, n, p)
     else:
@@ -687,10 +695,12 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
     rate = min(rate, _STEEP * stiff[0])  # of a contact that was hardly loaded: what follows would lose its digits
     z0, z1, z2, length = most, 0.0, 0.0, 0.0
     for _ in range(_ROOTS):
-        i1, i2 = 1.0 / (stiff[0] + rate), 1.0 / (stiff[1] + rate)
+        inverse = 1.0 / ((stiff[0] + rate) * (stiff[1] + rate))
+        i1, i2 = (stiff[1] + rate) * inverse, (stiff[0] + rate) * inverse
         z1, z2 = -g[0] * i1, -g[1] * i2
         z0 = most - p[0] * z1 - p[1] * z2
-        length = math.sqrt(z1 * z1 + z2 * z2)
+        square = z1 * z1 + z2 * z2
+        length = math.sqrt(square)
         off = length - mu * z0
         if abs(off) <= _ROOT * (length + mu * abs(z0)):
             break
@@ -698,16 +708,15 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
             low = rate
         else:
             high = rate
-        falls = -(z1 * z1 * i1 + z2 * z2 * i2) / length  # derivatives of the length and of z0 with the rate
-        lifts = p[0] * z1 * i1 + p[1] * z2 * i2
+        falls = z1 * z1 * i1 + z2 * z2 * i2  # by how much the length falls with the rate, times the length
+        lifts = p[0] * z1 * i1 + p[1] * z2 * i2  # by how much z0 rises
         following = -1.0
-        if z0 > 0.0:  # 1 / ratio is nearly linear in the rate
-            ratio = length / (mu * z0)
-            slope = falls / length - lifts / z0
-            if slope < 0.0:
-                following = rate + (1.0 - ratio) / slope
-        elif falls - mu * lifts < 0.0:
-            following = rate - off / (falls - mu * lifts)
+        if z0 > 0.0:  # mu z0 / length is nearly linear in the rate
+            slope = falls * z0 + lifts * square
+            if slope > 0.0:
+                following = rate + off * square / (mu * slope)
+        elif falls + mu * lifts * length > 0.0:
+            following = rate + off * length / (falls + mu * lifts * length)
         if not (low < following < high):
             following = 0.5 * (low + high) if high < 1e299 else 2.0 * rate + stiff[0]
         rate = following
