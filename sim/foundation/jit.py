@@ -169,6 +169,20 @@ def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | Non
     return records, addresses, function
 
 
+def point_at_function(pointers: Any, function: Callable[[], None]) -> object:
+    """The same for a Python function, which must not raise: a kernel's `run_entry(pointers)` calls it.
+
+    It takes the GIL for that, 5 µs.
+    """
+    if disabled():
+        pointers[0] = number = len(_called) + 1
+        _called[number] = function
+        return None
+    made = ctypes.CFUNCTYPE(None, ctypes.c_int64)(lambda _: function())
+    pointers[0] = ctypes.cast(made, ctypes.c_void_p).value
+    return made
+
+
 def run_called(number: int) -> None:
     """Run an entry called by address as Python."""
     _called[number]()

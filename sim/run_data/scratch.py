@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from artsim.sim.articulation.model import Model
 from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.records import (
+    WIDTH,
     ConstInts1,
     Ints1,
     Ints2,
@@ -31,7 +32,11 @@ BLOCK = 16  # most rows that block_gs solves together
 CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
-BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND = range(7)
+BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
+# values of NewtonWork.again: begin; go on with another bias, from what was solved, or from what was not
+BEGIN, GO_ON, BEGIN_ANEW = range(3)
+# entries of NewtonWork.taken
+TURN, LARGEST = range(2)
 # entries of PackSolver.known (contact/pack_contacts.py)
 LISTED, KNOWN_ROWS, SAME_ROWS = range(3)
 # entries of PropagationWork.counts and DirectWork.counts
@@ -45,9 +50,13 @@ class NewtonWork(NamedTuple):
     elimination.py."""
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
-    again: Ints1  # (1,) 1: solve again with another bias
-    # (7,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first and in
-    # few_kept, 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the units in few_kept
+    start_helpers: Ints1  # (2,) addresses of what has other threads take islands, as of solvers/alone.py; 0: none
+    await_helpers: Ints1  # (2,) and of what waits until they have solved those
+    taken: Ints1  # (2,) how many islands threads have taken in this solution; which one is the first, as the largest
+    again: Ints1  # (1,) whether the step is solved again: BEGIN, GO_ON or BEGIN_ANEW
+    # (8,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first and in
+    # few_kept, 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the units in few_kept,
+    # 1: this is the scratch of a thread that helps
     sizes: Ints1
     block: Ints1  # (nu,) of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
@@ -75,8 +84,12 @@ class NewtonWork(NamedTuple):
     known_column: Ints1  # (entries,)
     span: Ints1  # (entries,) of a unit: where the run of columns ends
     matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
-    transpose: Lanes2  # (nu, nu) coulomb.py: of its H; nsgs.py: M̂'s factor by dof
+    transpose: Lanes2  # (nu, nu) coulomb.py: of its H
     pivot: Lanes1  # (nu,) 1 / D of the factor
+    # (sum of the dofs' depths,) nsgs.py, crowd.py: M̂'s factor, of each dof its own entry and those of its ancestors
+    tree_factor: Lanes1
+    tree_start: Ints1  # (nu,) where a dof's entries begin
+    tree_pivot: Lanes1  # (nu,) 1 / D of that; crowd.py: the root of it
     factors: Lanes1  # (nu or MOST_FEW, + 8,)
     right: Lanes2  # (1, nu) a right-hand side, by place
     lines: Lanes2  # (8, entries) D J of a unit
@@ -125,8 +138,25 @@ class NewtonWork(NamedTuple):
     inverse_mass_jacobian: Lanes1
     impulse: Reals1  # (rows,) crowd.py: λ of the island, one unit after the other
     law: Reals2  # (rows, 8) crowd.py: what is constant in a unit's law, in the same order
+    seat: Ints1  # (nu,) crowd.py: place of a dof in `moving`
+    moving: Reals2  # (rows of WIDTH, WIDTH) crowd.py: y
+    sides: Ints2  # (rows, 3) crowd.py: 1 where a unit has its J̃ in `pairs`, and the rows of `moving` of its blocks
+    pairs: Reals2  # (rows, 2 WIDTH) crowd.py: J̃ of a unit that moves one or two short blocks, side by side
+    sequence: Ints1  # (rows,) crowd.py: first rows of the island's units in the order of the sweeps
+    level: Ints1  # (nu,) crowd.py: how many units one after the other move a tree, by its root
+    level_of: Ints1  # (rows,) crowd.py: after how many others a unit has its turn
+    level_start: Ints1  # (rows + 1,) crowd.py: where those of a level begin
     history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
     gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
+
+
+OWN_SCRATCH = (
+    *("sizes", "span", "factors", "right", "lines", "half", "delassus", "few", "few_pivot", "few_change", "few_first"),
+    *("few_kept", "few_row", "few_stop", "few_idle", "reach", "before", "off", "low", "high", "impulse", "law"),
+    *("history", "gram", "moving", "sides", "pairs", "sequence", "level_of", "level_start"),
+)
+"""Fields of NewtonWork of which every thread has its own: those of the island that it solves. Of the others an island
+has its own entries, those of its blocks, dofs, units or rows."""
 
 
 class PropagationWork(NamedTuple):
@@ -293,15 +323,35 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
     nu = len(parent)
     children = np.bincount(parent[parent >= 0], minlength=nu)
     follows = (parent == np.arange(nu) - 1) & (np.arange(nu) > 0)
+    depth = np.ones(nu, np.int64)
+    for a in range(nu):
+        depth[a] += depth[parent[a]] if parent[a] >= 0 else 0
+    depths = int(depth.sum())
     blocks = nu - int(np.count_nonzero(follows & (children[parent] == 1)))
     return {
         **dict.fromkeys(NewtonWork._fields, (rows,)),
-        "entry": (2,),
+        **dict.fromkeys(("entry", "start_helpers", "await_helpers", "taken"), (2,)),
         "again": (1,),
         **dict.fromkeys(
-            ("block", "island", "member", "order", "factorised", "degree", "list", "place", "crowded"), (nu,)
+            (
+                "block",
+                "island",
+                "member",
+                "order",
+                "tree_start",
+                "tree_pivot",
+                "seat",
+                "level",
+                "factorised",
+                "degree",
+                "list",
+                "place",
+                "crowded",
+            ),
+            (nu,),
         ),
-        "block_at": (nu,),
+        **dict.fromkeys(("block_at", "tree_start", "tree_pivot", "seat", "level"), (nu,)),
+        "tree_factor": (depths,),
         **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
@@ -312,13 +362,17 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
             ("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (MOST_FEW,)
         ),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
-        "sizes": (7,),
+        "sizes": (8,),
         "span": (2 * nv + 1,),
         "factors": (max(nu, MOST_FEW) + 8,),
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
         "law": (rows, 8),
+        "moving": (blocks + nu // WIDTH, WIDTH),
+        "sides": (rows, 3),
+        "pairs": (rows, 2 * WIDTH),
+        "level_start": (rows + 1,),
         "history": (2 * MIXED, rows),
         "gram": (2 * MIXED, MIXED + 1),
     }

@@ -44,6 +44,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.run_data.scratch import SolverBundle, make_solver_bundle
 from artsim.sim.runs.account import Account
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
+from artsim.sim.runs.crew import Crew
 from artsim.sim.runs.pace import MOST_STEPS, Pace, call_watched
 from artsim.sim.runs.plan import Plan, make_inputs
 from artsim.sim.runs.sights import connect_rays
@@ -93,6 +94,7 @@ class Simulation(Account):
     controller: ControllerFunction | None = None
     block_rows: int | None = None
     clock: Clock | None = None  # accumulates the time of the phases
+    threads: int = 1  # that solve islands of rows side by side; results do not depend on it
 
     def __post_init__(self) -> None:
         self.stop_reason = 0
@@ -102,6 +104,7 @@ class Simulation(Account):
         self._pace = Pace()
         self._abandoned: list[Any] = []  # the arrays of an abandoned call
         model = self.plan.robot.model
+        self._crew = Crew(model, self.threads)
         equipped = self.plan.equipped
         self._work = make_workspace(model)
         self._step = make_step(model)
@@ -178,7 +181,7 @@ class Simulation(Account):
         self._run = RunBundle(self._inputs, self._step, self._block, self.clock)
         self._connect()
         entry = self.plan.entry if self.clock is None else self.plan.clocked_entry
-        self._call = bind(entry, 1, *self._bundles())
+        self._call = self._crew.watched(bind(entry, 1, *self._bundles()))
 
     def _connect(self) -> None:
         """Connect the kernels that a step calls: beside.py, newton, continuous collision detection, delays."""
@@ -186,8 +189,9 @@ class Simulation(Account):
         aside = self._robot, self._run._replace(clock=None), self._rows, self._equipment, self._contact
         self._beside = point_at(plan.beside_entry, 1, self._step.beside, *aside)
         if newton is not None:
-            solved = self._robot, self._rows, self._step, SolverBundle(newton)
-            self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved)
+            solved = self._robot, self._rows, self._step
+            self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved, SolverBundle(newton))
+            self._helped = self._crew.connect(plan.solve_entry, *solved, newton)
         if plan.touching is not None and self._contact is not None and plan.config.continuous:
             self._advancement = connect_advancement(
                 plan.touching, plan.equipped, self._robot, self._run, self._contact.data
@@ -462,8 +466,8 @@ class Simulation(Account):
 
     def _abandon(self, before: Mapping[str, Array]) -> None:
         """Restore the state before an abandoned call, on new arrays, and stop there."""
-        self._abandoned += [self._bundles(), self._call]
-        stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock)
+        self._abandoned += [self._bundles(), self._call, self._crew]
+        stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock, self.threads)
         stopped.restore(before)
         kept = {name: self.__dict__[name] for name in ("_abandoned", "_log", "_pace", "signalled")}
         self.__dict__.update(stopped.__dict__ | kept)
@@ -559,10 +563,12 @@ def _first_odd(values: Array) -> tuple[int, ...] | None:
     return tuple(int(index) for index in odd[0]) if len(odd) else None
 
 
-def simulation_of(plan: Plan, controls: Controls, controller: ControllerFunction | None = None) -> Simulation:
-    """Make the simulation of a plan, in the coordinates of its configuration."""
+def simulation_of(
+    plan: Plan, controls: Controls, controller: ControllerFunction | None = None, threads: int = 1
+) -> Simulation:
+    """Make the simulation of a plan, in the coordinates of its configuration; `threads`: see Simulation."""
     if plan.config.is_maximal:
         from artsim.sim.runs.maximal_simulation import MaximalSimulation  # other runs do not need it
 
         return MaximalSimulation(plan, controls, controller)
-    return Simulation(plan, controls, controller)
+    return Simulation(plan, controls, controller, threads=threads)

@@ -6,13 +6,16 @@ from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.solvers.newton import newton, newton_again
+from artsim.sim.run_data.scratch import GO_ON, HELPS
+from artsim.sim.solvers.newton import newton, newton_again, take_islands
 
 
 @njit
 def solve_alone(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     """step.next (nu,) gets the velocities at the end of the step [rad/s or m/s], rows.impulse (rows,) the impulses that
     cause them [N s or N m s]; see `newton`. solver.newton.again: whether to go on from where the last call ended.
+
+    Over the scratch of a thread that helps, it takes islands that another thread has begun.
     """
     _solve(robot, rows, step, solver, True)
 
@@ -25,7 +28,9 @@ def solve_without_contacts(robot: Any, rows: Any, step: Any, solver: Any) -> Non
 
 @njit
 def _solve(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
-    if solver.newton.again[0] == 1:
+    if solver.newton.sizes[HELPS] == 1:
+        take_islands(robot, rows, step, solver, contacts)
+    elif solver.newton.again[0] == GO_ON:
         newton_again(robot, rows, step, solver, contacts)
     else:
         newton(robot, rows, step, solver, contacts)
@@ -33,6 +38,6 @@ def _solve(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None
 
 @inlined
 def run_newton(work: Any, again: Any) -> None:
-    """Run that entry for the step's rows; `again`: 1, go on with another bias."""
+    """Run that entry for the step's rows; `again`: BEGIN, or GO_ON with another bias."""
     work.again[0] = again
     run_entry(work.entry)

@@ -26,7 +26,9 @@ from typing import Any
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.foundation.strip_pairs import NONE, add_one, add_three, one_product, three_products
 from artsim.sim.run_data.scratch import MIXED, NEWTON_STEPS
 from artsim.sim.solvers.attempts import begin, restart
 from artsim.sim.solvers.cone import cone_projection
@@ -51,6 +53,9 @@ _ROOT = 1e-11  # relative accuracy of that root
 MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
 BIG, SMALL = 1, 2  # of the line of a contact's second row
 COSINE, SINE = 1, 2  # of that of its third row
+# columns of work.sides, of the line of a unit's first row
+PAIRED, BODY, OTHER = range(3)
+_SHIFT, _MASK = WIDTH.bit_length() - 1, WIDTH - 1  # a seat is WIDTH times a row of work.moving, and a column
 
 
 @njit
@@ -172,30 +177,75 @@ def sweep_crowd(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: 
 def _begin(model: Any, data: Any, rows: Any, work: Any, k: Any) -> Any:
     """Factorise M̂ = LᵀDL of island k, set y and what is constant in the iterations, and return how many rows it has.
 
-    y = D^½ L x, in work.through: J x = J̃ y, and y changes by J̃ᵀ dλ, with one J̃ = J L⁻¹ D^-½ for both, as in
+    y = D^½ L x, in work.moving: J x = J̃ y, and y changes by J̃ᵀ dλ, with one J̃ = J L⁻¹ D^-½ for both, as in
     delassus.py. L is as sparse as the tree (Featherstone 2008, section 6.5), so that J̃ has the columns of J where these
-    hold all their ancestors; work.pivot: 1 / √D.
+    hold all their ancestors; work.tree_pivot: 1 / √D. A block begins a row of work.moving.
     """
     parent = model.independent_parent
     find_trees(parent, work, k)
     factorise_trees(model, data, work, k)
+    _line_up(rows, work, k)
+    seated = 0
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.pivot[a] = math.sqrt(work.pivot[a])
+            work.tree_pivot[a] = math.sqrt(work.tree_pivot[a])
             work.direction[a] = -work.gradient[a]
             work.gradient[a] = 0.0
-            work.through[a] = 0.0
+            work.seat[a] = seated + a - work.block_start[b]
+        last = seated + work.block_start[b + 1] - work.block_start[b]
+        while seated < last:
+            for i in range(WIDTH):
+                work.moving[seated >> _SHIFT, i] = 0.0
+            seated += WIDTH
     for e in range(work.island_start[k], work.island_start[k + 1]):
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
             _fold(parent, work, root)
             _move(work, root)
     p = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        _prepare(parent, rows, work, work.listed[q], p)
-        p += max(rows.cone[work.listed[q]], 1)
+    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
+        _prepare(parent, rows, work, work.sequence[q], p)
+        p += max(rows.cone[work.sequence[q]], 1)
     return p
+
+
+@njit
+def _line_up(rows: Any, work: Any, k: Any) -> None:
+    """work.sequence: the units of island k by levels, so that those that share no tree follow each other and the
+    processor need not wait for one to begin with the next.
+
+    A unit's level is above that of every earlier one of the same tree: the iterates are those of the order listed.
+    """
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for e in range(rows.start[n], rows.stop[n]):
+            work.level[work.degree[rows.column[e]]] = 0
+    first, levels = work.unit_start[k], 0
+    for q in range(first, work.unit_start[k + 1]):
+        n = work.listed[q]
+        level, root = 0, -1
+        for e in range(rows.start[n], rows.stop[n]):
+            if work.degree[rows.column[e]] != root:
+                root = work.degree[rows.column[e]]
+                level = max(work.level[root], level)
+        root = -1
+        for e in range(rows.start[n], rows.stop[n]):
+            if work.degree[rows.column[e]] != root:
+                root = work.degree[rows.column[e]]
+                work.level[root] = level + 1
+        work.level_of[q - first] = level
+        levels = max(level + 1, levels)
+    for level in range(levels + 1):
+        work.level_start[level] = 0
+    for q in range(work.unit_start[k + 1] - first):
+        work.level_start[work.level_of[q] + 1] += 1
+    for level in range(levels):
+        work.level_start[level + 1] += work.level_start[level]
+    for q in range(work.unit_start[k + 1] - first):
+        level = work.level_of[q]
+        work.sequence[work.level_start[level]] = work.listed[first + q]
+        work.level_start[level] += 1
 
 
 @njit
@@ -206,8 +256,8 @@ def _end(model: Any, rows: Any, work: Any, k: Any) -> None:
         if work.degree[root] == root:
             _unfold(model.independent_parent, work, root, work.change)
     p = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
+        n = work.sequence[q]
         if rows.cone[n] == 3:
             c, s = work.law[p + 2, COSINE], work.law[p + 2, SINE]
             b, d = work.impulse[p + 1], work.impulse[p + 2]
@@ -241,6 +291,7 @@ def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
             _set_line(parent, rows, work, n, row)
     work.law[p, SOFT] = soft
     work.law[p, SLOPE] = rows.slope[n]
+    work.sides[p, PAIRED] = 0
     if rows.cone[n] == 3:
         _set_contact(parent, rows, work, n, p, soft)
     else:
@@ -256,6 +307,8 @@ def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
                 widest = max(total + soft, widest)
         for place in range(p + 1, p + count):
             work.law[place, PULL] = inverse_or_zero(widest)
+    if work.whole[n] == 1 and (count == 1 or count == 3):
+        _pair(rows, work, n, p, count)
     for place in range(p, p + count):
         work.high[place] = math.sqrt(inverse_or_zero(work.law[place, PULL]))
 
@@ -289,6 +342,32 @@ def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, soft: Any) -
             b, d = work.inverse_mass_jacobian[t + e], work.inverse_mass_jacobian[o + e]
             work.inverse_mass_jacobian[t + e] = c * b + s * d
             work.inverse_mass_jacobian[o + e] = c * d - s * b
+
+
+@njit
+def _pair(rows: Any, work: Any, n: Any, p: Any, count: Any) -> None:
+    """work.pairs and work.sides of the unit of row n, if it moves one or two blocks that are short: J̃ of both."""
+    a, b = -1, -1
+    for e in range(rows.start[n], rows.stop[n]):
+        block = work.block[rows.column[e]]
+        if a < 0:
+            a = block
+        elif block != a and b < 0:
+            b = block
+        if (block != a and block != b) or work.block_start[block + 1] - work.block_start[block] > WIDTH:
+            return
+    if a < 0:
+        return
+    work.sides[p, PAIRED] = 1
+    work.sides[p, BODY] = work.seat[work.block_start[a]] >> _SHIFT
+    work.sides[p, OTHER] = work.seat[work.block_start[b]] >> _SHIFT if b >= 0 else NONE
+    for row in range(count):
+        for i in range(2 * WIDTH):
+            work.pairs[p + row, i] = 0.0
+        for e in range(rows.stop[n] - rows.start[n]):
+            column = rows.column[rows.start[n] + e]
+            i = column - work.block_start[a] if work.block[column] == a else WIDTH + column - work.block_start[b]
+            work.pairs[p + row, i] = work.inverse_mass_jacobian[rows.start[n + row] + e]
 
 
 @inlined
@@ -353,8 +432,8 @@ def _answer(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None
 def _sweep(model: Any, rows: Any, work: Any, k: Any) -> None:
     """Solve all units of island k, one after the other."""
     p = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
+        n = work.sequence[q]
         if rows.cone[n] == 3:
             _visit_contact(model.independent_parent, rows, work, n, p)
             p += 3
@@ -371,10 +450,12 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """Solve the contact of row n by its law. One that stays open takes its normal velocity alone."""
     law = work.law
     a, b, c = work.impulse[p], work.impulse[p + 1], work.impulse[p + 2]
-    if work.whole[n] == 1:
-        if a <= 0.0 and _velocity_of(rows, work, n) + law[p, MISS] >= 0.0:
+    paired = work.sides[p, PAIRED] == 1
+    body, other = work.sides[p, BODY], work.sides[p, OTHER]
+    if paired:
+        if a <= 0.0 and one_product(work.pairs, p, work.moving, body, other) + law[p, MISS] >= 0.0:
             return
-        v0, v1, v2 = _velocities_of(rows, work, n)
+        v0, v1, v2 = three_products(work.pairs, p, work.moving, body, other)
     else:
         _find_velocities(parent, rows, work, n, p)
         v0, v1, v2 = work.along[n], work.along[n + 1], work.along[n + 2]
@@ -389,23 +470,28 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     )
     z0, z1, z2, law[p, RATE] = contact_impulse((w1, w2, pull, big, small), free, law[p, SLOPE], law[p, RATE])
     work.impulse[p], work.impulse[p + 1], work.impulse[p + 2] = z0, z1, z2
-    if work.whole[n] == 1:
-        _add_impulses(rows, work, n, (z0 - a, z1 - b, z2 - c))
+    if paired:
+        add_three(work.pairs, p, work.moving, body, other, (z0 - a, z1 - b, z2 - c))
     else:
         work.linear[n], work.linear[n + 1], work.linear[n + 2] = z0 - a, z1 - b, z2 - c
-        _apply_by_tree(parent, rows, work, n, p)
+        _apply(parent, rows, work, n, p)
 
 
 @inlined
 def _visit_row(rows: Any, work: Any, n: Any, p: Any) -> None:
     """Solve a row with bounds whose J̃ is kept."""
     z = work.impulse[p]
-    v = _velocity_of(rows, work, n) + work.law[p, MISS] + work.law[p, SOFT] * z
+    paired = work.sides[p, PAIRED] == 1
+    body, other = work.sides[p, BODY], work.sides[p, OTHER]
+    v = one_product(work.pairs, p, work.moving, body, other) if paired else _velocity_of(rows, work, n)
+    v += work.law[p, MISS] + work.law[p, SOFT] * z
     change = min(max(rows.lower[n], z - work.law[p, PULL] * v), rows.upper[n]) - z
     if change != 0.0:
         work.impulse[p] = z + change
-        for e in range(rows.start[n], rows.stop[n]):
-            work.through[rows.column[e]] += work.inverse_mass_jacobian[e] * change
+        if paired:
+            add_one(work.pairs, p, work.moving, body, other, change)
+        else:
+            _add_line(rows, work, n, change)
 
 
 @inlined
@@ -449,52 +535,27 @@ def _velocity_of(rows: Any, work: Any, n: Any) -> Any:
     """J̃ y of row n."""
     v = 0.0
     for e in range(rows.start[n], rows.stop[n]):
-        v += work.inverse_mass_jacobian[e] * work.through[rows.column[e]]
+        seat = work.seat[rows.column[e]]
+        v += work.inverse_mass_jacobian[e] * work.moving[seat >> _SHIFT, seat & _MASK]
     return v
 
 
 @inlined
-def _velocities_of(rows: Any, work: Any, n: Any) -> Any:
-    """J̃ y of a contact's three rows."""
-    first, t, o = rows.start[n], rows.start[n + 1], rows.start[n + 2]
-    count = rows.stop[n] - first
-    v0, v1, v2 = 0.0, 0.0, 0.0
-    u0, u1, u2 = 0.0, 0.0, 0.0  # every other term: the next sum need not wait for the last
-    for e in range(0, count - 1, 2):
-        y, x = work.through[rows.column[first + e]], work.through[rows.column[first + e + 1]]
-        v0 += work.inverse_mass_jacobian[first + e] * y
-        v1 += work.inverse_mass_jacobian[t + e] * y
-        v2 += work.inverse_mass_jacobian[o + e] * y
-        u0 += work.inverse_mass_jacobian[first + e + 1] * x
-        u1 += work.inverse_mass_jacobian[t + e + 1] * x
-        u2 += work.inverse_mass_jacobian[o + e + 1] * x
-    if count % 2 == 1:
-        y = work.through[rows.column[first + count - 1]]
-        v0 += work.inverse_mass_jacobian[first + count - 1] * y
-        v1 += work.inverse_mass_jacobian[t + count - 1] * y
-        v2 += work.inverse_mass_jacobian[o + count - 1] * y
-    return v0 + u0, v1 + u1, v2 + u2
-
-
-@inlined
-def _add_impulses(rows: Any, work: Any, n: Any, change: Any) -> None:
-    """y += J̃ᵀ dλ of a contact's three rows, for dλ by these."""
-    first, t, o = rows.start[n], rows.start[n + 1], rows.start[n + 2]
-    for e in range(rows.stop[n] - first):
-        work.through[rows.column[first + e]] += (
-            work.inverse_mass_jacobian[first + e] * change[0]
-            + work.inverse_mass_jacobian[t + e] * change[1]
-            + work.inverse_mass_jacobian[o + e] * change[2]
-        )
+def _add_line(rows: Any, work: Any, n: Any, change: Any) -> None:
+    """y += J̃ᵀ dλ of row n."""
+    for e in range(rows.start[n], rows.stop[n]):
+        seat = work.seat[rows.column[e]]
+        work.moving[seat >> _SHIFT, seat & _MASK] += work.inverse_mass_jacobian[e] * change
 
 
 @njit
 def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """work.along = J x of the unit of row n, of a contact with friction in the axes of its law."""
+    if work.sides[p, PAIRED] == 1 and rows.cone[n] == 3:
+        body, other = work.sides[p, BODY], work.sides[p, OTHER]
+        work.along[n], work.along[n + 1], work.along[n + 2] = three_products(work.pairs, p, work.moving, body, other)
+        return
     if work.whole[n] == 1:
-        if rows.cone[n] == 3:
-            work.along[n], work.along[n + 1], work.along[n + 2] = _velocities_of(rows, work, n)
-            return
         for row in range(n, n + max(rows.cone[n], 1)):
             work.along[row] = _velocity_of(rows, work, row)
         return
@@ -513,14 +574,16 @@ def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 @inlined
 def _apply(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """y += J̃ᵀ dλ of the unit of row n, whose dλ is in work.linear."""
-    if work.whole[n] == 0:
+    if work.sides[p, PAIRED] == 1 and rows.cone[n] != 3:
+        add_one(work.pairs, p, work.moving, work.sides[p, BODY], work.sides[p, OTHER], work.linear[n])
+    elif work.sides[p, PAIRED] == 1:
+        change = work.linear[n], work.linear[n + 1], work.linear[n + 2]
+        add_three(work.pairs, p, work.moving, work.sides[p, BODY], work.sides[p, OTHER], change)
+    elif work.whole[n] == 0:
         _apply_by_tree(parent, rows, work, n, p)
-    elif rows.cone[n] == 3:
-        _add_impulses(rows, work, n, (work.linear[n], work.linear[n + 1], work.linear[n + 2]))
     else:
         for row in range(n, n + max(rows.cone[n], 1)):
-            for e in range(rows.start[row], rows.stop[row]):
-                work.through[rows.column[e]] += work.inverse_mass_jacobian[e] * work.linear[row]
+            _add_line(rows, work, row, work.linear[row])
 
 
 @njit
@@ -548,11 +611,11 @@ def _fold(parent: Any, work: Any, root: Any) -> None:
     for i in range(work.list[root] - 1, root - 1, -1):
         if work.degree[i] == root:
             value = work.direction[i]
-            j = parent[i]
+            j, p = parent[i], work.tree_start[i] + 1
             while j >= 0:
-                work.direction[j] = work.direction[j] - work.transpose[i, j] * value
-                j = parent[j]
-            work.direction[i] = value * work.pivot[i]
+                work.direction[j] = work.direction[j] - work.tree_factor[p] * value
+                j, p = parent[j], p + 1
+            work.direction[i] = value * work.tree_pivot[i]
 
 
 @inlined
@@ -560,7 +623,7 @@ def _move(work: Any, root: Any) -> None:
     """y += work.direction of that tree, which is then 0."""
     for i in range(root, work.list[root]):
         if work.degree[i] == root:
-            work.through[i] = work.through[i] + work.direction[i]
+            work.moving[work.seat[i] >> _SHIFT, work.seat[i] & _MASK] += work.direction[i]
             work.direction[i] = 0.0
 
 
@@ -569,11 +632,11 @@ def _unfold(parent: Any, work: Any, root: Any, out: Any) -> None:
     """out = x = L⁻¹ D^-½ y of that tree."""
     for i in range(root, work.list[root]):
         if work.degree[i] == root:
-            value = work.through[i] * work.pivot[i]
-            j = parent[i]
+            value = work.moving[work.seat[i] >> _SHIFT, work.seat[i] & _MASK] * work.tree_pivot[i]
+            j, p = parent[i], work.tree_start[i] + 1
             while j >= 0:
-                value = value - work.transpose[i, j] * out[j]
-                j = parent[j]
+                value = value - work.tree_factor[p] * out[j]
+                j, p = parent[j], p + 1
             out[i] = value
 
 
@@ -632,10 +695,12 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
     rate = min(rate, _STEEP * stiff[0])  # of a contact that was hardly loaded: what follows would lose its digits
     z0, z1, z2, length = most, 0.0, 0.0, 0.0
     for _ in range(_ROOTS):
-        i1, i2 = 1.0 / (stiff[0] + rate), 1.0 / (stiff[1] + rate)
+        inverse = 1.0 / ((stiff[0] + rate) * (stiff[1] + rate))
+        i1, i2 = (stiff[1] + rate) * inverse, (stiff[0] + rate) * inverse
         z1, z2 = -g[0] * i1, -g[1] * i2
         z0 = most - p[0] * z1 - p[1] * z2
-        length = math.sqrt(z1 * z1 + z2 * z2)
+        square = z1 * z1 + z2 * z2
+        length = math.sqrt(square)
         off = length - mu * z0
         if abs(off) <= _ROOT * (length + mu * abs(z0)):
             break
@@ -643,16 +708,15 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
             low = rate
         else:
             high = rate
-        falls = -(z1 * z1 * i1 + z2 * z2 * i2) / length  # derivatives of the length and of z0 with the rate
-        lifts = p[0] * z1 * i1 + p[1] * z2 * i2
+        falls = z1 * z1 * i1 + z2 * z2 * i2  # by how much the length falls with the rate, times the length
+        lifts = p[0] * z1 * i1 + p[1] * z2 * i2  # by how much z0 rises
         following = -1.0
-        if z0 > 0.0:  # 1 / ratio is nearly linear in the rate
-            ratio = length / (mu * z0)
-            slope = falls / length - lifts / z0
-            if slope < 0.0:
-                following = rate + (1.0 - ratio) / slope
-        elif falls - mu * lifts < 0.0:
-            following = rate - off / (falls - mu * lifts)
+        if z0 > 0.0:  # mu z0 / length is nearly linear in the rate
+            slope = falls * z0 + lifts * square
+            if slope > 0.0:
+                following = rate + off * square / (mu * slope)
+        elif falls + mu * lifts * length > 0.0:
+            following = rate + off * length / (falls + mu * lifts * length)
         if not (low < following < high):
             following = 0.5 * (low + high) if high < 1e299 else 2.0 * rate + stiff[0]
         rate = following
@@ -758,8 +822,8 @@ def _mix(work: Any, count: Any, known: Any) -> None:
 def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None:
     """Set λ of island k to what is wanted, within bounds and cones, and y to match."""
     p = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
+        n = work.sequence[q]
         last = n + max(rows.cone[n], 1)
         z = wanted[p]
         scale = 1.0
@@ -794,8 +858,8 @@ def _residual(model: Any, rows: Any, work: Any, k: Any) -> Any:
     """The largest |λ - P(λ - ρ û)| / ρ of a unit of island k [rad/s or m/s], as coulomb_system.py has it."""
     worst = 0.0
     p = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
+        n = work.sequence[q]
         _find_velocities(model.independent_parent, rows, work, n, p)
         rate = work.rho[n]
         z = work.impulse[p]

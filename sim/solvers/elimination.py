@@ -130,7 +130,7 @@ def one_island(model: Any, rows: Any, work: Any) -> None:
 
 @njit
 def _find_blocks(parent: Any, work: Any) -> None:
-    """work.block of each dof, work.block_start; the number of blocks is work.sizes[BLOCKS]."""
+    """work.block of each dof, work.block_start, work.tree_start; the number of blocks is work.sizes[BLOCKS]."""
     nu = parent.shape[0]
     for a in range(nu):
         work.place[a] = 0
@@ -145,6 +145,13 @@ def _find_blocks(parent: Any, work: Any) -> None:
         work.block[a] = count - 1
     work.block_start[count] = nu
     work.sizes[BLOCKS] = count
+    entries = 0
+    for a in range(nu):
+        work.tree_start[a] = entries
+        above = a
+        while above >= 0:
+            entries += 1
+            above = parent[above]
 
 
 # ------------------------------------------------------------------ islands

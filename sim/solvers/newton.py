@@ -23,15 +23,18 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.foundation.atomic import take_next
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
-from artsim.sim.run_data.scratch import ISLANDS, NEWTON_STEPS
+from artsim.sim.run_data.scratch import BEGIN, BEGIN_ANEW, GO_ON, ISLANDS, LARGEST, NEWTON_STEPS, TURN
 from artsim.sim.solvers.attempts import count_cones, note_start
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.multipliers import iterate, prepare_island
 from artsim.sim.solvers.strategies import settle_island, settle_rows
 
 _STEPS = 100  # Newton steps at most without M̂ as a matrix; two to six are the rule
+_SHARED = 64  # units outside the largest island from which solving these side by side gains more than it takes
 
 
 @njit
@@ -49,15 +52,12 @@ def newton(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None
     elimination tree, not factorised. rows.report: the number of Newton steps (the most of any island), the rows'
     residual [rad/s or m/s].
     """
-    model = robot.model
     work = solver.newton
+    work.again[0] = BEGIN
     if solver.tree is None and solver.graph is None:
-        find_structure(model, rows, work, False, False)
+        find_structure(robot.model, rows, work, False, False)
     else:
-        one_island(model, rows, work)
-    for k in range(work.sizes[ISLANDS]):
-        work.factorised[k] = 0
-        prepare_island(model, robot.data, rows, step.next, solver, k)
+        one_island(robot.model, rows, work)
     _settle_islands(robot, rows, step, solver, contacts)
 
 
@@ -65,31 +65,58 @@ def newton(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None
 def newton_again(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
     """Continue from where `newton` ended, with rows.bias changed since; u holds its velocities."""
     work = solver.newton
-    anew = rows.report[RESIDUAL] > UNSOLVED
+    work.again[0] = BEGIN_ANEW if rows.report[RESIDUAL] > UNSOLVED else GO_ON
     for a in range(step.next.shape[0]):
         step.next[a] = step.next[a] - work.change[a]
-    for k in range(work.sizes[ISLANDS]):
-        if anew or count_cones(rows, work, k) > 0:
-            work.factorised[k] = 0
-            prepare_island(robot.model, robot.data, rows, step.next, solver, k)
-        else:
-            for q in range(work.unit_start[k], work.unit_start[k + 1]):
-                n = work.listed[q]
-                work.velocity[n] = rows.bias[n]
-                for e in range(rows.start[n], rows.stop[n]):
-                    work.velocity[n] = work.velocity[n] + rows.value[e] * (
-                        step.next[rows.column[e]] + work.change[rows.column[e]]
-                    )
     _settle_islands(robot, rows, step, solver, contacts)
 
 
 @njit
 def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
-    """Find x and λ island by island, then u."""
+    """Find x and λ island by island, then u. Other threads help, if there are any, where that is worth while."""
+    work = solver.newton
+    work.taken[TURN] = 0
+    work.taken[LARGEST] = 0
+    helped = False
+    if solver.tree is None and solver.graph is None:
+        helped = connected(work.start_helpers) and _find_largest(work) >= _SHARED
+    if helped:
+        run_entry(work.start_helpers)
+    take_islands(robot, rows, step, solver, contacts)
+    if helped:
+        run_entry(work.await_helpers)
+    rows.report[ITERATIONS] += work.sizes[NEWTON_STEPS]
+    for a in range(step.next.shape[0]):
+        step.next[a] = step.next[a] + work.change[a]
+
+
+@njit
+def _find_largest(work: Any) -> Any:
+    """Set work.taken[LARGEST]; return the number of units outside that island."""
+    most = 0
+    for k in range(work.sizes[ISLANDS]):
+        units = work.unit_start[k + 1] - work.unit_start[k]
+        if units > most:
+            work.taken[LARGEST] = k
+            most = units
+    return work.unit_start[work.sizes[ISLANDS]] - most
+
+
+@njit
+def take_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
+    """Find x and λ of one island after the other that no thread has taken yet, the largest first.
+
+    rows.report[RESIDUAL] and work.sizes[NEWTON_STEPS] get the most of any of these. What is found of an island depends
+    on nothing of another, nor on what was solved before with this scratch.
+    """
     work = solver.newton
     most = 0
     rows.report[RESIDUAL] = 0.0
-    for k in range(work.sizes[ISLANDS]):
+    turn = take_next(work.taken)
+    while turn < work.sizes[ISLANDS]:
+        k = turn if turn > work.taken[LARGEST] else turn - 1
+        k = work.taken[LARGEST] if turn == 0 else k
+        _begin_island(robot, rows, step, solver, k)
         work.sizes[NEWTON_STEPS] = 0
         if solver.tree is None and solver.graph is None:
             if contacts is None:
@@ -101,6 +128,22 @@ def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any
             left, _ = iterate(robot, rows, step, solver, k, _STEPS, True, False)
         rows.report[RESIDUAL] = max(rows.report[RESIDUAL], left)
         most = max(most, work.sizes[NEWTON_STEPS])
-    rows.report[ITERATIONS] += most
-    for a in range(step.next.shape[0]):
-        step.next[a] = step.next[a] + work.change[a]
+        turn = take_next(work.taken)
+    work.sizes[NEWTON_STEPS] = most
+
+
+@njit
+def _begin_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
+    """Set island k to x = 0 and its warm start, or to what was found with another bias, where it needs no new start."""
+    work = solver.newton
+    if work.again[0] != GO_ON or count_cones(rows, work, k) > 0:
+        work.factorised[k] = 0
+        prepare_island(robot.model, robot.data, rows, step.next, solver, k)
+        return
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        work.velocity[n] = rows.bias[n]
+        for e in range(rows.start[n], rows.stop[n]):
+            work.velocity[n] = work.velocity[n] + rows.value[e] * (
+                step.next[rows.column[e]] + work.change[rows.column[e]]
+            )

@@ -218,29 +218,31 @@ def find_trees(parent: Any, work: Any, k: Any) -> None:
 
 @njit
 def factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
-    """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in work.transpose, by dof; 1 / D in
-    work.pivot. O(dofs · depth²)."""
+    """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in work.tree_factor; 1 / D in
+    work.tree_pivot. O(dofs · depth²)."""
     parent = model.independent_parent
+    L = work.tree_factor
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            c = a
+            c, p = a, work.tree_start[a]
             while c >= 0:
-                work.transpose[a, c] = data.factor[a, c]
-                c = parent[c]
+                L[p] = data.factor[a, c]
+                c, p = parent[c], p + 1
     for e in range(work.island_start[k + 1] - 1, work.island_start[k] - 1, -1):
         b = work.member[e]
         for a in range(work.block_start[b + 1] - 1, work.block_start[b] - 1, -1):
-            work.pivot[a] = 1.0 / work.transpose[a, a]
-            i = parent[a]
+            p = work.tree_start[a]
+            work.tree_pivot[a] = 1.0 / L[p]
+            i, p = parent[a], p + 1
             while i >= 0:
-                factor = work.transpose[a, i] * work.pivot[a]
-                j = i
+                factor = L[p] * work.tree_pivot[a]
+                j, q, s = i, p, work.tree_start[i]
                 while j >= 0:
-                    work.transpose[i, j] = work.transpose[i, j] - factor * work.transpose[a, j]
-                    j = parent[j]
-                work.transpose[a, i] = factor
-                i = parent[i]
+                    L[s] = L[s] - factor * L[q]
+                    j, q, s = parent[j], q + 1, s + 1
+                L[p] = factor
+                i, p = parent[i], p + 1
 
 
 @njit
@@ -249,17 +251,17 @@ def _solve_tree(parent: Any, work: Any, root: Any, out: Any) -> None:
     last = work.list[root]
     for i in range(last - 1, root - 1, -1):
         if work.degree[i] == root:
-            j = parent[i]
+            j, p = parent[i], work.tree_start[i] + 1
             while j >= 0:
-                work.direction[j] = work.direction[j] - work.transpose[i, j] * work.direction[i]
-                j = parent[j]
+                work.direction[j] = work.direction[j] - work.tree_factor[p] * work.direction[i]
+                j, p = parent[j], p + 1
     for i in range(root, last):
         if work.degree[i] == root:
-            value = work.direction[i] * work.pivot[i]
-            j = parent[i]
+            value = work.direction[i] * work.tree_pivot[i]
+            j, p = parent[i], work.tree_start[i] + 1
             while j >= 0:
-                value = value - work.transpose[i, j] * work.direction[j]
-                j = parent[j]
+                value = value - work.tree_factor[p] * work.direction[j]
+                j, p = parent[j], p + 1
             work.direction[i] = value
             out[i] = out[i] + value
     for i in range(root, last):

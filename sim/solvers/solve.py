@@ -9,6 +9,7 @@ from artsim.sim.articulation.dynamics import mass_matrix
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.registry import BLOCK_GS, JACOBI, PGS, TGS
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL
+from artsim.sim.run_data.scratch import BEGIN, GO_ON
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.brute import brute
@@ -27,7 +28,7 @@ def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
     inputs, step = run.inputs, run.step
     if solver.newton is not None:
         if solver.tree is None and solver.graph is None:
-            run_newton(solver.newton, 0)
+            run_newton(solver.newton, BEGIN)
         else:
             newton(robot, rows, step, solver, None)
             _solve_with_mass_matrix(model, data, rows, step, solver.newton)
@@ -49,7 +50,7 @@ def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     """Continue with another bias; see `newton_again`."""
     if solver.newton is not None:
         if solver.tree is None and solver.graph is None:
-            run_newton(solver.newton, 1)
+            run_newton(solver.newton, GO_ON)
         else:
             newton_again(robot, rows, step, solver, None)
             _solve_with_mass_matrix(robot.model, robot.data, rows, step, solver.newton)
@@ -70,4 +71,4 @@ def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: A
         rows.impulse[n] = work.first[n]
     mass_matrix(model, data)
     reduce_matrix(model, data, step.diagonal)
-    run_newton(work, 0)
+    run_newton(work, BEGIN)

@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.scratch import BEGIN
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
@@ -144,7 +145,7 @@ def _settle_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: A
     if not hard or is_retried(steps_regularised(rows, work, k), True):
         left, solved = solve_hard_crowd(model, data, rows, step, solver, k)
         if solved:
-            if hard or work.again[0] == 0:  # else they are soft since they were regularised in this step
+            if hard or work.again[0] == BEGIN:  # else they are soft since they were regularised in this step
                 mark_regularised(rows, work, k, 0)
             return left
     return regularise_crowd(model, data, rows, step, solver, k)
