@@ -9,6 +9,7 @@ import numpy as np
 from artsim.sim.articulation.model import SWING_Y, TWIST_UPPER
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
+    bounces,
     limited_sides,
     world_pairs,
 )
@@ -252,8 +253,15 @@ def entry_of_packs(plan: Plan) -> Entry:
     """The packs' kernel for this plan."""
     e = equipment_of(plan)
     looped = e is not None and len(e.loop_kind) > 0
+    bouncing = plan.touching is not None and bounces(plan.touching)
     return roll_entry(
-        has_rows(plan), plan.touching is not None, own_rows(plan) > 0, looped, plan.rules is not None, sleeps(plan)
+        has_rows(plan),
+        plan.touching is not None,
+        own=own_rows(plan) > 0,
+        looped=looped,
+        damped=plan.rules is not None,
+        sleepy=sleeps(plan),
+        bouncing=bouncing,
     )
 
 

@@ -18,9 +18,11 @@ import numpy as np
 
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.contact.pack_contacts import (
+    PackBounces,
     PackContacts,
     enlarged,
     make_lane_solver,
+    make_pack_bounces,
     make_pack_contacts,
     make_pack_rows,
     make_slots,
@@ -238,6 +240,7 @@ class PackRoller:
         self._connect_single()
         self._entry = entry_of_packs(plan)
         self._slots: PackContacts | None = None
+        self._bounces: PackBounces | None = None
         self._contact_data: ContactWork | None = None
         if has_rows(plan):
             solver = SolverBundle(newton, pack=self._pack, lane=make_lane_solver())
@@ -246,6 +249,7 @@ class PackRoller:
         if touching is not None:
             assert slots is not None
             self._slots = make_pack_contacts(touching, slots, self._simulation.room, self._width)
+            self._bounces = make_pack_bounces(model, touching, slots, self._width)
             self._make_detection(touching, self._slots)
         self._samples = RolloutBlock(
             np.zeros(3, np.int64), results.rows["qpos"], results.rows["qvel"], results.final_qpos, results.final_qvel
@@ -449,7 +453,7 @@ class PackRoller:
         contact: PackContactBundle | None = None
         if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
             model = self._plan.touching.contacts
-            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
+            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data), self._bounces)
         lanes = LaneBundle(
             self._lanes,
             self._single,

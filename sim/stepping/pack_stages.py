@@ -15,15 +15,16 @@ from artsim.sim.articulation.coupling import end_velocities, secant_drift
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
+from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
-from artsim.sim.contact.pack_rows import list_side, list_slots, may_gain_energy
+from artsim.sim.contact.pack_rows import list_side, list_slots, throw
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
@@ -62,6 +63,7 @@ from artsim.sim.stepping.packs import (
 
 _MOST_ROUNDS = 8  # in which bounds are found that hold
 _MOST_SEARCHES = 3  # for contacts, besides the first
+_MOST_SEARCHES_OF_BLOWS = 39  # the same where contacts bounce
 
 
 @njit
@@ -106,6 +108,8 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
             for slot in range(contact.data.listed.shape[0]):
                 contact.data.listed[slot] = 0
             list_slots(solver, contact)
+            if contact.bounces is not None:
+                begin_bounces(contact, zero + 1.0)
         for side in range(solver.pack.pressed.shape[0]):
             solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
             if highest(solver.pack.pressed[side]) > 0.0:
@@ -199,22 +203,31 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         if contact is not None:
             chosen = where_greater(contact.data.away[0], zero, zero, chosen)
     chosen = where_greater(lanes.data.beyond[0], zero, zero, chosen)
+    bouncing = zero
+    if contact is not None and contact.bounces is not None:
+        bouncing = chosen * goes_on(contact)
+        chosen = chosen - bouncing
     changed = largest(hold_drives(robot, run, rows, chosen), hold_forces(robot, run, equipment, chosen))
     if lanes.own is not None:
         changed = largest(changed, clamp_own_actuators(robot, run, equipment, chosen))
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, equipment, solver, chosen))
-    lanes.data.rounds[0] = lanes.data.rounds[0] + changed
-    given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
-    leave(lanes, given_up, BOUNDS)
-    settled, again = chosen - changed, changed - given_up
+    settled, again = chosen - changed, _count_round(lanes, changed)
     if lanes.own is not None:
         forget_aims(lanes, changed)
         aimed = aim_own_rows(robot, run, solver, settled)
         settled, again = settled - aimed, largest(again, aimed)
+    if contact is not None and contact.bounces is not None:
+        bounced = bounce_on(robot, run, rows, contact, solver, settled + bouncing)
+        settled, again = settled + bouncing - bounced, largest(again, bounced)
+        pressed = _press_after_bounces(robot, run, equipment, contact, solver, bouncing - least(bouncing, bounced))
+        settled, again = settled - pressed, largest(again, _count_round(lanes, pressed))
+        changed = largest(changed, pressed)
     moved = _misplaces_bias(robot, run, solver, settled)
     if lanes.own is not None:
         begin_own_rows(lanes, moved)
+    if contact is not None and contact.bounces is not None:
+        begin_bounces(contact, moved)
     again = largest(again, moved)
     if highest(again) > 0.0:
         set_drives(run)
@@ -232,6 +245,28 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         for k in range(run.step.next.shape[0]):
             solver.pack.kept[k] = run.step.next[k]
     return True
+
+
+@inlined
+def _count_round(lanes: Any, changed: Any) -> Any:
+    """Count a round in lanes whose bounds have changed; 1 in those that may go on."""
+    zero = zero_like(changed)
+    lanes.data.rounds[0] = lanes.data.rounds[0] + changed
+    given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
+    leave(lanes, given_up, BOUNDS)
+    return changed - given_up
+
+
+@inlined
+def _press_after_bounces(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any, chosen: Any) -> Any:
+    """Give chosen lanes, solved again for bounces, the rows of limits that this violates; 1 in lanes that get any."""
+    pressed = zero_like(chosen)
+    if highest(chosen) > 0.0:
+        pressed = _press(robot, run, equipment, solver, chosen)
+        begin_bounces(contact, pressed)
+        if run.lanes.own is not None:
+            forget_aims(run.lanes, pressed)
+    return pressed
 
 
 @njit
@@ -296,7 +331,10 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
     zero = like(0.0, robot.data)
     chosen = where_greater(lanes.data.beyond[0], zero, zero, zero + 1.0)
     chosen = where_greater(contact.data.away[0], zero, zero, chosen)
-    late = where_greater(lanes.data.searches[0], zero + (_MOST_SEARCHES - 0.5), chosen, zero)
+    most = _MOST_SEARCHES
+    if contact.bounces is not None:
+        most = _MOST_SEARCHES_OF_BLOWS
+    late = where_greater(lanes.data.searches[0], zero + (most - 0.5), chosen, zero)
     other = search_again(robot, run, contact, chosen)
     leave(lanes, largest(contact.data.outrun[0], late * other), OUTRUN)
     other = other * (zero + 1.0 - late)
@@ -308,6 +346,8 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
         _start_evaluations(robot, run, other)
         if lanes.own is not None:
             begin_own_rows(lanes, other)
+        if contact.bounces is not None:
+            begin_bounces(contact, other)
     return other
 
 
@@ -335,7 +375,8 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
     """Set lanes.beyond to more than 0 in lanes that a single robot would solve again for other reasons (retries.py)."""
     lanes = run.lanes
     if contact is not None:
-        leave(lanes, may_gain_energy(robot, run, rows, solver, contact), ENERGY)
+        if contact.bounces is None:
+            leave(lanes, throw(robot, run, rows, solver, contact), ENERGY)
         leave(lanes, contact.data.away[0], NO_SLOT)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
-from artsim.sim.contact.pack_contacts import LaneSolver, PackContacts, PackSolver
+from artsim.sim.contact.pack_contacts import LaneSolver, PackBounces, PackContacts, PackSolver
 from artsim.sim.equipment.arrays import Equipment, EquipmentBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
@@ -340,6 +340,7 @@ class PackContactBundle(NamedTuple):
     model: Contacts
     data: PackContacts
     found: ContactBundle
+    bounces: PackBounces | None = None  # None where nothing bounces
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
@@ -384,10 +385,16 @@ CLAMP = Entry(
 
 
 def roll_entry(
-    rows: bool, touching: bool, own: bool = False, looped: bool = False, damped: bool = False, sleepy: bool = False
+    rows: bool,
+    touching: bool,
+    own: bool = False,
+    looped: bool = False,
+    damped: bool = False,
+    sleepy: bool = False,
+    bouncing: bool = False,
 ) -> Entry:
     """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
-    sleep, or of contacts that the run lacks.
+    sleep, of contacts or of bounces that the run lacks.
     """
     members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
     members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
@@ -397,10 +404,10 @@ def roll_entry(
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
-        PackContactBundle if touching else None,
+        with_members(PackContactBundle, bounces=PackBounces if bouncing else None) if touching else None,
         with_members(RuleBundle, data=PackRules) if damped else None,
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
     variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
-    variant += "_damped" * damped + "_sleepy" * sleepy
+    variant += "_damped" * damped + "_sleepy" * sleepy + "_bouncing" * bouncing
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

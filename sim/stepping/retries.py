@@ -33,7 +33,7 @@ from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import limit_energy, may_bounce
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
-from artsim.sim.contact.impacts import pass_on_blows, take_blows, weaken
+from artsim.sim.contact.impacts import aim_at_blows, pass_on_blows, take_blows, weaken
 from artsim.sim.equipment.actuation import is_beyond_drive
 from artsim.sim.equipment.actuators import clamp_actuators
 from artsim.sim.foundation.jit import inlined, njit
@@ -208,20 +208,22 @@ def _is_tied(model: Any, equipment: Any) -> bool:
 @njit
 def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """Solve again where impacts cause further ones, and while contacts gain energy, with ever less restitution."""
-    model, state, data = robot.model, robot.state, robot.data
+    model, data = robot.model, robot.data
     step = run.step
-    if pass_on_blows(state, run.inputs, rows, contact):
+    speeds = (step.stage_qvel, step.tangent)
+    if pass_on_blows(robot, run, rows, contact, rows.impulse) > 0.0:
         for _ in range(_ATTEMPTS_AT_ENERGY):
             reduce_system(model, data, step, solver)
             factorise_system(model, data, solver)
-            several = take_blows(robot, run, rows, contact, solver)
+            several = take_blows(robot, run, rows, contact, solver, 1.0, speeds)
             reduce_system(model, data, step, solver)
-            if not several:
+            if several <= 0.0:
                 break
+            aim_at_blows(robot, run, rows, contact, speeds)
             solve_again(robot, rows, step, solver)
             found(model, data, run)
             mark(run.clock, SOLVER)
-            if not weaken(state, rows, step, contact):
+            if weaken(robot, run, rows, contact, rows.impulse, 1.0) <= 0.0:
                 break
     for _ in range(_ATTEMPTS_AT_ENERGY):
         if not limit_energy(robot, run, rows, contact):
