@@ -69,7 +69,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
             yield simulate_entry(integrator, newton, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
-    for entry in (TENDON_INERTIA, SOLVE, DETECT, EXERT, CLAMP, find_entry(True), miss_entry(True)):
+    for entry in (TENDON_INERTIA, SOLVE, DETECT, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(rows, touching), WIDTH

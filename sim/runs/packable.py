@@ -39,6 +39,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
+    BOUND,
     CLAMP,
     EXERT,
     SOLVE_PACK,
@@ -65,7 +66,6 @@ def reason_against_packs(plan: Plan) -> str:
             _is_other(*each) for each in zip(*_actuators(plan), strict=True)
         ),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
-        "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
         "--scheme-beta": config.scheme_beta not in (None, 1.0),
         "sleeping with delays": sleeps(plan) and plan.delayed is not None,
         "--continuous": config.continuous,
@@ -105,6 +105,8 @@ def own_rows(plan: Plan) -> int:
     angles = np.count_nonzero((model.dof_coord < 0) & np.isfinite(model.upper))
     turns = 2 * np.isfinite(model.turn_range[:, TWIST_UPPER]) + np.isfinite(model.turn_range[:, SWING_Y])
     count = len(model.row_follower) + len(model.axis_dof) + int(angles) + int(turns.sum())
+    if plan.rules is not None:
+        count += len(plan.rules.bound)
     if e is not None:
         count += int(e.loop_held.sum()) + len(e.tendon_row_follower) + int(np.sum(e.actuator_linear == BY_ROW))
         count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0))
@@ -121,6 +123,11 @@ def is_aimed(plan: Plan) -> bool:
     e = equipment_of(plan)
     hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
     return bool(hard) or len(plan.robot.model.axis_dof) > 0
+
+
+def is_bounded(plan: Plan) -> bool:
+    """Whether velocities of links are bounded."""
+    return plan.rules is not None and len(plan.rules.bound) > 0
 
 
 def is_laden(plan: Plan) -> bool:
@@ -245,7 +252,8 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     of_lanes = [EXERT] * is_laden(plan)
     if own:
         equipped = plan.equipped is not None
-        of_lanes += [find_entry(equipped)] + [miss_entry(equipped)] * is_aimed(plan) + [CLAMP] * has_clamped(plan)
+        of_lanes += [find_entry(equipped, is_bounded(plan))] + [miss_entry(equipped)] * is_aimed(plan)
+        of_lanes += [CLAMP] * has_clamped(plan) + [BOUND] * is_bounded(plan)
     return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
 
 

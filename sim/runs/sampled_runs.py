@@ -49,7 +49,6 @@ from artsim.sim.geometry.contacts import (
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.run_records import (
     FIRST_SAMPLE,
-    NON_FINITE,
     RUNNING,
     STEP_NUMBER,
     STEPS_PER_ROW,
@@ -68,6 +67,7 @@ from artsim.sim.runs.packable import (
     has_helpers,
     has_rows,
     is_aimed,
+    is_bounded,
     is_laden,
     make_exerted,
     own_rows,
@@ -292,6 +292,8 @@ class PackRoller:
                 kept.append(each.exert_at(helpers.exerter[lane], self._exerted))
             if has_clamped(plan):
                 kept.append(each.clamp_at(helpers.clamper[lane], self._exerted))
+            if is_bounded(plan):
+                kept.append(each.bound_at(helpers.bounder[lane], self._exerted))
             if is_aimed(plan):
                 kept.append(each.miss_at(helpers.misser[lane], self._found))
         self._kept["helpers"] = kept
@@ -309,11 +311,12 @@ class PackRoller:
             "value": (n * nv,),
             "value_table": (self._width, n * nv),
             **dict.fromkeys(("stale", "again", "phase", "aims", "before", "most"), (1,)),
-            "fixed": (3,),
+            "fixed": (4,),
         }
         made: OwnRows = allocate(OwnRows, shapes, self._width)
         first = len(self._pack.rubbing)
-        fixed = np.array([first, is_aimed(self._plan), has_clamped(self._plan)], np.int64)
+        plan = self._plan
+        fixed = np.array([first, is_aimed(plan), has_clamped(plan), is_bounded(plan)], np.int64)
         return made._replace(fixed=fixed)
 
     def _make_rules(self) -> Any:
@@ -369,7 +372,7 @@ class PackRoller:
             if not self._run_pack(start, variations.part(start, start + self._width), stop):
                 return False
             lanes = slice(start, start + self._width)
-            self.results.reason[lanes] = np.where(self._lanes.stopped < 0, RUNNING, NON_FINITE)
+            self.results.reason[lanes] = self._lanes.reason
             self.results.stopped[lanes] = self._lanes.stopped
             self.results.stopped_dof[lanes] = self._lanes.stopped_dof
         self.alone = {cause: int(count) for cause, count in zip(CAUSES, self._lanes.alone, strict=True) if count}
@@ -381,7 +384,7 @@ class PackRoller:
         samples.plan[FIRST_SAMPLE] = first
         lanes.counters[[STEP, INPUT_ROW, HAS_IMPULSES]] = 0, -1, 0
         lanes.alive[:] = np.arange(self._width) < len(part)
-        lanes.stopped[:], lanes.stopped_dof[:] = -1, -1
+        lanes.stopped[:], lanes.stopped_dof[:], lanes.reason[:] = -1, -1, RUNNING
         lanes.impulse[:] = 0.0
         lanes.drive_held[:] = 0.0
         lanes.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (lanes.activation.ndim - 1))
@@ -486,7 +489,7 @@ class PackRoller:
     def _make_lanes(self) -> PackWork:
         robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
-            **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
+            **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (self._width,)),
             **dict.fromkeys(
                 ("stiff", "beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),

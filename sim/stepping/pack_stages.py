@@ -30,6 +30,7 @@ from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.lane_rows import (
+    aim_bounds_in_lanes,
     aim_own_rows,
     begin_own_rows,
     clamp_own_actuators,
@@ -223,6 +224,9 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         pressed = _press_after_bounces(robot, run, equipment, contact, solver, bouncing - least(bouncing, bounced))
         settled, again = settled - pressed, largest(again, _count_round(lanes, pressed))
         changed = largest(changed, pressed)
+    if lanes.own is not None:
+        broken = _breaks_bounds(robot, run, contact, settled)
+        settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
     moved = _misplaces_bias(robot, run, solver, settled)
     if lanes.own is not None:
         begin_own_rows(lanes, moved)
@@ -255,6 +259,18 @@ def _count_round(lanes: Any, changed: Any) -> Any:
     given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
     leave(lanes, given_up, BOUNDS)
     return changed - given_up
+
+
+@inlined
+def _breaks_bounds(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
+    """As aim_bounds_in_lanes; lanes that no round brings within their bounds take the step alone."""
+    broken = aim_bounds_in_lanes(robot, run, chosen)
+    one = zero_like(chosen) + 1.0
+    leave(run.lanes, broken - one, BOUNDS)
+    forget_aims(run.lanes, broken)
+    if contact is not None and contact.bounces is not None:
+        begin_bounces(contact, broken)
+    return broken
 
 
 @inlined

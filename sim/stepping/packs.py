@@ -138,7 +138,9 @@ class Exerted(NamedTuple):
     """What a robot's equipment exerts at a state, beside actuators that packs know; of one robot."""
 
     counted: ConstInts1  # (na,) 1: an actuator that packs do not know
-    changed: Ints1  # (1,) 1: actuators that may be rows act otherwise than the velocities before had it
+    # (1,) 1: actuators that may be rows act otherwise than the velocities before had it, or links exceed the bounds of
+    # their velocities; 2: whatever is tried
+    changed: Ints1
     force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
     passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
     tendon: Reals1  # (nv,) these five as in EquipmentWork
@@ -159,6 +161,7 @@ class PackWork(NamedTuple):
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
     stopped_dof: Ints1  # (lanes,)
+    reason: Ints1  # (lanes,) why, as in Step.counters
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
@@ -237,8 +240,10 @@ class Helpers(NamedTuple):
     finder: Ints2  # (n, 2) the entry that finds OwnRows, zeros: there are none
     clamper: Ints2  # (n, 2) the entry that has actuators at their bounds act as forces; zeros: none acts as a row
     misser: Ints2  # (n, 2) the entry that finds by how much own rows miss
+    bounder: Ints2  # (n, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (n, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
-    counters: Ints2  # (n, 8) as in Step
+    counters: Ints2  # (n, 8) these two as in Step
+    retries: Ints2
     history: Reals2  # (n, …) as in State
     qpos: Reals2  # (n, nq)
     qvel: Reals2  # (n, nv)
@@ -263,11 +268,13 @@ class Helpers(NamedTuple):
 
 class OwnRows(NamedTuple):
     """Rows that a single robot's code finds for one lane after the other: loops, couplings that give way, tendons but
-    for their limits, actuators that are rows, limits of balls. Row n is the one whose Rows.place is n there; which dofs
+    for their limits, actuators that are rows, limits of balls, velocity limits of links. Row n is the one whose Rows.place is n there; which dofs
     it acts on may differ from lane to lane.
     """
 
-    fixed: ConstInts1  # (3,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators
+    # (4,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds
+    # of links' velocities
+    fixed: ConstInts1
     kind: Ints1  # (rows,) these three as in Rows
     dof: Ints1
     part: Ints1
@@ -354,16 +361,18 @@ EXERT = Entry(
 )
 
 
-def find_entry(equipped: bool) -> Entry:
+def find_entry(equipped: bool, bounded: bool) -> Entry:
     """The kernel that finds a single robot's rows for its lane."""
     bundles = (
         RobotBundle,
         with_members(RunBundle, block=Block, clock=None),
         Rows,
         EquipmentBundle if equipped else None,
+        RuleBundle if bounded else None,
         SolverBundle,
     )
-    return Entry("find_rows", "artsim.sim.stepping.rows_of_lane", bundles, "_equipped" * equipped)
+    variant = "_equipped" * equipped + "_bounded" * bounded
+    return Entry("find_rows", "artsim.sim.stepping.rows_of_lane", bundles, variant)
 
 
 def miss_entry(equipped: bool) -> Entry:
@@ -375,6 +384,13 @@ def miss_entry(equipped: bool) -> Entry:
         EquipmentBundle if equipped else None,
     )
     return Entry("find_row_misses", "artsim.sim.stepping.rows_of_lane", bundles, "_equipped" * equipped)
+
+
+BOUND = Entry(
+    "aim_bounds_of_lane",
+    "artsim.sim.stepping.rows_of_lane",
+    (RobotBundle, with_members(RunBundle, block=Block, clock=None), RuleBundle, Exerted),
+)
 
 
 CLAMP = Entry(
