@@ -45,7 +45,7 @@ CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobi
 _OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "retries", "velocity", "middle")
 _OF_WORK = (
     *("gain", "drift", "rotation", "offset", "arm", "axis"),
-    *("angular_velocity", "acceleration", "angular_acceleration"),
+    *("angular_velocity", "acceleration", "angular_acceleration", "stiffening"),
 )
 _ENTRIES = ("exerter", "finder", "clamper", "misser", "bounder", "keeper")  # of Helpers
 _ALWAYS = 1 << 62  # a step number that is never reached

@@ -91,6 +91,7 @@ from artsim.sim.stepping.packs import (
     INPUT_ROW,
     SOLVE_PACK,
     STEP,
+    STIFFENED_LANES,
     FoundRows,
     Helpers,
     LaneBundle,
@@ -382,7 +383,8 @@ class PackRoller:
         self._fill(part)
         samples, lanes, steps = self._samples, self._lanes, self._plan.config.steps
         samples.plan[FIRST_SAMPLE] = first
-        lanes.counters[[STEP, INPUT_ROW, HAS_IMPULSES]] = 0, -1, 0
+        lanes.counters[[STEP, INPUT_ROW, HAS_IMPULSES, STIFFENED_LANES]] = 0, -1, 0, 0
+        self._work.stiffening[:], self._work.slack[:] = 0.0, 0.0
         lanes.alive[:] = np.arange(self._width) < len(part)
         lanes.stopped[:], lanes.stopped_dof[:], lanes.reason[:] = -1, -1, RUNNING
         lanes.impulse[:] = 0.0
@@ -495,7 +497,9 @@ class PackRoller:
             ),
             **dict.fromkeys(("activation", "next_activation"), self._exerted.activation.shape),
             **{name: values.shape for name, values in self._single._asdict().items() if name in CALIBRATED},
-            "counters": (6,),
+            "counters": (7,),
+            "stiffening": self._work.stiffening.shape[:2],
+            "slack": (robot.nv,),
             "alone": (len(CAUSES),),
             "single": (2,),
             "qpos": (robot.nq,),

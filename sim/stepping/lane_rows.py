@@ -17,8 +17,9 @@ from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import ALL_ROWS, RULE_ROUNDS
+from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, ONCE, RULE_ROUNDS, STIFFENED
 from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
+from artsim.sim.stepping.packs import STIFFENED_LANES
 
 FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS = range(4)  # of OwnRows.fixed
 # of OwnRows.phase: what has been solved, as in aims.close_loops
@@ -66,8 +67,11 @@ def find_own_rows(robot: Any, run: Any) -> None:
     _give(data.angular_velocity, helpers.angular_velocity)
     _give(data.acceleration, helpers.acceleration)
     _give(data.angular_acceleration, helpers.angular_acceleration)
+    _give(data.stiffening, helpers.stiffening)
+    evaluation = STIFFENED if lanes.data.counters[STIFFENED_LANES] == 1 else ONCE
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_get(own.stale, 0, lane) > 0.0:
+            helpers.counters[lane, EVALUATION] = evaluation
             run_entry(helpers.finder[lane])
             _note_rows(own, lanes.found, lane)
     own.stale[0] = zero_like(own.stale[0])

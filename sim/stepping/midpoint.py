@@ -374,7 +374,7 @@ def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
         data.torque[i, 2] = t2
     gather_forces(model, data, scratch)
     for k in range(tau.shape[0]):
-        tau[k] += scratch[k]
+        tau[k] = _plus(tau[k], scratch[k])
 
 
 @njit
@@ -384,8 +384,14 @@ def stiffen_composites(model: Any, data: Any) -> None:
         for i in range(data.stiffening.shape[0]):
             data.force_sum[i] = data.stiffening[i, c]
         for i in range(data.stiffening.shape[0] - 1, 0, -1):
-            data.composite_inertia[i, c] += data.force_sum[i]
+            data.composite_inertia[i, c] = _plus(data.composite_inertia[i, c], data.force_sum[i])
             data.force_sum[model.body_parent[i]] += data.force_sum[i]
+
+
+@inlined
+def _plus(x: Any, y: Any) -> Any:
+    """x + y; x itself where y is 0, whose sum with it may be another zero than x: other lanes change nothing."""
+    return where_greater(absolute(y), zero_like(y), x + y, x)
 
 
 @njit

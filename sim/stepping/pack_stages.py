@@ -57,7 +57,7 @@ from artsim.sim.stepping.packs import (
     NO_SLOT,
     OUTRUN,
     STIFF_TENDON,
-    TAUT,
+    STIFFENED_LANES,
     UNSOLVED,
     WEIGHED,
 )
@@ -98,6 +98,7 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     lanes.data.searches[0] = zero
     lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)
+    lanes.data.counters[STIFFENED_LANES] = 0
     if lanes.own is not None:
         begin_own_rows(lanes, zero + 1.0)
     if solver.pack is not None:
@@ -135,6 +136,11 @@ def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
     lanes.data.evaluations[0] = zero
     lanes.data.settled[0] = zero
     lanes.data.nearest[0] = zero + UNTRIED
+    if lanes.data.counters[STIFFENED_LANES] == 1:
+        _note_stiffening(data, lanes)
+        clear_stiffening(data)
+        _recall_stiffening(data, lanes, chosen)
+        lanes.data.counters[WEIGHED] = 0
 
 
 @njit
@@ -238,7 +244,7 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         gather(equipment)
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
-            found_anew = lanes.own is not None or highest(changed) > 0.0
+            found_anew = lanes.own is not None or highest(changed) > 0.0 or lanes.data.counters[WEIGHED] == 0
             solver.pack.known[SAME_ROWS] = 0 if found_anew else 1
     elif contact is not None:
         again = _outruns_contacts(robot, run, contact, solver)
@@ -287,19 +293,22 @@ def _press_after_bounces(robot: Any, run: Any, equipment: Any, contact: Any, sol
 
 @njit
 def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
-    """1 in lanes where the bias must act at another step.middle, which is then moved, as in retries.py. Only lanes
-    where `chosen` is 1 are looked at; those with taut bodies are left to the single robot's step.
+    """1 in lanes where the bias must act at another step.middle, which is then moved, or on stiffened bodies, as in
+    retries.py. Only lanes
+    where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut, which are then stiffened.
     """
     lanes, step = run.lanes, run.step
     zero = zero_like(chosen)
     chosen = where_greater(lanes.data.settled[0], zero, zero, chosen)
     first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
     turning = chosen - first
+    taut, waiting = zero, zero
     if highest(first) > 0.0:
         fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
-        leave(lanes, taut, TAUT)
-        turning = turning + where_greater(taut, zero, zero, first if lanes.data.counters[BENT] == 1 else fast)
-    lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen
+        fast = first if lanes.data.counters[BENT] == 1 else fast
+        turning = turning + where_greater(taut, zero, zero, fast)
+        waiting = taut * fast  # where unstiffened bodies would go carries no information
+    lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen - 0.5 * taut
     change, most = misled(robot, step)
     late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
     turning = turning - late
@@ -311,13 +320,15 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
         go_midway(robot, step, on)
     secant_drift(robot, run.inputs.time_step[0], step, largest(away, on))
     lanes.data.nearest[0] = where_greater(on, zero, change, lanes.data.nearest[0])
-    lanes.data.settled[0] = largest(lanes.data.settled[0], chosen - on)
-    return largest(away, on)
+    lanes.data.settled[0] = largest(lanes.data.settled[0], chosen - on - waiting)
+    return largest(largest(away, on), taut)
 
 
 @inlined
 def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
-    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where a body is taut."""
+    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where bodies are taut, which are
+    stiffened.
+    """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
@@ -332,9 +343,34 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
         note_loop_forces_in_lanes(run, solver)
         taut = where_greater(loops_pull(model, data, h, run.lanes.loops), zero, chosen, taut)
     if highest(taut) > 0.0:
+        _note_stiffening(data, run.lanes)
         taut = where_greater(stiffen(model, state.qvel, data, h, step, run.lanes.loops), zero, taut, zero)
-        clear_stiffening(data)
+        _recall_stiffening(data, run.lanes, taut)
+        if highest(taut) > 0.0:
+            run.lanes.data.counters[STIFFENED_LANES] = 1
+            run.lanes.data.counters[WEIGHED] = 0
     return where_greater(turning, zero, chosen, zero), taut
+
+
+@inlined
+def _note_stiffening(data: Any, lanes: Any) -> None:
+    """Store the stiffening of all lanes."""
+    for i in range(data.stiffening.shape[0]):
+        for c in range(6):
+            lanes.data.stiffening[i, c] = data.stiffening[i, c]
+    for k in range(data.slack.shape[0]):
+        lanes.data.slack[k] = data.slack[k]
+
+
+@inlined
+def _recall_stiffening(data: Any, lanes: Any, chosen: Any) -> None:
+    """Restore it in all but the lanes where `chosen` is 1."""
+    zero = zero_like(chosen)
+    for i in range(data.stiffening.shape[0]):
+        for c in range(6):
+            data.stiffening[i, c] = where_greater(chosen, zero, data.stiffening[i, c], lanes.data.stiffening[i, c])
+    for k in range(data.slack.shape[0]):
+        data.slack[k] = where_greater(chosen, zero, data.slack[k], lanes.data.slack[k])
 
 
 @njit

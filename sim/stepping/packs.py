@@ -30,16 +30,15 @@ from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
-STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED = range(6)  # of PackWork.counters
+STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(7)  # of PackWork.counters
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, TAUT, STIFF_TENDON = range(7)
+UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON = range(6)
 CAUSES = (
     "rows unsolved",
     "impacts that gain energy",
     "contacts that yield, or are more than there is room for",
     "contacts outrun",
     "limits, drives and actuators that do not settle",
-    "taut bodies",
     "tendons stiffer than the step resolves",
 )
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia")
@@ -154,8 +153,8 @@ class Exerted(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (6,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room, BENT:
-    # there are nonlinear couplings, WEIGHED: M is that of this step
+    # (7,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room, BENT:
+    # there are nonlinear couplings, WEIGHED: M is that of this step, STIFFENED_LANES: some have stiffened bodies
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
@@ -172,6 +171,8 @@ class PackWork(NamedTuple):
     evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
     settled: Lanes1  # (1,) 1: the bias needs no further evaluation
     nearest: Lanes1  # (1,) as in Step
+    stiffening: Lanes2  # (nb, 6) as in Workspace, of the lanes whose bodies are stiffened already
+    slack: Lanes1  # (nv,) the same
     dead: Lanes1  # (1,) more than 0: the step is not finite
     loop_mobility: Lanes2  # (nloop, 2) these two as in EquipmentWork: they depend on the masses
     tendon_mobility: Lanes1  # (nte,)
@@ -255,7 +256,7 @@ class Helpers(NamedTuple):
     control: Reals2  # (n, ncontrol)
     velocity: Reals2  # (n, nv) these two as in Step
     middle: Reals2
-    gain: Reals2  # (n, nv) these nine as in Workspace
+    gain: Reals2  # (n, nv) these ten as in Workspace
     drift: Reals2
     rotation: Reals4  # (n, nb, 3, 3)
     offset: Reals3
@@ -264,6 +265,7 @@ class Helpers(NamedTuple):
     angular_velocity: Reals3
     acceleration: Reals3
     angular_acceleration: Reals3
+    stiffening: Reals3  # (n, nb, 6)
 
 
 class OwnRows(NamedTuple):
