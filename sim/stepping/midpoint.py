@@ -364,11 +364,12 @@ def _weigh(model: Any, data: Any, h: Any) -> Any:
 @njit
 def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
     """tau (nv,) += Jᵀ B α of the stiffened bodies at the angular accelerations in data; overwrites their forces."""
+    zero = like(0.0, data)
     for i in range(model.body_parent.shape[0]):
         al = data.angular_acceleration[i]
         t0, t1, t2 = symmetric_times(data.stiffening, i, al[0], al[1], al[2])
         for axis in range(3):
-            data.force[i, axis] = 0.0
+            data.force[i, axis] = zero
         data.torque[i, 0] = t0
         data.torque[i, 1] = t1
         data.torque[i, 2] = t2
