@@ -77,7 +77,7 @@ def test_bytes_depend_on_nobody_else(name: str, tmp_path: Path) -> None:
 @pytest.mark.small
 @pytest.mark.parametrize("e", [0.6, 1.0])
 def test_heights_go_down_by_the_square_of_restitution(e: float, tmp_path: Path) -> None:
-    """Each lane falls from a height of its own; heights count from where the ball touches."""
+    """Each lane falls from a height of its own; heights are those that a step leaves open, and count from where the ball touches."""
     ball = '<body pos="0 0 .05"><joint name="z" type="slide" axis="0 0 1"/><geom size=".05" mass="1"/></body>'
     robot = load(WORLD.format(ball), tmp_path)
     made = drawn(robot, 9, steps=2000, dt=0.0005, restitution=e, q0={"z": 0.3}, velocity_spread=1.0)
@@ -87,7 +87,7 @@ def test_heights_go_down_by_the_square_of_restitution(e: float, tmp_path: Path) 
         struck = np.flatnonzero((speed[1:] > 0) & (speed[:-1] < 0))
         assert len(struck) >= 1
         for n in struck:
-            assert highest[n + 1] == pytest.approx(e * e * highest[n], rel=5e-3)
+            assert highest[n + 1] == pytest.approx(e * e * highest[n], abs=0.25 * 0.0005 * abs(speed[n]))
 
 
 @pytest.mark.small
