@@ -84,7 +84,7 @@ def test_heights_go_down_by_the_square_of_restitution(e: float, tmp_path: Path) 
     assert made.outcome.steps_alone == 0
     for height, speed in zip(made["qpos"][:, :, 0], made["qvel"][:, :, 0], strict=True):
         highest = height + speed**2 / (2 * 9.81) - 0.5 * 0.0005 * speed  # where it turns round
-        struck = np.flatnonzero((speed[1:] > 0) & (speed[:-1] < 0))
+        struck = np.flatnonzero((speed[1:] > 0) & (speed[:-1] < -0.1))  # slower ones come to rest
         assert len(struck) >= 1
         for n in struck:
             assert highest[n + 1] == pytest.approx(e * e * highest[n], abs=0.25 * 0.0005 * abs(speed[n]))
