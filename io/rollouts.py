@@ -54,9 +54,9 @@ from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, Usag
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import GAVE_WAY, NON_FINITE, RUNNING, TOO_FAST
+from artsim.sim.runs.account import bound_of_link
 from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, Controls
-from artsim.sim.runs.account import bound_of_link
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
@@ -431,7 +431,7 @@ def _why(plan: Plan, results: Results, k: int) -> str:
     step, dof, reason = int(results.stopped[k]), int(results.stopped_dof[k]), results.reason[k]
     when = f"stopped at t = {step * plan.dt:.6g} s (step {step})"
     if reason == TOO_FAST:
-        return f"{when}: {bound_of_link(plan, dof)} does not hold: no forces within the other constraints reach it"
+        return f"{when}: {bound_of_link(plan, dof)}"
     if reason == GAVE_WAY:
         return f"{when}: contacts gave way by half of a shape's thickness"
     what = f"joint {plan.robot.dofs[dof]!r}" if dof < plan.robot.nv else "a tendon"

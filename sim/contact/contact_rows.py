@@ -447,7 +447,9 @@ def set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> No
 def _aim_rebound(model: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, rate: Any) -> None:
     """Bias of contact n's normal row, or of a pyramid edge, where it closed at -rate before the step."""
     rebounds = least(rows.bias[row], -speed_of_rebound(model, contact, n, rate))
-    rows.bias[row] = where_greater(bounces(contact, n, rate, inputs.time_step[0]), zero_like(rate), rebounds, rows.bias[row])
+    rows.bias[row] = where_greater(
+        bounces(contact, n, rate, inputs.time_step[0]), zero_like(rate), rebounds, rows.bias[row]
+    )
 
 
 @inlined

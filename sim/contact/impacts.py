@@ -28,6 +28,7 @@ from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.solvers.direct import solve_graph
 from artsim.sim.solvers.propagation import solve_tree
 
+ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restitution
 _ROUNDS = 1000  # impacts in sequence; contacts that then still close no longer bounce
 _SWEEPS = 200  # over the contacts struck together
 _EXACT = 1e-13  # tolerance, relative to the fastest of their speeds

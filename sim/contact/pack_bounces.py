@@ -16,12 +16,11 @@ from artsim.sim.articulation.kinematics import like
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import brings_apart, second_order
 from artsim.sim.contact.contact_rows import bounces, gains, is_pyramid, set_rebounds, throws
-from artsim.sim.contact.impacts import along_row, pass_on_blows, take_blows, weaken
+from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, along_row, pass_on_blows, take_blows, weaken
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 
-ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restitution
 REBOUNDING, STRUCK, LIMITED, BOUNCED = range(4)  # of PackBounces.phase: what a lane's last solution was
 
 

@@ -33,6 +33,7 @@ from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 
+
 @njit
 def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""

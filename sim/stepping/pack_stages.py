@@ -53,11 +53,11 @@ from artsim.sim.stepping.packs import (
     BENT,
     BOUNDS,
     CROWD,
-    ENERGY,
     NO_SLOT,
     OUTRUN,
     STIFF_TENDON,
     STIFFENED_LANES,
+    THROWN,
     UNSOLVED,
     WEIGHED,
 )
@@ -294,8 +294,8 @@ def _press_after_bounces(robot: Any, run: Any, equipment: Any, contact: Any, sol
 @njit
 def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     """1 in lanes where the bias must act at another step.middle, which is then moved, or on stiffened bodies, as in
-    retries.py. Only lanes
-    where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut, which are then stiffened.
+    retries.py. Only lanes where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut, and they
+    are stiffened.
     """
     lanes, step = run.lanes, run.step
     zero = zero_like(chosen)
@@ -326,8 +326,8 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
 
 @inlined
 def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
-    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where bodies are taut, which are
-    stiffened.
+    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where bodies are taut, which
+    are then stiffened.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -424,11 +424,11 @@ def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> An
 
 @njit
 def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
-    """Set lanes.beyond to more than 0 in lanes that a single robot would solve again for other reasons (retries.py)."""
+    """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or lack slots."""
     lanes = run.lanes
     if contact is not None:
         if contact.bounces is None:
-            leave(lanes, throw(robot, run, rows, solver, contact), ENERGY)
+            leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
         leave(lanes, contact.data.away[0], NO_SLOT)
 
 

@@ -32,10 +32,10 @@ from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(7)  # of PackWork.counters
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON = range(6)
+UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON = range(6)
 CAUSES = (
     "rows unsolved",
-    "impacts that gain energy",
+    "penetration whose removal throws bodies",
     "contacts that yield, or are more than there is room for",
     "contacts outrun",
     "limits, drives and actuators that do not settle",
@@ -270,8 +270,8 @@ class Helpers(NamedTuple):
 
 class OwnRows(NamedTuple):
     """Rows that a single robot's code finds for one lane after the other: loops, couplings that give way, tendons but
-    for their limits, actuators that are rows, limits of balls, velocity limits of links. Row n is the one whose Rows.place is n there; which dofs
-    it acts on may differ from lane to lane.
+    for their limits, actuators that are rows, limits of balls, velocity limits of links. Row n is the one whose
+    Rows.place is n there; which dofs it acts on may differ from lane to lane.
     """
 
     # (4,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds

@@ -66,8 +66,8 @@ def _needs_mass(model: Any, equipment: Any) -> bool:
 
 @njit
 def aim_bounds_of_lane(robot: Any, run: Any, rules: Any, exerted: Any) -> None:
-    """Direct the rows of bounds that step.velocity violates. exerted.changed: 1 where it violates any, 2 where no further
-    round is to be tried.
+    """Direct the rows of bounds that step.velocity violates. exerted.changed: 1 where it violates any, 2 where
+    no further round is to be tried.
     """
     step = run.step
     step.retries[RULE_ROUNDS] += 1

@@ -77,7 +77,7 @@ def test_bytes_depend_on_nobody_else(name: str, tmp_path: Path) -> None:
 @pytest.mark.small
 @pytest.mark.parametrize("e", [0.6, 1.0])
 def test_heights_go_down_by_the_square_of_restitution(e: float, tmp_path: Path) -> None:
-    """Each lane falls from a height of its own; heights are those that a step leaves open, and count from where the ball touches."""
+    """Each lane falls from a height of its own; a height is that above where the ball touches."""
     ball = '<body pos="0 0 .05"><joint name="z" type="slide" axis="0 0 1"/><geom size=".05" mass="1"/></body>'
     robot = load(WORLD.format(ball), tmp_path)
     made = drawn(robot, 9, steps=2000, dt=0.0005, restitution=e, q0={"z": 0.3}, velocity_spread=1.0)

@@ -1,5 +1,6 @@
 """Packs of robots with rows that a single robot's code finds for each lane (loops, couplings that give way, tendons,
-actuators that are rows, limits of balls, velocity bounds), with delays, and with taut bodies: every lane is the single run, and depends on no other lane.
+actuators that are rows, limits of balls, velocity bounds of links), with delays, and with taut bodies: every lane is
+the single run, and depends on no other lane.
 
 The truth of the rows themselves is in the tests of their kinds; here the single run is the truth.
 """
@@ -288,18 +289,18 @@ def test_lanes_that_break_a_bound_stop_as_their_single_runs_do(tmp_path: Path) -
     assert 0 < done.sum() < 9
     np.testing.assert_array_equal(made["status"], np.where(done, 1, 3))
     for k in range(9):
-        one = artsim.simulate(
-            robot, controls=each[k], v0=made["qvel"][k, 0], link_damping={"*": (0.5, 0.2)}, **options
-        )
+        one = artsim.simulate(robot, controls=each[k], v0=made["qvel"][k, 0], link_damping={"*": (0.5, 0.2)}, **options)
         assert len(one["time"]) == made["n_valid"][k]
 
 
 TAUT = {"joint_1": 1.5}
-"""Twenty links in a chain with a heavy end, which weighs on the light ones: their bodies are stiffened in every step."""
+"""A chain of twenty light links with a heavy end, which are stiffened in every step."""
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("damping", [{}, {"link_damping": {"*": (0.1, 0.1)}}], ids=["without rows", "with M as a matrix"])
+@pytest.mark.parametrize(
+    "damping", [{}, {"link_damping": {"*": (0.1, 0.1)}}], ids=["without rows", "with M as a matrix"]
+)
 def test_taut_bodies_are_stiffened_in_lanes(damping: dict[str, Any]) -> None:
     robot = artsim.load(ROOT / "robots" / "chain20.urdf")
     options: dict[str, Any] = {"steps": 60, "dt": 0.002, "q0": TAUT, "friction_coefficient": {}, **damping}
