@@ -25,6 +25,8 @@ from artsim.sim.equipment.arrays import (
     JOINT,
     NO_BIAS,
     NO_DYNAMICS,
+    PATH_JOINT,
+    STIFF_TENDONS,
     Equipment,
 )
 from artsim.sim.foundation.jit import Entry, disabled
@@ -109,8 +111,29 @@ def own_rows(plan: Plan) -> int:
         count += len(plan.rules.bound)
     if e is not None:
         count += int(e.loop_held.sum()) + len(e.tendon_row_follower) + int(np.sum(e.actuator_linear == BY_ROW))
-        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0))
+        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0)) + stiff_tendons(plan)
     return count
+
+
+def stiff_tendons(plan: Plan) -> int:
+    """The number of tendons whose springs and dampers may be rows (equipment/tendon_forces.py); 0 where none are.
+
+    That is known of tendons of joints. A path through space may have any moment arms: where these make its spring
+    stiffer than the step resolves, lanes take that step alone.
+    """
+    e = equipment_of(plan)
+    if e is None:
+        return 0
+    sprung = e.tendon_stiffness.any(axis=1) | e.tendon_damping.any(axis=1)
+    of_joints = e.path_kind[e.tendon_path[:-1]] == PATH_JOINT
+    curved = e.tendon_stiffness[:, 1:].any(axis=1) | e.tendon_damping[:, 1:].any(axis=1)
+    total = 0.0
+    for t in np.flatnonzero(sprung & of_joints):
+        path = slice(e.tendon_path[t], e.tendon_path[t + 1])
+        root = np.abs(e.path_value[path]) @ np.sqrt(plan.inputs["mobility"][e.path_index[path]])
+        total += (plan.dt**2 * e.tendon_stiffness[t, 0] + plan.dt * e.tendon_damping[t, 0]) * root**2
+    stiff = total > STIFF_TENDONS or bool(np.any(sprung & of_joints & curved))
+    return int(np.sum(sprung)) if stiff else 0
 
 
 def has_helpers(plan: Plan) -> bool:

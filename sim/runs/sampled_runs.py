@@ -75,6 +75,7 @@ from artsim.sim.runs.packable import (
     pack_width,
     reason_against_packs,
     sleeps,
+    stiff_tendons,
 )
 from artsim.sim.runs.plan import Plan, make_inputs
 from artsim.sim.runs.simulate import simulation_of
@@ -312,12 +313,13 @@ class PackRoller:
             "value": (n * nv,),
             "value_table": (self._width, n * nv),
             **dict.fromkeys(("stale", "again", "phase", "aims", "before", "most"), (1,)),
-            "fixed": (4,),
+            "fixed": (5,),
         }
         made: OwnRows = allocate(OwnRows, shapes, self._width)
         first = len(self._pack.rubbing)
         plan = self._plan
-        fixed = np.array([first, is_aimed(plan), has_clamped(plan), is_bounded(plan)], np.int64)
+        flags = is_aimed(plan), has_clamped(plan), is_bounded(plan), stiff_tendons(plan) > 0
+        fixed = np.array([first, *flags], np.int64)
         return made._replace(fixed=fixed)
 
     def _make_rules(self) -> Any:

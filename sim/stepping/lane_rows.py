@@ -21,12 +21,21 @@ from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, ONCE, RULE_ROU
 from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
 from artsim.sim.stepping.packs import STIFFENED_LANES
 
-FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS = range(4)  # of OwnRows.fixed
+FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS, HAS_SPRINGS = range(5)  # of OwnRows.fixed
 # of OwnRows.phase: what has been solved, as in aims.close_loops
 UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, CLOSED_LOOPS = range(7)
 
 
 # ------------------------------------------------------------------ the rows
+
+
+@inlined
+def takes_springs(lanes: Any) -> bool:
+    """Whether springs of tendons may be rows."""
+    if lanes.own is None:
+        return False
+    takes: bool = lanes.own.fixed[HAS_SPRINGS] == 1
+    return takes
 
 
 @njit

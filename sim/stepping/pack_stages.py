@@ -36,6 +36,7 @@ from artsim.sim.stepping.lane_rows import (
     clamp_own_actuators,
     forget_aims,
     note_loop_forces_in_lanes,
+    takes_springs,
 )
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
@@ -94,7 +95,8 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.beyond[0] = like(-1.0, robot.data)
-    leave(lanes, lanes.data.stiff[0], STIFF_TENDON)
+    if not takes_springs(lanes):
+        leave(lanes, lanes.data.stiff[0], STIFF_TENDON)
     lanes.data.searches[0] = zero
     lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)

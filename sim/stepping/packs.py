@@ -274,8 +274,8 @@ class OwnRows(NamedTuple):
     Rows.place is n there; which dofs it acts on may differ from lane to lane.
     """
 
-    # (4,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds
-    # of links' velocities
+    # (5,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds
+    # of links' velocities; 1: some are springs of tendons
     fixed: ConstInts1
     kind: Ints1  # (rows,) these three as in Rows
     dof: Ints1

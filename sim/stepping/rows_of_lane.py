@@ -2,7 +2,7 @@
 
 These are the rows that every step has and whose columns may be any: loops, couplings that give way, couplings of axes
 of balls, limits of balls, actuators that are rows, of tendons equalities, inertia and friction, and velocity limits of
-links.
+links. Stiff springs of tendons are rows in some steps only, and come last.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.limit_rows import ball_limit_rows
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS, aim_bounds, link_rows, loosen
 from artsim.sim.constraints.loop_rows import loop_rows
-from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows
+from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows, tendon_spring_rows
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, RULE_ROUNDS
 from artsim.sim.stepping.aims import find_misses
@@ -54,6 +54,8 @@ def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solve
         if step.retries[RULE_ROUNDS] == 0:
             loosen(rules)
         link_rows(model, data, run.inputs, rows, rules)
+    if equipment is not None:
+        tendon_spring_rows(model, data, run.inputs, rows, equipment)
 
 
 @inlined

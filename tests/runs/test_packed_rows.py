@@ -73,6 +73,7 @@ MODELS = {
     "swing and twist": pendulum('swing1="0.3" swing2="0.5" twist_lower="-0.2" twist_upper="0.3"'),
     "a hinge that follows a ball": leads("y"),
     "a ball that follows a hinge": follows("x"),
+    "stiff springs of tendons": arm(t='stiffness="3000" springlength=".1"', u='stiffness="900" damping="4"'),
 }
 PUBLIC = {
     "2F-85": "menagerie-fork/robotiq_2f85/2f85.xml",
