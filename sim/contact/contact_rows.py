@@ -65,6 +65,7 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
 )
 
+_LEAST = 1e-300  # [m/s or m] below 0 that counts as 0
 _THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
 
@@ -456,8 +457,8 @@ def _aim_rebound(model: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: 
 def bounces(contact: Any, n: Any, rate: Any, h: Any) -> Any:
     """1 where contact n, closing at -rate, is met in this step, and fast enough to bounce."""
     zero = zero_like(rate)
-    late = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h)
-    return where_greater(zero, late, zero, zero + 1.0)
+    margin = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h)
+    return where_greater(margin, zero - _LEAST, zero + 1.0, zero)  # 0 where it is not a number
 
 
 @inlined
