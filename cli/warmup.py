@@ -72,7 +72,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     for width in (1, WIDTH):
         yield COMPUTE, width
     solvers = (SOLVE, SOLVE_WITHOUT_CONTACTS)
-    for entry in (*solvers, TENDON_INERTIA, DETECT, EXERT, CLAMP, find_entry(True), miss_entry(True)):
+    for entry in (*solvers, TENDON_INERTIA, DETECT, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(rows, touching), WIDTH

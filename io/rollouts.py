@@ -53,7 +53,8 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, UsageError, nearest
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.run_data.run_records import NON_FINITE, RUNNING
+from artsim.sim.run_data.run_records import GAVE_WAY, NON_FINITE, RUNNING, TOO_FAST
+from artsim.sim.runs.account import bound_of_link
 from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
@@ -427,11 +428,16 @@ def _status(reason: Array) -> Array:
 
 def _why(plan: Plan, results: Results, k: int) -> str:
     """When and why the k-th sample of a block stopped early."""
-    step, dof = int(results.stopped[k]), int(results.stopped_dof[k])
+    step, dof, reason = int(results.stopped[k]), int(results.stopped_dof[k]), results.reason[k]
+    when = f"stopped at t = {step * plan.dt:.6g} s (step {step})"
+    if reason == TOO_FAST:
+        return f"{when}: {bound_of_link(plan, dof)}"
+    if reason == GAVE_WAY:
+        return f"{when}: contacts gave way by half of a shape's thickness"
     what = f"joint {plan.robot.dofs[dof]!r}" if dof < plan.robot.nv else "a tendon"
     reached = f"{what} reached its limit, and rk4 has no rows for it"
-    why = f"the velocity of {what} is not finite" if results.reason[k] == NON_FINITE else reached
-    return f"stopped at t = {step * plan.dt:.6g} s (step {step}): {why}"
+    why = f"the velocity of {what} is not finite" if reason == NON_FINITE else reached
+    return f"{when}: {why}"
 
 
 def _sample_bytes(plan: Plan) -> int:

@@ -103,6 +103,8 @@ def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
             rules.data.seen[n, axis] = 0.0
             for k in range(step.velocity.shape[0]):
                 rules.data.seen[n, axis] += rules.data.columns[first + axis, k] * step.velocity[k]
+    for k in range(step.tangent.shape[0]):
+        step.tangent[k] = data.drift[k]
     for k in range(step.stage_qpos.shape[0]):
         step.stage_qpos[k] = state.qpos[k]
     for k in range(step.velocity.shape[0]):
@@ -117,6 +119,8 @@ def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
         if _aim(rules, n):
             broken = True
     expand(model, state.qpos, state.qvel, data)
+    for k in range(step.tangent.shape[0]):
+        data.drift[k] = step.tangent[k]
     kinematics(model, state.qpos, data)
     velocities(model, state.qvel, data)
     return broken

@@ -7,13 +7,12 @@ velocities. A condition that holds in some lanes only is a T that is 1 there and
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.constraints.row import RECOVERY
 from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.lanes import where_greater, zero_like
-from artsim.sim.foundation.scalars import least
+from artsim.sim.foundation.lanes import sqrt, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times
 
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as tangential
@@ -103,7 +102,8 @@ def second_order(h: Any, drift: Any) -> Any:
 @inlined
 def slowest_bounce(e: Any) -> Any:
     """The arrival speed below which nothing bounces [m/s]; without it, a bouncing body would never come to rest."""
-    return _SLOWEST_BOUNCE * max(min(1.0, (1.0 - e) / _LASTING), _ROUNDING)
+    one = zero_like(e) + 1.0
+    return _SLOWEST_BOUNCE * largest(least((one - e) / _LASTING, one), _ROUNDING * one)
 
 
 @inlined
@@ -115,15 +115,16 @@ def bounce_margin(gap: Any, e: Any, rate: Any, h: Any) -> Any:
 
 @inlined
 def rebound(gap: Any, N: Any, gravity: Any, e: Any, rate: Any) -> Any:
-    """The speed at which a contact that closes at -rate opens after the impact; for floats.
+    """The speed at which a contact that closes at -rate opens after the impact.
 
     Newton's law with e holds at the surface and is transferred to where the body turns round: the body keeps the height
     it has there, so that it returns to e² of the height it fell from, whatever the time step.
     """
-    gap = max(gap, 0.0)
-    fall = max(-(N[0] * gravity[0] + N[1] * gravity[1] + N[2] * gravity[2]), 0.0)
+    zero = zero_like(gap)
+    gap = largest(gap, zero)
+    fall = largest(-(N[0] * gravity[0] + N[1] * gravity[1] + N[2] * gravity[2]), zero)
     square = e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap
-    return math.sqrt(max(square, 0.0))
+    return sqrt(largest(square, zero))
 
 
 # ------------------------------------------------------------------ energy

@@ -65,6 +65,7 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
 )
 
+_LEAST = 1e-300  # [m/s or m] below 0 that counts as 0
 _THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
 
@@ -83,11 +84,11 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
         if contact.data.soft[n] == 1:
             contact.data.hardness[n] = impedance(contact.data.impedance, n, -contact.data.gap[n])
         if contact.data.dimension[n] > 0 and opens(robot.model, robot.data, contact, n, 0.0) > 0.0:
-            contact.data.hit[n] = 0
+            contact.data.hit[n] = 0.0
             add_rows(robot, rows, contact, n)
             set_targets(robot, inputs, rows, contact, n)
             if contact.data.restitution[n] > 0.0 and contact.data.soft[n] == 0:
-                _set_rebounds(robot, inputs, rows, contact, n)
+                set_rebounds(robot, inputs, rows, contact, n)
             if contact.data.pull[n] > 0.0:
                 pull(run, rows, contact, n, contact.data.pull[n])
 
@@ -434,8 +435,8 @@ def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: A
 
 
 @njit
-def _set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
-    """Bias of the rows of contact n, which has restitution, if the impact occurs in this step."""
+def set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
+    """Bias of the rows of contact n, which has restitution, where the impact occurs in this step."""
     pyramid = is_pyramid(contact, n)
     for k in range(contact.data.rows[n] if pyramid else 1):
         row = contact.data.row[n] + k
@@ -446,15 +447,18 @@ def _set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> N
 @inlined
 def _aim_rebound(model: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, rate: Any) -> None:
     """Bias of contact n's normal row, or of a pyramid edge, where it closed at -rate before the step."""
-    if bounces(contact, n, rate, inputs.time_step[0]):
-        rows.bias[row] = min(rows.bias[row], -speed_of_rebound(model, contact, n, rate))
+    rebounds = least(rows.bias[row], -speed_of_rebound(model, contact, n, rate))
+    rows.bias[row] = where_greater(
+        bounces(contact, n, rate, inputs.time_step[0]), zero_like(rate), rebounds, rows.bias[row]
+    )
 
 
 @inlined
-def bounces(contact: Any, n: Any, rate: Any, h: Any) -> bool:
-    """Whether contact n, closing at -rate, is met in this step, and fast enough to bounce."""
-    met: bool = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h) >= 0.0
-    return met
+def bounces(contact: Any, n: Any, rate: Any, h: Any) -> Any:
+    """1 where contact n, closing at -rate, is met in this step, and fast enough to bounce."""
+    zero = zero_like(rate)
+    margin = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h)
+    return where_greater(margin, zero - _LEAST, zero + 1.0, zero)  # 0 where it is not a number
 
 
 @inlined
@@ -493,13 +497,13 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
         row = contact.data.row[n]
         if row < 0:
             continue
-        if contact.data.restitution[n] > 0.0:
+        if contact.data.restitution[n] > 0.0 and contact.data.soft[n] == 0:
             belt = contact.data.belt[n, ALONG_NORMAL]
             rate = row_rate(rows, row, state.qvel) + belt
             if (
-                contact.data.hit[n] == 0
-                and bounces(contact, n, rate, inputs.time_step[0])
-                and _gains(state, rows, rows.impulse, step, contact, n) > 0.0
+                contact.data.hit[n] == 0.0
+                and bounces(contact, n, rate, inputs.time_step[0]) > 0.0
+                and gains(state, rows, rows.impulse, step, contact, n) > 0.0
             ):
                 contact.data.restitution[n] *= 0.5
                 aim_open(model, robot.data, inputs, rows, contact, n, row, belt)
@@ -541,12 +545,12 @@ def throws(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any)
         fastest = largest(absolute(step.velocity[rows.entry_dof[entry]]), fastest)
     thrown = is_thrown(fastest)
     if highest(thrown) > 0.0:
-        thrown = least(thrown, _gains(state, rows, impulse, step, contact, n))
+        thrown = least(thrown, gains(state, rows, impulse, step, contact, n))
     return thrown
 
 
 @inlined
-def _gains(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+def gains(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
     """1 where contact n's impulses do positive work, in both widths."""
     work, size = work_of(state, rows, impulse, step, contact, n)
     return does_work(work, size)

@@ -7,6 +7,9 @@ enough to be met within the step are struck, all together, and the resulting vel
 waits for the solver, which receives the speeds at which contacts open at the end of the sequence.
 
 Contacts without restitution hold at once, whatever is pressed on them.
+
+All of this is written for both widths: robots of a pack are struck together, each until its own impacts end, and
+contact n is a slot. A condition that holds in some lanes only is a T that is 1 there and 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -14,74 +17,103 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.dynamics import solve_part
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import does_work
 from artsim.sim.contact.contact_rows import aim_open, bounces, speed_of_rebound, work_of
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, highest, real, where_greater, zero_like
+from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.solvers.direct import solve_graph
 from artsim.sim.solvers.propagation import solve_tree
 
+ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restitution
 _ROUNDS = 1000  # impacts in sequence; contacts that then still close no longer bounce
 _SWEEPS = 200  # over the contacts struck together
 _EXACT = 1e-13  # tolerance, relative to the fastest of their speeds
 _IDLE = -1e308  # a wish that is always satisfied
 
 
-@njit
-def pass_on_blows(state: Any, inputs: Any, rows: Any, contact: Any) -> bool:
-    """Whether a contact bounces while another, which could, is pressed on and does not."""
-    meets = False
-    pressed = False
-    for n in range(contact.data.number[CONTACTS]):
-        if _can_bounce(contact, n):
-            if bounces(
-                contact,
-                n,
-                row_rate(rows, contact.data.row[n], state.qvel) + contact.data.belt[n, ALONG_NORMAL],
-                inputs.time_step[0],
-            ):
-                meets = True
-            elif rows.impulse[contact.data.row[n]] > 0.0:
-                pressed = True
-    return meets and pressed
+@inlined
+def _count(run: Any, contact: Any) -> Any:
+    """Number of contacts, or of slots."""
+    if run.lanes is not None:
+        return contact.data.active.shape[0]
+    return contact.data.number[CONTACTS]
 
 
 @inlined
-def _can_bounce(contact: Any, n: Any) -> bool:
-    can: bool = contact.data.row[n] >= 0 and contact.data.restitution[n] > 0.0 and contact.data.soft[n] == 0
-    return can
+def _has_row(run: Any, contact: Any, n: Any) -> bool:
+    """Whether contact n is one, with rows."""
+    if run.lanes is not None:
+        active: bool = contact.data.active[n] == 1
+        return active
+    has: bool = contact.data.row[n] >= 0
+    return has
+
+
+@inlined
+def _can_bounce(run: Any, contact: Any, n: Any) -> bool:
+    return _has_row(run, contact, n) and highest(contact.data.restitution[n]) > 0.0 and contact.data.soft[n] == 0
 
 
 @njit
-def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bool:
-    """Bias of the contacts that bounce, from all impacts of the step in sequence; False where there is no second round.
+def pass_on_blows(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any) -> Any:
+    """1 where a contact bounces while another, which could, is pressed on and does not. impulse (rows,): as found."""
+    zero = like(0.0, robot.data)
+    one = zero + 1.0
+    meets, pressed = zero, zero
+    for n in range(_count(run, contact)):
+        if _can_bounce(run, contact, n):
+            row = contact.data.row[n]
+            rate = row_rate(rows, row, robot.state.qvel) + contact.data.belt[n, ALONG_NORMAL]
+            bounce = bounces(contact, n, rate, run.inputs.time_step[0])
+            meets = largest(meets, bounce)
+            pressed = largest(pressed, where_greater(impulse[row], zero, one - bounce, zero))
+    return meets * pressed
+
+
+@njit
+def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen: Any, speeds: Any) -> Any:
+    """Take all impacts of the step in sequence where `chosen` is 1; 1 where there is a second round. Contacts then open
+    at the sum of both `speeds` (nu,).
 
     Half of the step's forces act before the impacts and half after, so that elastic impacts conserve the energy that
     the integrator conserves, ½ v² with v in the middle of the step. Needs M̂ factorised, in data, tree or graph.
     """
     model, data = robot.model, robot.data
-    inputs, step = run.inputs, run.step
-    v = step.stage_qvel
-    half = step.tangent
+    step = run.step
+    v, half = speeds
+    zero = like(0.0, data)
+    one = zero + 1.0
     _find_half(model, data, step, solver, half)
     for a in range(step.next.shape[0]):
         v[a] = robot.state.qvel[model.independent_dof[a]] + half[a]
+    for n in range(_count(run, contact)):
+        contact.data.hit[n] = where_greater(chosen, zero, zero, contact.data.hit[n])
+        contact.data.lightness[n] = zero
+    turns = zero
+    struck = _choose(robot, run, rows, contact, speeds, chosen)
+    for _ in range(_ROUNDS):
+        if highest(struck) <= 0.0:
+            break
+        _strike(robot, run, rows, contact, solver, v, struck)
+        turns = turns + struck
+        struck = _choose(robot, run, rows, contact, speeds, struck)
+    return where_greater(turns, one, one, zero)
+
+
+@njit
+def aim_at_blows(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any) -> None:
+    """Bias of the contacts that bounce, from the speeds that `take_blows` found; for a single robot."""
+    v, half = speeds
     for n in range(contact.data.number[CONTACTS]):
-        contact.data.hit[n] = 0
-        contact.data.lightness[n] = 0.0
-    turns = 0
-    while turns < _ROUNDS and _choose(model, inputs, rows, contact, v, half):
-        _strike(model, data, rows, contact, solver, v)
-        turns += 1
-    if turns > 1:
-        for n in range(contact.data.number[CONTACTS]):
-            if _can_bounce(contact, n):
-                row = contact.data.row[n]
-                aim_open(model, data, inputs, rows, contact, n, row, contact.data.belt[n, ALONG_NORMAL])
-                if contact.data.hit[n] == 1:
-                    rows.bias[row] = min(rows.bias[row], -_rate(rows, row, v) - _rate(rows, row, half))
-    return turns > 1
+        if _can_bounce(run, contact, n):
+            row = contact.data.row[n]
+            aim_open(robot.model, robot.data, run.inputs, rows, contact, n, row, contact.data.belt[n, ALONG_NORMAL])
+            if contact.data.hit[n] > 0.0:
+                rows.bias[row] = min(rows.bias[row], -along_row(rows, row, v) - along_row(rows, row, half))
 
 
 @inlined
@@ -96,90 +128,111 @@ def _find_half(model: Any, data: Any, step: Any, solver: Any, half: Any) -> None
 
 
 @inlined
-def _rate(rows: Any, row: Any, v: Any) -> Any:
+def along_row(rows: Any, row: Any, v: Any) -> Any:
     """J v of a row for velocities v (nu,) of the independent dofs."""
-    value = 0.0
+    value = zero_like(rows.bias[row])
     for e in range(rows.start[row], rows.stop[row]):
         value += rows.value[e] * v[rows.column[e]]
     return value
 
 
 @njit
-def weaken(state: Any, rows: Any, step: Any, contact: Any) -> bool:
-    """Reduce the restitution of participating contacts where all contacts together gain energy; True if they do.
+def weaken(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, chosen: Any) -> Any:
+    """Reduce the restitution of participating contacts where all contacts together gain energy and `chosen` is 1; 1
+    where they do. impulse (rows,): as found.
 
     A single contact may gain energy, since it passes on what another one took. Opening more slowly by a share x reduces
     the work by about half of x times the size of its terms.
     """
-    work = 0.0
-    size = 0.0
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.row[n] >= 0:
-            more, terms = work_of(state, rows, rows.impulse, step, contact, n)
+    work = like(0.0, robot.data)
+    zero = work
+    one = work + 1.0
+    size = work
+    for n in range(_count(run, contact)):
+        if _has_row(run, contact, n):
+            more, terms = work_of(robot.state, rows, impulse, run.step, contact, n)
             work += more
             size += terms
-    if does_work(work, size) == 0.0:
-        return False
-    kept = max(1.0 - 3.0 * work / size, 0.5)
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.hit[n] == 1:
-            contact.data.restitution[n] *= kept
-    return True
+    gains = chosen * does_work(work, size)
+    kept = largest(one - 3.0 * work / divisor(size), 0.5 * one)
+    for n in range(_count(run, contact)):
+        if _has_row(run, contact, n):
+            e = contact.data.restitution[n]
+            contact.data.restitution[n] = where_greater(gains * contact.data.hit[n], zero, e * kept, e)
+    return gains
 
 
 @njit
-def _choose(model: Any, inputs: Any, rows: Any, contact: Any, v: Any, half: Any) -> bool:
-    """Set contact.data.wish of the contacts struck now and of those that hold; return whether any is struck."""
-    h = inputs.time_step[0]
-    struck = False
-    for n in range(contact.data.number[CONTACTS]):
-        contact.data.wish[n] = _IDLE
-        contact.data.blow[n] = 0.0
-        if contact.data.row[n] < 0 or contact.data.soft[n] == 1:
+def _choose(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any, chosen: Any) -> Any:
+    """Set contact.data.wish of the contacts struck now and of those that hold; 1 where any is struck and `chosen`."""
+    v, half = speeds
+    h = run.inputs.time_step[0]
+    zero = like(0.0, robot.data)
+    struck = zero
+    for n in range(_count(run, contact)):
+        contact.data.wish[n] = real(_IDLE, zero)
+        contact.data.blow[n] = zero
+        if not _has_row(run, contact, n) or contact.data.soft[n] == 1:
             continue
-        rate = _rate(rows, contact.data.row[n], v) + contact.data.belt[n, ALONG_NORMAL]
-        gap = max(contact.data.gap[n], 0.0)
-        if contact.data.restitution[n] == 0.0:
-            belt = contact.data.belt[n, ALONG_NORMAL]
-            contact.data.wish[n] = -gap / h - belt - _rate(rows, contact.data.row[n], half)
-        elif bounces(contact, n, rate, h):
-            contact.data.wish[n] = speed_of_rebound(model, contact, n, rate) - contact.data.belt[n, ALONG_NORMAL]
-            struck = True
-    return struck
+        row = contact.data.row[n]
+        belt = contact.data.belt[n, ALONG_NORMAL]
+        rate = along_row(rows, row, v) + belt
+        gap = largest(contact.data.gap[n], zero)
+        e = contact.data.restitution[n]
+        held = -gap / h - belt - along_row(rows, row, half)
+        contact.data.wish[n] = where_greater(e, zero, contact.data.wish[n], held)
+        bounce = where_greater(e, zero, bounces(contact, n, rate, h), zero)
+        if highest(bounce) > 0.0:
+            speed = speed_of_rebound(robot.model, contact, n, rate) - belt
+            contact.data.wish[n] = where_greater(bounce, zero, speed, contact.data.wish[n])
+            struck = largest(struck, bounce)
+    return chosen * struck
 
 
 @njit
-def _strike(model: Any, data: Any, rows: Any, contact: Any, solver: Any, v: Any) -> None:
-    """v after the impact: no contact opens more slowly than it should, and only contacts at that bound push."""
+def _strike(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: Any, chosen: Any) -> None:
+    """v after the impact where `chosen` is 1: no contact opens more slowly than it should, and only contacts at that
+    bound push.
+    """
+    model, data = robot.model, robot.data
+    running = chosen
+    zero = zero_like(chosen)
     for _ in range(_SWEEPS):
-        fastest = 0.0
-        left = 0.0
-        for n in range(contact.data.number[CONTACTS]):
-            if contact.data.wish[n] == _IDLE:
+        fastest, left = zero, zero
+        for n in range(_count(run, contact)):
+            wish = contact.data.wish[n]
+            awake = where_greater(wish, real(_IDLE, zero), running, zero)
+            if not _has_row(run, contact, n) or highest(awake) <= 0.0:
                 continue
             row = contact.data.row[n]
-            short = contact.data.wish[n] - _rate(rows, row, v)
-            fastest = max(fastest, abs(contact.data.wish[n]))
-            if short <= 0.0 and contact.data.blow[n] == 0.0:
-                continue
-            if contact.data.lightness[n] == 0.0:
-                _push(model, data, rows, solver, row, 0.0, v)
-                contact.data.lightness[n] = _rate(rows, row, data.reduced)
+            short = wish - along_row(rows, row, v)
+            fastest = where_greater(awake, zero, largest(fastest, absolute(wish)), fastest)
             before = contact.data.blow[n]
-            contact.data.blow[n] = max(before + short / contact.data.lightness[n], 0.0)
-            _push(model, data, rows, solver, row, contact.data.blow[n] - before, v)
-            left = max(left, abs(contact.data.blow[n] - before) * contact.data.lightness[n])
-        if left <= _EXACT * fastest:
+            acts = where_greater(short, zero, awake, where_greater(before, zero, awake, zero))
+            if highest(acts) <= 0.0:
+                continue
+            if highest(where_greater(contact.data.lightness[n], zero, zero, acts)) > 0.0:
+                _push(model, data, rows, solver, row, zero, v)
+                contact.data.lightness[n] = along_row(rows, row, data.reduced)
+            lightness = contact.data.lightness[n]
+            after = where_greater(acts, zero, largest(before + short / divisor(lightness), zero), before)
+            contact.data.blow[n] = after
+            _push(model, data, rows, solver, row, after - before, v)
+            left = largest(left, absolute(after - before) * lightness)
+        running = where_greater(left, _EXACT * fastest, running, zero)
+        if highest(running) <= 0.0:
             break
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.blow[n] > 0.0 and contact.data.restitution[n] > 0.0:
-            contact.data.hit[n] = 1
+    for n in range(_count(run, contact)):
+        if _can_bounce(run, contact, n):
+            struck = least(chosen, where_greater(contact.data.blow[n], zero, zero + 1.0, zero))
+            contact.data.hit[n] = largest(contact.data.hit[n], struck)
 
 
 @njit
 def _push(model: Any, data: Any, rows: Any, solver: Any, row: Any, amount: Any, v: Any) -> None:
     """v += M̂⁻¹ Jᵀ `amount` of a row; data.reduced then holds M̂⁻¹ Jᵀ where the row's trees are."""
     x = data.reduced
+    zero = zero_like(amount)
     if rows.start[row] == rows.stop[row]:
         return
     first, end = _tree_of(model, rows.column[rows.start[row]], solver)
@@ -188,9 +241,9 @@ def _push(model: Any, data: Any, rows: Any, solver: Any, row: Any, amount: Any, 
         if rows.column[e] < first or rows.column[e] >= end:
             other, last = _tree_of(model, rows.column[e], solver)
     for a in range(first, end):
-        x[a] = 0.0
+        x[a] = zero
     for a in range(other, last):
-        x[a] = 0.0
+        x[a] = zero
     for e in range(rows.start[row], rows.stop[row]):
         x[rows.column[e]] = rows.value[e]
     _answer(model, data, solver, x, first, end)

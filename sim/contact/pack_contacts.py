@@ -129,7 +129,6 @@ class PackContacts(NamedTuple):
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
-    restitution: Reals1  # (k,)
     scale: Lanes2  # (k, DIRECTIONS)
     belt: ConstReals2  # (k, 3) 0: moving surfaces have no slots
     regularised: ConstInts1  # (k,) 0: nor have contacts that yield
@@ -145,6 +144,24 @@ class PackContacts(NamedTuple):
     drift: Lanes1  # (k,)
     swerve: Lanes2  # (k, 2)
     start: Lanes2  # (k, DIRECTIONS)
+    restitution: Lanes1  # (k,)
+    # several impacts in one step
+    hit: Lanes1  # (k,)
+    lightness: Lanes1  # (k,)
+    wish: Lanes1  # (k,)
+    blow: Lanes1  # (k,)
+
+
+class PackBounces(NamedTuple):
+    """What solutions after a step's first one do about bounces (pack_bounces.py); k slots."""
+
+    phase: Lanes1  # (1,) REBOUNDING …
+    tries: Lanes1  # (1,) solutions in this phase
+    aimed: Lanes1  # (k,) 1: the contact opens at -`aim` at least, instead of at its own rebound
+    aim: Lanes1  # (k,) [m/s]
+    inside: Lanes1  # (k,) 1: the contact is only kept from getting deeper
+    speed: Lanes1  # (nu,) velocities after impacts
+    half: Lanes1  # (nu,) half of what the step's forces change
 
 
 class Slots(NamedTuple):
@@ -234,6 +251,25 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
     made: PackContacts = allocate(PackContacts, shapes, width)
     made.factor[...] = 1.0
     return made._replace(first=slots.first, room=slots.room)
+
+
+def make_pack_bounces(model: Model, touching: Touching, slots: Slots, width: int) -> PackBounces | None:
+    """Allocate what bounces need; None where nothing bounces."""
+    if not bounces(touching):
+        return None
+    nu = len(model.independent_dof)
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PackBounces._fields, (slots.number,)),
+        **dict.fromkeys(("phase", "tries"), (1,)),
+        **dict.fromkeys(("speed", "half"), (nu,)),
+    }
+    made: PackBounces = allocate(PackBounces, shapes, width)
+    return made
+
+
+def bounces(touching: Touching) -> bool:
+    """Whether any shape has restitution."""
+    return bool(np.any(touching.contacts.restitution > 0))
 
 
 def make_pack_rows(

@@ -89,6 +89,7 @@ def _clear(contact: Any, slot: Any, zero: Any) -> None:
     contact.data.present[slot] = zero
     contact.data.gap[slot] = zero
     contact.data.distance[slot] = zero
+    contact.data.restitution[slot] = zero
     contact.data.hardness[slot] = zero
     contact.data.tilt[slot] = zero
     for j in range(3):
@@ -186,6 +187,7 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
     lane_set(contact.data.present, slot, lane, 1.0)
     lane_set(contact.data.gap, slot, lane, contact.found.data.gap[n])
     lane_set(contact.data.distance, slot, lane, contact.found.data.distance[n])
+    lane_set(contact.data.restitution, slot, lane, contact.found.data.restitution[n])
     if contact.found.data.soft[n] == 1:
         lane_set(
             contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, -contact.found.data.gap[n])
@@ -209,7 +211,6 @@ def _describe(contact: Any, n: Any, slot: Any) -> None:
     contact.data.active[slot] = 1
     contact.data.dimension[slot] = contact.found.data.dimension[n]
     contact.data.soft[slot] = contact.found.data.soft[n]
-    contact.data.restitution[slot] = contact.found.data.restitution[n]
     for end in range(2):
         contact.data.shape[slot, end] = contact.found.data.shape[n, end]
     for j in range(2):
@@ -269,6 +270,7 @@ def _clear_lane(contact: Any, slot: Any, lane: Any) -> None:
     lane_set(contact.data.present, slot, lane, 0.0)
     lane_set(contact.data.gap, slot, lane, 0.0)
     lane_set(contact.data.distance, slot, lane, 0.0)
+    lane_set(contact.data.restitution, slot, lane, 0.0)
     lane_set(contact.data.hardness, slot, lane, 0.0)
     lane_set(contact.data.tilt, slot, lane, 0.0)
     for j in range(3):

@@ -13,9 +13,9 @@ from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import FIRST_IMPULSE
 from artsim.sim.constraints.friction_rows import add_friction
 from artsim.sim.constraints.limit_rows import limit_row
-from artsim.sim.constraints.row import add_entry, add_row, row_rate
+from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.constraints.tendon_rows import tendon_limit_row
-from artsim.sim.contact.contact_law import bounce_margin, brings_apart
+from artsim.sim.contact.contact_law import brings_apart
 from artsim.sim.contact.contact_rows import (
     add_rows,
     impulse_along,
@@ -25,6 +25,7 @@ from artsim.sim.contact.contact_rows import (
     throws,
 )
 from artsim.sim.contact.detection import set_drift, straight_share
+from artsim.sim.contact.pack_bounces import aim_bounces
 from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
@@ -32,8 +33,6 @@ from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
-
-_IN_DOUBT = 1e-12  # [m/s or m] a bounce missed by less is left to the single robot's step
 
 
 @njit
@@ -148,6 +147,8 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, s
     else:
         set_drift(data, contact, slot, 1.0, 1.0)
     set_targets(robot, inputs, rows, contact, slot)
+    if contact.bounces is not None:
+        aim_bounces(robot, inputs, rows, contact, slot)
 
 
 @njit
@@ -203,23 +204,15 @@ def _kept(value: Any, opening: Any) -> Any:
 
 
 @njit
-def may_gain_energy(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
-    """More than 0 where `contact_rows.limit_energy` may intervene: a contact met in this step bounces, or the removal
-    of its penetration throws something.
+def throw(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
+    """More than 0 where `contact_rows.limit_energy` intervenes although nothing bounces: the removal of penetration
+    throws something.
     """
     state = robot.state
     worst = like(-1.0, robot.data)
     for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 0:
-            continue
-        row = contact.data.row[slot]
-        gap = contact.data.gap[slot]
-        if contact.data.restitution[slot] > 0.0:
-            rate = row_rate(rows, row, state.qvel)
-            margin = bounce_margin(gap, contact.data.restitution[slot], rate, run.inputs.time_step[0])
-            worst = largest(worst, margin + _IN_DOUBT)
-        elif contact.data.soft[slot] == 0:
-            apart = brings_apart(rows.rate[row], gap)
+        if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
+            apart = brings_apart(rows.rate[contact.data.row[slot]], contact.data.gap[slot])
             if highest(apart) > 0.0:
                 worst = largest(worst, least(apart, throws(state, rows, solver.pack.impulse, run.step, contact, slot)))
     return worst

@@ -26,6 +26,7 @@ from artsim.sim.foundation.records import (
 
 # elements of a tendon's path
 PATH_JOINT, PATH_SITE, PATH_SPHERE, PATH_CYLINDER, PATH_PULLEY, PATH_LOOP = range(6)
+STIFF_TENDONS = 0.25  # sum of h² K J M⁻¹ Jᵀ + h D J M⁻¹ Jᵀ above which springs of tendons are rows
 # transmissions
 JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
 # activation dynamics

@@ -1,7 +1,8 @@
 """Springs and dampers of tendons: explicit if they are slow relative to the step, else constraint rows.
 
 Explicit springs are stable while no mode has hω > 2. The sum over all tendons of h² K J M⁻¹ Jᵀ + h D J M⁻¹ Jᵀ, an upper
-bound of the largest (hω)², decides for all tendons together: above _FAST they are rows (constraints/tendon_rows.py).
+bound of the largest (hω)², decides for all tendons together: above STIFF_TENDONS they are rows
+(constraints/tendon_rows.py).
 """
 
 from __future__ import annotations
@@ -9,11 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.arrays import LONGEST, SHORTEST
+from artsim.sim.equipment.arrays import LONGEST, SHORTEST, STIFF_TENDONS
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.registry import SWEEPING
-
-_FAST = 0.25
 
 
 @njit
@@ -52,7 +51,7 @@ def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
         square = h * h * stiffness * root * root
         equipment.data.tendon_share[t] = 1.0 / max(1.0, square)
         total += square + h * damping * root * root
-    equipment.data.tendon_by_row[0] = 1.0 if total > _FAST else 0.0
+    equipment.data.tendon_by_row[0] = 1.0 if total > STIFF_TENDONS else 0.0
 
 
 @inlined

@@ -133,7 +133,7 @@ class ContactWork(NamedTuple):
     start: Reals2  # (k, 6) impulses of the last step
     regularised: Ints1  # (k,) Rows.regularised of the last step
     # several impacts in one step
-    hit: Ints1  # (k,) 1: it took part in them
+    hit: Reals1  # (k,) 1: it took part in them
     lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
     wish: Reals1  # (k,) velocity along the normal after an impact [m/s]
     blow: Reals1  # (k,) impulse of it [N s]

@@ -202,20 +202,11 @@ class Account:
         """The dof at which the run stopped; nv + t stands for tendon t."""
         return int(self._step.counters[STOP_DOF])
 
-    def _bounded(self, n: int) -> str:
-        """The description of velocity limit n of the links."""
-        rules = self.plan.rules
-        assert rules is not None
-        kind = "angular" if rules.bound_angular[n] else "linear"
-        link = int(rules.bound_link[n])
-        whose = f"link {self.plan.robot.links[link]!r}" if link >= 0 else "the whole robot"
-        return f"the limit {rules.bound[n]:.6g} of the {kind} velocity of {whose}"
-
     def _why(self) -> str:
         if self._odd:
             return f"{self._odd} is not finite; are masses, lengths and limits of the model plausible?"
         if self.stop_reason == TOO_FAST:
-            return f"{self._bounded(self.stop_dof)} does not hold: no forces within the other constraints reach it"
+            return bound_of_link(self.plan, self.stop_dof)
         if self.stop_reason == GAVE_WAY:
             first, second, depth, _ = self.gave_way or ("", "", 0.0, 0.0)
             return f"contacts of {first!r} and {second!r} gave way by {depth:.3g} m, half of a shape's thickness"
@@ -228,3 +219,14 @@ class Account:
     def _tendon(self, t: int) -> str:
         assert self.plan.equipped is not None
         return self.plan.equipped.labels.tendons[t]
+
+
+def bound_of_link(plan: Plan, n: int) -> str:
+    """Why a run stops at velocity limit n of the links."""
+    rules = plan.rules
+    assert rules is not None
+    kind = "angular" if rules.bound_angular[n] else "linear"
+    link = int(rules.bound_link[n])
+    whose = f"link {plan.robot.links[link]!r}" if link >= 0 else "the whole robot"
+    limit = f"the limit {rules.bound[n]:.6g} of the {kind} velocity of {whose}"
+    return f"{limit} does not hold: no forces within the other constraints reach it"

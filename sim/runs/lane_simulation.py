@@ -23,6 +23,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.packable import is_bounded
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import rubbing
@@ -31,6 +32,7 @@ from artsim.sim.stepping.packs import (
     _DOF_ARRAYS,
     _DRIVE_ARRAYS,
     _INPUT_ARRAYS,
+    BOUND,
     CLAMP,
     EXERT,
     Exerted,
@@ -42,12 +44,12 @@ from artsim.sim.stepping.packs import (
 
 CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
 # what of a helper's records is in Helpers
-_OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "velocity", "middle")
+_OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "retries", "velocity", "middle")
 _OF_WORK = (
     *("gain", "drift", "rotation", "offset", "arm", "axis"),
-    *("angular_velocity", "acceleration", "angular_acceleration"),
+    *("angular_velocity", "acceleration", "angular_acceleration", "stiffening"),
 )
-_ENTRIES = ("exerter", "finder", "clamper", "misser", "keeper")  # of Helpers
+_ENTRIES = ("exerter", "finder", "clamper", "misser", "bounder", "keeper")  # of Helpers
 _ALWAYS = 1 << 62  # a step number that is never reached
 
 
@@ -152,10 +154,15 @@ class LaneSimulation(Simulation):
         """The same for bounds of actuators that are rows."""
         return point_at(CLAMP, 1, pointers, self._run, self._equipment, exerted)
 
+    def bound_at(self, pointers: Array, exerted: Exerted) -> object:
+        """The same for velocity bounds of its links."""
+        return point_at(BOUND, 1, pointers, self._robot, self._run, self._rules, exerted)
+
     def find_at(self, pointers: Array, found: Rows) -> object:
         """The same for its rows."""
-        bundles = self._robot, self._run, found, self._equipment
-        return point_at(find_entry(self._equipment is not None), 1, pointers, *bundles, SolverBundle())
+        rules = self._rules if is_bounded(self.plan) else None
+        entry = find_entry(self._equipment is not None, rules is not None)
+        return point_at(entry, 1, pointers, self._robot, self._run, found, self._equipment, rules, SolverBundle())
 
     def miss_at(self, pointers: Array, found: Rows) -> object:
         """The same for what these miss by."""

@@ -9,6 +9,7 @@ import numpy as np
 from artsim.sim.articulation.model import SWING_Y, TWIST_UPPER
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
+    bounces,
     limited_sides,
     world_pairs,
 )
@@ -24,7 +25,9 @@ from artsim.sim.equipment.arrays import (
     JOINT,
     NO_BIAS,
     NO_DYNAMICS,
+    PATH_JOINT,
     PID,
+    STIFF_TENDONS,
     Equipment,
 )
 from artsim.sim.foundation.jit import Entry, disabled
@@ -40,6 +43,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
+    BOUND,
     CLAMP,
     EXERT,
     SOLVE_PACK,
@@ -63,7 +67,6 @@ def reason_against_packs(plan: Plan) -> str:
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
-        "velocity limits of links": plan.rules is not None and len(plan.rules.bound) > 0,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
@@ -118,10 +121,33 @@ def own_rows(plan: Plan) -> int:
     angles = np.count_nonzero((model.dof_coord < 0) & np.isfinite(model.upper))
     turns = 2 * np.isfinite(model.turn_range[:, TWIST_UPPER]) + np.isfinite(model.turn_range[:, SWING_Y])
     count = len(model.row_follower) + len(model.axis_dof) + int(angles) + int(turns.sum())
+    if plan.rules is not None:
+        count += len(plan.rules.bound)
     if e is not None:
         count += int(e.loop_held.sum()) + len(e.tendon_row_follower) + int(np.sum(e.actuator_linear == BY_ROW))
-        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0))
+        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0)) + stiff_tendons(plan)
     return count
+
+
+def stiff_tendons(plan: Plan) -> int:
+    """The number of tendons whose springs and dampers may be rows (equipment/tendon_forces.py); 0 where none are.
+
+    That is known of tendons of joints. A path through space may have any moment arms: where these make its spring
+    stiffer than the step resolves, lanes take that step alone.
+    """
+    e = equipment_of(plan)
+    if e is None:
+        return 0
+    sprung = e.tendon_stiffness.any(axis=1) | e.tendon_damping.any(axis=1)
+    of_joints = e.path_kind[e.tendon_path[:-1]] == PATH_JOINT
+    curved = e.tendon_stiffness[:, 1:].any(axis=1) | e.tendon_damping[:, 1:].any(axis=1)
+    total = 0.0
+    for t in np.flatnonzero(sprung & of_joints):
+        path = slice(e.tendon_path[t], e.tendon_path[t + 1])
+        root = np.abs(e.path_value[path]) @ np.sqrt(plan.inputs["mobility"][e.path_index[path]])
+        total += (plan.dt**2 * e.tendon_stiffness[t, 0] + plan.dt * e.tendon_damping[t, 0]) * root**2
+    stiff = total > STIFF_TENDONS or bool(np.any(sprung & of_joints & curved))
+    return int(np.sum(sprung)) if stiff else 0
 
 
 def has_helpers(plan: Plan) -> bool:
@@ -136,6 +162,11 @@ def is_aimed(plan: Plan) -> bool:
         return False
     hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
     return bool(hard) or len(plan.robot.model.axis_dof) > 0
+
+
+def is_bounded(plan: Plan) -> bool:
+    """Whether velocities of links are bounded."""
+    return plan.rules is not None and len(plan.rules.bound) > 0
 
 
 def is_laden(plan: Plan) -> bool:
@@ -304,7 +335,8 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     of_lanes = [EXERT] * is_calibrated(plan)
     if own:
         equipped = plan.equipped is not None
-        of_lanes += [find_entry(equipped)] + [miss_entry(equipped)] * is_aimed(plan) + [CLAMP] * has_clamped(plan)
+        of_lanes += [find_entry(equipped, is_bounded(plan))] + [miss_entry(equipped)] * is_aimed(plan)
+        of_lanes += [CLAMP] * has_clamped(plan) + [BOUND] * is_bounded(plan)
     return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
 
 
@@ -312,17 +344,19 @@ def entry_of_packs(plan: Plan) -> Entry:
     """The packs' kernel for this plan."""
     e = equipment_of(plan)
     looped = e is not None and len(e.loop_kind) > 0
+    bouncing = plan.touching is not None and bounces(plan.touching)
     return roll_entry(
         has_rows(plan),
         plan.touching is not None,
-        own_rows(plan) > 0,
-        looped,
-        plan.rules is not None,
-        sleeps(plan),
-        is_inertial(plan),
-        rubs_by_load(plan),
-        is_swept(plan),
-        sticks(plan),
+        own=own_rows(plan) > 0,
+        looped=looped,
+        damped=plan.rules is not None,
+        sleepy=sleeps(plan),
+        bouncing=bouncing,
+        inertial=is_inertial(plan),
+        laden=rubs_by_load(plan),
+        swept=is_swept(plan),
+        sticky=sticks(plan),
     )
 
 

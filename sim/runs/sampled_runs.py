@@ -18,10 +18,12 @@ import numpy as np
 
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.contact.pack_contacts import (
+    PackBounces,
     PackContacts,
     Slots,
     enlarged,
     make_lane_solver,
+    make_pack_bounces,
     make_pack_contacts,
     make_pack_rows,
     make_slots,
@@ -48,7 +50,6 @@ from artsim.sim.geometry.contacts import (
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.run_records import (
     FIRST_SAMPLE,
-    NON_FINITE,
     RUNNING,
     STEP_NUMBER,
     STEPS_PER_ROW,
@@ -70,6 +71,7 @@ from artsim.sim.runs.packable import (
     has_helpers,
     has_rows,
     is_aimed,
+    is_bounded,
     is_calibrated,
     is_inertial,
     is_laden,
@@ -84,6 +86,7 @@ from artsim.sim.runs.packable import (
     rubs_by_load,
     sleeps,
     sticks,
+    stiff_tendons,
 )
 from artsim.sim.runs.plan import Plan, make_inputs
 from artsim.sim.runs.simulate import simulation_of
@@ -100,6 +103,7 @@ from artsim.sim.stepping.packs import (
     INPUT_ROW,
     SOLVE_PACK,
     STEP,
+    STIFFENED_LANES,
     FoundRows,
     Helpers,
     LaneBundle,
@@ -254,6 +258,7 @@ class PackRoller:
         self._connect_single()
         self._entry = entry_of_packs(plan)
         self._slots: PackContacts | None = None
+        self._bounces: PackBounces | None = None
         self._contact_data: ContactWork | None = None
         if has_rows(plan):
             solver = SolverBundle(newton, pack=self._pack, lane=make_lane_solver())
@@ -262,6 +267,7 @@ class PackRoller:
         if touching is not None:
             assert slots is not None
             self._slots = make_pack_contacts(touching, slots, self._simulation.room, self._width)
+            self._bounces = make_pack_bounces(model, touching, slots, self._width)
             self._make_detection(touching, self._slots)
         self._samples = RolloutBlock(
             np.zeros(3, np.int64), results.rows["qpos"], results.rows["qvel"], results.final_qpos, results.final_qvel
@@ -310,6 +316,8 @@ class PackRoller:
                 kept.append(each.exert_at(helpers.exerter[lane], self._exerted))
             if has_clamped(plan):
                 kept.append(each.clamp_at(helpers.clamper[lane], self._exerted))
+            if is_bounded(plan):
+                kept.append(each.bound_at(helpers.bounder[lane], self._exerted))
             if is_aimed(plan):
                 kept.append(each.miss_at(helpers.misser[lane], self._found))
         self._kept["helpers"] = kept
@@ -327,11 +335,13 @@ class PackRoller:
             "value": (n * nv,),
             "value_table": (self._width, n * nv),
             **dict.fromkeys(("stale", "again", "phase", "aims", "before", "most"), (1,)),
-            "fixed": (3,),
+            "fixed": (5,),
         }
         made: OwnRows = allocate(OwnRows, shapes, self._width)
         first = len(self._pack.rubbing)
-        fixed = np.array([first, is_aimed(self._plan), has_clamped(self._plan)], np.int64)
+        plan = self._plan
+        flags = is_aimed(plan), has_clamped(plan), is_bounded(plan), stiff_tendons(plan) > 0
+        fixed = np.array([first, *flags], np.int64)
         return made._replace(fixed=fixed)
 
     def _make_rules(self) -> Any:
@@ -413,7 +423,7 @@ class PackRoller:
             if not self._run_pack(start, variations.part(start, start + self._width), stop):
                 return False
             lanes = slice(start, start + self._width)
-            self.results.reason[lanes] = np.where(self._lanes.stopped < 0, RUNNING, NON_FINITE)
+            self.results.reason[lanes] = self._lanes.reason
             self.results.stopped[lanes] = self._lanes.stopped
             self.results.stopped_dof[lanes] = self._lanes.stopped_dof
         self.alone = {cause: int(count) for cause, count in zip(CAUSES, self._lanes.alone, strict=True) if count}
@@ -423,9 +433,10 @@ class PackRoller:
         self._fill(part)
         samples, lanes, steps = self._samples, self._lanes, self._plan.config.steps
         samples.plan[FIRST_SAMPLE] = first
-        lanes.counters[[STEP, INPUT_ROW, HAS_IMPULSES]] = 0, -1, 0
+        lanes.counters[[STEP, INPUT_ROW, HAS_IMPULSES, STIFFENED_LANES]] = 0, -1, 0, 0
+        self._work.stiffening[:], self._work.slack[:] = 0.0, 0.0
         lanes.alive[:] = np.arange(self._width) < len(part)
-        lanes.stopped[:], lanes.stopped_dof[:] = -1, -1
+        lanes.stopped[:], lanes.stopped_dof[:], lanes.reason[:] = -1, -1, RUNNING
         lanes.impulse[:] = 0.0
         lanes.drive_held[:] = 0.0
         lanes.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (lanes.activation.ndim - 1))
@@ -502,7 +513,7 @@ class PackRoller:
             model = self._plan.touching.contacts
             sweep = PackSweep(self._contact_data.straight) if is_swept(self._plan) else None
             contact = PackContactBundle(
-                model, self._slots, ContactBundle(model, self._contact_data), sweep, self._adhesion
+                model, self._slots, ContactBundle(model, self._contact_data), self._bounces, sweep, self._adhesion
             )
         lanes = LaneBundle(
             self._lanes,
@@ -539,13 +550,15 @@ class PackRoller:
     def _make_lanes(self) -> PackWork:
         robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
-            **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
+            **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (self._width,)),
             **dict.fromkeys(
                 ("stiff", "beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),
             **dict.fromkeys(("activation", "next_activation"), self._exerted.activation.shape),
             **{name: values.shape for name, values in self._single._asdict().items() if name in CALIBRATED},
-            "counters": (6,),
+            "counters": (7,),
+            "stiffening": self._work.stiffening.shape[:2],
+            "slack": (robot.nv,),
             "alone": (len(CAUSES),),
             "single": (2,),
             "qpos": (robot.nq,),

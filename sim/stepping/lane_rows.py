@@ -17,15 +17,25 @@ from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, ONCE, RULE_ROUNDS, STIFFENED
 from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
+from artsim.sim.stepping.packs import STIFFENED_LANES
 
-FIRST_ROW, HAS_AIMED, HAS_ACTUATORS = range(3)  # of OwnRows.fixed
+FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS, HAS_SPRINGS = range(5)  # of OwnRows.fixed
 # of OwnRows.phase: what has been solved, as in aims.close_loops
 UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, CLOSED_LOOPS = range(7)
 
 
 # ------------------------------------------------------------------ the rows
+
+
+@inlined
+def takes_springs(lanes: Any) -> bool:
+    """Whether springs of tendons may be rows."""
+    if lanes.own is None:
+        return False
+    takes: bool = lanes.own.fixed[HAS_SPRINGS] == 1
+    return takes
 
 
 @njit
@@ -35,6 +45,10 @@ def begin_own_rows(lanes: Any, chosen: Any) -> None:
     zero = zero_like(chosen)
     own.stale[0] = where_greater(chosen, zero, zero + 1.0, own.stale[0])
     forget_aims(lanes, chosen)
+    if own.fixed[HAS_BOUNDS] == 1:
+        for lane in range(lane_count(own.stale)):
+            if lane_of(chosen, lane) > 0.0:
+                lanes.helpers.retries[lane, RULE_ROUNDS] = 0
 
 
 @njit
@@ -62,8 +76,11 @@ def find_own_rows(robot: Any, run: Any) -> None:
     _give(data.angular_velocity, helpers.angular_velocity)
     _give(data.acceleration, helpers.acceleration)
     _give(data.angular_acceleration, helpers.angular_acceleration)
+    _give(data.stiffening, helpers.stiffening)
+    evaluation = STIFFENED if lanes.data.counters[STIFFENED_LANES] == 1 else ONCE
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_get(own.stale, 0, lane) > 0.0:
+            helpers.counters[lane, EVALUATION] = evaluation
             run_entry(helpers.finder[lane])
             _note_rows(own, lanes.found, lane)
     own.stale[0] = zero_like(own.stale[0])
@@ -133,6 +150,26 @@ def clamp_own_actuators(robot: Any, run: Any, equipment: Any, chosen: Any) -> An
                 put_lane(lanes.exerted.force, equipment.data.exerted, lane)
                 lane_set(own.stale, 0, lane, 1.0)
                 lane_set(own.again, 0, lane, 1.0)
+    return own.again[0]
+
+
+@njit
+def aim_bounds_in_lanes(robot: Any, run: Any, chosen: Any) -> Any:
+    """Direct the rows that bound velocities of links; 1 in lanes to be solved again, 2 in those that no round brings
+    within their bounds. Only lanes where `chosen` is 1 are looked at.
+    """
+    lanes, helpers = run.lanes, run.lanes.helpers
+    own = lanes.own
+    own.again[0] = zero_like(chosen)
+    if own.fixed[HAS_BOUNDS] == 0:
+        return own.again[0]
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
+            give_helper(run.step.velocity, lane, helpers.velocity, lane)
+            run_entry(helpers.bounder[lane])
+            if lanes.exerted.changed[0] > 0:
+                lane_set(own.stale, 0, lane, 1.0)
+                lane_set(own.again, 0, lane, 1.0 * lanes.exerted.changed[0])
     return own.again[0]
 
 

@@ -377,17 +377,18 @@ def _weigh(model: Any, data: Any, h: Any) -> Any:
 @njit
 def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
     """tau (nv,) += Jᵀ B α of the stiffened bodies at the angular accelerations in data; overwrites their forces."""
+    zero = like(0.0, data)
     for i in range(model.body_parent.shape[0]):
         al = data.angular_acceleration[i]
         t0, t1, t2 = symmetric_times(data.stiffening, i, al[0], al[1], al[2])
         for axis in range(3):
-            data.force[i, axis] = 0.0
+            data.force[i, axis] = zero
         data.torque[i, 0] = t0
         data.torque[i, 1] = t1
         data.torque[i, 2] = t2
     gather_forces(model, data, scratch)
     for k in range(tau.shape[0]):
-        tau[k] += scratch[k]
+        tau[k] = _plus(tau[k], scratch[k])
 
 
 @njit
@@ -397,8 +398,14 @@ def stiffen_composites(model: Any, data: Any) -> None:
         for i in range(data.stiffening.shape[0]):
             data.force_sum[i] = data.stiffening[i, c]
         for i in range(data.stiffening.shape[0] - 1, 0, -1):
-            data.composite_inertia[i, c] += data.force_sum[i]
+            data.composite_inertia[i, c] = _plus(data.composite_inertia[i, c], data.force_sum[i])
             data.force_sum[model.body_parent[i]] += data.force_sum[i]
+
+
+@inlined
+def _plus(x: Any, y: Any) -> Any:
+    """x + y; x itself where y is 0, whose sum with it may be another zero than x: other lanes change nothing."""
+    return where_greater(absolute(y), zero_like(y), x + y, x)
 
 
 @njit

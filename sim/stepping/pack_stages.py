@@ -15,25 +15,28 @@ from artsim.sim.articulation.coupling import end_velocities, secant_drift
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
+from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
-from artsim.sim.contact.pack_rows import list_side, list_slots, may_gain_energy
+from artsim.sim.contact.pack_rows import list_side, list_slots, throw
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.lane_rows import (
+    aim_bounds_in_lanes,
     aim_own_rows,
     begin_own_rows,
     clamp_own_actuators,
     forget_aims,
     note_loop_forces_in_lanes,
+    takes_springs,
 )
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
@@ -52,17 +55,19 @@ from artsim.sim.stepping.packs import (
     BENT,
     BOUNDS,
     CROWD,
-    ENERGY,
+    M_IS_SET,
     NO_SLOT,
     OUTRUN,
     STIFF_TENDON,
-    TAUT,
+    STIFFENED_LANES,
+    THROWN,
     UNSOLVED,
     WEIGHED,
 )
 
 _MOST_ROUNDS = 8  # in which bounds are found that hold
 _MOST_SEARCHES = 3  # for contacts, besides the first
+_MOST_SEARCHES_OF_BLOWS = 39  # the same where contacts bounce
 
 
 @njit
@@ -92,10 +97,12 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.beyond[0] = like(-1.0, robot.data)
-    leave(lanes, lanes.data.stiff[0], STIFF_TENDON)
+    if not takes_springs(lanes):
+        leave(lanes, lanes.data.stiff[0], STIFF_TENDON)
     lanes.data.searches[0] = zero
     lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)
+    lanes.data.counters[STIFFENED_LANES] = 0
     if lanes.own is not None:
         begin_own_rows(lanes, zero + 1.0)
     if solver.pack is not None:
@@ -107,6 +114,8 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
             for slot in range(contact.data.listed.shape[0]):
                 contact.data.listed[slot] = 0
             list_slots(solver, contact)
+            if contact.bounces is not None:
+                begin_bounces(contact, zero + 1.0)
         for side in range(solver.pack.pressed.shape[0]):
             solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
             if highest(solver.pack.pressed[side]) > 0.0:
@@ -131,6 +140,11 @@ def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
     lanes.data.evaluations[0] = zero
     lanes.data.settled[0] = zero
     lanes.data.nearest[0] = zero + UNTRIED
+    if lanes.data.counters[STIFFENED_LANES] == 1:
+        _note_stiffening(data, lanes)
+        clear_stiffening(data)
+        _recall_stiffening(data, lanes, chosen)
+        lanes.data.counters[WEIGHED] = 0
 
 
 @njit
@@ -209,22 +223,34 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         if contact is not None:
             chosen = where_greater(contact.data.away[0], zero, zero, chosen)
     chosen = where_greater(lanes.data.beyond[0], zero, zero, chosen)
+    bouncing = zero
+    if contact is not None and contact.bounces is not None:
+        bouncing = chosen * goes_on(contact)
+        chosen = chosen - bouncing
     changed = largest(hold_drives(robot, run, rows, chosen), hold_forces(robot, run, equipment, chosen))
     if lanes.own is not None:
         changed = largest(changed, clamp_own_actuators(robot, run, equipment, chosen))
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, equipment, solver, chosen))
-    lanes.data.rounds[0] = lanes.data.rounds[0] + changed
-    given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
-    leave(lanes, given_up, BOUNDS)
-    settled, again = chosen - changed, changed - given_up
+    settled, again = chosen - changed, _count_round(lanes, changed)
     if lanes.own is not None:
         forget_aims(lanes, changed)
         aimed = aim_own_rows(robot, run, solver, settled)
         settled, again = settled - aimed, largest(again, aimed)
+    if contact is not None and contact.bounces is not None:
+        bounced = bounce_on(robot, run, rows, contact, solver, settled + bouncing)
+        settled, again = settled + bouncing - bounced, largest(again, bounced)
+        pressed = _press_after_bounces(robot, run, equipment, contact, solver, bouncing - least(bouncing, bounced))
+        settled, again = settled - pressed, largest(again, _count_round(lanes, pressed))
+        changed = largest(changed, pressed)
+    if lanes.own is not None:
+        broken = _breaks_bounds(robot, run, contact, settled)
+        settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
     moved = _misplaces_bias(robot, run, solver, settled)
     if lanes.own is not None:
         begin_own_rows(lanes, moved)
+    if contact is not None and contact.bounces is not None:
+        begin_bounces(contact, moved)
     again = largest(again, moved)
     if highest(again) > 0.0:
         if highest(changed) > 0.0:
@@ -233,7 +259,7 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
             lanes.data.counters[WEIGHED] &= ~ARTICULATED
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
-            found_anew = lanes.own is not None or highest(changed) > 0.0
+            found_anew = lanes.own is not None or highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0
             solver.pack.known[SAME_ROWS] = 0 if found_anew else 1
     elif contact is not None:
         again = _outruns_contacts(robot, run, contact, solver)
@@ -246,21 +272,58 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
     return True
 
 
+@inlined
+def _count_round(lanes: Any, changed: Any) -> Any:
+    """Count a round in lanes whose bounds have changed; 1 in those that may go on."""
+    zero = zero_like(changed)
+    lanes.data.rounds[0] = lanes.data.rounds[0] + changed
+    given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
+    leave(lanes, given_up, BOUNDS)
+    return changed - given_up
+
+
+@inlined
+def _breaks_bounds(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
+    """As aim_bounds_in_lanes; lanes that no round brings within their bounds take the step alone."""
+    broken = aim_bounds_in_lanes(robot, run, chosen)
+    one = zero_like(chosen) + 1.0
+    leave(run.lanes, broken - one, BOUNDS)
+    forget_aims(run.lanes, broken)
+    if contact is not None and contact.bounces is not None:
+        begin_bounces(contact, broken)
+    return broken
+
+
+@inlined
+def _press_after_bounces(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any, chosen: Any) -> Any:
+    """Give chosen lanes, solved again for bounces, the rows of limits that this violates; 1 in lanes that get any."""
+    pressed = zero_like(chosen)
+    if highest(chosen) > 0.0:
+        pressed = _press(robot, run, equipment, solver, chosen)
+        begin_bounces(contact, pressed)
+        if run.lanes.own is not None:
+            forget_aims(run.lanes, pressed)
+    return pressed
+
+
 @njit
 def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
-    """1 in lanes where the bias must act at another step.middle, which is then moved, as in retries.py. Only lanes
-    where `chosen` is 1 are looked at; those with taut bodies are left to the single robot's step.
+    """1 in lanes where the bias must act at another step.middle, which is then moved, or on stiffened bodies, as in
+    retries.py. Only lanes where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut, and they
+    are stiffened.
     """
     lanes, step = run.lanes, run.step
     zero = zero_like(chosen)
     chosen = where_greater(lanes.data.settled[0], zero, zero, chosen)
     first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
     turning = chosen - first
+    taut, waiting = zero, zero
     if highest(first) > 0.0:
         fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
-        leave(lanes, taut, TAUT)
-        turning = turning + where_greater(taut, zero, zero, first if lanes.data.counters[BENT] == 1 else fast)
-    lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen
+        fast = first if lanes.data.counters[BENT] == 1 else fast
+        turning = turning + where_greater(taut, zero, zero, fast)
+        waiting = taut * fast  # where unstiffened bodies would go carries no information
+    lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen - 0.5 * taut
     change, most = misled(robot, step)
     late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
     turning = turning - late
@@ -272,13 +335,15 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
         go_midway(robot, step, on)
     secant_drift(robot, run.inputs.time_step[0], step, largest(away, on))
     lanes.data.nearest[0] = where_greater(on, zero, change, lanes.data.nearest[0])
-    lanes.data.settled[0] = largest(lanes.data.settled[0], chosen - on)
-    return largest(away, on)
+    lanes.data.settled[0] = largest(lanes.data.settled[0], chosen - on - waiting)
+    return largest(largest(away, on), taut)
 
 
 @inlined
 def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
-    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where a body is taut."""
+    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where bodies are taut, which
+    are then stiffened.
+    """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
@@ -293,9 +358,34 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
         note_loop_forces_in_lanes(run, solver)
         taut = where_greater(loops_pull(model, data, h, run.lanes.loops), zero, chosen, taut)
     if highest(taut) > 0.0:
+        _note_stiffening(data, run.lanes)
         taut = where_greater(stiffen(model, state.qvel, data, h, step, run.lanes.loops), zero, taut, zero)
-        clear_stiffening(data)
+        _recall_stiffening(data, run.lanes, taut)
+        if highest(taut) > 0.0:
+            run.lanes.data.counters[STIFFENED_LANES] = 1
+            run.lanes.data.counters[WEIGHED] = 0
     return where_greater(turning, zero, chosen, zero), taut
+
+
+@inlined
+def _note_stiffening(data: Any, lanes: Any) -> None:
+    """Store the stiffening of all lanes."""
+    for i in range(data.stiffening.shape[0]):
+        for c in range(6):
+            lanes.data.stiffening[i, c] = data.stiffening[i, c]
+    for k in range(data.slack.shape[0]):
+        lanes.data.slack[k] = data.slack[k]
+
+
+@inlined
+def _recall_stiffening(data: Any, lanes: Any, chosen: Any) -> None:
+    """Restore it in all but the lanes where `chosen` is 1."""
+    zero = zero_like(chosen)
+    for i in range(data.stiffening.shape[0]):
+        for c in range(6):
+            data.stiffening[i, c] = where_greater(chosen, zero, data.stiffening[i, c], lanes.data.stiffening[i, c])
+    for k in range(data.slack.shape[0]):
+        data.slack[k] = where_greater(chosen, zero, data.slack[k], lanes.data.slack[k])
 
 
 @njit
@@ -308,7 +398,10 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
     zero = like(0.0, robot.data)
     chosen = where_greater(lanes.data.beyond[0], zero, zero, zero + 1.0)
     chosen = where_greater(contact.data.away[0], zero, zero, chosen)
-    late = where_greater(lanes.data.searches[0], zero + (_MOST_SEARCHES - 0.5), chosen, zero)
+    most = _MOST_SEARCHES
+    if contact.bounces is not None:
+        most = _MOST_SEARCHES_OF_BLOWS
+    late = where_greater(lanes.data.searches[0], zero + (most - 0.5), chosen, zero)
     other = search_again(robot, run, contact, chosen)
     leave(lanes, largest(contact.data.outrun[0], late * other), OUTRUN)
     other = other * (zero + 1.0 - late)
@@ -320,6 +413,8 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
         _start_evaluations(robot, run, other)
         if lanes.own is not None:
             begin_own_rows(lanes, other)
+        if contact.bounces is not None:
+            begin_bounces(contact, other)
     return other
 
 
@@ -344,10 +439,11 @@ def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> An
 
 @njit
 def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
-    """Set lanes.beyond to more than 0 in lanes that a single robot would solve again for other reasons (retries.py)."""
+    """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or lack slots."""
     lanes = run.lanes
     if contact is not None:
-        leave(lanes, may_gain_energy(robot, run, rows, solver, contact), ENERGY)
+        if contact.bounces is None:
+            leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
         leave(lanes, contact.data.away[0], NO_SLOT)
 
 

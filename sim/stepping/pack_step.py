@@ -26,6 +26,7 @@ from artsim.sim.run_data.run_records import (
     CROWDED,
     FIRST_SAMPLE,
     NON_FINITE,
+    RUNNING,
     STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
@@ -42,7 +43,7 @@ from artsim.sim.stepping.step import place, solve_step
 
 @njit
 def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room. rules have no bounds.
+    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room.
 
     run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
     what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers are computed
@@ -253,7 +254,8 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
         lanes.data.counters[CROWD] = 1
         return
     lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
-    if lanes.single.counters[STOP_REASON] == NON_FINITE:
+    if lanes.single.counters[STOP_REASON] != RUNNING:
+        lanes.data.reason[lane] = lanes.single.counters[STOP_REASON]
         _end(state, lanes, run.block, lane, lanes.single.counters[STOP_DOF])
         return
     put_lane(lanes.single.qpos, lanes.data.qpos, lane)
@@ -328,6 +330,7 @@ def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
                 first = 0
                 while math.isfinite(lane_get(step.next, first, lane)):
                     first += 1
+                lanes.data.reason[lane] = NON_FINITE
                 _end(state, lanes, run.block, lane, robot.model.independent_dof[first])
 
 

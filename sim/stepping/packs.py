@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
-from artsim.sim.contact.pack_contacts import LaneSolver, PackContacts, PackSolver
+from artsim.sim.contact.pack_contacts import LaneSolver, PackBounces, PackContacts, PackSolver
 from artsim.sim.equipment.arrays import Equipment, EquipmentBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
@@ -30,17 +30,16 @@ from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
-STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED = range(6)  # of PackWork.counters
+STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(7)  # of PackWork.counters
 M_IS_SET, ARTICULATED = 1, 2  # of the counter WEIGHED: M, and the articulated inertias with M̂'s diagonal
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, TAUT, STIFF_TENDON = range(7)
+UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON = range(6)
 CAUSES = (
     "rows unsolved",
-    "impacts that gain energy",
+    "penetration whose removal throws bodies",
     "contacts that yield, or are more than there is room for",
     "contacts outrun",
     "limits, drives and actuators that do not settle",
-    "taut bodies",
     "tendons stiffer than the step resolves",
 )
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia")
@@ -144,7 +143,9 @@ class Exerted(NamedTuple):
 
     counted: ConstInts1  # (na,) 1: an actuator whose force is found here
     varying: ConstInts1  # (na,) 1: one of these that may be part of M̂
-    changed: Ints1  # (1,) 1: actuators that may be rows act otherwise than the velocities before had it
+    # (1,) 1: actuators that may be rows act otherwise than the velocities before had it, or links exceed the bounds of
+    # their velocities; 2: whatever is tried
+    changed: Ints1
     force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
     passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
     tendon: Reals1  # (nv,) these six as in EquipmentWork
@@ -164,13 +165,14 @@ class Exerted(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (6,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room, BENT:
-    # there are nonlinear couplings, WEIGHED: what is that of this step
+    # (7,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room, BENT:
+    # there are nonlinear couplings, WEIGHED: what is that of this step, STIFFENED_LANES: some have stiffened bodies
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
     stopped_dof: Ints1  # (lanes,)
+    reason: Ints1  # (lanes,) why, as in Step.counters
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
@@ -181,6 +183,8 @@ class PackWork(NamedTuple):
     evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
     settled: Lanes1  # (1,) 1: the bias needs no further evaluation
     nearest: Lanes1  # (1,) as in Step
+    stiffening: Lanes2  # (nb, 6) as in Workspace, of the lanes whose bodies are stiffened already
+    slack: Lanes1  # (nv,) the same
     dead: Lanes1  # (1,) more than 0: the step is not finite
     loop_mobility: Lanes2  # (nloop, 2) these two as in EquipmentWork: they depend on the masses
     tendon_mobility: Lanes1  # (nte,)
@@ -252,8 +256,10 @@ class Helpers(NamedTuple):
     finder: Ints2  # (n, 2) the entry that finds OwnRows, zeros: there are none
     clamper: Ints2  # (n, 2) the entry that has actuators at their bounds act as forces; zeros: none acts as a row
     misser: Ints2  # (n, 2) the entry that finds by how much own rows miss
+    bounder: Ints2  # (n, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (n, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
-    counters: Ints2  # (n, 8) as in Step
+    counters: Ints2  # (n, 8) these two as in Step
+    retries: Ints2
     history: Reals2  # (n, …) as in State
     qpos: Reals2  # (n, nq)
     qvel: Reals2  # (n, nv)
@@ -265,7 +271,7 @@ class Helpers(NamedTuple):
     control: Reals2  # (n, ncontrol)
     velocity: Reals2  # (n, nv) these two as in Step
     middle: Reals2
-    gain: Reals2  # (n, nv) these nine as in Workspace
+    gain: Reals2  # (n, nv) these ten as in Workspace
     drift: Reals2
     rotation: Reals4  # (n, nb, 3, 3)
     offset: Reals3
@@ -274,15 +280,18 @@ class Helpers(NamedTuple):
     angular_velocity: Reals3
     acceleration: Reals3
     angular_acceleration: Reals3
+    stiffening: Reals3  # (n, nb, 6)
 
 
 class OwnRows(NamedTuple):
     """Rows that a single robot's code finds for one lane after the other: loops, couplings that give way, tendons but
-    for their limits, actuators that are rows, limits of balls. Row n is the one whose Rows.place is n there; which dofs
-    it acts on may differ from lane to lane.
+    for their limits, actuators that are rows, limits of balls, velocity limits of links. Row n is the one whose
+    Rows.place is n there; which dofs it acts on may differ from lane to lane.
     """
 
-    fixed: ConstInts1  # (3,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators
+    # (5,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds
+    # of links' velocities; 1: some are springs of tendons
+    fixed: ConstInts1
     kind: Ints1  # (rows,) these three as in Rows
     dof: Ints1
     part: Ints1
@@ -388,6 +397,7 @@ class PackContactBundle(NamedTuple):
     model: Contacts
     data: PackContacts
     found: ContactBundle
+    bounces: PackBounces | None = None  # these three are None where nothing bounces, is swept, or adheres
     sweep: PackSweep | None = None
     adhesion: PackAdhesion | None = None
 
@@ -403,16 +413,18 @@ EXERT = Entry(
 )
 
 
-def find_entry(equipped: bool) -> Entry:
+def find_entry(equipped: bool, bounded: bool) -> Entry:
     """The kernel that finds a single robot's rows for its lane."""
     bundles = (
         RobotBundle,
         with_members(RunBundle, block=Block, clock=None),
         Rows,
         EquipmentBundle if equipped else None,
+        RuleBundle if bounded else None,
         SolverBundle,
     )
-    return Entry("find_rows", "artsim.sim.stepping.rows_of_lane", bundles, "_equipped" * equipped)
+    variant = "_equipped" * equipped + "_bounded" * bounded
+    return Entry("find_rows", "artsim.sim.stepping.rows_of_lane", bundles, variant)
 
 
 def miss_entry(equipped: bool) -> Entry:
@@ -424,6 +436,13 @@ def miss_entry(equipped: bool) -> Entry:
         EquipmentBundle if equipped else None,
     )
     return Entry("find_row_misses", "artsim.sim.stepping.rows_of_lane", bundles, "_equipped" * equipped)
+
+
+BOUND = Entry(
+    "aim_bounds_of_lane",
+    "artsim.sim.stepping.rows_of_lane",
+    (RobotBundle, with_members(RunBundle, block=Block, clock=None), RuleBundle, Exerted),
+)
 
 
 CLAMP = Entry(
@@ -440,19 +459,21 @@ def roll_entry(
     looped: bool = False,
     damped: bool = False,
     sleepy: bool = False,
+    bouncing: bool = False,
     inertial: bool = False,
     laden: bool = False,
     swept: bool = False,
     sticky: bool = False,
 ) -> Entry:
     """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
-    sleep, of drives whose gains are accelerations, of friction by the load, of the continuous check, of adhesion, or
-    of contacts that the run lacks.
+    sleep, of bounces, of drives whose gains are accelerations, of friction by the load, of the continuous check, of
+    adhesion, or of contacts that the run lacks.
     """
     members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
     members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
     members |= {"drives": PackDrives if inertial else None, "load": PackLoad if laden else None}
-    of_contacts = {"sweep": PackSweep if swept else None, "adhesion": PackAdhesion if sticky else None}
+    of_contacts: dict[str, Any] = {"bounces": PackBounces if bouncing else None}
+    of_contacts |= {"sweep": PackSweep if swept else None, "adhesion": PackAdhesion if sticky else None}
     members["adhesion"] = of_contacts["adhesion"]
     lanes = with_members(LaneBundle, **members)
     bundles = (
@@ -465,6 +486,6 @@ def roll_entry(
         with_members(SolverBundle, pack=PackSolver if rows else None),
     )
     variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
-    variant += "_damped" * damped + "_sleepy" * sleepy + "_inertial" * inertial + "_laden" * laden + "_swept" * swept
-    variant += "_sticky" * sticky
+    variant += "_damped" * damped + "_sleepy" * sleepy + "_bouncing" * bouncing + "_inertial" * inertial
+    variant += "_laden" * laden + "_swept" * swept + "_sticky" * sticky
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

@@ -32,7 +32,7 @@ from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import limit_energy, may_bounce
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
-from artsim.sim.contact.impacts import pass_on_blows, take_blows, weaken
+from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
 from artsim.sim.equipment.actuation import is_beyond_drive
 from artsim.sim.equipment.actuators import clamp_actuators
 from artsim.sim.foundation.jit import inlined, njit
@@ -85,7 +85,6 @@ FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than their margins
 _SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds what those just struck meet
-_ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restitution
 
 
 @njit
@@ -148,8 +147,8 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
 def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
-    Lanes of a pack are solved again together where bounds of limits or actuators, or bodies that turn fast, require it;
-    those that require it for other reasons take the step alone.
+    Lanes of a pack are solved again together, each for its own reasons; those that the pack does not solve take
+    the step alone.
     """
     if run.lanes is not None:
         if changes_in_lanes(robot, run, rows, equipment, contact, solver):
@@ -209,22 +208,24 @@ def _is_tied(model: Any, equipment: Any) -> bool:
 @njit
 def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """Solve again where impacts cause further ones, and while contacts gain energy, with ever less restitution."""
-    model, state, data = robot.model, robot.state, robot.data
+    model, data = robot.model, robot.data
     step = run.step
-    if pass_on_blows(state, run.inputs, rows, contact):
-        for _ in range(_ATTEMPTS_AT_ENERGY):
+    speeds = (step.stage_qvel, step.tangent)
+    if pass_on_blows(robot, run, rows, contact, rows.impulse) > 0.0:
+        for _ in range(ATTEMPTS_AT_ENERGY):
             reduce_system(model, data, step, solver)
             factorise_system(model, data, solver)
-            several = take_blows(robot, run, rows, contact, solver)
+            several = take_blows(robot, run, rows, contact, solver, 1.0, speeds)
             reduce_system(model, data, step, solver)
-            if not several:
+            if several <= 0.0:
                 break
+            aim_at_blows(robot, run, rows, contact, speeds)
             solve_again(robot, rows, step, solver)
             found(model, data, run)
             mark(run.clock, SOLVER)
-            if not weaken(state, rows, step, contact):
+            if weaken(robot, run, rows, contact, rows.impulse, 1.0) <= 0.0:
                 break
-    for _ in range(_ATTEMPTS_AT_ENERGY):
+    for _ in range(ATTEMPTS_AT_ENERGY):
         if not limit_energy(robot, run, rows, contact):
             break
         solve_again(robot, rows, step, solver)

@@ -1,29 +1,32 @@
 """Rows that packs have lane by lane, found for a lane by the code of a single robot, and by how much they miss.
 
 These are the rows that every step has and whose columns may be any: loops, couplings that give way, couplings of axes
-of balls, limits of balls, actuators that are rows, and of tendons equalities, inertia and friction.
+of balls, limits of balls, actuators that are rows, of tendons equalities, inertia and friction, and velocity limits of
+links. Stiff springs of tendons are rows in some steps only, and come last.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.articulation.dynamics import composites
 from artsim.sim.articulation.kinematics import motion_columns, world_inertia
 from artsim.sim.constraints.actuator_rows import actuator_rows
 from artsim.sim.constraints.axis_rows import axis_row
 from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.limit_rows import ball_limit_rows
+from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS, aim_bounds, link_rows, loosen
 from artsim.sim.constraints.loop_drives import has_inertial_drives
 from artsim.sim.constraints.loop_rows import loop_rows
-from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows
+from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows, tendon_spring_rows
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, RULE_ROUNDS
 from artsim.sim.stepping.aims import find_misses
 from artsim.sim.stepping.system import bare_system, has_springs
 
 
 @njit
-def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solver: Any) -> None:
     """Build a robot's rows at its state, with the bias at step.middle; forces of the equipment are known, and so are
     kinematics and the bodies' velocities and accelerations as the bias leaves them.
     """
@@ -46,6 +49,14 @@ def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> N
         actuator_rows(model, data, run.inputs, rows, equipment)
         tendon_rows(model, state.qvel, data, run.inputs, rows, equipment, False)
         loop_rows(model, state.qvel, data, run, rows, equipment)
+    if rules is not None:
+        world_inertia(model, data)
+        composites(model, data)
+        if step.retries[RULE_ROUNDS] == 0:
+            loosen(rules)
+        link_rows(model, data, run.inputs, rows, rules)
+    if equipment is not None:
+        tendon_spring_rows(model, data, run.inputs, rows, equipment)
 
 
 @inlined
@@ -54,6 +65,21 @@ def _needs_mass(model: Any, equipment: Any) -> bool:
     if equipment is not None:
         return has_springs(model) or has_sprung_tendons(equipment) or has_inertial_drives(equipment)
     return has_springs(model)
+
+
+@njit
+def aim_bounds_of_lane(robot: Any, run: Any, rules: Any, exerted: Any) -> None:
+    """Direct the rows of bounds that step.velocity violates. exerted.changed: 1 where it violates any, 2 where
+    no further round is to be tried.
+    """
+    step = run.step
+    step.retries[RULE_ROUNDS] += 1
+    exerted.changed[0] = 1
+    if not aim_bounds(robot, run, rules):
+        step.retries[RULE_ROUNDS] = 0
+        exerted.changed[0] = 0
+    elif step.retries[RULE_ROUNDS] >= MOST_BOUND_ROUNDS:
+        exerted.changed[0] = 2
 
 
 @njit

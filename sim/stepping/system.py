@@ -32,7 +32,7 @@ from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
-from artsim.sim.stepping.packs import M_IS_SET, WEIGHED
+from artsim.sim.stepping.packs import M_IS_SET, STIFFENED_LANES, WEIGHED
 
 _HUGE = 1e4  # [N s or N m s] impulses from which a step that is solved again does not start
 
@@ -45,8 +45,12 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     h = inputs.time_step[0]
     if run.lanes is not None:
         coupled_bias(model, step.middle, data)
+        if run.lanes.data.counters[STIFFENED_LANES] == 1:
+            add_stiffened_bias(model, data, data.bias, step.force)
         if run.lanes.data.counters[WEIGHED] & M_IS_SET == 0:
             composites(model, data)
+            if run.lanes.data.counters[STIFFENED_LANES] == 1:
+                stiffen_composites(model, data)
             mass_matrix(model, data)
             if run.lanes.drives is not None:
                 _scale_drives_in_lanes(model, data, run, solver)

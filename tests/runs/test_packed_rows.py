@@ -1,5 +1,6 @@
 """Packs of robots with rows that a single robot's code finds for each lane (loops, couplings that give way, tendons,
-actuators that are rows, limits of balls), and with delays: every lane is the single run, and depends on no other lane.
+actuators that are rows, limits of balls, velocity bounds of links), with delays, and with taut bodies: every lane is
+the single run, and depends on no other lane.
 
 The truth of the rows themselves is in the tests of their kinds; here the single run is the truth.
 """
@@ -72,6 +73,7 @@ MODELS = {
     "swing and twist": pendulum('swing1="0.3" swing2="0.5" twist_lower="-0.2" twist_upper="0.3"'),
     "a hinge that follows a ball": leads("y"),
     "a ball that follows a hinge": follows("x"),
+    "stiff springs of tendons": arm(t='stiffness="3000" springlength=".1"', u='stiffness="900" damping="4"'),
 }
 PUBLIC = {
     "2F-85": "menagerie-fork/robotiq_2f85/2f85.xml",
@@ -253,10 +255,117 @@ def test_lanes_fall_asleep_and_wake(tmp_path: Path) -> None:
         assert not asleep[k, 101:].any()
 
 
+HANDS = """<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody>
+<body name="upper"><joint name="a" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass=".6"/>
+<body name="lower" pos=".3 0 0"><joint name="b" axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass=".4"/>
+<body name="hand" pos=".3 0 0"><joint name="c" axis="1 0 0" range="-20 20"/>
+<geom type="capsule" fromto="0 0 0 .3 .1 0" size=".02" mass=".3"/></body></body></body></worldbody>
+<actuator><position joint="c" kp="3" kv=".1"/></actuator></mujoco>"""
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"link_velocity_limit": {"hand": (0.6, None), "lower": (0.7, 1.0)}},
+        {"com_velocity_limit": (0.3, 2.0)},
+        {"link_velocity_limit": {"hand": (0.6, None)}, "link_damping": {"*": (0.5, 0.2)}},
+    ],
+    ids=["links", "the whole robot", "damped"],
+)
+def test_velocity_bounds_of_links_are_packed(options: dict[str, Any], tmp_path: Path) -> None:
+    """An arm that falls until a bound holds it."""
+    path = tmp_path / "arm.xml"
+    path.write_text(HANDS)
+    robot = artsim.load(path)
+    made, each = drawn(robot, 9, steps=STEPS, **options)
+    assert made.outcome.steps_alone == 0, made.outcome.alone
+    free, _ = drawn(robot, 9, steps=STEPS)
+    for k in (0, 4, 8):
+        apart, _ = differ(made, robot, each, k, steps=STEPS, **options)
+        assert apart.max() < 1e-10
+        for name, (linear, angular) in options.get("link_velocity_limit", {}).items():
+            twist, would = (
+                robot.compute(run["qpos"][k, 2:], run["qvel"][k, 2:], quantities=["link_velocity"], at="com")[
+                    "link_velocity"
+                ][:, robot.links.index(name)]
+                for run in (made, free)
+            )
+            for bound, part in ((linear, slice(0, 3)), (angular, slice(3, 6))):
+                if bound is not None:
+                    assert np.linalg.norm(twist[:, part], axis=1).max() <= bound * (1 + 1e-11)
+            assert np.linalg.norm(would[:, :3], axis=1).max() > 1.2 * linear
+
+
+@pytest.mark.small
+def test_lanes_fall_at_their_bound(tmp_path: Path) -> None:
+    path = tmp_path / "slide.xml"
+    path.write_text(
+        '<mujoco><option timestep="0.002"/><worldbody><body name="cart"><joint name="z" type="slide" axis="0 0 1"/>'
+        '<geom size=".1" mass="2"/></body></worldbody></mujoco>'
+    )
+    options: dict[str, Any] = {"steps": 60, "link_velocity_limit": {"cart": (0.2, None)}}
+    made = artsim.rollout(artsim.load(path), samples=9, velocity_spread=0.1, **options)
+    assert made.outcome.packed
+    assert made.outcome.steps_alone == 0
+    np.testing.assert_allclose(made["final_qvel"], -0.2, rtol=1e-12)
+
+
+def test_lanes_that_break_a_bound_stop_as_their_single_runs_do(tmp_path: Path) -> None:
+    """Some arms reach the limit of their hand's joint so fast that no force holds all bounds."""
+    path = tmp_path / "arm.xml"
+    path.write_text(HANDS)
+    robot = artsim.load(path)
+    options: dict[str, Any] = {"steps": STEPS, "link_velocity_limit": {"hand": (0.6, 1.5)}, "check": False}
+    made, each = drawn(robot, 9, link_damping={"*": (0.5, 0.2)}, **options)
+    done = made["n_valid"] == STEPS
+    assert 0 < done.sum() < 9
+    np.testing.assert_array_equal(made["status"], np.where(done, 1, 3))
+    for k in range(9):
+        one = artsim.simulate(robot, controls=each[k], v0=made["qvel"][k, 0], link_damping={"*": (0.5, 0.2)}, **options)
+        assert len(one["time"]) == made["n_valid"][k]
+
+
+TAUT = {"joint_1": 1.5}
+"""A chain of twenty light links with a heavy end, which are stiffened in every step."""
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    "damping", [{}, {"link_damping": {"*": (0.1, 0.1)}}], ids=["without rows", "with M as a matrix"]
+)
+def test_taut_bodies_are_stiffened_in_lanes(damping: dict[str, Any]) -> None:
+    robot = artsim.load(ROOT / "robots" / "chain20.urdf")
+    options: dict[str, Any] = {"steps": 60, "dt": 0.002, "q0": TAUT, "friction_coefficient": {}, **damping}
+    made, each = drawn(robot, 9, **options)
+    assert made.outcome.steps_alone == 0, made.outcome.alone
+    for k in (0, 8):
+        apart, way = differ(made, robot, each, k, **options)
+        assert apart.max() < 1e-11
+        assert way > 0.02
+    fewer, _ = drawn(robot, 3, threads=1, **options)
+    assert fewer["qvel"].tobytes() == made["qvel"][:3].tobytes()
+
+
+@pytest.mark.corpus
+def test_loops_that_pull_are_stiffened_in_lanes() -> None:
+    """A platform on six legs, at steps that are long for it and pull its legs taut."""
+    folder = corpus()
+    if folder is None:
+        pytest.skip("no corpus; set ARTSIM_CORPUS")
+    robot = artsim.load(folder / "files/unilab/src/unilab/assets/robots/stewart/scene.xml")
+    options: dict[str, Any] = {"steps": 24, "dt": 0.01}
+    made, each = drawn(robot, 9, **options)
+    assert made.outcome.steps_alone == 0, made.outcome.alone
+    for k in (0, 8):
+        apart, _ = differ(made, robot, each, k, **options)
+        assert apart.max() < 1e-10
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"link_velocity_limit": {"*": (1.0, None)}}, "velocity limits of links"),
         ({"integrator": "rk4"}, "integrator rk4"),
     ],
 )

@@ -1,0 +1,146 @@
+"""Bounces of a pack: what retries.py does with the contacts of a single robot, one solution of the pack after the
+other.
+
+A lane's contacts rebound in its first solution. Where that shows further impacts, these are taken in sequence
+(impacts.py) and the lane is solved again with the speeds that they lead to; then while contacts gain energy, with ever
+less restitution.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.coupling import reduce_matrix
+from artsim.sim.articulation.dynamics import factorise
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.constraints.row import row_rate
+from artsim.sim.contact.contact_law import brings_apart, second_order
+from artsim.sim.contact.contact_rows import bounces, gains, is_pyramid, set_rebounds, throws
+from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, along_row, pass_on_blows, take_blows, weaken
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest, least
+
+REBOUNDING, STRUCK, LIMITED, BOUNCED = range(4)  # of PackBounces.phase: what a lane's last solution was
+
+
+@njit
+def begin_bounces(contact: Any, chosen: Any) -> None:
+    """Have the contacts of lanes where `chosen` is 1 rebound by their own speeds, as rows that are built anew do."""
+    pack = contact.bounces
+    zero = zero_like(chosen)
+    pack.phase[0] = where_greater(chosen, zero, zero + REBOUNDING, pack.phase[0])
+    pack.tries[0] = where_greater(chosen, zero, zero, pack.tries[0])
+    for slot in range(pack.aimed.shape[0]):
+        pack.aimed[slot] = where_greater(chosen, zero, zero, pack.aimed[slot])
+        pack.inside[slot] = where_greater(chosen, zero, zero, pack.inside[slot])
+        contact.data.hit[slot] = where_greater(chosen, zero, zero, contact.data.hit[slot])
+
+
+@njit
+def aim_bounces(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -> None:
+    """Change the bias of a slot's rows, as set_targets leaves them, where its contact bounces, or stays inside."""
+    pack = contact.bounces
+    if contact.data.soft[slot] == 1:
+        return
+    row = contact.data.row[slot]
+    bias = rows.bias[row]
+    zero = zero_like(bias)
+    if highest(contact.data.restitution[slot]) > 0.0:
+        set_rebounds(robot, inputs, rows, contact, slot)
+        struck = least(bias, pack.aim[slot])
+        rows.bias[row] = where_greater(pack.aimed[slot], zero, struck, rows.bias[row])
+    inside = pack.inside[slot]
+    if highest(inside) > 0.0:
+        for k in range(contact.data.rows[slot] if is_pyramid(contact, slot) else 1):
+            rate = where_greater(inside, zero, rows.rate[row + k], zero)
+            known = where_greater(inside, zero, second_order(inputs.time_step[0], contact.data.drift[slot]), zero)
+            rows.bias[row + k] -= rate * contact.data.gap[slot] + known
+            rows.rate[row + k] = where_greater(inside, zero, zero, rows.rate[row + k])
+
+
+@njit
+def bounce_on(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen: Any) -> Any:
+    """1 in lanes to be solved again since impacts cause further ones, or contacts gain energy. Only lanes where
+    `chosen` is 1 are looked at.
+    """
+    pack, impulse = contact.bounces, solver.pack.impulse
+    zero = zero_like(chosen)
+    half = zero + 0.5
+    fresh = where_greater(zero + STRUCK - half, pack.phase[0], chosen, zero)
+    limited = where_greater(pack.phase[0], zero + STRUCK + half, chosen, zero)
+    struck = chosen - fresh - limited
+    blown = zero
+    if highest(fresh) > 0.0:
+        blown = least(fresh, pass_on_blows(robot, run, rows, contact, impulse))
+    if highest(struck) > 0.0:
+        gaining = weaken(robot, run, rows, contact, impulse, struck)
+        blown = blown + where_greater(zero + ATTEMPTS_AT_ENERGY - half, pack.tries[0], gaining, zero)
+    several = zero
+    if highest(blown) > 0.0:
+        several = _take_blows(robot, run, rows, contact, solver, blown)
+    others = chosen - several
+    pack.tries[0] = where_greater(others - limited, zero, zero, pack.tries[0])
+    may = where_greater(zero + ATTEMPTS_AT_ENERGY - half, pack.tries[0], others, zero)
+    gaining = _limit_energy(robot, run, rows, contact, impulse, may)
+    again = several + gaining
+    pack.tries[0] = pack.tries[0] + again
+    phase = where_greater(gaining, zero, zero + LIMITED, zero + BOUNCED)
+    phase = where_greater(several, zero, zero + STRUCK, phase)
+    pack.phase[0] = where_greater(chosen, zero, phase, pack.phase[0])
+    return again
+
+
+@inlined
+def goes_on(contact: Any) -> Any:
+    """1 in lanes whose last solution was one of these further ones."""
+    zero = zero_like(contact.bounces.phase[0])
+    return where_greater(contact.bounces.phase[0], zero + REBOUNDING, zero + 1.0, zero)
+
+
+@njit
+def _take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen: Any) -> Any:
+    """Aim contacts at the speeds to which several impacts in sequence lead; 1 in chosen lanes where there are
+    several.
+    """
+    model, data = robot.model, robot.data
+    pack = contact.bounces
+    reduce_matrix(model, data, run.step.diagonal)  # the pack's solver has left it as it was; every solution renews it
+    factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
+    several = least(chosen, take_blows(robot, run, rows, contact, solver, chosen, (pack.speed, pack.half)))
+    zero = zero_like(chosen)
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1:
+            row = contact.data.row[slot]
+            speed = -along_row(rows, row, pack.speed) - along_row(rows, row, pack.half)
+            speed = where_greater(contact.data.hit[slot], zero, speed, zero + 1e308)
+            pack.aim[slot] = where_greater(several, zero, speed, pack.aim[slot])
+            pack.aimed[slot] = where_greater(several, zero, zero + 1.0, pack.aimed[slot])
+    return several
+
+
+@njit
+def _limit_energy(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, chosen: Any) -> Any:
+    """Do what contact_rows.limit_energy does in lanes where `chosen` is 1; 1 in those to be solved again for it."""
+    state, step = robot.state, run.step
+    pack, h = contact.bounces, run.inputs.time_step[0]
+    zero = like(0.0, robot.data)
+    limited = zero
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 0 or contact.data.soft[slot] == 1 or highest(chosen) <= 0.0:
+            continue
+        row, e = contact.data.row[slot], contact.data.restitution[slot]
+        if highest(e) > 0.0:
+            bounce = where_greater(e, zero, chosen * (1.0 - contact.data.hit[slot]), zero)
+            bounce = bounce * bounces(contact, slot, row_rate(rows, row, state.qvel), h)
+            if highest(bounce) > 0.0:
+                bounce = bounce * gains(state, rows, impulse, step, contact, slot)
+                contact.data.restitution[slot] = where_greater(bounce, zero, 0.5 * e, e)
+                pack.aimed[slot] = where_greater(bounce, zero, zero, pack.aimed[slot])
+                limited = largest(limited, bounce)
+        apart = where_greater(e, zero, zero, chosen * brings_apart(rows.rate[row], contact.data.gap[slot]))
+        if highest(apart) > 0.0:
+            thrown = least(apart, throws(state, rows, impulse, step, contact, slot))
+            pack.inside[slot] = largest(pack.inside[slot], thrown)
+            limited = largest(limited, thrown)
+    return limited
