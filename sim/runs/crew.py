@@ -66,7 +66,7 @@ class Crew:
         weakref.finalize(self, _dismiss, self._helpers)
 
     def connect(self, entry: Entry, robot: RobotBundle, rows: Rows, step: Step, newton: NewtonWork) -> object:
-        """Have the solutions of these rows by newton's entry helped with, for as long as the returned object is kept."""
+        """Have newton's entry helped with these rows, for as long as the returned object is kept."""
         newton.start_helpers[:] = newton.await_helpers[:] = 0
         helpers, ticket, failures = self._helpers, self._ticket, self._failures
         if not helpers:
