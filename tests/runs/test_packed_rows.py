@@ -281,10 +281,12 @@ def test_velocity_bounds_of_links_are_packed(options: dict[str, Any], tmp_path: 
     robot = artsim.load(path)
     made, each = drawn(robot, 9, steps=STEPS, **options)
     assert made.outcome.steps_alone == 0, made.outcome.alone
+    fewer, _ = drawn(robot, 3, threads=1, steps=STEPS, **options)
+    assert fewer["qvel"].tobytes() == made["qvel"][:3].tobytes()
     free, _ = drawn(robot, 9, steps=STEPS)
     for k in (0, 4, 8):
         apart, _ = differ(made, robot, each, k, steps=STEPS, **options)
-        assert apart.max() < 1e-10
+        assert apart.max() < (1e-10 if "com_velocity_limit" in options else 1e-11)  # mean spins are hard to bound
         for name, (linear, angular) in options.get("link_velocity_limit", {}).items():
             twist, would = (
                 robot.compute(run["qpos"][k, 2:], run["qvel"][k, 2:], quantities=["link_velocity"], at="com")[
