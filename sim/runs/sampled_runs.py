@@ -48,7 +48,6 @@ from artsim.sim.geometry.contacts import (
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.run_records import (
     FIRST_SAMPLE,
-    NON_FINITE,
     RUNNING,
     STEP_NUMBER,
     STEPS_PER_ROW,
@@ -413,7 +412,7 @@ class PackRoller:
             if not self._run_pack(start, variations.part(start, start + self._width), stop):
                 return False
             lanes = slice(start, start + self._width)
-            self.results.reason[lanes] = np.where(self._lanes.stopped < 0, RUNNING, NON_FINITE)
+            self.results.reason[lanes] = np.where(self._lanes.stopped < 0, RUNNING, self._lanes.reason)
             self.results.stopped[lanes] = self._lanes.stopped
             self.results.stopped_dof[lanes] = self._lanes.stopped_dof
         self.alone = {cause: int(count) for cause, count in zip(CAUSES, self._lanes.alone, strict=True) if count}
@@ -539,7 +538,7 @@ class PackRoller:
     def _make_lanes(self) -> PackWork:
         robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
-            **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
+            **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (self._width,)),
             **dict.fromkeys(
                 ("stiff", "beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),

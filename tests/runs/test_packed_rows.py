@@ -257,7 +257,11 @@ def test_lanes_fall_asleep_and_wake(tmp_path: Path) -> None:
     ("options", "reason"),
     [
         ({"link_velocity_limit": {"*": (1.0, None)}}, "velocity limits of links"),
-        ({"integrator": "rk4"}, "integrator rk4"),
+        (
+            {"integrator": "rk4"},
+            "integrator rk4 with limits of balls, couplings that are rows, or equipment other than affine actuators of "
+            "joints",
+        ),
     ],
 )
 def test_what_packs_lack_is_said(options: dict[str, Any], reason: str, tmp_path: Path) -> None:
