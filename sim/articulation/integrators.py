@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.articulation.model import BALL, FREE
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import real, sqrt, where_greater
 from artsim.sim.foundation.quaternions import turn_quaternion
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
+
+_SERIES = 1e-2  # square of an angle [rad²] up to which the series of c is exact to rounding
 
 
 @njit
@@ -36,7 +39,7 @@ def inverse_tangent(model: Any, x: Any, v: Any) -> None:
     (Munthe-Kaas 1999).
 
     R = R₀ exp(x) and ω in body axes give ẋ = ω + ½ x × ω + c x × (x × ω), c = (1 - ½|x| cot ½|x|) / |x|²; other
-    coordinates are flat.
+    coordinates are flat. In both widths.
     """
     for i in range(1, model.body_parent.shape[0]):
         kind = model.joint_type[i]
@@ -47,12 +50,12 @@ def inverse_tangent(model: Any, x: Any, v: Any) -> None:
         x1 = x[k + 1]
         x2 = x[k + 2]
         square = x0 * x0 + x1 * x1 + x2 * x2
-        if square < 1e-2:  # the series, exact to rounding
-            c = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square**3 / 1209600.0
-        else:
-            half = 0.5 * math.sqrt(square)
-            sine, cosine = sincos(half)
-            c = (1.0 - half * cosine / sine) / square
+        few = real(_SERIES, square)
+        series = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square * square * square / 1209600.0
+        large = largest(square, few)
+        half = 0.5 * sqrt(large)
+        sine, cosine = sincos(half)
+        c = where_greater(few, square, series, (1.0 - half * cosine / sine) / large)
         a0 = x1 * v[k + 2] - x2 * v[k + 1]
         a1 = x2 * v[k] - x0 * v[k + 2]
         a2 = x0 * v[k + 1] - x1 * v[k]

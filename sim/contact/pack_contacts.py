@@ -41,7 +41,7 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
 
-MOST_PAIRS = 256  # of shapes of which one is static, each with memory for all its slots
+MOST_PAIRS = 512  # of shapes of which one is static, each with memory for all its slots: beyond 1000 packs gain no time
 _MOST_ROWS = 3000  # up to which pairs of moving shapes have slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
 _BETWEEN = 4  # contacts of a pair of moving shapes

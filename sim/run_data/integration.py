@@ -32,7 +32,7 @@ class Integrator(NamedTuple):
     compliances: bool = True  # rows of a compliance or erp of their own, weights of the implicit scheme
     maximal: bool = True  # maximal coordinates
     phases: bool = True  # timing of its steps' phases
-    packs: bool = True  # packs of robots
+    rows_in_packs: bool = True  # packs of robots with rows, or with forces that are found lane by lane
 
 
 SEMI_IMPLICIT_EULER = Integrator("semi-implicit-euler", "simulate", "artsim.sim.stepping.step")
@@ -48,7 +48,7 @@ RK4 = Integrator(
     compliances=False,
     maximal=False,
     phases=False,
-    packs=False,
+    rows_in_packs=False,
 )
 
 DEFAULT = (

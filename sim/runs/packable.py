@@ -55,7 +55,7 @@ from artsim.sim.stepping.packs import (
 )
 
 _FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
-_MOST_DOFS = 100  # since packs hold 8 mass matrices
+_MOST_DOFS = 100  # since packs hold 8 mass matrices: beyond 110 a robot alone is as fast
 
 
 def reason_against_packs(plan: Plan) -> str:
@@ -63,7 +63,8 @@ def reason_against_packs(plan: Plan) -> str:
     inputs, config = plan.inputs, plan.config
     solver = SOLVERS[config.solver]
     reasons = {
-        f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
+        f"integrator {config.integrator} with limits of balls, couplings that are rows, or equipment other than affine "
+        "actuators of joints": _is_rk4(plan) and (own_rows(plan) > 0 or is_laden(plan)),
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
@@ -76,6 +77,11 @@ def reason_against_packs(plan: Plan) -> str:
     return ""
 
 
+def _is_rk4(plan: Plan) -> bool:
+    """Whether packs take steps without rows, all forces explicit."""
+    return not INTEGRATORS[plan.config.integrator].rows_in_packs
+
+
 def sleeps(plan: Plan) -> bool:
     """Whether robots may fall asleep."""
     return bool(plan.inputs["sleep"][0] > 0)
@@ -84,6 +90,8 @@ def sleeps(plan: Plan) -> bool:
 def has_rows(plan: Plan) -> bool:
     """Whether the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
     model = plan.robot.model
+    if _is_rk4(plan):
+        return False
     if len(model.coupling_follower) + own_rows(plan) > 0 or needs_matrix(plan):
         return True
     sides = limited_sides(model, equipment_of(plan))
@@ -357,6 +365,7 @@ def entry_of_packs(plan: Plan) -> Entry:
         laden=rubs_by_load(plan),
         swept=is_swept(plan),
         sticky=sticks(plan),
+        rk4=_is_rk4(plan),
     )
 
 

@@ -57,20 +57,20 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
     if lanes.load is not None and lanes.data.counters[STEP] == 0:
         _begin_load(robot, run)
     for _ in range(block.plan[STEPS_TO_TAKE]):
-        _choose_inputs(robot.model, data, run, equipment)
+        choose_inputs(robot.model, data, run, equipment)
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
-            _record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
+            record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
         _take_step(robot, run, rows, equipment, contact, rules, solver)
         if lanes.data.counters[CROWD] == 1:
             return
         lanes.data.counters[STEP] += 1
     for lane in range(lane_count(state.qpos)):
         if lanes.data.alive[lane]:
-            _record_final(state, block, lane)
+            record_final(state, block, lane)
 
 
 @njit
-def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
+def choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     """Select the row of inputs that acts on this step, and derive the equipment's forces from it."""
     inputs, lanes = run.inputs, run.lanes
     row = control_row(lanes.controls.start_step, lanes.data.counters[INPUT_ROW], lanes.data.counters[STEP])
@@ -107,7 +107,7 @@ def _spread_row(data: Any, table: Any, row: Any, out: Any) -> Any:
 
 
 @njit
-def _record(state: Any, block: Any, row: Any) -> None:
+def record(state: Any, block: Any, row: Any) -> None:
     """Record the state before the step as row `row` of the block at hand."""
     if block.qpos.shape[1] > 0:
         n = block.qpos.shape[2]
@@ -120,7 +120,7 @@ def _record(state: Any, block: Any, row: Any) -> None:
 
 
 @inlined
-def _record_final(state: Any, block: Any, lane: Any) -> None:
+def record_final(state: Any, block: Any, lane: Any) -> None:
     sample = block.plan[FIRST_SAMPLE] + lane
     for n in range(block.final_qpos.shape[1]):
         block.final_qpos[sample, n] = lane_get(state.qpos, n, lane)
@@ -255,8 +255,7 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
         return
     lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
     if lanes.single.counters[STOP_REASON] != RUNNING:
-        lanes.data.reason[lane] = lanes.single.counters[STOP_REASON]
-        _end(state, lanes, run.block, lane, lanes.single.counters[STOP_DOF])
+        end(state, lanes, run.block, lane, lanes.single.counters[STOP_REASON], lanes.single.counters[STOP_DOF])
         return
     put_lane(lanes.single.qpos, lanes.data.qpos, lane)
     put_lane(lanes.single.qvel, lanes.data.qvel, lane)
@@ -330,17 +329,17 @@ def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
                 first = 0
                 while math.isfinite(lane_get(step.next, first, lane)):
                     first += 1
-                lanes.data.reason[lane] = NON_FINITE
-                _end(state, lanes, run.block, lane, robot.model.independent_dof[first])
+                end(state, lanes, run.block, lane, NON_FINITE, robot.model.independent_dof[first])
 
 
 @njit
-def _end(state: Any, lanes: Any, block: Any, lane: Any, dof: Any) -> None:
+def end(state: Any, lanes: Any, block: Any, lane: Any, reason: Any, dof: Any) -> None:
     """Stop a lane: its final state is the one before the step."""
     lanes.data.alive[lane] = 0
     lanes.data.stopped[lane] = lanes.data.counters[STEP]
     lanes.data.stopped_dof[lane] = dof
-    _record_final(state, block, lane)
+    lanes.data.reason[lane] = reason
+    record_final(state, block, lane)
 
 
 @njit

@@ -71,6 +71,10 @@ PackStep = with_lanes(
         "free",
         "next",
         "tangent",
+        "start_qvel",
+        "stage_qvel",
+        "sum_velocity",
+        "sum_acceleration",
     ),
 )
 
@@ -171,8 +175,8 @@ class PackWork(NamedTuple):
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
-    stopped_dof: Ints1  # (lanes,)
-    reason: Ints1  # (lanes,) why, as in Step.counters
+    stopped_dof: Ints1  # (lanes,) these two as in Step.counters
+    reason: Ints1  # (lanes,)
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
@@ -464,6 +468,7 @@ def roll_entry(
     laden: bool = False,
     swept: bool = False,
     sticky: bool = False,
+    rk4: bool = False,
 ) -> Entry:
     """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
     sleep, of bounces, of drives whose gains are accelerations, of friction by the load, of the continuous check, of
@@ -488,4 +493,6 @@ def roll_entry(
     variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
     variant += "_damped" * damped + "_sleepy" * sleepy + "_bouncing" * bouncing + "_inertial" * inertial
     variant += "_laden" * laden + "_swept" * swept + "_sticky" * sticky
+    if rk4:
+        return Entry("roll_rk4", "artsim.sim.stepping.pack_rk4", bundles, variant)
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

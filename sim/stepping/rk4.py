@@ -214,10 +214,14 @@ def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> Non
     """
     model, state = robot.model, robot.state
     step = run.step
-    _keep_start(state, step, equipment)
+    keep_start(state, step)
+    if equipment is not None:
+        _keep_equipment(state, equipment)
     for stage in range(1, 4):
         _take_stage(robot, run, rows, equipment, solver, stage)
-    _advance(robot, run, equipment)
+    advance_state(robot, run)
+    if equipment is not None:
+        _advance_equipment(robot, run, equipment)
     settle(robot, step)
     if equipment is not None:
         note_tendon_errors(robot, step, equipment)
@@ -234,8 +238,8 @@ def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> Non
 
 
 @njit
-def _keep_start(state: Any, step: Any, equipment: Any) -> None:
-    """Keep the state before the step, and start the sums with the first stage."""
+def keep_start(state: Any, step: Any) -> None:
+    """Keep the state before the step, and start the sums with the first stage; in both widths."""
     for n in range(step.start_qpos.shape[0]):
         step.start_qpos[n] = state.qpos[n]
     for k in range(step.qacc.shape[0]):
@@ -243,29 +247,25 @@ def _keep_start(state: Any, step: Any, equipment: Any) -> None:
         step.tangent[k] = state.qvel[k]
         step.sum_velocity[k] = state.qvel[k]
         step.sum_acceleration[k] = step.qacc[k]
-    if equipment is not None:
-        for n in range(state.activation.shape[0]):
-            equipment.data.start_activation[n] = state.activation[n]
-            equipment.data.sum_activation[n] = equipment.data.activation_rate[n]
-        for n in range(equipment.data.start_length.shape[0]):
-            equipment.data.start_length[n] = equipment.data.actuator_length[n]
-            equipment.data.start_velocity[n] = equipment.data.actuator_velocity[n]
+
+
+@njit
+def _keep_equipment(state: Any, equipment: Any) -> None:
+    """The same for activations, lengths and their rates."""
+    for n in range(state.activation.shape[0]):
+        equipment.data.start_activation[n] = state.activation[n]
+        equipment.data.sum_activation[n] = equipment.data.activation_rate[n]
+    for n in range(equipment.data.start_length.shape[0]):
+        equipment.data.start_length[n] = equipment.data.actuator_length[n]
+        equipment.data.start_velocity[n] = equipment.data.actuator_velocity[n]
 
 
 @njit
 def _take_stage(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, stage: Any) -> None:
     """Evaluate one of the later stages, from the slopes of the one before, and add it to the sums."""
-    model, state = robot.model, robot.state
-    step = run.step
+    state, step = robot.state, run.step
     h = run.inputs.time_step[0]
-    ahead = h if stage == 3 else 0.5 * h
-    weight = 1.0 if stage == 3 else 2.0
-    for n in range(step.start_qpos.shape[0]):
-        step.stage_qpos[n] = step.start_qpos[n]
-    move(model, step.stage_qpos, step.tangent, ahead)
-    for k in range(step.qacc.shape[0]):
-        step.tangent[k] *= ahead  # the rotation vector of this stage
-        step.stage_qvel[k] = step.start_qvel[k] + ahead * step.qacc[k]
+    ahead, weight = begin_stage(robot.model, step, h, stage)
     if equipment is not None:
         equipment.data.stage[0] = ahead / h
         for n in range(state.activation.shape[0]):
@@ -274,6 +274,28 @@ def _take_stage(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, st
     if equipment is not None:
         for n in range(state.activation.shape[0]):
             equipment.data.sum_activation[n] += weight * equipment.data.activation_rate[n]
+    end_stage(robot.model, step, weight)
+
+
+@njit
+def begin_stage(model: Any, step: Any, h: Any, stage: Any) -> Any:
+    """Set step.stage_qpos and stage_qvel of a later stage, from the slopes of the one before; its time from the start
+    of the step [s] and its weight. In both widths.
+    """
+    ahead = h if stage == 3 else 0.5 * h
+    weight = 1.0 if stage == 3 else 2.0
+    for n in range(step.start_qpos.shape[0]):
+        step.stage_qpos[n] = step.start_qpos[n]
+    move(model, step.stage_qpos, step.tangent, ahead)
+    for k in range(step.qacc.shape[0]):
+        step.tangent[k] = ahead * step.tangent[k]  # the rotation vector of this stage
+        step.stage_qvel[k] = step.start_qvel[k] + ahead * step.qacc[k]
+    return ahead, weight
+
+
+@njit
+def end_stage(model: Any, step: Any, weight: Any) -> None:
+    """Add the slopes of a stage to the sums; in both widths."""
     for k in range(step.qacc.shape[0]):
         step.velocity[k] = step.stage_qvel[k]
     inverse_tangent(model, step.tangent, step.velocity)
@@ -284,23 +306,28 @@ def _take_stage(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, st
 
 
 @njit
-def _advance(robot: Any, run: Any, equipment: Any) -> None:
-    """The state at the end of the step, of the sums of the stages."""
+def advance_state(robot: Any, run: Any) -> None:
+    """Set coordinates and velocities at the end of the step, of the sums of the stages; in both widths."""
     state, step = robot.state, run.step
     h = run.inputs.time_step[0]
     for k in range(step.qacc.shape[0]):
-        step.sum_velocity[k] /= 6.0
+        step.sum_velocity[k] = step.sum_velocity[k] / 6.0
         state.qvel[k] = step.start_qvel[k] + h * step.sum_acceleration[k] / 6.0
     move(robot.model, state.qpos, step.sum_velocity, h)
-    if equipment is not None:
-        for n in range(state.activation.shape[0]):
-            state.activation[n] = equipment.data.start_activation[n]
-            equipment.data.activation_rate[n] = equipment.data.sum_activation[n] / 6.0
-        # exact integration advances these with the values at the step's start, as in MuJoCo
-        for n in range(equipment.data.start_length.shape[0]):
-            equipment.data.actuator_length[n] = equipment.data.start_length[n]
-            equipment.data.actuator_velocity[n] = equipment.data.start_velocity[n]
-        advance_activations(equipment, h, state.activation)
+
+
+@njit
+def _advance_equipment(robot: Any, run: Any, equipment: Any) -> None:
+    """The same for activations."""
+    state = robot.state
+    for n in range(state.activation.shape[0]):
+        state.activation[n] = equipment.data.start_activation[n]
+        equipment.data.activation_rate[n] = equipment.data.sum_activation[n] / 6.0
+    # exact integration advances these with the values at the step's start, as in MuJoCo
+    for n in range(equipment.data.start_length.shape[0]):
+        equipment.data.actuator_length[n] = equipment.data.start_length[n]
+        equipment.data.actuator_velocity[n] = equipment.data.start_velocity[n]
+    advance_activations(equipment, run.inputs.time_step[0], state.activation)
 
 
 @njit

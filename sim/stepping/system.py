@@ -53,7 +53,7 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
                 stiffen_composites(model, data)
             mass_matrix(model, data)
             if run.lanes.drives is not None:
-                _scale_drives_in_lanes(model, data, run, solver)
+                scale_drives_in_lanes(model, data, run, solver)
             if rules is not None:
                 add_link_damping(model, data, h, rules)
             run.lanes.data.counters[WEIGHED] |= M_IS_SET
@@ -73,7 +73,7 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 
 @njit
-def _scale_drives_in_lanes(model: Any, data: Any, run: Any, solver: Any) -> None:
+def scale_drives_in_lanes(model: Any, data: Any, run: Any, solver: Any) -> None:
     """Set the gains of drives, of which some are accelerations. Needs the bare M."""
     inputs, step = run.inputs, run.step
     for k in range(step.diagonal.shape[0]):

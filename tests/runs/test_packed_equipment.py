@@ -133,7 +133,7 @@ def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
     assert moved > 0.02
 
 
-@pytest.mark.parametrize("name", ["muscle", "claw"])
+@pytest.mark.parametrize("name", ["muscle", "claw", "varying gains", "adhesion"])
 def test_bytes_depend_on_nobody_else(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)
     whole, _ = drawn(robot, 16, velocity_spread=0.5, threads=1)

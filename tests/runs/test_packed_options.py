@@ -40,7 +40,21 @@ BLADES = """<mujoco><option timestep="0.004" gravity="0 0 0"/><worldbody><geom t
 LATE = arm(actuators='<position joint="a" kp="30" kv="9" delay="0.04" nsample="24"/><motor joint="c" gear=".1"/>')
 MOVED = """<actuator><position joint="hip" kp="20" dampratio=".5"/><general joint="knee" gaintype="affine"
 gainprm="9 -8 -1" forcerange="-4 4"/></actuator></mujoco>"""
+TREE = """<mujoco><option timestep="0.002"/><worldbody><body><freejoint name="root"/>
+<inertial pos="0 0 .1" mass="2" diaginertia=".3 .2 .1"/>
+<body pos="0 0 .5"><joint name="ball" type="ball" damping=".02"/>
+<inertial pos="0 .1 .2" mass="1" diaginertia=".1 .2 .3"/>
+<body pos="0 0 .4"><joint name="slide" type="slide" axis="1 0 0" range="-.4 .4" stiffness="25" damping=".1"/>
+<inertial pos="0 0 0" mass=".5" diaginertia=".1 .1 .1"/></body></body></body>
+<body pos="3 0 0"><joint name="a" axis="0 1 0"/><inertial pos=".2 0 0" mass="1" diaginertia=".01 .02 .02"/>
+<body pos=".4 0 0"><joint name="b" axis="0 1 0"/><inertial pos=".2 0 0" mass=".5" diaginertia=".01 .02 .02"/>
+</body></body></worldbody><equality><joint joint1="b" joint2="a" polycoef=".1 -1 .4 0 0"/></equality>
+<actuator><position joint="a" kp="30" dampratio=".5" forcerange="-9 9"/><motor joint="b" gear="2"/></actuator>
+</mujoco>"""
+"""A free body with a ball and a slide, and an arm with a coupling that curves."""
+
 MODELS = {
+    "tree": TREE,
     "leg": LEG,
     "moved leg": LEG.replace("</mujoco>", MOVED),
     "blades": BLADES,
@@ -67,6 +81,11 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "scheme-beta with loops": ("hard loop", {"scheme_beta": 0.7}),
     "scheme-beta with couplings": ("couplings", {"scheme_beta": 0.5, "scheme_alpha": 0.8}),
     "continuous": ("blades", {"v0": {"q": 400.0, "n.vz": -60.0, "n.wx": 160.0}, "continuous": True}),
+    "rk4": ("tree", {"integrator": "rk4", "v0": {"root.wx": 3.0}}),
+    "acceleration drives under rk4": (
+        "tree",
+        {"integrator": "rk4", "stiffness": {"slide": 90.0}, "damping": {"slide": 5.0}, "drive_mode": "acceleration"},
+    ),
     "all at once": (
         "moved leg",
         {
@@ -98,11 +117,19 @@ def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRoll
     robot = artsim.load(path)
     start, zero = np.array([0, 50, 90]), np.zeros((3, robot.nv))
     options = dict(options)
-    if options.get("drive_mode") is None or name == "moved leg":
+    if options.get("drive_mode") is None or name in ("moved leg", "tree"):
         control = np.array([[0.3], [0.3], [0.6]]) * np.ones((3, prepare(robot.articulation, RunConfig()).control.size))
         options["controls"] = Controls(start, zero, _targets(robot, options), zero, control)
     made = artsim.rollout(
-        robot, samples=samples, steps=STEPS, seed=2, velocity_spread=0.3, threads=threads, randomise=VARIED, **options
+        robot,
+        samples=samples,
+        steps=STEPS,
+        seed=2,
+        velocity_spread=0.3,
+        threads=threads,
+        randomise=VARIED,
+        check=False,
+        **options,
     )
     assert isinstance(made, MemoryRollout)
     return made
@@ -121,7 +148,25 @@ def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: py
     assert np.abs(single["qpos"] - single["qpos"][:, :1]).max() > 0.02
 
 
-@pytest.mark.parametrize("case", ["acceleration drives", "friction by the load", "continuous", "sleep with delays"])
+def test_a_lane_that_meets_a_limit_under_rk4_stops_where_the_single_run_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes whose slide is faster leave its range; the others go on."""
+    monkeypatch.setitem(MODELS, "tree", TREE.replace("-.4 .4", "-.015 .015"))
+    made = drawn("rk4", tmp_path, 9)
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
+    single = drawn("rk4", tmp_path, 9)
+    assert made.outcome.packed
+    assert 0 < single.outcome.stopped < 9
+    for variable in ("status", "n_valid"):
+        np.testing.assert_array_equal(made[variable], single[variable])
+    for variable in ("qpos", "qvel", "final_qpos"):  # NaN after the end of a sample
+        np.testing.assert_allclose(made[variable], single[variable], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "case", ["acceleration drives", "rk4", "friction by the load", "continuous", "sleep with delays"]
+)
 def test_bytes_depend_on_nobody_else(case: str, tmp_path: Path) -> None:
     whole = drawn(case, tmp_path, 16)
     for samples, threads in ((16, 2), (3, 1), (11, 1)):

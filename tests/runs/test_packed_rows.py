@@ -368,7 +368,11 @@ def test_loops_that_pull_are_stiffened_in_lanes() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"integrator": "rk4"}, "integrator rk4"),
+        (
+            {"integrator": "rk4"},
+            "integrator rk4 with limits of balls, couplings that are rows, or equipment other than affine actuators of "
+            "joints",
+        ),
     ],
 )
 def test_what_packs_lack_is_said(options: dict[str, Any], reason: str, tmp_path: Path) -> None:
