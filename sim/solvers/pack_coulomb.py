@@ -93,8 +93,8 @@ def has_few(rows: Any, solver: Any, k: Any) -> Any:
     """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for that.
 
     Where lanes step together, only those with contacts, and these with no more rows than there are dofs; where they
-    step one by one, those with contacts or limits: other rows hardly leave their bounds, and are solved by a step of all
-    lanes.
+    step one by one, those with contacts or limits: other rows hardly leave their bounds, and one step solves them in
+    all lanes.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
