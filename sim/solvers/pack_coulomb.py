@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
@@ -91,20 +92,26 @@ def differ(solver: Any) -> bool:
 def has_few(rows: Any, solver: Any, k: Any) -> Any:
     """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for that.
 
-    Where lanes step together, only those with contacts, and these with no more rows than there are dofs.
+    Where lanes step together, only those with contacts, and these with no more rows than there are dofs; where they
+    step one by one, those with contacts or limits: other rows hardly leave their bounds, and one step solves them in
+    all lanes.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
-    count, of_contacts, dofs = zero, zero, 0
+    count, of_contacts, of_limits, dofs = zero, zero, zero, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         size = where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
         count = count + size
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
+        else:
+            one_sided = where_greater(rows.lower[n], zero - math.inf, size, zero)
+            of_limits = of_limits + where_greater(zero + math.inf, rows.upper[n], zero, one_sided)
     within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, zero + 1.0)
     within = where_greater(solver.pack.heavy[0], zero, zero, within)
     if differ(solver):
+        within = where_greater(of_contacts + of_limits, zero, within, zero)
         return where_greater(count, zero + MOST_OF_LANE, zero, within)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
