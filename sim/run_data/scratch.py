@@ -29,7 +29,7 @@ MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (sol
 MOST_OF_LANE = 48  # rows of a lane of a pack, the same (solvers/lane_coulomb.py)
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
-MIXED = 14  # sweeps that crowd.py mixes
+MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
 BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
 # values of NewtonWork.again: begin; go on with another bias, from what was solved, or from what was not
