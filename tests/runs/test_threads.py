@@ -31,7 +31,7 @@ def heap_and_towers() -> str:
     ]
     boxes = [
         (f"{0.5 + 0.3 * tower} {0.01 * k} {0.1 * k + 0.05}", 'type="box" size=".05 .05 .05" mass="1"')
-        for tower in range(8)
+        for tower in range(40)
         for k in range(4)
     ]
     bodies = (free(geom, place, name=f"b{n}") for n, (place, geom) in enumerate([*grains, *boxes]))
