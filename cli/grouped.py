@@ -23,7 +23,7 @@ READING: dict[str, tuple[str, ...]] = {
 """Every command's group of the options with which models are read."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise", "threads"),
+    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise"),
     "Common": (
         "steps",
         "duration",
@@ -110,6 +110,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     **READING,
     "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"),
+    "Speed": ("threads",),
 }
 """The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
 

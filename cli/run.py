@@ -107,6 +107,15 @@ _INPUTS = (
     metavar="FILE",
     help="Run file to continue, in FILE or as --output: one that was killed or interrupted, or is given more --steps.",
 )
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Number of threads that solve groups of bodies that touch nothing of each other side by side, in scenes of "
+    "several; the result does not depend on it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
 @click.option("-v", "--verbose", is_flag=True, help="Print more about the run.")
@@ -121,6 +130,7 @@ def run(
     config: Path | None,
     checkpoint: int | None,
     resume: Path | None,
+    threads: int,
     as_json: bool,
     quiet: bool,
     verbose: bool,
@@ -140,7 +150,7 @@ def run(
         _refuse_beside_resume(ctx)
         with caught_signals() as caught:
             how = {"as_json": as_json, "quiet": quiet, "verbose": verbose, "strict": bool(scene.load["strict"])}
-            _resume(resume, output, options, force, caught, **how)
+            _resume(resume, output, options, force, caught, threads=threads, **how)
         return
     stored = read_config(config)
     if not without_arguments(models)[0]:
@@ -192,7 +202,17 @@ def run(
         warn(start, all_of_them=True)
     with caught_signals() as caught:
         outcome = _simulate(
-            plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet, strict=strict
+            plan,
+            controls,
+            controller,
+            output,
+            compress,
+            checkpoint,
+            force,
+            caught,
+            show=not quiet,
+            strict=strict,
+            threads=threads,
         )
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict, start=start)
 
@@ -263,6 +283,7 @@ def _simulate(
     *,
     show: bool,
     strict: bool,
+    threads: int,
 ) -> Outcome:
     with progress_bar("simulating", plan.config.steps, unit="steps", show=show) as advance, storage_errors():
         return simulate(
@@ -273,8 +294,9 @@ def _simulate(
             compress=compress,
             checkpoint=checkpoint,
             force=force,
-            provenance=provenance(" ".join(sys.argv[1:])),
+            provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             progress=Watch(advance, caught, strict),
+            threads=threads,
         )
 
 
@@ -295,7 +317,7 @@ class Watch:
         return bool(self.caught)
 
 
-_WITH_RESUME = {"resume", "steps", "output", "force", "controller", "strict", "as_json", "quiet", "verbose"}
+_WITH_RESUME = {"resume", "steps", "output", "force", "controller", "strict", "as_json", "quiet", "verbose", "threads"}
 
 
 def _refuse_beside_resume(ctx: click.Context) -> None:
@@ -313,6 +335,7 @@ def _resume(
     force: bool,
     caught: list[int],
     *,
+    threads: int,
     as_json: bool,
     quiet: bool,
     verbose: bool,
@@ -336,9 +359,10 @@ def _resume(
             steps=steps,
             output=output,
             controller=controller,
-            provenance=provenance(" ".join(sys.argv[1:])),
+            provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             force=force,
             progress=Watch(advance, caught, strict),
+            threads=threads,
         )
     if outcome is None:
         click.echo(printable(f"{path}: has all its steps"), err=True)

@@ -39,6 +39,7 @@ def resume(
     provenance: Mapping[str, str | int | float] | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    threads: int = 1,
 ) -> Outcome | None:
     """Continue a run that was killed, interrupted or is complete; its datasets equal those of an uninterrupted run.
 
@@ -47,6 +48,7 @@ def resume(
         steps: total number of steps of the run; None: as originally configured.
         output: a file to write; None: the run's own file, which is replaced once the new one is complete.
         controller: the Python function that controlled the run, if any; code named in a file is never run.
+        threads: see Simulation.
 
     Returns None if nothing is left to do; a file whose writer died at the very end is made clean.
 
@@ -73,7 +75,8 @@ def resume(
         if plan.config.is_python and controller is None:
             raise UsageError(f"{source}: a Python controller acted in it; give it again with --controller")
         controls, interval = recording.controls, recording.checkpoint_steps
-    simulation = simulation_of(plan, held_controls(plan) if plan.config.is_python else controls, controller)
+    acting = held_controls(plan) if plan.config.is_python else controls
+    simulation = simulation_of(plan, acting, controller, threads)
     template = stored_state(simulation)
     if state is not None:
         simulation.restore(restored(state, simulation.save()))

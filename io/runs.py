@@ -138,16 +138,18 @@ def run(
     progress: Progress | None = None,
     on_block: Callable[[dict[str, Array], Tables], None] | None = None,
     changes: Sequence[Change] = (),
+    threads: int = 1,
 ) -> Outcome:
     """Simulate, into a file if `output` is given; the results of a Python controller are stored as they acted.
 
     on_block: called with the recorded rows and tables of every block, which are valid only during the call.
     checkpoint: see Recorder. changes: of state and settings between steps, in the order of steps.
+    threads: see Simulation.
 
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
     controls = controls or held_controls(plan)
-    simulation = simulation_of(plan, controls, controller)
+    simulation = simulation_of(plan, controls, controller, threads)
     if output is None:
         began = time.perf_counter()
         simulation, status = _drive(simulation, None, progress, on_block, changes)
@@ -442,6 +444,7 @@ def simulate(
     checkpoint: int | None = None,
     check: bool = True,
     progress: bool = False,
+    threads: int = 1,
     **settings: Unpack[RunSettings],
 ) -> MemoryRecording | Recording:
     """Simulate a robot from Python.
@@ -455,6 +458,7 @@ def simulate(
         checkpoint: steps between checkpoints in the output; None: chosen by their size; 0: none.
         check: raise StoppedError if the run stops early; False returns the rows recorded until then.
         progress: show a bar on a terminal or in a notebook.
+        threads: number of threads that solve groups of bodies in contact side by side; results do not depend on it.
         settings: see RunSettings: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, …
 
     Returns:
@@ -481,12 +485,13 @@ def simulate(
             controls=controls,
             controller=function,
             output=output,
-            provenance=provenance("artsim.simulate"),
+            provenance={**provenance("artsim.simulate"), "threads": threads},
             compress=compress,
             checkpoint=checkpoint,
             force=force,
             progress=_Shown(advance) if progress else None,
             on_block=None if output is not None else keep,
+            threads=threads,
         )
     if check:
         outcome.simulation.check()

@@ -131,6 +131,7 @@ class SimulateOptions(RunSettings, total=False):
     checkpoint: int | None  # steps between checkpoints in the output; 0: none
     check: bool  # whether a run that stops early is an error
     progress: bool  # whether a bar shows the progress on a terminal or in a notebook
+    threads: int  # number of threads that solve groups of bodies in contact side by side; 1 by default
 
 
 class RolloutOptions(RolloutSettings, total=False):

@@ -90,6 +90,7 @@ class Simulation:
         output: str | os.PathLike[str] | None = None,
         compress: str | None = None,
         force: bool = False,
+        threads: int = 1,
         **settings: Unpack[RunSettings],
     ) -> None:
         if "steps" in settings:
@@ -99,7 +100,7 @@ class Simulation:
         plan, given, function = runs.prepared(robot, controller, controls, {**settings, "steps": MAX_STEPS})
         if not plan.config.is_maximal:
             warm((entry, 1) for entry in plan.entries)
-        self._set(simulation_of(plan, given or runs.held_controls(plan), function))
+        self._set(simulation_of(plan, given or runs.held_controls(plan), function, threads))
         self._last: weakref.ref[StepRows] | None = None
         self._recorder: Recorder | None = None
         if output is not None:
@@ -107,7 +108,7 @@ class Simulation:
                 self._simulation,
                 output,
                 controls=runs.no_controls(plan),
-                provenance=runs.provenance("artsim.Simulation"),
+                provenance={**runs.provenance("artsim.Simulation"), "threads": threads},
                 compress=compress,
                 force=force,
                 changing=True,

@@ -93,7 +93,7 @@ def changed(simulation: Simulation, change: Change) -> Simulation:
     if change.settings:
         old = simulation.plan
         plan = plan_run(old.robot.articulation, changed_config(old.config, change.settings))
-        changed_run = simulation_of(plan, acting_controls(simulation, plan), simulation.controller)
+        changed_run = simulation_of(plan, acting_controls(simulation, plan), simulation.controller, simulation.threads)
         changed_run.go_on_from(simulation)
         qpos, qvel = np.array(changed_run.qpos), np.array(changed_run.qvel)
         settle_coordinates(plan.robot.model, plan.robot.labels, qpos, {})

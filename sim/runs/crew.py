@@ -106,6 +106,11 @@ class Crew:
             point_at_function(newton.await_helpers, lambda: _in_spite_of_signals(wait, failures)),
         )
 
+    @property
+    def times(self) -> int:
+        """How many solutions have been helped with."""
+        return self._ticket[0]
+
     def watched(self, call: Callable[[], None]) -> Callable[[], None]:
         """The call, which afterwards raises what was raised while a kernel waited for it, that cannot raise."""
         failures = self._failures

@@ -458,6 +458,11 @@ class Simulation(Account):
         return True
 
     @property
+    def times_helped(self) -> int:
+        """How often other threads have solved islands of a step beside this one."""
+        return self._crew.times
+
+    @property
     def left_alone(self) -> bool:
         """Whether an abandoned call is still running."""
         return bool(self._abandoned)

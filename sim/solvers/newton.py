@@ -34,7 +34,7 @@ from artsim.sim.solvers.multipliers import iterate, prepare_island
 from artsim.sim.solvers.strategies import settle_island
 
 _STEPS = 100  # Newton steps at most without M̂ as a matrix; two to six are the rule
-_SHARED = 64  # units outside the largest island from which solving these side by side gains more than it takes
+_SHARED = 500  # units outside the largest island from which solving these side by side gains about what it takes
 
 
 @njit

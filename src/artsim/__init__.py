@@ -61,7 +61,7 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
         options: keyword arguments. Values per joint are mappings from joint names or patterns ("*_knee"), or
             sequences in the model's order.
 
-            Output: output, force, compress, checkpoint, check, progress, record, every.
+            Output: output, force, compress, checkpoint, check, progress, threads, record, every.
             Time: steps, dt, integrator, seed.
             Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
             scheme_beta, constraint_alpha [1/s], constraint_beta [1/s²].

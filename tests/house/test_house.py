@@ -84,7 +84,7 @@ SCIPY = {"io/figures.py", "io/interpolation.py", "io/labelled_rows.py", "collisi
 # the only files that import it
 NUMBA = {
     f"sim/foundation/{name}.py"
-    for name in ("jit", "compiler", "sparing", "lanes", "recordtype", "strips", "strip_sums")
+    for name in ("jit", "compiler", "sparing", "lanes", "recordtype", "strips", "strip_sums", "strip_pairs", "atomic")
 }
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
