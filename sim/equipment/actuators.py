@@ -37,6 +37,7 @@ from artsim.sim.equipment.arrays import (
     ROLE_FEEDFORWARD,
     ROLE_POSITION,
     ROLE_VELOCITY,
+    ROUNDS_THAT_RELEASE,
     SHORTEST,
     TENDON,
 )
@@ -55,7 +56,7 @@ from artsim.sim.equipment.rotation_servo import bound_norms, guess_scales, is_se
 from artsim.sim.foundation.elementary import exponential
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import CONTROL_ROW
+from artsim.sim.run_data.run_records import BOUND_ROUNDS, CONTROL_ROW
 
 _TINY = 1e-15  # least time constant [s]
 _SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # dynamics whose activation is a position servo's setpoint
@@ -355,10 +356,12 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
     """Make explicit, at their bound, the implicit forces that exceed it over the step; True if there are any.
 
     Also rescales rotation servos whose norm is not at its bound. The step ends at step.velocity. On False,
-    equipment.data.actuator_force (na,) holds the forces that acted over the step. Wrong guesses are undone; any other
-    force that was made explicit stays explicit in this step, so that the step is solved a finite number of times.
+    equipment.data.actuator_force (na,) holds the forces that acted over the step. What was held and would be within its
+    bounds is released, in the first ROUNDS_THAT_RELEASE rounds; what is held later stays held in this step, so that the
+    step is solved a finite number of times.
     """
-    found, wrong = _clamp_forces(run, equipment)
+    lasting = run.step.retries[BOUND_ROUNDS] > ROUNDS_THAT_RELEASE
+    found, wrong = _clamp_forces(run, equipment, lasting)
     if _scale_rotations(equipment):
         found = True
     if _release_totals(equipment):
@@ -372,17 +375,17 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
     if wrong:
         bound_totals(equipment)
         return True
-    return _clamp_totals(robot, run, equipment) or found
+    return _clamp_totals(robot, run, equipment, 1.0 if lasting else 2.0) or found
 
 
 @inlined
-def _clamp_forces(run: Any, equipment: Any) -> Any:
-    """Whether forces beyond their bounds were made explicit, and whether guesses were wrong."""
+def _clamp_forces(run: Any, equipment: Any, lasting: Any) -> Any:
+    """Whether forces beyond their bounds were made explicit, and whether others were released."""
     found = False
     wrong = False
     for a in range(equipment.model.actuator_target.shape[0]):
         if equipment.data.actuator_implicit[a] != EXPLICIT:
-            one_found, one_wrong = _clamp_force(run, equipment, a)
+            one_found, one_wrong = _clamp_force(run, equipment, a, lasting)
             found, wrong = found or one_found, wrong or one_wrong
     return found, wrong
 
@@ -393,14 +396,16 @@ def clamp_row_actuators(run: Any, equipment: Any) -> bool:
     changed = False
     for a in range(equipment.model.actuator_target.shape[0]):
         if equipment.model.actuator_linear[a] == BY_ROW and equipment.data.actuator_implicit[a] != EXPLICIT:
-            found, wrong = _clamp_force(run, equipment, a)
+            found, wrong = _clamp_force(run, equipment, a, False)
             changed = changed or found or wrong
     return _scale_rotations(equipment) or changed
 
 
 @njit
-def _clamp_force(run: Any, equipment: Any, a: Any) -> Any:
-    """Whether actuator a, which is not explicit, has become so at its bound; whether it was guessed so wrongly."""
+def _clamp_force(run: Any, equipment: Any, a: Any, lasting: Any) -> Any:
+    """Whether actuator a, which is not explicit, has become so at its bound, to stay so if that is lasting; whether it
+    was held and is released.
+    """
     step = run.step
     lower, upper = equipment.model.force_lower[a], equipment.model.force_upper[a]
     rate = 0.0
@@ -420,7 +425,7 @@ def _clamp_force(run: Any, equipment: Any, a: Any) -> Any:
     held = in_matrix and equipment.data.dof_held[equipment.model.actuator_target[a]] != 0.0
     found = beyond and not held
     if found:
-        equipment.data.actuator_implicit[a] = EXPLICIT
+        equipment.data.actuator_implicit[a] = EXPLICIT if lasting else GUESSED
         _add(equipment, a)
     return found, False
 
@@ -445,7 +450,7 @@ def _scale_rotations(equipment: Any) -> bool:
 
 @inlined
 def _release_totals(equipment: Any) -> bool:
-    """Release sums of a joint's actuators that were guessed to be at their bound and are not; True if there are any."""
+    """Release sums of a joint's actuators that were held at their bound and are within it; True if there are any."""
     wrong = False
     for k in range(equipment.data.dof_held.shape[0]):
         if equipment.data.dof_held[k] == 2.0:
@@ -458,15 +463,15 @@ def _release_totals(equipment: Any) -> bool:
 
 
 @inlined
-def _clamp_totals(robot: Any, run: Any, equipment: Any) -> bool:
-    """Hold sums of a joint's actuators that are beyond their bound; True if there are any."""
+def _clamp_totals(robot: Any, run: Any, equipment: Any, how: Any) -> bool:
+    """Hold sums of a joint's actuators that are beyond their bound; True if there are any. how: see dof_held."""
     found = False
     for k in range(equipment.data.actuator_total.shape[0]):
         lower, upper = equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
         if equipment.data.dof_held[k] == 0.0 and (lower != -math.inf or upper != math.inf):
             total = actuator_force(equipment, k, felt_at(robot, run, k), run.step.velocity[k])
             if is_beyond(total, lower, upper) > 0.0:
-                _hold(equipment, k, total, 1.0)
+                _hold(equipment, k, total, how)
                 found = True
     return found
 

@@ -19,7 +19,7 @@ from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
 from artsim.sim.contact.pack_rows import list_side, list_slots, throw
 from artsim.sim.equipment.actuation import find_places
-from artsim.sim.equipment.arrays import TENDON_LOWER
+from artsim.sim.equipment.arrays import ROUNDS_THAT_RELEASE, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
@@ -65,7 +65,6 @@ from artsim.sim.stepping.packs import (
     WEIGHED,
 )
 
-_MOST_ROUNDS = 8  # in which bounds are found that hold
 _MOST_SEARCHES = 3  # for contacts, besides the first
 _MOST_SEARCHES_OF_BLOWS = 39  # the same where contacts bounce
 
@@ -277,7 +276,7 @@ def _count_round(lanes: Any, changed: Any) -> Any:
     """Count a round in lanes whose bounds have changed; 1 in those that may go on."""
     zero = zero_like(changed)
     lanes.data.rounds[0] = lanes.data.rounds[0] + changed
-    given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
+    given_up = where_greater(lanes.data.rounds[0], zero + ROUNDS_THAT_RELEASE, changed, zero)
     leave(lanes, given_up, BOUNDS)
     return changed - given_up
 

@@ -1,11 +1,15 @@
 """Rollouts of robots that slide, fall and grasp, beside mujoco.rollout in one process.
 
     python -m tests.benchmarks.contact_rollouts --models DIR [--only TEXT] [--rounds 5] [--samples 64] [--steps 500]
+    python -m tests.benchmarks.contact_rollouts --models DIR --apart [--only TEXT] [--samples 16] [--steps 500]
 
 DIR holds step_go2.xml, step_humanoid.xml, shadow.xml, 2f85_nomesh.xml and step_arm.xml. Both engines take the same
 starts and the same controls, as position actuators where the file has none, with the file's step and elliptic cones.
 CPU time of one thread per sample and step, in turns, the least of the rounds. Then the share of artsim's steps that
 lanes took outside of their packs, by cause, and its time with two threads.
+
+--apart: how far lanes are from single runs, the largest difference of a coordinate of any sample [m or rad], and how
+far single runs are from each other whose starts differ by rounding: motion with impacts is chaotic and multiplies both.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +34,7 @@ from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, make_roller
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, SingleRoller, make_roller
 from artsim.sim.runs.varied import Variations
 
 HELD = 25  # steps for which controls stay
@@ -67,14 +72,24 @@ def main() -> None:
     parser.add_argument("--only", default="")
     for name, value in (("samples", 64), ("steps", 500), ("rounds", 5)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--apart", action="store_true")
     words = parser.parse_args()
     for scene in SCENES:
         if words.only in scene.title and (words.models / scene.file).exists():
-            compare(scene, words)
+            (tell_apart if words.apart else compare)(scene, words)
 
 
-def compare(scene: Scene, words: argparse.Namespace) -> None:
-    """Run both engines in turns and print their times."""
+class Prepared(NamedTuple):
+    """A scene for both engines."""
+
+    peer: Any  # MuJoCo's model
+    plan: Plan
+    controls: Array  # (samples, steps, nu)
+    starts: Variations
+
+
+def prepared(scene: Scene, words: argparse.Namespace) -> Prepared:
+    """Load a scene and draw its samples."""
     with tempfile.TemporaryDirectory() as folder:
         path = actuated(scene, words.models / scene.file, Path(folder))
         peer = mujoco.MjModel.from_xml_path(str(path))
@@ -84,7 +99,31 @@ def compare(scene: Scene, words: argparse.Namespace) -> None:
     config = RunConfig(steps=words.steps, dt=peer.opt.timestep, record=ROLLOUT_RECORDED, keyframe=pose)
     plan = prepare(articulation, config)
     controls = drawn_controls(scene, peer, plan, words.samples)
-    starts = drawn_starts(scene, peer, plan, words.samples, controls)
+    return Prepared(peer, plan, controls, drawn_starts(scene, peer, plan, words.samples, controls))
+
+
+def tell_apart(scene: Scene, words: argparse.Namespace) -> None:
+    """Print how far lanes are from single runs, and single runs from those with starts off by rounding."""
+    _, plan, _, starts = prepared(scene, words)
+    off = replace(starts, qpos=starts.qpos * (1 + 2**-52) + 1e-16)
+    runs = []
+    for make, own in ((make_roller, starts), (SingleRoller, starts), (SingleRoller, off)):
+        roller: Any = make(plan, own.controls[0], Results.of(plan, len(own)))
+        _run(roller, own)
+        runs.append(roller.results.rows["qpos"])
+    lanes, others = (np.abs(runs[k] - runs[1]).max(axis=(0, 2)) for k in (0, 2))
+    told = []
+    for apart, what in ((lanes, "lanes"), (others, "starts off by rounding")):
+        beyond = np.flatnonzero(apart > 1e-12)
+        first = f"above 1e-12 from step {beyond[0]}" if len(beyond) else "never above 1e-12"
+        at = ", ".join(f"{apart[: n + 1].max():.1e}" for n in (99, 199, len(apart) - 1) if n < len(apart))
+        told.append(f"{what} {first} ({at})")
+    print(f"{scene.title:22s} {'; '.join(told)}", flush=True)
+
+
+def compare(scene: Scene, words: argparse.Namespace) -> None:
+    """Run both engines in turns and print their times."""
+    peer, plan, controls, starts = prepared(scene, words)
     one, two = Ours(plan, starts, 1), Ours(plan, starts, 2)
     theirs = mujoco_s(peer, plan, starts, controls)
     times: dict[str, list[float]] = {"artsim": [], "mujoco": [], "two": []}

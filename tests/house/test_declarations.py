@@ -62,7 +62,13 @@ def test_every_integrator_has_a_kernel(name: str) -> None:
 
 
 def test_the_default_integrator_serves_everything() -> None:
-    assert DEFAULT.one_sided and DEFAULT.wrapped_equalities and DEFAULT.maximal and DEFAULT.rows_in_packs and not DEFAULT.solver
+    assert (
+        DEFAULT.one_sided
+        and DEFAULT.wrapped_equalities
+        and DEFAULT.maximal
+        and DEFAULT.rows_in_packs
+        and not DEFAULT.solver
+    )
     assert all(hasattr(RunConfig(), name) for name in ONE_SIDED_OPTIONS)
 
 
