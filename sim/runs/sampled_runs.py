@@ -28,9 +28,7 @@ from artsim.sim.contact.pack_contacts import (
     make_pack_rows,
     make_slots,
 )
-from artsim.sim.equipment.arrays import (
-    EquipmentBundle,
-)
+from artsim.sim.equipment.arrays import PER_VELOCITY, EquipmentBundle
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import (
@@ -566,6 +564,10 @@ class PackRoller:
             **dict.fromkeys(("impulse", "found"), (len(self._single.impulse),)),
         }
         lanes: PackWork = allocate(PackWork, shapes, self._width)
+        e = equipment_of(self._plan)
+        if e is not None:  # what is not calibrated stays so
+            damping = -e.bias_parameters[:, PER_VELOCITY]
+            lanes.actuator_damping[...] = damping[:, None] if self._width > 1 else damping
         return lanes
 
 
