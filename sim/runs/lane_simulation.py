@@ -78,6 +78,8 @@ class LaneSimulation(Simulation):
         return Single(
             counters=self._step.counters,
             tangent=self._step.tangent,
+            effective_coupling=self._step.effective_coupling,
+            yielded=self._step.yielded,
             **from_model,
             **from_inputs,
             **from_state,

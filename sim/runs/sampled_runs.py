@@ -361,7 +361,7 @@ class PackRoller:
     def _make_load(self) -> PackLoad | None:
         if not rubs_by_load(self._plan):
             return None
-        load: PackLoad = allocate(PackLoad, {"kept": (self._plan.robot.nv,)}, self._width)
+        load: PackLoad = allocate(PackLoad, dict.fromkeys(PackLoad._fields, (self._plan.robot.nv,)), self._width)
         return load
 
     def _make_adhesion(self, slots: Slots | None) -> PackAdhesion | None:
@@ -488,7 +488,7 @@ class PackRoller:
             if self._helping:
                 self._helping[lane].take_masses(self._single)
                 self._helping[lane].calibrate(self._exerted)
-            for name in CALIBRATED:
+            for name in (*CALIBRATED, "effective_coupling"):
                 values = getattr(self._lanes, name)
                 values[..., lane if self._width > 1 else slice(None)] = getattr(self._single, name)
         numbers = self._equipment.model.number[self._damped]
@@ -553,7 +553,7 @@ class PackRoller:
                 ("stiff", "beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest", "searches"), (1,)
             ),
             **dict.fromkeys(("activation", "next_activation"), self._exerted.activation.shape),
-            **{name: values.shape for name, values in self._single._asdict().items() if name in CALIBRATED},
+            **{name: getattr(self._single, name).shape for name in (*CALIBRATED, "effective_coupling")},
             "counters": (7,),
             "stiffening": self._work.stiffening.shape[:2],
             "slack": (robot.nv,),

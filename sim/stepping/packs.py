@@ -198,6 +198,7 @@ class PackWork(NamedTuple):
     next_activation: Lanes1  # (nact,) at its end
     acceleration0: Lanes1  # (na,) these two as in EquipmentWork: they depend on the masses
     actuator_damping: Lanes1  # (na,)
+    effective_coupling: Lanes1  # (ns,) as in Step: those that depend on the masses and the inertia of tendons
     impulse: Lanes1  # (rows,) warm start of their solver
     found: Lanes1  # (rows,) result of their solver
 
@@ -216,7 +217,9 @@ class Single(NamedTuple):
     history: Reals1  # these two as in State
     still: Reals1
     load: Reals1
-    tangent: Reals1  # (nv,) as in Step
+    tangent: Reals1  # (nv,) these three as in Step
+    effective_coupling: Reals1
+    yielded: Reals1
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
@@ -355,7 +358,8 @@ class PackDrives(NamedTuple):
 class PackLoad(NamedTuple):
     """The load on the joints of a pack, by which friction goes."""
 
-    kept: Lanes1  # (nv,) scratch
+    kept: Lanes1  # (nv,) that before the step
+    found: Lanes1  # (nv,) in lanes that took the step alone
 
 
 class PackAdhesion(NamedTuple):
