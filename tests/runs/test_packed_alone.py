@@ -195,7 +195,7 @@ def test_room_grows_while_lanes_take_steps_alone(tmp_path: Path, monkeypatch: py
     make_room = PackRoller._make_room
 
     def note(roller: PackRoller) -> None:
-        found.append(int(roller._single.counters[STOP_REASON]))
+        found.append(int(roller._lanes.single.counters[STOP_REASON]))
         make_room(roller)
 
     monkeypatch.setattr(PackRoller, "_make_room", note)
