@@ -42,7 +42,9 @@ class Arm(NamedTuple):
         )
         servo = f'biastype="affine" gainprm="{self.stiffness}" biasprm="0 {-self.stiffness} {-self.damping}" {actuator}'
         servos = "".join(f'<general joint="j{n}" {servo}/>' for n in range(len(self.axes)))
-        return f"<mujoco><worldbody>{links}{'</body>' * len(self.axes)}</worldbody><actuator>{servos}</actuator></mujoco>"
+        return (
+            f"<mujoco><worldbody>{links}{'</body>' * len(self.axes)}</worldbody><actuator>{servos}</actuator></mujoco>"
+        )
 
 
 HEAVY = Arm()
