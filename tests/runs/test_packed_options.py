@@ -18,7 +18,7 @@ from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import prepare
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
-from tests.runs.test_packed_rows import CONNECT, LINKAGE, arm
+from tests.runs.test_packed_rows import CONNECT, LINKAGE, SAMPLES, arm
 
 STEPS = 120
 
@@ -138,11 +138,11 @@ def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRoll
 @pytest.mark.small
 @pytest.mark.parametrize("case", CASES)
 def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = drawn(case, tmp_path, 9)
+    made = drawn(case, tmp_path, SAMPLES)
     assert made.outcome.packed
     assert made.outcome.steps_alone <= 0.05 * made.outcome.steps, made.outcome.alone
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
-    single = drawn(case, tmp_path, 9)
+    single = drawn(case, tmp_path, SAMPLES)
     size = np.maximum(1.0, np.abs(single["qpos"]).max(axis=1, keepdims=True))
     assert (np.abs(made["qpos"] - single["qpos"]) / size).max() < 1e-11
     assert np.abs(single["qpos"] - single["qpos"][:, :1]).max() > 0.02
