@@ -37,7 +37,7 @@ from artsim.sim.equipment.arrays import (
     ROLE_FEEDFORWARD,
     ROLE_POSITION,
     ROLE_VELOCITY,
-    ROUNDS_THAT_RELEASE,
+    ROUNDS_TOGETHER,
     SHORTEST,
     TENDON,
 )
@@ -348,86 +348,85 @@ def guess_bounds(model: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
             place = coordinate(model, q, k) + h * foreseen(step.share[k], v[k], v[k])
             total = actuator_force(equipment, k, place, v[k])
             if is_beyond(total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]) > 0.0:
-                _hold(equipment, k, total, 2.0)
+                _hold(equipment, k, total)
 
 
 @njit
 def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
-    """Make explicit, at their bound, the implicit forces that exceed it over the step; True if there are any.
+    """Make explicit, at their bound, the implicit forces that exceed it over the step, and implicit again those that
+    are held there and would be within their bounds; True if there are any.
 
     Also rescales rotation servos whose norm is not at its bound. The step ends at step.velocity. On False,
-    equipment.data.actuator_force (na,) holds the forces that acted over the step. What was held and would be within its
-    bounds is released, in the first ROUNDS_THAT_RELEASE rounds; what is held later stays held in this step, so that the
-    step is solved a finite number of times.
+    equipment.data.actuator_force (na,) holds the forces that acted over the step.
+
+    What is held is the active set of a linear complementarity problem. All of it that is wrong changes at once in the
+    first ROUNDS_TOGETHER rounds, which rarely takes more than two but may cycle; then one after the other, the first
+    in a fixed order, which ends for every positive definite matrix (Murty 1974, Note on a Bard-type scheme).
     """
-    lasting = run.step.retries[BOUND_ROUNDS] > ROUNDS_THAT_RELEASE
-    found, wrong = _clamp_forces(run, equipment, lasting)
+    one = run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER
+    changed = _clamp_forces(run, equipment, one)
     if _scale_rotations(equipment):
-        found = True
-    if _release_totals(equipment):
-        wrong = True
-    if wrong:
-        for k in range(equipment.data.dof_held.shape[0]):
-            if equipment.data.dof_held[k] == 0.0:
-                equipment.data.actuator_total[k] = _sum_on(equipment, k, True)
-    if found or wrong:
+        changed = True
+    if not (one and changed) and _clamp_totals(robot, run, equipment, one):
+        changed = True
+    if changed:
+        _add_explicit(equipment)
         _gather(equipment)
-    if wrong:
         bound_totals(equipment)
-        return True
-    return _clamp_totals(robot, run, equipment, 1.0 if lasting else 2.0) or found
+    return changed
 
 
 @inlined
-def _clamp_forces(run: Any, equipment: Any, lasting: Any) -> Any:
-    """Whether forces beyond their bounds were made explicit, and whether others were released."""
-    found = False
-    wrong = False
+def _clamp_forces(run: Any, equipment: Any, one: Any) -> bool:
+    """Whether forces of actuators were held at their bounds or released: all that have to be, or the first one."""
+    changed = False
     for a in range(equipment.model.actuator_target.shape[0]):
-        if equipment.data.actuator_implicit[a] != EXPLICIT:
-            one_found, one_wrong = _clamp_force(run, equipment, a, lasting)
-            found, wrong = found or one_found, wrong or one_wrong
-    return found, wrong
+        if equipment.data.actuator_implicit[a] != EXPLICIT and not (one and changed):
+            changed = _clamp_force(run, equipment, a) or changed
+    return changed
 
 
 @njit
 def clamp_row_actuators(run: Any, equipment: Any) -> bool:
     """The same for the actuators that are rows or may be; True where how any acts has changed."""
+    one = run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER
     changed = False
     for a in range(equipment.model.actuator_target.shape[0]):
-        if equipment.model.actuator_linear[a] == BY_ROW and equipment.data.actuator_implicit[a] != EXPLICIT:
-            found, wrong = _clamp_force(run, equipment, a, False)
-            changed = changed or found or wrong
+        may_be_row = equipment.model.actuator_linear[a] == BY_ROW
+        if may_be_row and equipment.data.actuator_implicit[a] != EXPLICIT and not (one and changed):
+            changed = _clamp_force(run, equipment, a) or changed
     return _scale_rotations(equipment) or changed
 
 
 @njit
-def _clamp_force(run: Any, equipment: Any, a: Any, lasting: Any) -> Any:
-    """Whether actuator a, which is not explicit, has become so at its bound, to stay so if that is lasting; whether it
-    was held and is released.
-    """
-    step = run.step
+def _clamp_force(run: Any, equipment: Any, a: Any) -> bool:
+    """Whether actuator a, which is not explicit, was held at its bound, or was and is released."""
     lower, upper = equipment.model.force_lower[a], equipment.model.force_upper[a]
-    rate = 0.0
-    for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
-        rate += equipment.data.actuator_moment[entry] * step.velocity[equipment.model.actuator_dof[entry]]
-    before = equipment.data.actuator_velocity[a]
-    force = _force_over_step(equipment, step, a, before, rate, run.inputs.time_step[0])
+    force = _force_at_end(run, equipment, a)
     if equipment.data.actuator_implicit[a] == GUESSED:
-        wrong = not _stays(force, equipment.data.actuator_force[a], lower, upper)
-        if wrong:
+        released = not _stays(force, equipment.data.actuator_force[a], lower, upper)
+        if released:
             equipment.data.actuator_implicit[a] = equipment.model.actuator_linear[a]
             equipment.data.actuator_force[a] = force
-        return False, wrong
+        return released
     beyond = is_beyond(force, lower, upper) > 0.0
     equipment.data.actuator_force[a] = bounded(force, lower, upper) if beyond else force
     in_matrix = equipment.data.actuator_implicit[a] == IN_MATRIX
     held = in_matrix and equipment.data.dof_held[equipment.model.actuator_target[a]] != 0.0
     found = beyond and not held
     if found:
-        equipment.data.actuator_implicit[a] = EXPLICIT if lasting else GUESSED
-        _add(equipment, a)
-    return found, False
+        equipment.data.actuator_implicit[a] = GUESSED
+    return found
+
+
+@inlined
+def _force_at_end(run: Any, equipment: Any, a: Any) -> Any:
+    """Unbounded force of an implicit actuator over the step that ends at step.velocity."""
+    rate = 0.0
+    for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+        rate += equipment.data.actuator_moment[entry] * run.step.velocity[equipment.model.actuator_dof[entry]]
+    before = equipment.data.actuator_velocity[a]
+    return _force_over_step(equipment, run.step, a, before, rate, run.inputs.time_step[0])
 
 
 @inlined
@@ -444,36 +443,51 @@ def _scale_rotations(equipment: Any) -> bool:
             if not rescale(equipment, a):
                 for n in range(a, a + 3):
                     equipment.data.actuator_implicit[n] = EXPLICIT
-                    _add(equipment, n)
     return found
 
 
 @inlined
-def _release_totals(equipment: Any) -> bool:
-    """Release sums of a joint's actuators that were held at their bound and are within it; True if there are any."""
-    wrong = False
-    for k in range(equipment.data.dof_held.shape[0]):
-        if equipment.data.dof_held[k] == 2.0:
-            total = _sum_on(equipment, k, False)
-            lower, upper = equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
-            if not _stays(total, equipment.data.actuator_total[k], lower, upper):
-                equipment.data.dof_held[k] = 0.0
-                wrong = True
-    return wrong
-
-
-@inlined
-def _clamp_totals(robot: Any, run: Any, equipment: Any, how: Any) -> bool:
-    """Hold sums of a joint's actuators that are beyond their bound; True if there are any. how: see dof_held."""
-    found = False
+def _clamp_totals(robot: Any, run: Any, equipment: Any, one: Any) -> bool:
+    """The same as _clamp_forces for the sums of joints' actuators."""
+    changed = False
     for k in range(equipment.data.actuator_total.shape[0]):
         lower, upper = equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
-        if equipment.data.dof_held[k] == 0.0 and (lower != -math.inf or upper != math.inf):
-            total = actuator_force(equipment, k, felt_at(robot, run, k), run.step.velocity[k])
-            if is_beyond(total, lower, upper) > 0.0:
-                _hold(equipment, k, total, how)
-                found = True
-    return found
+        if (lower != -math.inf or upper != math.inf) and not (one and changed):
+            if equipment.data.dof_held[k] == 1.0:
+                if not _stays(_sum_on(equipment, k), equipment.data.actuator_total[k], lower, upper):
+                    equipment.data.dof_held[k] = 0.0
+                    changed = True
+            else:
+                total = actuator_force(equipment, k, felt_at(robot, run, k), run.step.velocity[k])
+                if is_beyond(total, lower, upper) > 0.0:
+                    _hold(equipment, k, total)
+                    changed = True
+    return changed
+
+
+@njit
+def excess_at_bounds(robot: Any, run: Any, equipment: Any) -> Any:
+    """By how much forces are on the wrong side of their bounds over the step: the velocity that the largest of them
+    would cause [rad/s or m/s]. equipment.data.actuator_force (na,) then holds the forces that acted.
+    """
+    mobility, h, most = run.inputs.mobility, run.inputs.time_step[0], 0.0
+    for a in range(equipment.model.actuator_target.shape[0]):
+        if equipment.data.actuator_implicit[a] != EXPLICIT:
+            force = _force_at_end(run, equipment, a)
+            if equipment.data.actuator_implicit[a] != GUESSED:
+                equipment.data.actuator_force[a] = force
+            within = bounded(force, equipment.model.force_lower[a], equipment.model.force_upper[a])
+            wrong = abs(within - equipment.data.actuator_force[a])
+            for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+                k = equipment.model.actuator_dof[entry]
+                most = max(most, h * mobility[k] * abs(equipment.data.actuator_moment[entry]) * wrong)
+    for k in range(equipment.data.actuator_total.shape[0]):
+        held = equipment.data.dof_held[k] == 1.0
+        free = actuator_force(equipment, k, felt_at(robot, run, k), run.step.velocity[k])
+        total = _sum_on(equipment, k) if held else free
+        within = bounded(total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k])
+        most = max(most, h * mobility[k] * abs(within - (equipment.data.actuator_total[k] if held else total)))
+    return most
 
 
 @inlined
@@ -500,9 +514,9 @@ def _stays(force: Any, bound: Any, lower: Any, upper: Any) -> bool:
 
 
 @inlined
-def _hold(equipment: Any, k: Any, total: Any, how: Any) -> None:
+def _hold(equipment: Any, k: Any, total: Any) -> None:
     """Hold the sum of dof k's actuators at the bound that it exceeds."""
-    equipment.data.dof_held[k] = how
+    equipment.data.dof_held[k] = 1.0
     equipment.data.actuator_total[k] = bounded(
         total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
     )
@@ -512,19 +526,30 @@ def _hold(equipment: Any, k: Any, total: Any, how: Any) -> None:
 
 
 @njit
-def _sum_on(equipment: Any, k: Any, explicit: Any) -> Any:
-    """The unbounded sum of the actuators' forces on dof k, of all of them or of the explicit ones only."""
+def _sum_on(equipment: Any, k: Any) -> Any:
+    """The unbounded sum of the actuators' forces on dof k."""
     total = equipment.data.compensation[k]
     for a in range(equipment.model.actuator_target.shape[0]):
-        acts = (
-            not explicit
-            or equipment.data.actuator_implicit[a] == EXPLICIT
-            or equipment.data.actuator_implicit[a] == GUESSED
-        )
         for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
-            if acts and equipment.model.actuator_dof[entry] == k:
+            if equipment.model.actuator_dof[entry] == k:
                 total += equipment.data.actuator_moment[entry] * equipment.data.actuator_force[a]
     return total
+
+
+@inlined
+def _add_explicit(equipment: Any) -> None:
+    """Sum up the explicit forces on each dof whose sum is not held."""
+    for k in range(equipment.data.dof_held.shape[0]):
+        if equipment.data.dof_held[k] == 0.0:
+            equipment.data.actuator_total[k] = equipment.data.compensation[k]
+    for a in range(equipment.model.actuator_target.shape[0]):
+        if equipment.data.actuator_implicit[a] == EXPLICIT or equipment.data.actuator_implicit[a] == GUESSED:
+            for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+                k = equipment.model.actuator_dof[entry]
+                if equipment.data.dof_held[k] == 0.0:
+                    equipment.data.actuator_total[k] += (
+                        equipment.data.actuator_moment[entry] * equipment.data.actuator_force[a]
+                    )
 
 
 @njit

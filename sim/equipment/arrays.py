@@ -37,7 +37,7 @@ NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
 CONSTANT, PER_LENGTH, PER_VELOCITY = range(3)
 # how an actuator's force enters a semi-implicit step: at its start, or at its end through M̂ or a row
 EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: held at its bound while solutions confirm it
-ROUNDS_THAT_RELEASE = 8  # solutions of a step after which what is held at a bound may be released
+ROUNDS_TOGETHER = 8  # solutions of a step after which all forces on the wrong side of their bounds change sides
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
@@ -312,7 +312,7 @@ class EquipmentWork(NamedTuple):
     actuator_scale: Reals1  # (na,) factor on gains: bounds a rotation servo's norm, makes accelerations forces
     scaling: Reals2  # (na, 3) secant method for actuator_scale: previous 1 / scale and 1 / norm; number of solutions
     control: Reals1  # (nu,) clamped to their ranges
-    dof_held: Reals1  # (nv,) 1: the sum of the dof's actuators is held at its bound; 2: while solutions confirm it
+    dof_held: Reals1  # (nv,) 1: the sum of the dof's actuators is held at its bound
     activation_rate: Reals1  # (nact,) per second
     start_activation: Reals1  # (nact,) at the start of the step
     start_length: Reals1  # (na,) RK4: at the start of the step

@@ -94,9 +94,10 @@ def _at_bound(side: Any, lower: Any, upper: Any, free: Any) -> Any:
 
 
 @njit
-def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
+def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any, one: Any) -> Any:
     """Hold forces that exceed their bounds over the step that ends at step.velocity, and release those that no longer
-    would; 1 in lanes where that changes any. Only lanes where `chosen` is 1 change.
+    would; 1 in lanes where that changes any. Only lanes where `chosen` is 1 change: of those where `one` is 1, only the
+    first force that has to, as in actuators.clamp_actuators.
     """
     model, data = equipment.model, equipment.data
     state, step = robot.state, run.step
@@ -106,7 +107,8 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
         if model.dof_implicit[k] == 1 and (lower > -math.inf or upper < math.inf):
             total = data.sum_total[k] + data.sum_offset[k]
             total = total - data.sum_stiffness[k] * felt_at(robot, run, k) - data.sum_damping[k] * step.velocity[k]
-            changed = largest(changed, _hold(data.dof_held, k, total, (lower, upper), chosen))
+            free = chosen - chosen * one * changed
+            changed = largest(changed, _hold(data.dof_held, k, total, (lower, upper), free))
     for n in range(model.dof.shape[0]):
         lower, upper = model.force_lower[n], model.force_upper[n]
         if model.implicit[n] == 1 and (lower > -math.inf or upper < math.inf):
@@ -122,7 +124,8 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
                 gear * step.velocity[k],
                 run.inputs.time_step[0],
             )
-            changed = largest(changed, _hold(data.held, n, force, (lower, upper), chosen * data.acts[n]))
+            free = chosen - chosen * one * changed
+            changed = largest(changed, _hold(data.held, n, force, (lower, upper), free * data.acts[n]))
     return changed
 
 
@@ -151,10 +154,8 @@ def _gains(run: Any, k: Any) -> Any:
 
 
 @njit
-def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any) -> Any:
-    """Hold drives that exceed their largest force over the step that ends at step.velocity, and release those that no
-    longer would; 1 in lanes where that changes any. Only lanes where `chosen` is 1 change.
-    """
+def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any, one: Any) -> Any:
+    """As hold_forces for drives and their largest forces."""
     inputs, step = run.inputs, run.step
     changed = zero_like(chosen)
     for k in range(step.velocity.shape[0]):
@@ -163,13 +164,16 @@ def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any) -> Any:
             stiffness, damping = _gains(run, k)
             force = stiffness * (inputs.target[0, k] - driven_at(robot.state, run, k))
             force = force + damping * (inputs.target_velocity[0, k] - step.velocity[k])
-            changed = largest(changed, _hold(run.lanes.data.drive_held, k, force, (-limit, limit), chosen))
+            free = chosen - chosen * one * changed
+            changed = largest(changed, _hold(run.lanes.data.drive_held, k, force, (-limit, limit), free))
     return changed
 
 
 @inlined
 def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
-    """Set held[n] to the bound that the unbounded force exceeds; 1 in lanes where that is a change."""
+    """Set held[n] to the bound that the unbounded force exceeds, or to 0 if it was held at one that it does not; 1 in
+    lanes where that is a change.
+    """
     lower, upper = bounds
     zero = zero_like(force)
     one = zero + 1.0
@@ -178,7 +182,11 @@ def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
     # what is held stays held at the bound itself, what is not may exceed it by rounding
     above = where_greater(force, upper + where_greater(before, zero, zero, slack), one, zero)
     below = where_greater(lower - where_greater(zero, before, zero, slack), force, one, zero)
-    now = where_greater(chosen, zero, above - below, before)
+    # what leaves its bound is released first, even if it would be beyond the other one: fewer rounds cycle
+    side = above - below
+    staying = where_greater(before * side, zero, before, zero)
+    now = where_greater(absolute(before), zero, staying, side)
+    now = where_greater(chosen, zero, now, before)
     held[n] = now
     return where_greater(absolute(now - before), zero, one, zero)
 

@@ -117,7 +117,10 @@ def _sparse_zeros(shape: Sequence[int], kind: Kind) -> Array:
     in small pages where the system lets us choose, since large ones would all be touched.
     """
     size = prod(shape)
-    memory = mmap.mmap(-1, 8 * size)
+    try:
+        memory = mmap.mmap(-1, 8 * size)
+    except OSError as error:
+        raise MemoryError from error
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(memory, kind.dtype, size).reshape(shape)

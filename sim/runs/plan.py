@@ -31,7 +31,7 @@ from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import Inputs
-from artsim.sim.run_data.scratch import NewtonWork
+from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork
 from artsim.sim.runs.compliances import (
     common_erp,
     told_of_compliances,
@@ -278,9 +278,23 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
 
 
 def _refuse_large(articulation: Articulation) -> None:
-    """Raise MemoryShortageError if the matrices of a step (M̂, its factors, the solver's) are too large."""
-    dofs = 6 * (articulation.base == "floating") + sum(_DOFS.get(joint.kind, 1) for joint in articulation.joints)
-    refuse_beyond_memory(32 * dofs**2, f"the matrices of {dofs} degrees of freedom")
+    """Raise MemoryShortageError if the matrices of a step (M̂, its factors, the solver's) are too large. Of a crowd, an
+    island of more than CROWD_TREES trees, no matrix is made, and what is never written takes no memory.
+    """
+    tree: dict[str, str] = {}  # its root, by link
+    dofs: dict[str, int] = {}  # by root
+    if articulation.base == "floating" and articulation.links:
+        tree[articulation.links[0].name] = articulation.links[0].name
+        dofs[articulation.links[0].name] = 6
+    for joint in articulation.joints:
+        moving = _DOFS.get(joint.kind, 1)
+        root = tree.get(joint.parent) or (joint.child if moving else "")
+        if root:
+            tree[joint.child] = root
+            dofs[root] = dofs.get(root, 0) + moving
+    total = sum(dofs.values())
+    together = min(total, CROWD_TREES * max(dofs.values(), default=0))
+    refuse_beyond_memory(32 * total * together, f"the matrices of {total} degrees of freedom")
 
 
 def time_step(articulation: Articulation) -> float:

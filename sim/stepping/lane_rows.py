@@ -17,7 +17,7 @@ from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, ONCE, RULE_ROUNDS, STIFFENED
+from artsim.sim.run_data.run_records import ALL_ROWS, BOUND_ROUNDS, EVALUATION, ONCE, RULE_ROUNDS, STIFFENED
 from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
 from artsim.sim.stepping.packs import STIFFENED_LANES
 
@@ -145,6 +145,7 @@ def clamp_own_actuators(robot: Any, run: Any, equipment: Any, chosen: Any) -> An
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
             give_helper(run.step.velocity, lane, helpers.velocity, lane)
+            helpers.retries[lane, BOUND_ROUNDS] = int(lane_get(lanes.data.rounds, 0, lane)) + 1
             run_entry(helpers.clamper[lane])
             if lanes.exerted.changed[0] == 1:
                 put_lane(lanes.exerted.force, equipment.data.exerted, lane)

@@ -19,7 +19,7 @@ from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
 from artsim.sim.contact.pack_rows import list_side, list_slots, throw
 from artsim.sim.equipment.actuation import find_places
-from artsim.sim.equipment.arrays import ROUNDS_THAT_RELEASE, TENDON_LOWER
+from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
@@ -65,6 +65,7 @@ from artsim.sim.stepping.packs import (
     WEIGHED,
 )
 
+_ROUNDS_ONE_BY_ONE = 16  # in which bounds settle before a lane takes the step alone
 _MOST_SEARCHES = 3  # for contacts, besides the first
 _MOST_SEARCHES_OF_BLOWS = 39  # the same where contacts bounce
 
@@ -226,9 +227,13 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
     if contact is not None and contact.bounces is not None:
         bouncing = chosen * goes_on(contact)
         chosen = chosen - bouncing
-    changed = largest(hold_drives(robot, run, rows, chosen), hold_forces(robot, run, equipment, chosen))
+    one_by_one = where_greater(lanes.data.rounds[0], zero + (ROUNDS_TOGETHER - 0.5), one, zero)
+    changed = hold_drives(robot, run, rows, chosen, one_by_one)
+    free = chosen - chosen * one_by_one * changed
+    changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
     if lanes.own is not None:
-        changed = largest(changed, clamp_own_actuators(robot, run, equipment, chosen))
+        free = chosen - chosen * one_by_one * changed
+        changed = largest(changed, clamp_own_actuators(robot, run, equipment, free))
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, equipment, solver, chosen))
     settled, again = chosen - changed, _count_round(lanes, changed)
@@ -276,7 +281,7 @@ def _count_round(lanes: Any, changed: Any) -> Any:
     """Count a round in lanes whose bounds have changed; 1 in those that may go on."""
     zero = zero_like(changed)
     lanes.data.rounds[0] = lanes.data.rounds[0] + changed
-    given_up = where_greater(lanes.data.rounds[0], zero + ROUNDS_THAT_RELEASE, changed, zero)
+    given_up = where_greater(lanes.data.rounds[0], zero + (ROUNDS_TOGETHER + _ROUNDS_ONE_BY_ONE), changed, zero)
     leave(lanes, given_up, BOUNDS)
     return changed - given_up
 

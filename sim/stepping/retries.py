@@ -3,7 +3,7 @@
 | the velocities found show that | what changes | solved again | at most |
 |---|---|---|---|
 | a limit would be violated that has no row (constraints/limit_rows.py) | it gets one | from the rows | 4 nv |
-| an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 2 (nv +
+| an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 8 + 8 (nv +
 actuators) |
 | hard loops, tendon equalities and axes of balls miss (stepping/aims.py) | their biases | on the spot | 12 |
 | impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
@@ -34,7 +34,8 @@ from artsim.sim.contact.contact_rows import limit_energy, may_bounce
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
 from artsim.sim.equipment.actuation import is_beyond_drive
-from artsim.sim.equipment.actuators import clamp_actuators
+from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
+from artsim.sim.equipment.arrays import ROUNDS_TOGETHER
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.clock import mark
@@ -83,6 +84,7 @@ from artsim.sim.stepping.system import factorise_system, found, reduce_system
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
+_ROUNDS_PER_FORCE = 8  # that may be at a bound
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than their margins
 _SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds what those just struck meet
 
@@ -156,14 +158,14 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         look_beyond(robot, run, rows, contact, solver)
         return SOLVED
     if run.step.retries[WITHOUT_ROWS] == 0:
-        if presses(robot, run, False) or _leaves_bounds(robot, run, equipment):
+        if presses(robot, run, False) or _leaves_bounds(robot, run, rows, equipment):
             return FROM_ROWS
         _solve_on(robot, run, rows, equipment, contact, solver)
         if presses(robot, run, False):
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
-    if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment, contact):
+    if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment):
         return FROM_BIAS
     if contact is not None and _outruns_contacts(robot, run, contact, solver):
         return FROM_BIAS
@@ -171,14 +173,18 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 
 @njit
-def _leaves_bounds(robot: Any, run: Any, equipment: Any) -> bool:
-    """Whether rows must be rebuilt since actuators leave their bounds, or return within them."""
+def _leaves_bounds(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
+    """Whether rows must be rebuilt since actuators leave their bounds, or return within them. What is still wrong after
+    the last round counts as the solver's residual.
+    """
+    if equipment is None:
+        return False
     step = run.step
-    most = 1
-    if equipment is not None:
-        most += 2 * (step.velocity.shape[0] + equipment.model.actuator_target.shape[0])
     step.retries[BOUND_ROUNDS] += 1
-    if _clamped(robot, run, equipment) and step.retries[BOUND_ROUNDS] < most:
+    forces = step.velocity.shape[0] + equipment.model.actuator_target.shape[0]
+    if step.retries[BOUND_ROUNDS] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
+        rows.report[RESIDUAL] = max(rows.report[RESIDUAL], excess_at_bounds(robot, run, equipment))
+    elif clamp_actuators(robot, run, equipment):
         return True
     step.retries[BOUND_ROUNDS] = 0
     return False
@@ -246,7 +252,7 @@ def _breaks_rules(robot: Any, run: Any, rows: Any, rules: Any) -> bool:
 
 
 @njit
-def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
+def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
     """Whether the bias must act at another step.middle, which is then moved, or on stiffened bodies.
 
     The first evaluation shows what is taut, which the second one stiffens, and whether bodies turn fast or couplings
@@ -256,7 +262,7 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
     step = run.step
     if step.retries[EVALUATIONS] == 0:
         step.retries[EVALUATIONS] = 1
-        if _turns_fast_or_is_taut(robot, run, rows, equipment, contact):
+        if _turns_fast_or_is_taut(robot, run, rows, equipment):
             step.retries[BENT_OR_FAST] = 1
         if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies would go carries no information
             return True
@@ -280,14 +286,13 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
 
 
 @njit
-def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
+def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
     """Whether bodies turn too fast for one evaluation. Taut ones are stiffened, and step.counters[EVALUATION] says
     so."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
-    free = rows.number[ALL_ROWS] == 0 and step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact)
-    if not free:  # otherwise they are up to date
+    if step.retries[WITHOUT_ROWS] == 0:  # otherwise they are up to date
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
         accelerations(model, state.qvel, step.qacc, data)

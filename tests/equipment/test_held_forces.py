@@ -4,59 +4,120 @@ beyond it by its own law.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from artsim.loaders.load import load_text
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
-from tests.simulation import Array, simulate
+from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, SingleRoller, make_roller
+from artsim.sim.runs.varied import Variations
+from tests.simulation import Array, Run, simulate
 
-STIFFNESS, DAMPING, BOUND, DT, HELD, STEPS = 400.0, 40.0, 300.0, 0.002, 25, 75
-AXES = ("0 0 1", "0 1 0", "0 0 1", "0 1 0", "0 0 1", "0 1 0")
-MASSES = (4.0, 4.0, 3.0, 2.5, 1.5, 0.3)
+HELD, STEPS = 25, 75
 
 
-def arm(joint: str, actuator: str) -> str:
-    """Six links in a row; the attributes are those of each joint and actuator."""
-    links = "".join(
-        f'<body pos="0 0 {0.18 * (n > 0)}"><joint name="j{n}" axis="{axis}" {joint}/>'
-        f'<geom type="capsule" fromto="0 0 0 .02 .01 .18" size=".04" mass="{mass}"/>'
-        for n, (axis, mass) in enumerate(zip(AXES, MASSES, strict=True))
-    )
-    servo = f'biastype="affine" gainprm="{STIFFNESS}" biasprm="0 {-STIFFNESS} {-DAMPING}" {actuator}'
-    servos = "".join(f'<general joint="j{n}" {servo}/>' for n in range(len(AXES)))
-    return f"<mujoco><worldbody>{links}{'</body>' * len(AXES)}</worldbody><actuator>{servos}</actuator></mujoco>"
+class Arm(NamedTuple):
+    """Six links in a row, turned by servos."""
+
+    stiffness: float = 400.0  # [N m/rad]
+    damping: float = 40.0  # [N m s/rad]
+    bound: float = 300.0  # [N m]
+    dt: float = 0.002  # [s]
+    axes: str = "zyzyzy"
+    masses: tuple[float, ...] = (4.0, 4.0, 3.0, 2.5, 1.5, 0.3)  # [kg]
+
+    def text(self, of_sums: bool) -> str:
+        """The model as MJCF, bounded by the joints' sums or by the actuators."""
+        turn = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
+        bound = f'"-{self.bound} {self.bound}"'
+        joint, actuator = (f"actuatorfrcrange={bound}", "") if of_sums else ("", f"forcerange={bound}")
+        links = "".join(
+            f'<body pos="0 0 {0.18 * (n > 0)}"><joint name="j{n}" axis="{turn[axis]}" {joint}/>'
+            f'<geom type="capsule" fromto="0 0 0 .02 .01 .18" size=".04" mass="{mass}"/>'
+            for n, (axis, mass) in enumerate(zip(self.axes, self.masses, strict=True))
+        )
+        servo = f'biastype="affine" gainprm="{self.stiffness}" biasprm="0 {-self.stiffness} {-self.damping}" {actuator}'
+        servos = "".join(f'<general joint="j{n}" {servo}/>' for n in range(len(self.axes)))
+        return (
+            f"<mujoco><worldbody>{links}{'</body>' * len(self.axes)}</worldbody><actuator>{servos}</actuator></mujoco>"
+        )
+
+
+HEAVY = Arm()
+# in some step of these, forces that all change sides at once go round in circles
+CIRCLING = [
+    (Arm(8450, 348, 14.7, 0.00727, "xxxxzx", (0.255, 0.0127, 7.36, 0.0138, 0.0421, 0.0354)), 172),
+    (Arm(482, 10.0, 25.7, 0.00401, "yyyyxx", (0.124, 0.0728, 0.0211, 4.25, 0.666, 8.92)), 178),
+    (Arm(1290, 49.7, 62.7, 0.00456, "yzyxxy", (0.539, 0.0102, 0.335, 0.0118, 0.0213, 3.46)), 396),
+]
 
 
 def drawn(seed: int) -> Array:
     """(STEPS, 6) setpoints that jump every HELD steps."""
-    draw = np.random.default_rng(seed).uniform(-3, 3, (STEPS // HELD, len(AXES)))
+    draw = np.random.default_rng(seed).uniform(-3, 3, (STEPS // HELD, 6))
     return np.repeat(draw, HELD, axis=0)
+
+
+def controls_of(setpoint: Array) -> Controls:
+    """A row of controls for each step."""
+    nothing = np.zeros((STEPS, 6))
+    return Controls(np.arange(STEPS), nothing, nothing, nothing, setpoint)
+
+
+def run_arm(arm: Arm, of_sums: bool, setpoint: Array) -> Run:
+    """Follow the setpoints."""
+    return simulate(
+        load_text(arm.text(of_sums), name="arm.xml"),
+        dt=arm.dt,
+        steps=STEPS,
+        contacts=False,
+        controls=lambda _: controls_of(setpoint),
+        record=("qpos", "qvel", "tau_drive", "solver_residual"),
+    )
 
 
 @pytest.mark.small
 @pytest.mark.parametrize(
-    ("joint", "actuator", "seed"),
-    [("", f'forcerange="-{BOUND} {BOUND}"', seed) for seed in (6, 7, 10)]
-    + [(f'actuatorfrcrange="-{BOUND} {BOUND}"', "", seed) for seed in (69, 84)],
+    ("arm", "of_sums", "seed"),
+    [(HEAVY, False, seed) for seed in (6, 7, 10)]
+    + [(HEAVY, True, seed) for seed in (69, 84)]
+    + [(arm, of_sums, seed) for arm, seed in CIRCLING for of_sums in (False, True)],
 )
-def test_what_is_held_at_its_bound_is_beyond_it(joint: str, actuator: str, seed: int) -> None:
+def test_what_is_held_at_its_bound_is_beyond_it(arm: Arm, of_sums: bool, seed: int) -> None:
     """A force that another one's bound has brought back within its own is not held any longer."""
-    setpoint, nothing = drawn(seed), np.zeros((STEPS, len(AXES)))
-    run = simulate(
-        load_text(arm(joint, actuator), name="arm.xml"),
-        dt=DT,
-        steps=STEPS,
-        contacts=False,
-        controls=lambda _: Controls(np.arange(STEPS), nothing, nothing, nothing, setpoint),
-        record=("qpos", "qvel", "tau_drive"),
-    )
+    setpoint = drawn(seed)
+    run = run_arm(arm, of_sums, setpoint)
     q, v = np.vstack([run["qpos"], run.simulation.qpos]), np.vstack([run["qvel"], run.simulation.qvel])
-    law = STIFFNESS * (setpoint - q[1:]) - DAMPING * v[1:]
-    moved = STIFFNESS * DT * (np.abs(v[:-1]) + np.abs(v[1:]))  # by where in the step a spring acts
+    law = arm.stiffness * (setpoint - q[1:]) - arm.damping * v[1:]
+    moved = arm.stiffness * arm.dt * (np.abs(v[:-1]) + np.abs(v[1:]))  # by where in the step a spring acts
     force = run["tau_drive"]
-    held = np.abs(np.abs(force) - BOUND) < 1e-9 * BOUND
+    held = np.abs(np.abs(force) - arm.bound) < 1e-9 * arm.bound
     assert held.sum() > 20
-    assert np.abs(force).max() <= BOUND * (1 + 1e-9)
-    assert np.all((law * np.sign(force) + moved)[held] >= BOUND)
+    assert run["solver_residual"].max() <= 1e-9
+    assert np.abs(force).max() <= arm.bound * (1 + 1e-9)
+    assert np.all((law * np.sign(force) + moved)[held] >= arm.bound)
     assert np.all((np.abs(force - law) <= moved)[~held])
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("of_sums", [False, True])
+@pytest.mark.parametrize(("arm", "seed"), CIRCLING)
+def test_lanes_settle_in_their_pack(arm: Arm, seed: int, of_sums: bool) -> None:
+    """Lanes, of which one is the run above, are single runs, and none takes a step alone."""
+    setpoints = [drawn(seed + n) for n in range(3)]
+    config = RunConfig(steps=STEPS, dt=arm.dt, contacts=False, record=ROLLOUT_RECORDED)
+    plan = plan_run(load_text(arm.text(of_sums), name="arm.xml"), config)
+    starts = Variations(np.zeros((3, 6)), np.zeros((3, 6)), {}, [controls_of(setpoint) for setpoint in setpoints])
+    found = []
+    for make in (make_roller, SingleRoller):
+        roller = make(plan, starts.controls[0], Results.of(plan, 3))
+        assert roller.run(starts, lambda: False)
+        assert not roller.alone
+        found.append(roller.results.rows)
+    for name in ROLLOUT_RECORDED:
+        lanes, singles = (rows[name][:3] for rows in found)
+        np.testing.assert_allclose(lanes, singles, rtol=0, atol=1e-9 * np.abs(singles).max())

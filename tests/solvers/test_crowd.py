@@ -1,11 +1,15 @@
-"""Sweeps for crowds: a contact's law by itself, what newton solves as well, and a crowd."""
+"""Sweeps for crowds: a contact's law by itself, what newton solves as well, a crowd, and how large one may be."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from artsim.loaders.load import load_text
+from artsim.sim.foundation.errors import MemoryShortageError
 from artsim.sim.foundation.jit import disabled
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.plan import plan_run
 from artsim.sim.solvers.crowd import contact_impulse, principal
 from tests.contact.robot_contacts import growth
 from tests.contact.test_contact_closed_forms import FLOOR, free, mjcf, play
@@ -121,3 +125,19 @@ def test_bodies_tied_to_each_other_are_solved_without_contacts(bodies: int, kern
     fastest = np.abs(other.simulation.qvel).max()
     assert fastest > 0.05
     assert by_newton.simulation.qvel == pytest.approx(other.simulation.qvel, abs=1e-5 * fastest)
+
+
+def test_thousands_of_bodies_are_within_the_limits_of_memory() -> None:
+    """No matrix of a crowd is made, however many its bodies; that of one mechanism of 6000 joints is."""
+    body = '<body pos="{}"><freejoint/><geom type="sphere" size=".02" mass=".03"/></body>'
+    apart = "".join(body.format(f"{0.1 * (n % 40)} {0.1 * (n // 40 % 40)} {0.1 * (n // 1600)}") for n in range(2000))
+    plan = plan_run(load_text(f"<mujoco><worldbody>{apart}</worldbody></mujoco>", name="apart.xml"), RunConfig(steps=1))
+    assert plan.robot.nv == 12000
+    links = "".join(f'<link name="l{n}"/>' for n in range(6001))
+    joints = "".join(
+        f'<joint name="j{n}" type="continuous"><parent link="l{n // 2}"/><child link="l{n + 1}"/></joint>'
+        for n in range(6000)
+    )
+    urdf = load_text(f'<robot name="tree">{links}{joints}</robot>', name="tree.urdf")
+    with pytest.raises(MemoryShortageError, match=r"matrices of 6000 degrees of freedom would take 1\.15 GB"):
+        plan_run(urdf, RunConfig(steps=1))
