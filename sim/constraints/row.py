@@ -6,7 +6,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, real, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
@@ -148,7 +148,7 @@ def one_sided(rows: Any, inputs: Any, n: Any, gap: Any) -> None:
     zero = zero_like(gap)
     rows.error[n] = gap
     rows.rate[n] = real(1.0 / h, gap)
-    if highest(-gap) > 0.0:
+    if any_positive(-gap):
         back = rows.rate[n]
         if inputs.recovery[0] > 0.0:
             back = real(inputs.recovery[0] / h, gap)

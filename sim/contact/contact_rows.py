@@ -44,7 +44,7 @@ from artsim.sim.contact.contact_law import (
 )
 from artsim.sim.equipment.arrays import BODY
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, real, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import crossed, minus, plus, put, times, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS
@@ -268,7 +268,7 @@ def opens(model: Any, data: Any, contact: Any, n: Any, opening: Any) -> Any:
     zero = zero_like(opening)
     inside = overlaps(contact.data.gap[n]) if contact.data.soft[n] == 0 else zero
     N = triple(contact.data.frame[n, ALONG_NORMAL])
-    while a != b and highest(1.0 - opening) > 0.0:
+    while a != b and any_positive(1.0 - opening):
         end = 0 if a > b else 1
         k = max(a, b)
         if model.dof_independent[k] >= 0:
@@ -544,7 +544,7 @@ def throws(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any)
     for entry in range(rows.start[row], rows.stop[row]):
         fastest = largest(absolute(step.velocity[rows.entry_dof[entry]]), fastest)
     thrown = is_thrown(fastest)
-    if highest(thrown) > 0.0:
+    if any_positive(thrown):
         thrown = least(thrown, gains(state, rows, impulse, step, contact, n))
     return thrown
 

@@ -25,7 +25,7 @@ from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_get, real, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, lane_get, real, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import cross, crossed, divided, dot, length, minus, plus, plus_times, put, triple, turn
@@ -358,7 +358,7 @@ def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
     square = dot(lagging, lagging)
     contact.data.swerve[n, 0] = zero_like(drift)
     contact.data.swerve[n, 1] = zero_like(drift)
-    if highest(square) > 0.0:
+    if any_positive(square):
         drift += dot(N, lagging)
         for k in range(2):
             swerve = _swerve(data, contact, n, 1 + k, N, lagging)

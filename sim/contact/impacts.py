@@ -22,7 +22,7 @@ from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import does_work
 from artsim.sim.contact.contact_rows import aim_open, bounces, speed_of_rebound, work_of
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, real, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, highest, real, where_greater, zero_like
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.solvers.direct import solve_graph
@@ -55,7 +55,7 @@ def _has_row(run: Any, contact: Any, n: Any) -> bool:
 
 @inlined
 def _can_bounce(run: Any, contact: Any, n: Any) -> bool:
-    return _has_row(run, contact, n) and highest(contact.data.restitution[n]) > 0.0 and contact.data.soft[n] == 0
+    return _has_row(run, contact, n) and any_positive(contact.data.restitution[n]) and contact.data.soft[n] == 0
 
 
 @njit
@@ -182,7 +182,7 @@ def _choose(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any, chosen: 
         held = -gap / h - belt - along_row(rows, row, half)
         contact.data.wish[n] = where_greater(e, zero, contact.data.wish[n], held)
         bounce = where_greater(e, zero, bounces(contact, n, rate, h), zero)
-        if highest(bounce) > 0.0:
+        if any_positive(bounce):
             speed = speed_of_rebound(robot.model, contact, n, rate) - belt
             contact.data.wish[n] = where_greater(bounce, zero, speed, contact.data.wish[n])
             struck = largest(struck, bounce)
@@ -211,7 +211,7 @@ def _strike(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: Any, 
             acts = where_greater(short, zero, awake, where_greater(before, zero, awake, zero))
             if highest(acts) <= 0.0:
                 continue
-            if highest(where_greater(contact.data.lightness[n], zero, zero, acts)) > 0.0:
+            if any_positive(where_greater(contact.data.lightness[n], zero, zero, acts)):
                 _push(model, data, rows, solver, row, zero, v)
                 contact.data.lightness[n] = along_row(rows, row, data.reduced)
             lightness = contact.data.lightness[n]

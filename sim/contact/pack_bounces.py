@@ -18,7 +18,7 @@ from artsim.sim.contact.contact_law import brings_apart, second_order
 from artsim.sim.contact.contact_rows import bounces, gains, is_pyramid, set_rebounds, throws
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, along_row, pass_on_blows, take_blows, weaken
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 
 REBOUNDING, STRUCK, LIMITED, BOUNCED = range(4)  # of PackBounces.phase: what a lane's last solution was
@@ -46,12 +46,12 @@ def aim_bounces(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -> 
     row = contact.data.row[slot]
     bias = rows.bias[row]
     zero = zero_like(bias)
-    if highest(contact.data.restitution[slot]) > 0.0:
+    if any_positive(contact.data.restitution[slot]):
         set_rebounds(robot, inputs, rows, contact, slot)
         struck = least(bias, pack.aim[slot])
         rows.bias[row] = where_greater(pack.aimed[slot], zero, struck, rows.bias[row])
     inside = pack.inside[slot]
-    if highest(inside) > 0.0:
+    if any_positive(inside):
         for k in range(contact.data.rows[slot] if is_pyramid(contact, slot) else 1):
             rate = where_greater(inside, zero, rows.rate[row + k], zero)
             known = where_greater(inside, zero, second_order(inputs.time_step[0], contact.data.drift[slot]), zero)
@@ -71,13 +71,13 @@ def bounce_on(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen
     limited = where_greater(pack.phase[0], zero + STRUCK + half, chosen, zero)
     struck = chosen - fresh - limited
     blown = zero
-    if highest(fresh) > 0.0:
+    if any_positive(fresh):
         blown = least(fresh, pass_on_blows(robot, run, rows, contact, impulse))
-    if highest(struck) > 0.0:
+    if any_positive(struck):
         gaining = weaken(robot, run, rows, contact, impulse, struck)
         blown = blown + where_greater(zero + ATTEMPTS_AT_ENERGY - half, pack.tries[0], gaining, zero)
     several = zero
-    if highest(blown) > 0.0:
+    if any_positive(blown):
         several = _take_blows(robot, run, rows, contact, solver, blown)
     others = chosen - several
     pack.tries[0] = where_greater(others - limited, zero, zero, pack.tries[0])
@@ -130,16 +130,16 @@ def _limit_energy(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, c
         if contact.data.active[slot] == 0 or contact.data.soft[slot] == 1 or highest(chosen) <= 0.0:
             continue
         row, e = contact.data.row[slot], contact.data.restitution[slot]
-        if highest(e) > 0.0:
+        if any_positive(e):
             bounce = where_greater(e, zero, chosen * (1.0 - contact.data.hit[slot]), zero)
             bounce = bounce * bounces(contact, slot, row_rate(rows, row, state.qvel), h)
-            if highest(bounce) > 0.0:
+            if any_positive(bounce):
                 bounce = bounce * gains(state, rows, impulse, step, contact, slot)
                 contact.data.restitution[slot] = where_greater(bounce, zero, 0.5 * e, e)
                 pack.aimed[slot] = where_greater(bounce, zero, zero, pack.aimed[slot])
                 limited = largest(limited, bounce)
         apart = where_greater(e, zero, zero, chosen * brings_apart(rows.rate[row], contact.data.gap[slot]))
-        if highest(apart) > 0.0:
+        if any_positive(apart):
             thrown = least(apart, throws(state, rows, impulse, step, contact, slot))
             pack.inside[slot] = largest(pack.inside[slot], thrown)
             limited = largest(limited, thrown)

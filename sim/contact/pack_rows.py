@@ -28,7 +28,7 @@ from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.contact.pack_bounces import aim_bounces
 from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
@@ -104,7 +104,7 @@ def note_pressing(solver: Any, beyond: Any) -> None:
     zero = zero_like(beyond)
     for side in range(solver.pack.pressing.shape[0]):
         pressing = zero
-        if highest(solver.pack.pressed[side]) > 0.0:
+        if any_positive(solver.pack.pressed[side]):
             pressing = where_greater(
                 solver.pack.pressed[side], zero, solver.pack.impulse[solver.pack.limit_row[side]], zero
             )
@@ -137,7 +137,7 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, s
         rows.number[PLACES] += contact.data.rows[slot]
     else:
         opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
-        if highest(1.0 - opening) > 0.0:
+        if any_positive(1.0 - opening):
             _leave_out(contact, slot, opening)
         add_rows(robot, rows, contact, slot)
     if contact.sweep is not None:
@@ -170,7 +170,7 @@ def _pull_together(run: Any, rows: Any, contact: Any) -> None:
         if contact.data.active[slot] == 1:
             zero = zero_like(adhesion.pull[slot])
             force = where_greater(contact.data.present[slot], zero, largest(adhesion.pull[slot], zero), zero)
-            if highest(force) > 0.0:
+            if any_positive(force):
                 pull(run, rows, contact, slot, force)
 
 
@@ -213,7 +213,7 @@ def throw(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
             apart = brings_apart(rows.rate[contact.data.row[slot]], contact.data.gap[slot])
-            if highest(apart) > 0.0:
+            if any_positive(apart):
                 worst = largest(worst, least(apart, throws(state, rows, solver.pack.impulse, run.step, contact, slot)))
     return worst
 

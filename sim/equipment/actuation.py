@@ -22,7 +22,7 @@ from artsim.sim.articulation.model import BALL, FREE
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
     absolute,
-    highest,
+    any_positive,
     lane_count,
     lane_get,
     lane_set,
@@ -65,7 +65,7 @@ def find_places(model: Any, q: Any, run: Any, row: Any) -> None:
                 + inputs.drive_stiffness[k + shift + 1]
                 + inputs.drive_stiffness[k + shift + 2]
             )
-            if highest(stiff) > 0.0:
+            if any_positive(stiff):
                 for lane in range(lane_count(q)):
                     _find_turn(
                         q, n + shift, inputs.target, row * step.place.shape[0] + k + shift, step.place, k + shift, lane
@@ -134,7 +134,7 @@ def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
             stiff = stiff + equipment.data.stiffness[k] * inputs.mobility[k]
         one = real(1.0, stiff)
         step.share[k] = one / largest(one, square * stiff)
-        if SWEEPING[inputs.solver[0]] and highest(inputs.drive_stiffness[k] + inputs.drive_damping[k]) > 0.0:
+        if SWEEPING[inputs.solver[0]] and any_positive(inputs.drive_stiffness[k] + inputs.drive_damping[k]):
             step.share[k] = zero_like(one)
 
 

@@ -170,6 +170,28 @@ def _highest_of(x):  # type: ignore[no-untyped-def]
     return lambda x: x
 
 
+def any_positive(x: Any) -> bool:
+    """Whether any of a T's lanes is more than 0: one comparison, where `highest` takes several steps."""
+    return float(x) > 0.0
+
+
+@intrinsic
+def _any_positive(typing_context: Any, x: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        above = builder.fcmp_ordered(">", args[0], ir.Constant(_VECTOR, [0.0] * WIDTH))
+        bits = ir.IntType(WIDTH)
+        return builder.icmp_unsigned("!=", builder.bitcast(above, bits), ir.Constant(bits, 0))
+
+    return types.boolean(pack), codegen
+
+
+@overload(any_positive)
+def _any_positive_of(x):  # type: ignore[no-untyped-def]
+    if x == pack:
+        return lambda x: _any_positive(x)
+    return lambda x: x > 0.0
+
+
 @intrinsic
 def _splat(typing_context: Any, x: Any) -> Any:
     return pack(types.float64), lambda context, builder, sig, args: _broadcast(builder, args[0])

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest
 from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
@@ -270,8 +270,8 @@ def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any, chos
     whole = where_greater(t, zero + 0.75, one, zero)
     if near:
         whole = whole * where_greater(NO_BETTER * size, then, one, zero)
-        if highest(chosen * whole) > 0.0:
+        if any_positive(chosen * whole):
             recentre(rows, work, k, chosen * whole)
-    if highest(chosen * (one - whole)) <= 0.0:
+    if not any_positive(chosen * (one - whole)):
         return then
     return residual(rows, work, k)

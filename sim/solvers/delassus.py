@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, sqrt, zero_like
+from artsim.sim.foundation.lanes import any_positive, lane_count, sqrt, zero_like
 from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
@@ -222,7 +222,7 @@ def _set_system(rows: Any, work: Any, m: Any) -> None:
     for unit in range(work.sizes[FEW_UNITS]):
         n = work.few_first[unit]
         zero = zero_like(work.weight[n])
-        work.few_idle[unit] = 0 if highest(work.weight[n]) > 0.0 else 1
+        work.few_idle[unit] = 0 if any_positive(work.weight[n]) else 1
         if rows.cone[n] > 1:
             d0, d1, d2, d3 = stiffness(rows, work, n)
             set_pull(rows, work, n)

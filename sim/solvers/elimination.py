@@ -18,7 +18,7 @@ from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest
+from artsim.sim.foundation.lanes import any_positive
 from artsim.sim.run_data.run_records import ALL_ROWS
 from artsim.sim.run_data.scratch import BLOCKS, CROWD_TREES, ISLANDS, TIED_ROWS
 
@@ -80,7 +80,7 @@ def _is_crowd(model: Any, rows: Any, work: Any, k: Any) -> Any:
 @inlined
 def _is_soft(rows: Any, n: Any) -> bool:
     """Whether row n has a compliance, in any lane."""
-    soft: bool = highest(rows.cfm[n]) > 0.0
+    soft: bool = any_positive(rows.cfm[n])
     return soft
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, sqrt, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 from artsim.sim.solvers.cone import cone_projection
 
@@ -126,7 +126,7 @@ def hold(rows: Any, work: Any, k: Any) -> bool:
         if rows.cone[n] > 1 and rows.kind[n] == CONTACT_ROW:
             held = work.centre[n]
             zero = zero_like(held)
-            holds = holds or highest(held) > 0.0
+            holds = holds or any_positive(held)
             work.shift[n] = where_greater(held, zero, zero, work.shift[n])
             work.before[n] = work.shift[n]
             work.weight[n] = where_greater(held, zero, work.inverse[n], work.weight[n])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, sqrt, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import free_impulse, project
@@ -48,9 +48,9 @@ def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -
     value = base + bend - value
     full = where_greater(absolute(value), 0.1 * absolute(at_start), zero, zero + 1.0)
     full = where_greater(longest, tolerance, full, zero + 1.0)
-    if highest(1.0 - full) > 0.0:
+    if any_positive(1.0 - full):
         full = where_greater(_off_at_the_end(rows, work, k, zero), tolerance, full, zero + 1.0)
-    if highest(1.0 - full) > 0.0:
+    if any_positive(1.0 - full):
         t = _search(rows, work, k, base, bend, full, close)
     _move(rows, work, k, t)
     project(rows, work, k)
@@ -212,6 +212,6 @@ def _search(rows: Any, work: Any, k: Any, base: Any, bend: Any, full: Any, close
         following = where_greater(found, zero, t, following)
         found = where_greater(absolute(following - t), close * t, found, zero + 1.0)
         t = following
-        if highest(1.0 - found) <= 0.0:
+        if not any_positive(1.0 - found):
             break
     return t

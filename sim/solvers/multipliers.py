@@ -18,7 +18,7 @@ from typing import Any
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest
 from artsim.sim.run_data.scratch import KEPT_ISLAND, NEWTON_STEPS
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
@@ -192,9 +192,9 @@ def _differs(rows: Any, work: Any, k: Any) -> bool:
     """Whether any row of island k has a weight other than in the factorised matrix."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        if highest(absolute(work.weight[n] - work.weight_used[n])) > 0.0:
+        if any_positive(absolute(work.weight[n] - work.weight_used[n])):
             return True
-        if rows.cone[n] > 1 and highest(work.weight1[n]) > 0.0:
+        if rows.cone[n] > 1 and any_positive(work.weight1[n]):
             return True  # a cone's edge: its matrix rotates with every step
     return False
 
@@ -220,7 +220,7 @@ def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
             work.weight_used[n] = work.weight[n]
-            if highest(work.weight[n]) > 0.0:
+            if any_positive(work.weight[n]):
                 set_lines(rows, work, n, False)
                 weigh_lines(rows, work, n, work.weight[n], work.weight1[n], work.weight2[n], work.weight3[n])
                 add_product(rows, work, n, work.matrix)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, lane_count, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_of, lane_set, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW, MOST_OF_LANE, MOST_TOGETHER
 from artsim.sim.solvers.attempts import restart
@@ -59,7 +59,7 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
     others = chosen - left
     solved = zero_like(chosen)
     tried = False
-    while highest(left) > 0.0:
+    while any_positive(left):
         kept = _list_lanes(rows, solver, k, left)
         if tried:
             restart(model, data, rows, step, solver, k)
@@ -70,7 +70,7 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
             now = solver.pack.together[0]
             solved = solved + _slide(model, data, rows, step, solver, k, now, effort, (True, kept))
         left = left - solver.pack.together[0]
-    if highest(others) > 0.0:
+    if any_positive(others):
         if tried:
             restart(model, data, rows, step, solver, k)
         solved = solved + _slide(model, data, rows, step, solver, k, others, effort, (False, False))
@@ -142,7 +142,7 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
             work.marked[work.few_kept[unit]] = 1
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
-            if work.marked[n] == 0 and highest(left * _acts(rows, work, n)) > 0.0:
+            if work.marked[n] == 0 and any_positive(left * _acts(rows, work, n)):
                 kept = False
     if kept:
         solver.pack.together[0] = left
@@ -199,17 +199,17 @@ def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, 
                 if ending == HEAVY:
                     lane_set(solver.pack.heavy, 0, lane, 1.0)
         running = running * solver.pack.settled[0]
-        if highest(running) <= 0.0:
+        if not any_positive(running):
             break
         refresh(rows, step, work, k, running, True)
         size = residual(rows, work, k)
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
         ended = running * is_met(size, last, good, tolerance)
-        if highest(ended) > 0.0:
+        if any_positive(ended):
             keep(rows, solver, k, rows.impulse, ended)
             solved = solved + ended
             running = running - ended
-            if highest(running) <= 0.0:
+            if not any_positive(running):
                 break
         last = size
     return solved
@@ -240,32 +240,32 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
     begin, bar, past, since = size, size, one, zero
     last, left = zero + UNTRIED, zero + UNTRIED
     solved, running, waiting, taken = zero, chosen, zero, zero
-    while highest(running) > 0.0:
+    while any_positive(running):
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
         waiting = largest(waiting, running * is_met(size, last, good, tolerance))
         met = zero
-        if highest(running - waiting) <= 0.0:  # x is found for all lanes at once
+        if not any_positive(running - waiting):  # x is found for all lanes at once
             refresh(rows, step, work, k, waiting, few)
             size = where_greater(waiting, zero, residual(rows, work, k), size)
             met = waiting * is_met(size, last, good, tolerance)
             waiting = zero
-        if highest(met) > 0.0:
+        if any_positive(met):
             before = left
             left = where_greater(met, zero, largest(size, recentre(rows, work, k, met)), left)
             running = running * (one - met * _is_too_large(rows, work, k, limit))
             ended = met * running * _is_enough(left, before, good, tolerance)
-            if highest(ended) > 0.0:
+            if any_positive(ended):
                 keep(rows, solver, k, rows.impulse, ended)
                 solved = solved + ended
                 running = running - ended
             met = met * running
-            if highest(met) > 0.0:
+            if any_positive(met):
                 scale(rows, work, k, where_greater(met, zero, zero + HARDER, one))
                 size = where_greater(met, zero, residual(rows, work, k), size)
                 last = where_greater(met, zero, zero + UNTRIED, last)
         moving = running - waiting
         easier = where_greater(since, zero + (ROUND_STEPS - 0.5), moving * (one - met), zero)
-        if highest(easier) > 0.0:
+        if any_positive(easier):
             eased = begin_round(rows, work, k, where_greater(easier, zero, zero + EASIER, one), easier)
             size = where_greater(easier, zero, eased, size)
         anew = largest(met, easier)
@@ -281,7 +281,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
             solver.pack.heavy[0] = largest(solver.pack.heavy[0], heavy)
             out = out + heavy
         running, moving = running - out, moving - out
-        if highest(moving) > 0.0:
+        if any_positive(moving):
             find_step(model, data, rows, step, work, k, few)
             last = where_greater(moving, zero, size, last)
             size = where_greater(moving, zero, take_step(rows, work, k, bar, size, near, moving), size)

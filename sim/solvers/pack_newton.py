@@ -11,7 +11,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import highest, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS
 from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
@@ -69,21 +69,21 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     if cones:
         sliding = largest(few, slides(rows, work, k, RESTING * largest_speed(step.next, work, k)))
     sliding = (one - ended) * sliding
-    if highest(sliding) > 0.0:
+    if any_positive(sliding):
         set_gradient(rows, step.free, work, k)
         ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
-        if highest(one - ended) > 0.0:
+        if any_positive(one - ended):
             restart(model, data, rows, step, solver, k)
     few = few * (one - ended)
-    if differ(solver) and highest(few) > 0.0:
+    if differ(solver) and any_positive(few):
         ended = ended + slide(model, data, rows, step, solver, k, few, _EFFORTS[0])
-        if highest(one - ended) > 0.0:
+        if any_positive(one - ended):
             restart(model, data, rows, step, solver, k)
-    if highest(one - ended) > 0.0:
+    if any_positive(one - ended):
         ended = ended + _convex(model, data, rows, step, solver, k, one - ended)
     if cones:
         for effort in _EFFORTS:
-            if highest(one - ended) > 0.0:
+            if any_positive(one - ended):
                 restart(model, data, rows, step, solver, k)
                 ended = ended + slide(model, data, rows, step, solver, k, one - ended, effort)
     return ended
@@ -101,13 +101,13 @@ def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, ch
     for turn in range(_CONVEX_STEPS):
         bent, tolerance = newton_step(model, data, rows, step, solver, k, turn == 0)
         flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
-        if highest(flat) > 0.0:
+        if any_positive(flat):
             _, moved = recentre(rows, work, k, flat, True)
             now = where_greater(moved, tolerance, zero, flat) * running
-            if highest(now) > 0.0:
+            if any_positive(now):
                 keep(rows, solver, k, work.linear, now)
                 solved, running = solved + now, running - now
-            if highest(running) <= 0.0:
+            if not any_positive(running):
                 break
             project(rows, work, k)
     return solved

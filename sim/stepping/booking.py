@@ -18,7 +18,7 @@ from artsim.sim.contact.detection import remember
 from artsim.sim.equipment.actuation import actuator_force, drive_force, driven_at, felt_at, passive_forces
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import highest, sqrt
+from artsim.sim.foundation.lanes import any_positive, sqrt
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
     AGAIN,
@@ -182,7 +182,7 @@ def note_load(robot: Any, step: Any) -> None:
     model, state, data = robot.model, robot.state, robot.data
     wanted = False
     for k in range(state.load.shape[0]):
-        if highest(model.friction_coefficient[k]) > 0.0:
+        if any_positive(model.friction_coefficient[k]):
             wanted = True
     if not wanted:
         return

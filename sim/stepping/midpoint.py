@@ -27,7 +27,7 @@ from artsim.sim.articulation.kinematics import axis_of, like
 from artsim.sim.articulation.model import BALL, FREE
 from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 from artsim.sim.geometry.contacts import CONTACTS
@@ -70,7 +70,7 @@ def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
             first = k + 3 if model.joint_type[i] == FREE else k
             square = h * h * (v[first] * v[first] + v[first + 1] * v[first + 1] + v[first + 2] * v[first + 2])
             fast = (square - _SPINS * _SPINS) * (1.0 - data.struck[i])
-            if highest(fast) > 0.0:
+            if any_positive(fast):
                 o0, o1, o2 = _midway(model, v, data, h, i, first)
                 zero = like(0.0, data)
                 for k in range(first, first + 3):

@@ -22,7 +22,7 @@ from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
@@ -118,7 +118,7 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
                 begin_bounces(contact, zero + 1.0)
         for side in range(solver.pack.pressed.shape[0]):
             solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
-            if highest(solver.pack.pressed[side]) > 0.0:
+            if any_positive(solver.pack.pressed[side]):
                 list_side(solver, side)
 
 
@@ -156,11 +156,11 @@ def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, 
         return True
     _choose_bound(robot, run.lanes, solver, contact)
     left = 1.0 - solver.pack.done[0]
-    if highest((1.0 - solver.pack.bound[0]) * left) > 0.0:
+    if any_positive((1.0 - solver.pack.bound[0]) * left):
         _free_step(robot, run, rows, equipment)
         for k in range(solver.pack.free.shape[0]):
             solver.pack.free[k] = run.step.next[k]
-    if highest(solver.pack.bound[0] * left) > 0.0:
+    if any_positive(solver.pack.bound[0] * left):
         return False
     _keep_what_stands(robot, run, solver)
     return True
@@ -302,7 +302,7 @@ def _breaks_bounds(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
 def _press_after_bounces(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any, chosen: Any) -> Any:
     """Give chosen lanes, solved again for bounces, the rows of limits that this violates; 1 in lanes that get any."""
     pressed = zero_like(chosen)
-    if highest(chosen) > 0.0:
+    if any_positive(chosen):
         pressed = _press(robot, run, equipment, solver, chosen)
         begin_bounces(contact, pressed)
         if run.lanes.own is not None:
@@ -322,7 +322,7 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
     turning = chosen - first
     taut, waiting = zero, zero
-    if highest(first) > 0.0:
+    if any_positive(first):
         fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
         fast = first if lanes.data.counters[BENT] == 1 else fast
         turning = turning + where_greater(taut, zero, zero, fast)
@@ -333,9 +333,9 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     turning = turning - late
     away = where_greater(change, lanes.data.nearest[0], turning, zero)
     on = where_greater(unsettled(change, lanes.data.nearest[0], most), zero, turning - away, zero)
-    if highest(away) > 0.0:
+    if any_positive(away):
         go_back(step, away)
-    if highest(on) > 0.0:
+    if any_positive(on):
         go_midway(robot, step, on)
     secant_drift(robot, run.inputs.time_step[0], step, largest(away, on))
     lanes.data.nearest[0] = where_greater(on, zero, change, lanes.data.nearest[0])
@@ -361,11 +361,11 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
     if run.lanes.loops is not None:
         note_loop_forces_in_lanes(run, solver)
         taut = where_greater(loops_pull(model, data, h, run.lanes.loops), zero, chosen, taut)
-    if highest(taut) > 0.0:
+    if any_positive(taut):
         _note_stiffening(data, run.lanes)
         taut = where_greater(stiffen(model, state.qvel, data, h, step, run.lanes.loops), zero, taut, zero)
         _recall_stiffening(data, run.lanes, taut)
-        if highest(taut) > 0.0:
+        if any_positive(taut):
             run.lanes.data.counters[STIFFENED_LANES] = 1
             run.lanes.data.counters[WEIGHED] = 0
     return where_greater(turning, zero, chosen, zero), taut
@@ -410,7 +410,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
     leave(lanes, largest(contact.data.outrun[0], late * other), OUTRUN)
     other = other * (zero + 1.0 - late)
     lanes.data.searches[0] = lanes.data.searches[0] + other
-    if highest(other) > 0.0:
+    if any_positive(other):
         list_slots(solver, contact)
         solver.pack.warm[0] = zero
         solver.pack.known[SAME_ROWS] = 0
@@ -434,7 +434,7 @@ def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> An
         else:
             beyond = beyond_limit(robot, run, index, side)
         new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
-        if highest(new) > 0.0 and highest(solver.pack.pressed[n]) <= 0.0:
+        if any_positive(new) and highest(solver.pack.pressed[n]) <= 0.0:
             list_side(solver, n)
         solver.pack.pressed[n] = solver.pack.pressed[n] + new
         changed = largest(changed, new)
@@ -464,9 +464,9 @@ def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
         solver.pack.skip[0] = contact.data.away[0]
     for side in range(solver.pack.pressed.shape[0]):
         solver.pack.bound[0] = largest(solver.pack.bound[0], solver.pack.pressed[side])
+    idle = where_greater(solver.pack.bound[0], zero_like(one), solver.pack.done[0], one)
+    solver.pack.skip[0] = where_greater(idle, zero_like(one), one, solver.pack.skip[0])
     for lane in range(lane_count(robot.state.qpos)):
         if not lanes.data.alive[lane]:
             lane_set(solver.pack.bound, 0, lane, 1.0)
-            lane_set(solver.pack.skip, 0, lane, 1.0)
-        elif lane_get(solver.pack.bound, 0, lane) == 0.0 or lane_get(solver.pack.done, 0, lane) > 0.0:
             lane_set(solver.pack.skip, 0, lane, 1.0)

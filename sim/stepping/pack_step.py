@@ -18,7 +18,7 @@ from artsim.sim.equipment.actuation import control_row
 from artsim.sim.equipment.pack_actuation import release_drives, release_forces, set_constants, weigh
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
@@ -147,7 +147,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if lanes.sleep is not None:
         rests = like(-1.0, data)
         lanes.data.beyond[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.beyond[0])
-    alone = highest(lanes.data.beyond[0]) > 0.0
+    alone = any_positive(lanes.data.beyond[0])
     if alone:
         for lane in range(lane_count(state.qpos)):
             if lanes.data.alive[lane] and lane_get(lanes.data.beyond, 0, lane) > 0.0:
@@ -335,7 +335,7 @@ def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
         total = total + 0.0 * step.next[k]
     one = like(1.0, data)
     lanes.data.dead[0] = where_greater(one, total, zero_like(one), one)  # NaN does not compare less than one
-    if highest(lanes.data.dead[0]) > 0.0:
+    if any_positive(lanes.data.dead[0]):
         for lane in range(lane_count(state.qpos)):
             if (
                 lanes.data.alive[lane]

@@ -15,7 +15,7 @@ from typing import Any
 from artsim.sim.articulation.kinematics import like, link_frame, velocities
 from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
 from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS
@@ -106,7 +106,7 @@ def moving_links(robot: Any, inputs: Any) -> Any:
     for link in range(model.link_body.shape[0]):
         b = model.link_body[link]
         mass = model.link_mass[link]
-        if b > 0 and highest(mass) > 0.0:
+        if b > 0 and any_positive(mass):
             found = True
             a = data.angular_velocity[b]
             c0, c1, c2 = link_centre(model, data, link)
