@@ -10,7 +10,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import accelerations, axis_of, like, motion_columns
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import subtract_row
+from artsim.sim.foundation.lanes import absolute, any_positive, subtract_row
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 
 
@@ -276,24 +276,42 @@ def articulated_dynamics(model: Any, v: Any, tau: Any, diagonal: Any, data: Any,
     Featherstone 2008, table 7.1. A joint's dofs are eliminated one by one, as if massless bodies lay between them.
     Needs `kinematics` and `world_inertia`.
     """
-    articulate(model, diagonal, data)
+    articulate(model, diagonal, data, False)
     articulated_accelerations(model, v, tau, data, a)
 
 
 @njit
-def articulate(model: Any, diagonal: Any, data: Any) -> None:
+def articulate(model: Any, diagonal: Any, data: Any, again: bool) -> None:
     """Articulated inertias, [f; n] = [A B; Bᵀ C] [a; α] about each origin: what of articulated_dynamics depends on
-    neither v nor tau."""
-    nb = model.body_parent.shape[0]
-    for i in range(1, nb):
+    neither v nor tau.
+
+    `again`: those in data differ from these by `diagonal` alone, so that the bodies after the last one whose entries
+    have changed keep theirs.
+    """
+    last = _last_changed(model, diagonal, data) if again else model.body_parent.shape[0] - 1
+    if last == 0:
+        return
+    for k in range(diagonal.shape[0]):
+        data.diagonal[k] = diagonal[k]
+    for i in range(1, last + 1):
         rigid_inertia(model, data, i)
-    for i in range(nb - 1, 0, -1):
-        for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
-            U0, U1, U2, U3, U4, U5, D = projected_inertia(model, data, i, k)
-            data.pivot[k] = 1.0 / (D + diagonal[k])
-            take_out(data, i, k, (U0, U1, U2, U3, U4, U5), data.pivot[k])
-        if model.body_parent[i] > 0:
+    for i in range(model.body_parent.shape[0] - 1, 0, -1):
+        if i <= last:
+            for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
+                U0, U1, U2, U3, U4, U5, D = projected_inertia(model, data, i, k)
+                data.pivot[k] = 1.0 / (D + diagonal[k])
+                take_out(data, i, k, (U0, U1, U2, U3, U4, U5), data.pivot[k])
+        if 0 < model.body_parent[i] <= last:
             shift_inertia(model, data, i)
+
+
+@inlined
+def _last_changed(model: Any, diagonal: Any, data: Any) -> Any:
+    """The last body of whose dofs an entry of `diagonal` is not that in data; 0: none."""
+    for k in range(diagonal.shape[0] - 1, -1, -1):
+        if any_positive(absolute(diagonal[k] - data.diagonal[k])):
+            return model.dof_body[k]
+    return 0
 
 
 @njit

@@ -51,6 +51,7 @@ class Workspace(NamedTuple):
     torque: Lanes2  # (nb, 3) about the body's origin [N m]
     articulated: Lanes2  # (nb, 21) articulated-body inertia: linear 6, coupling 9, angular 6
     projected: Lanes2  # (nv, 6) ABA: U = I S, linear then angular
+    diagonal: Lanes1  # (nv,) ABA: the part of D that is armature and implicit terms
     pivot: Lanes1  # (nv,) ABA: 1 / D
     surplus: Lanes1  # (nv,) ABA: u
     gain: Lanes1  # (nv,) dof velocity per velocity of the independent dof that moves it (G)
@@ -76,7 +77,7 @@ def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     )
     return {
         **vectors,
-        **dict.fromkeys(("pivot", "surplus", "gain", "drift", "bias", "slack"), (nv,)),
+        **dict.fromkeys(("diagonal", "pivot", "surplus", "gain", "drift", "bias", "slack"), (nv,)),
         "rotation": (nb, 3, 3),
         "axis": (nv, 3),
         "motion": (6, nv),

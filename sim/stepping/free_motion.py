@@ -11,16 +11,15 @@ from artsim.sim.foundation.jit import njit
 
 @njit
 def free_step(robot: Any, run: Any, rows: Any, equipment: Any, again: bool) -> None:
-    """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7); `again`: with
-    the articulated inertias of before, since M̂ is the same."""
+    """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7); `again`: from
+    the articulated inertias of before, of which those stand that M̂'s implicit terms have not changed."""
     model = robot.model
     step = run.step
     h = run.inputs.time_step[0]
     implicit_system(robot, run, rows, equipment)
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] += model.armature[k]
-    if not again:
-        articulate(model, step.diagonal, robot.data)
+    articulate(model, step.diagonal, robot.data, again)
     articulated_accelerations(model, step.middle, step.force, robot.data, step.qacc)
     for k in range(step.qacc.shape[0]):
         step.velocity[k] = robot.state.qvel[k] + h * step.qacc[k]

@@ -22,7 +22,7 @@ from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
@@ -55,6 +55,7 @@ from artsim.sim.stepping.packs import (
     BENT,
     BOUNDS,
     CROWD,
+    INERTIAS,
     M_IS_SET,
     NO_SLOT,
     OUTRUN,
@@ -170,8 +171,8 @@ def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, 
 def _free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
     """Take the step without rows; only lanes whose M̂ is new need articulated inertias, which others find again."""
     counters = run.lanes.data.counters
-    free_step(robot, run, rows, equipment, counters[WEIGHED] & ARTICULATED != 0)
-    counters[WEIGHED] |= ARTICULATED
+    free_step(robot, run, rows, equipment, counters[WEIGHED] & INERTIAS != 0)
+    counters[WEIGHED] |= ARTICULATED | INERTIAS
 
 
 @njit

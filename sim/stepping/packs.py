@@ -31,7 +31,8 @@ from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBund
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(7)  # of PackWork.counters
-M_IS_SET, ARTICULATED = 1, 2  # of the counter WEIGHED: M, and the articulated inertias with M̂'s diagonal
+# of the counter WEIGHED: M, the articulated inertias with M̂'s diagonal, the same with any diagonal
+M_IS_SET, ARTICULATED, INERTIAS = 1, 2, 4
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
 UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON = range(6)
 CAUSES = (
