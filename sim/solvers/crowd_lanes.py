@@ -25,7 +25,6 @@ from artsim.sim.foundation.lanes import (
     _transposed,
     _write_transposed,
     absolute,
-    highest,
     pack,
     real,
     sqrt,
@@ -33,7 +32,7 @@ from artsim.sim.foundation.lanes import (
     zero_like,
 )
 from artsim.sim.foundation.records import WIDTH
-from artsim.sim.foundation.strips import _load, _store, _sum
+from artsim.sim.foundation.strips import _store, _sum
 
 # columns of work.law, of the line of a unit's first row
 MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
@@ -42,12 +41,60 @@ BIG, SMALL = 1, 2  # of the line of a contact's second row
 COSINE, SINE = 1, 2  # of that of its third row
 # columns of work.sides, of the line of a unit's first row
 PAIRED, BODY, OTHER = range(3)
+_SIDES = 3
 ROOTS = 60  # steps at most to a contact's root
 STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
 ROOT = 1e-11  # relative accuracy of that root
 _INLINED = {"forceinline": True}  # a call would pass the record as hundreds of numbers
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free one: columns beyond need not be read
+
+
+# ------------------------------------------------------------------ lanes, strips
+
+
+def any_positive(x: Any) -> bool:
+    """Whether any lane of a T is above 0."""
+    return bool(x > 0.0)
+
+
+@intrinsic
+def _any_positive(typing_context: Any, x: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        above = builder.fcmp_ordered(">", args[0], ir.Constant(_VECTOR, [0.0] * WIDTH))
+        bits = builder.bitcast(above, ir.IntType(WIDTH))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(pack), codegen
+
+
+@overload(any_positive)
+def _any_positive_of(x):  # type: ignore[no-untyped-def]  # numba compares signatures
+    if x == pack:
+        return lambda x: _any_positive(x)
+    return lambda x: x > 0.0
+
+
+def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    data = make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
+
+
+def _loading(extent: int) -> Any:
+    """Loads array[line, column : column + WIDTH] of an array with so many columns: known, addresses are constants."""
+
+    @intrinsic
+    def load(typing_context: Any, array: Any, line: Any, column: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            index = builder.add(builder.mul(args[1], ir.Constant(args[1].type, extent)), args[2])
+            return builder.load(_vector_at(context, builder, sig.args[0], args[0], index), align=8)
+
+        return pack(array, types.int64, types.int64), codegen
+
+    return load
+
+
+_of_law, _of_pairs = _loading(WIDTH), _loading(2 * WIDTH)
 
 
 # ------------------------------------------------------------------ the law, of T
@@ -66,7 +113,7 @@ def impulses_of_lanes(axes: Any, free: Any, mu: Any, rate: Any) -> Any:
     over = z1 * z1 + z2 * z2 - mu * mu * z0 * z0
     over = where_greater(zero, z0, real(1.0, zero), over)
     over = where_greater(most, zero, over, zero)  # positive where a contact slides
-    if highest(over) > 0.0:
+    if any_positive(over):
         s0, s1, s2, found = _slide_in_lanes((big, small), (g1, g2), (p1, p2), most, (mu, rate, over))
         z0 = where_greater(over, zero, s0, z0)
         z1 = where_greater(over, zero, s1, z1)
@@ -101,7 +148,7 @@ def _slide_in_lanes(stiff: Any, g: Any, p: Any, most: Any, given: Any) -> Any:
         off = length - mu * z0
         miss = absolute(off) - ROOT * (length + mu * absolute(z0))
         miss = where_greater(rough, zero, miss, zero)
-        if not highest(miss) > 0.0:
+        if not any_positive(miss):
             break
         low = where_greater(off, zero, rate, low)
         high = where_greater(off, zero, high, rate)
@@ -154,11 +201,6 @@ def _within_cone(z: Any, mu: Any) -> Any:
 # ------------------------------------------------------------------ strips in and out
 
 
-def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
-    data = make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
-
-
 @intrinsic
 def _read(typing_context: Any, x: Any, p: Any) -> Any:
     """x[p : p + WIDTH] of a vector."""
@@ -182,12 +224,12 @@ def _strips_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[A
     """Where the strips of the bodies are whose rows of `moving` stand in a column of `sides`: args = (moving, sides,
     p, column, ...)."""
     data = make_array(sig.args[0])(context, builder, args[0]).data
-    sides = make_array(sig.args[1])(context, builder, args[1])
-    extent = cgutils.unpack_tuple(builder, sides.shape)[1]
+    sides = make_array(sig.args[1])(context, builder, args[1]).data
     pointers = []
+    extent = ir.Constant(args[2].type, _SIDES)
     for lane in range(WIDTH):
         line = builder.add(args[2], ir.Constant(args[2].type, lane))
-        row = builder.load(builder.gep(sides.data, [builder.add(builder.mul(line, extent), args[3])]))
+        row = builder.load(builder.gep(sides, [builder.add(builder.mul(line, extent), args[3])]))
         index = builder.mul(row, ir.Constant(row.type, WIDTH))
         pointers.append(builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer()))
     return pointers
@@ -246,20 +288,24 @@ def _turn_square(array, line, column):  # type: ignore[no-untyped-def]  # numba 
 @inlined
 def _times(J: Any, line: Any, column: Any, width: Any, y: Any) -> Any:
     """Σ J[line + i, column : column + WIDTH] y[i], of so many columns."""
-    v = _load(J, line, column) * y[0] + _load(J, line + 1, column) * y[1] + _load(J, line + 2, column) * y[2]
+    v = (
+        _of_pairs(J, line, column) * y[0]
+        + _of_pairs(J, line + 1, column) * y[1]
+        + _of_pairs(J, line + 2, column) * y[2]
+    )
     if width > _FEW:
-        v = v + _load(J, line + 3, column) * y[3] + _load(J, line + 4, column) * y[4]
-        v = v + _load(J, line + 5, column) * y[5]
+        v = v + _of_pairs(J, line + 3, column) * y[3] + _of_pairs(J, line + 4, column) * y[4]
+        v = v + _of_pairs(J, line + 5, column) * y[5]
     if width > _FREE:
-        v = v + _load(J, line + 6, column) * y[6] + _load(J, line + 7, column) * y[7]
+        v = v + _of_pairs(J, line + 6, column) * y[6] + _of_pairs(J, line + 7, column) * y[7]
     return v
 
 
 @inlined
 def _column_times(J: Any, line: Any, column: Any, z: Any) -> Any:
     """Σ J[line + WIDTH r, column : column + WIDTH] z[r] over three rows."""
-    v = _load(J, line, column) * z[0] + _load(J, line + WIDTH, column) * z[1]
-    return v + _load(J, line + 2 * WIDTH, column) * z[2]
+    v = _of_pairs(J, line, column) * z[0] + _of_pairs(J, line + WIDTH, column) * z[1]
+    return v + _of_pairs(J, line + 2 * WIDTH, column) * z[2]
 
 
 @inlined
@@ -282,17 +328,17 @@ def _move_three(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
 @inlined
 def _move_one(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
     """The same of one row."""
-    y0 = y[0] + _load(J, p, column) * z
-    y1 = y[1] + _load(J, p + 1, column) * z
-    y2 = y[2] + _load(J, p + 2, column) * z
+    y0 = y[0] + _of_pairs(J, p, column) * z
+    y1 = y[1] + _of_pairs(J, p + 1, column) * z
+    y2 = y[2] + _of_pairs(J, p + 2, column) * z
     y3, y4, y5, y6, y7 = y[3], y[4], y[5], y[6], y[7]
     if width > _FEW:
-        y3 = y3 + _load(J, p + 3, column) * z
-        y4 = y4 + _load(J, p + 4, column) * z
-        y5 = y5 + _load(J, p + 5, column) * z
+        y3 = y3 + _of_pairs(J, p + 3, column) * z
+        y4 = y4 + _of_pairs(J, p + 4, column) * z
+        y5 = y5 + _of_pairs(J, p + 5, column) * z
     if width > _FREE:
-        y6 = y6 + _load(J, p + 6, column) * z
-        y7 = y7 + _load(J, p + 7, column) * z
+        y6 = y6 + _of_pairs(J, p + 6, column) * z
+        y7 = y7 + _of_pairs(J, p + 7, column) * z
     return y0, y1, y2, y3, y4, y5, y6, y7
 
 
@@ -337,17 +383,22 @@ def _visit_contacts(work, p):  # type: ignore[no-untyped-def]
         y = _gather(work.moving, work.sides, p, BODY)
         x = _gather(work.moving, work.sides, p, OTHER)
         a = _read(work.impulse, p)
-        v0 = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x) + _load(law, p + MISS, 0)
+        v0 = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x) + _of_law(law, p + MISS, 0)
         zero = zero_like(a)
-        if not highest(where_greater(a, zero, a, -v0)) > 0.0:
+        if not any_positive(where_greater(a, zero, a, -v0)):
             return  # all of them stay open
         b, c = _read(work.impulse, p + WIDTH), _read(work.impulse, p + 2 * WIDTH)
         v1 = _times(J, p + WIDTH, 0, width, y) + _times(J, p + WIDTH, WIDTH, width, x)
         v2 = _times(J, p + 2 * WIDTH, 0, width, y) + _times(J, p + 2 * WIDTH, WIDTH, width, x)
-        v = v0, v1 + _load(law, p + WIDTH + MISS, 0), v2 + _load(law, p + 2 * WIDTH + MISS, 0)
-        stiff = _load(law, p + WIDTH + BIG, 0), _load(law, p + WIDTH + SMALL, 0)
-        w = _load(law, p + W0, 0), _load(law, p + W1, 0), _load(law, p + W2, 0), stiff[0], stiff[1]
-        rest = _load(law, p + SOFT, 0), _load(law, p + PULL, 0), _load(law, p + SLOPE, 0), _load(law, p + RATE, 0)
+        v = v0, v1 + _of_law(law, p + WIDTH + MISS, 0), v2 + _of_law(law, p + 2 * WIDTH + MISS, 0)
+        stiff = _of_law(law, p + WIDTH + BIG, 0), _of_law(law, p + WIDTH + SMALL, 0)
+        w = _of_law(law, p + W0, 0), _of_law(law, p + W1, 0), _of_law(law, p + W2, 0), stiff[0], stiff[1]
+        rest = (
+            _of_law(law, p + SOFT, 0),
+            _of_law(law, p + PULL, 0),
+            _of_law(law, p + SLOPE, 0),
+            _of_law(law, p + RATE, 0),
+        )
         z0, z1, z2, rate = _law_of_lanes(v, (a, b, c), w, rest)
         _store(law, p + RATE, 0, rate)
         _write(work.impulse, p, z0)
@@ -380,10 +431,12 @@ def _visit_rows(work, p):  # type: ignore[no-untyped-def]
         x = _gather(work.moving, work.sides, p, OTHER)
         z = _read(work.impulse, p)
         v = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x)
-        v = v + _load(law, p + MISS, 0) + _load(law, p + SOFT, 0) * z
-        found = _within_bounds(z - _load(law, p + PULL, 0) * v, _load(law, p + LOWER, 0), _load(law, p + UPPER, 0))
+        v = v + _of_law(law, p + MISS, 0) + _of_law(law, p + SOFT, 0) * z
+        found = _within_bounds(
+            z - _of_law(law, p + PULL, 0) * v, _of_law(law, p + LOWER, 0), _of_law(law, p + UPPER, 0)
+        )
         change = found - z
-        if not highest(absolute(change)) > 0.0:
+        if not any_positive(absolute(change)):
             return
         _write(work.impulse, p, found)
         _scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
@@ -415,9 +468,9 @@ def _set_contacts(work, p, wanted):  # type: ignore[no-untyped-def]
         width = work.sides[p, PAIRED]
         a, b, c = _read(work.impulse, p), _read(work.impulse, p + WIDTH), _read(work.impulse, p + 2 * WIDTH)
         aims = _read(wanted, p), _read(wanted, p + WIDTH), _read(wanted, p + 2 * WIDTH)
-        z0, z1, z2 = _within_cone(aims, _load(work.law, p + SLOPE, 0))
+        z0, z1, z2 = _within_cone(aims, _of_law(work.law, p + SLOPE, 0))
         z = z0 - a, z1 - b, z2 - c
-        if not highest(absolute(z[0]) + absolute(z[1]) + absolute(z[2])) > 0.0:
+        if not any_positive(absolute(z[0]) + absolute(z[1]) + absolute(z[2])):
             return
         _write(work.impulse, p, z0)
         _write(work.impulse, p + WIDTH, z1)
@@ -443,9 +496,9 @@ def _set_rows(work, p, wanted):  # type: ignore[no-untyped-def]
     def strips(work, p, wanted):  # type: ignore[no-untyped-def]
         J = work.pairs
         width = work.sides[p, PAIRED]
-        found = _within_bounds(_read(wanted, p), _load(work.law, p + LOWER, 0), _load(work.law, p + UPPER, 0))
+        found = _within_bounds(_read(wanted, p), _of_law(work.law, p + LOWER, 0), _of_law(work.law, p + UPPER, 0))
         change = found - _read(work.impulse, p)
-        if not highest(absolute(change)) > 0.0:
+        if not any_positive(absolute(change)):
             return
         _write(work.impulse, p, found)
         y = _gather(work.moving, work.sides, p, BODY)
