@@ -23,7 +23,7 @@ from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
 from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, beside_entry, simulate_entry
-from artsim.sim.stepping.packs import CLAMP, EXERT, SOLVE_PACK, find_entry, miss_entry, roll_entry
+from artsim.sim.stepping.packs import CLAMP, EXERT, SOLVE_PACK, PackFeatures, find_entry, miss_entry, roll_entry
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
@@ -75,8 +75,8 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     for entry in (*solvers, TENDON_INERTIA, DETECT, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
-        yield roll_entry(rows, touching), WIDTH
-    yield roll_entry(rows=True, touching=True, own=True, looped=True), WIDTH
+        yield roll_entry(PackFeatures(rows, touching)), WIDTH
+    yield roll_entry(PackFeatures(rows=True, touching=True, own=True, looped=True)), WIDTH
     yield SOLVE_PACK, WIDTH
 
 

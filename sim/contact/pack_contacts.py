@@ -108,6 +108,7 @@ class PackContacts(NamedTuple):
     slot: Ints2  # (lanes, contacts) of a contact; -1: it has no row
     found: Ints1  # (lanes,) number of contacts
     deepest: Reals1  # (lanes,) depth of the deepest [m]; 0: none is inside
+    start_depth: Reals1  # (lanes,) the same at the start of the run
     touching: Lanes1  # (1,) 1: there are contacts, touching or speculative
     away: Lanes1  # (1,) 1: one of them has no slot
     outrun: Lanes1  # (1,) 1: the step leaves a shape's margin, and more contacts are there than there is room for
@@ -236,7 +237,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "memory": (2, width, contacts, CONTACT_MEMORY),
         "slot": (width, contacts),
         "before": (width, contacts, CONTACT_BEFORE),
-        **dict.fromkeys(("found", "deepest"), (width,)),
+        **dict.fromkeys(("found", "deepest", "start_depth"), (width,)),
         "common": (3,),
         "position": (n, 3),
         "rotation": (n, 3, 3),

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artsim.sim.foundation.records import ConstInts1, ConstReals1, Ints1, Ints2, Lanes1, Reals1, Reals2, Reals3
+from artsim.sim.foundation.records import (
+    ConstInts1,
+    ConstReals1,
+    Ints1,
+    Ints2,
+    Lanes1,
+    Reals1,
+    Reals2,
+    Reals3,
+    with_members,
+)
 from artsim.sim.run_data.phases import Clock
 
 # Inputs.controller
@@ -269,3 +279,7 @@ class RunBundle(NamedTuple):
     block: Block | None = None
     clock: Clock | None = None  # of timed phases
     lanes: Any | None = None  # of packs: packs.LaneBundle
+
+
+UNCLOCKED_RUN = with_members(RunBundle, block=Block, clock=None)
+"""The bundle of kernels that record, or call those that do, without timed phases."""

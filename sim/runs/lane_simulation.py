@@ -28,13 +28,12 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import rubbing
 from artsim.sim.stepping.packs import (
-    _BODY_ARRAYS,
-    _DOF_ARRAYS,
-    _DRIVE_ARRAYS,
-    _INPUT_ARRAYS,
     BOUND,
     CLAMP,
     EXERT,
+    LANE_CONTROLS,
+    LANE_GAINS,
+    LANE_PROPERTIES,
     Exerted,
     Helpers,
     Single,
@@ -66,8 +65,8 @@ class LaneSimulation(Simulation):
     def arrays(self) -> Single:
         """The arrays of the single robot."""
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
-        from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
-        from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
+        from_model = {name: getattr(model, name) for name in LANE_PROPERTIES}
+        from_inputs = {name: getattr(inputs, name) for name in (*LANE_GAINS, *LANE_CONTROLS)}
         from_state = {name: getattr(state, name) for name in (*_OF_STATE, "still", "load", "impulse", "contact")}
         touching = self.plan.touching
         frictions = [np.zeros((0, 5))] * 2
@@ -78,6 +77,8 @@ class LaneSimulation(Simulation):
         return Single(
             counters=self._step.counters,
             tangent=self._step.tangent,
+            effective_coupling=self._step.effective_coupling,
+            yielded=self._step.yielded,
             **from_model,
             **from_inputs,
             **from_state,
@@ -134,7 +135,7 @@ class LaneSimulation(Simulation):
     def take_masses(self, of: Single) -> None:
         """Take over another single robot's arrays of the model."""
         model = self.plan.robot.model
-        for name in (*_BODY_ARRAYS, *_DOF_ARRAYS):
+        for name in LANE_PROPERTIES:
             getattr(model, name)[...] = getattr(of, name)
 
     def calibrate(self, exerted: Exerted) -> None:
@@ -184,7 +185,7 @@ class LaneSimulation(Simulation):
 def with_own_arrays(plan: Plan) -> Plan:
     """A plan that records nothing, with copies of the arrays that packs write into."""
     model = plan.robot.model
-    own = {name: np.array(getattr(model, name)) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
+    own = {name: np.array(getattr(model, name)) for name in LANE_PROPERTIES}
     compiled = replace(plan.robot.compiled, model=model._replace(**own))
     inputs = {name: np.array(values) for name, values in plan.inputs.items()}
     config = replace(plan.config, record=(), steps=1, every=1)
@@ -195,4 +196,4 @@ def with_own_arrays(plan: Plan) -> Plan:
 
 def one_row(controls: Controls) -> Controls:
     """Controls with the first row only, in whose place packs write the others."""
-    return Controls(np.zeros(1, np.int64), **{name: getattr(controls, name)[:1] for name in _INPUT_ARRAYS})
+    return Controls(np.zeros(1, np.int64), **{name: getattr(controls, name)[:1] for name in LANE_CONTROLS})

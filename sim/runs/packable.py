@@ -38,9 +38,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
-from artsim.sim.run_data.run_records import (
-    NO_CONTROLLER,
-)
+from artsim.sim.run_data.run_records import NO_CONTROLLER, SLEEP_ENERGY
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
     BOUND,
@@ -49,6 +47,7 @@ from artsim.sim.stepping.packs import (
     SOLVE_PACK,
     Exerted,
     PackActuators,
+    PackFeatures,
     find_entry,
     miss_entry,
     roll_entry,
@@ -82,11 +81,6 @@ def _is_rk4(plan: Plan) -> bool:
     return not INTEGRATORS[plan.config.integrator].rows_in_packs
 
 
-def sleeps(plan: Plan) -> bool:
-    """Whether robots may fall asleep."""
-    return bool(plan.inputs["sleep"][0] > 0)
-
-
 def has_rows(plan: Plan) -> bool:
     """Whether the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
     model = plan.robot.model
@@ -100,17 +94,12 @@ def has_rows(plan: Plan) -> bool:
 
 def needs_matrix(plan: Plan) -> bool:
     """Whether packs need M in every step, even without rows."""
-    return plan.rules is not None or is_inertial(plan)
+    return plan.rules is not None or _is_inertial(plan)
 
 
-def is_inertial(plan: Plan) -> bool:
+def _is_inertial(plan: Plan) -> bool:
     """Whether the gains of drives are accelerations."""
     return bool(np.any(plan.inputs["drive_acceleration"]))
-
-
-def rubs_by_load(plan: Plan) -> bool:
-    """Whether joint friction goes by the load."""
-    return bool(np.any(plan.robot.model.friction_coefficient > 0))
 
 
 def rubbing_dofs(plan: Plan) -> Array:
@@ -350,22 +339,24 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
 
 def entry_of_packs(plan: Plan) -> Entry:
     """The packs' kernel for this plan."""
-    e = equipment_of(plan)
-    looped = e is not None and len(e.loop_kind) > 0
-    bouncing = plan.touching is not None and bounces(plan.touching)
-    return roll_entry(
-        has_rows(plan),
-        plan.touching is not None,
+    return roll_entry(pack_features(plan), _is_rk4(plan))
+
+
+def pack_features(plan: Plan) -> PackFeatures:
+    """What the packs of this plan need."""
+    e, touching = equipment_of(plan), plan.touching
+    return PackFeatures(
+        rows=has_rows(plan),
+        touching=touching is not None,
         own=own_rows(plan) > 0,
-        looped=looped,
+        looped=e is not None and len(e.loop_kind) > 0,
         damped=plan.rules is not None,
-        sleepy=sleeps(plan),
-        bouncing=bouncing,
-        inertial=is_inertial(plan),
-        laden=rubs_by_load(plan),
-        swept=is_swept(plan),
-        sticky=sticks(plan),
-        rk4=_is_rk4(plan),
+        sleepy=bool(plan.inputs["sleep"][SLEEP_ENERGY] > 0),
+        bouncing=touching is not None and bounces(touching),
+        inertial=_is_inertial(plan),
+        laden=bool(np.any(plan.robot.model.friction_coefficient > 0)),
+        swept=touching is not None and plan.config.continuous,
+        sticky=_sticks(plan),
     )
 
 
@@ -375,17 +366,12 @@ def attractors(plan: Plan) -> Array:
     return np.array(of_bodies, np.int64)
 
 
-def sticks(plan: Plan) -> bool:
+def _sticks(plan: Plan) -> bool:
     """Whether contacts may adhere."""
     if plan.touching is None:
         return False
     g = plan.touching.contacts
     return bool(np.any(g.adhesion > 0.0) or np.any(g.pair_adhesion > 0.0)) or len(attractors(plan)) > 0
-
-
-def is_swept(plan: Plan) -> bool:
-    """Whether the continuous check runs."""
-    return plan.touching is not None and plan.config.continuous
 
 
 def has_clamped(plan: Plan) -> bool:

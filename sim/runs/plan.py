@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -156,11 +156,68 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     articulation = with_joint_settings(articulation, config)
     config = with_options(articulation, config, notes)
     robot = compiled_robot(articulation, config)
-    labels, model = robot.labels, robot.model
-    pushed = link_wrenches(labels.links, config)
+    pushed = link_wrenches(robot.labels.links, config)
     equipped = equip(_tied(articulation, config), robot.compiled, pushed.wrenches)
+    config = _with_loop_targets(config, EquipmentLabels() if equipped is None else equipped.labels)
+    start = _plan_start(articulation, config, robot, equipped, pushed, notes)
+    touching = touching_shapes(articulation, robot, config, notes)
+    if config.on_ground is not None:
+        stand_on_ground(robot.model, robot.labels, start.qpos, touching, config.on_ground)
+    if touching is not None and chosen == "auto":
+        config = with_rows_for_contacts(config, notes)
+    robot = _with_limits(robot, config)
+    inputs = _plan_inputs(articulation, config, robot, equipped, notes)
+    refuse_unservable(robot, config, equipped, touching)
+    refuse_turning_drives(config, robot, inputs)
+    target = _dof_values(config.target, robot.labels, "target", _held_places(robot.model, start.qpos))
+    refuse_idle_targets(config, robot, inputs, target)
+    record = _recordable(config, equipped, touching, notes)
+    dt = float(inputs["time_step"][0])
+    notes += idle_wrenches(robot.model, robot.labels, pushed, config.steps * dt)
+    delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
+    config = with_scheme(articulation, config, robot, equipped, touching, delayed is not None)
+    others = ("torque", "target_velocity", "target_acceleration")
+    of_links = config.link_damping, config.link_velocity_limit, config.com_velocity_limit
+    return Plan(
+        replace(_resolved(config, robot, start), wrench=pushed.by_link(), record=record),
+        robot,
+        inputs,
+        **{name: _dof_values(getattr(config, name), robot.labels, name, np.zeros(robot.nv)) for name in others},
+        target=target,
+        qpos=start.qpos,
+        qvel=start.qvel,
+        notes=tuple(notes),
+        equipped=equipped,
+        control=np.array([*start.control.values(), *pushed.held], float),
+        activation=np.array([*start.activation.values()], float),
+        touching=touching,
+        rules=link_rules(robot.model, robot.labels, *of_links),
+        seen=seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
+        delayed=delayed,
+        pushed=pushed,
+    )
+
+
+class _Start(NamedTuple):
+    """The state that a run starts from, and the controls that act without a control file."""
+
+    qpos: Real
+    qvel: Real
+    activation: Mapping[str, float]  # by name, all of them
+    control: Mapping[str, float]
+
+
+def _plan_start(
+    articulation: Articulation,
+    config: RunConfig,
+    robot: Robot,
+    equipped: Equipped | None,
+    pushed: LinkWrenches,
+    notes: list[str],
+) -> _Start:
+    """The start that the configuration, its keyframe and the file give, with notes about what was moved or is open."""
+    labels, model = robot.labels, robot.model
     names = EquipmentLabels() if equipped is None else equipped.labels
-    config = _with_loop_targets(config, names)
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose)
     if articulation.conventions.pose_drawn and not key.qpos:
@@ -173,12 +230,13 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     actuated = names.controls[: len(names.controls) - len(pushed.held)]
     control = _values(config.control, actuated, "control", "actuator", key.control or idle)
     follow_velocities(model, labels, qpos, qvel, config.v0)
-    touching = touching_shapes(articulation, robot, config, notes)
-    if config.on_ground is not None:
-        stand_on_ground(model, labels, qpos, touching, config.on_ground)
-    if touching is not None and chosen == "auto":
-        config = with_rows_for_contacts(config, notes)
-    changes: dict[str, Array] = {}
+    activations = dict(zip(names.activations, activation.tolist(), strict=True))
+    return _Start(qpos, qvel, activations, dict(zip(actuated, control.tolist(), strict=True)))
+
+
+def _with_limits(robot: Robot, config: RunConfig) -> Robot:
+    """The robot with the limits and the joint friction of the configuration."""
+    model, changes = robot.model, dict[str, Array]()
     if not config.velocity_limits:
         changes["velocity_limit"] = np.full(robot.nv, np.inf)
     if config.friction_coefficient:
@@ -186,49 +244,19 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
             config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
         )
     changes |= _position_limits(robot, config)
-    robot = robot.with_model(changes) if changes else robot
+    return robot.with_model(changes) if changes else robot
+
+
+def _plan_inputs(
+    articulation: Articulation, config: RunConfig, robot: Robot, equipped: Equipped | None, notes: list[str]
+) -> dict[str, Array]:
+    """The fields of Inputs except the controls, with notes about what constraints of the run differ from the file's."""
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
     notes += _hard_axes(articulation, config)
     notes += told_of_compliances(articulation, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
-    refuse_unservable(robot, config, equipped, touching)
-    refuse_turning_drives(config, robot, inputs)
-    zero = np.zeros(robot.nv)
-    hold = _held_places(model, qpos)
-    target = _dof_values(config.target, labels, "target", hold)
-    refuse_idle_targets(config, robot, inputs, target)
-    record = _recordable(config, equipped, touching, notes)
-    dt = float(inputs["time_step"][0])
-    notes += idle_wrenches(model, labels, pushed, config.steps * dt)
-    delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
-    config = with_scheme(articulation, config, robot, equipped, touching, delayed is not None)
-    return Plan(
-        replace(
-            _resolved(config, model, labels, qpos, qvel),
-            activation=dict(zip(names.activations, activation.tolist(), strict=True)),
-            control=dict(zip(actuated, control.tolist(), strict=True)),
-            wrench=pushed.by_link(),
-            record=record,
-        ),
-        robot,
-        inputs,
-        _dof_values(config.torque, labels, "torque", zero),
-        target,
-        _dof_values(config.target_velocity, labels, "target_velocity", zero),
-        _dof_values(config.target_acceleration, labels, "target_acceleration", zero),
-        qpos,
-        qvel,
-        tuple(notes),
-        equipped,
-        np.concatenate([control, pushed.held]),
-        activation,
-        touching,
-        link_rules(robot.model, labels, config.link_damping, config.link_velocity_limit, config.com_velocity_limit),
-        seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
-        delayed,
-        pushed,
-    )
+    return inputs
 
 
 def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
@@ -358,16 +386,19 @@ def _recordable(
     return tuple(kept)
 
 
-def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
+def _resolved(config: RunConfig, robot: Robot, start: _Start) -> RunConfig:
     """The configuration with the full initial state; followers are left out so that it can be edited and run again."""
+    model, labels = robot.model, robot.labels
     coords = {int(model.dof_coord[k]) for k in model.coupling_follower}
     dofs = {int(k) for k in model.coupling_follower}
     return replace(
         config,
-        q0={name: float(qpos[n]) for n, name in enumerate(labels.coords) if n not in coords},
-        v0={name: float(qvel[k]) for k, name in enumerate(labels.dofs) if k not in dofs},
+        q0={name: float(start.qpos[n]) for n, name in enumerate(labels.coords) if n not in coords},
+        v0={name: float(start.qvel[k]) for k, name in enumerate(labels.dofs) if k not in dofs},
         base_pose={},  # q0 holds where the bases are
         on_ground=None,
+        activation=start.activation,
+        control=start.control,
     )
 
 

@@ -20,7 +20,7 @@ from artsim.sim.geometry.contacts import (
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
-    _DRIVE_ARRAYS,
+    LANE_GAINS,
 )
 
 VARIED = {
@@ -78,7 +78,7 @@ class VariedArrays:
         if "joint_friction" in factors:
             for name in ("friction", "friction_coefficient"):
                 changed[name] = getattr(model, name) * factors["joint_friction"]
-        for name in _DRIVE_ARRAYS:
+        for name in LANE_GAINS:
             if name in factors:
                 changed[name] = self._plan.inputs[name] * factors[name]
         return changed

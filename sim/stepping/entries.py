@@ -12,7 +12,7 @@ from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.registry import SOLVERS, Solver
-from artsim.sim.run_data.run_records import Block, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Block, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import MEMBERS, NEWTON_ALONE, NewtonWork, SolverBundle, may_crowd
 
 _SOLVED = (RobotBundle, Rows, Step, NEWTON_ALONE)
@@ -34,7 +34,7 @@ def beside_entry(equipped: bool, touching: bool) -> Entry:
     """The kernel of what is done beside steps, for all integrators and solvers."""
     bundles = (
         RobotBundle,
-        with_members(RunBundle, block=Block, clock=None),
+        UNCLOCKED_RUN,
         Rows,
         EquipmentBundle if equipped else None,
         ContactBundle if touching else None,
@@ -58,7 +58,7 @@ def simulate_entry(
     work, clocked = solver_of(integrator, solver).work, clocked and integrator.phases
     bundles = (
         RobotBundle,
-        with_members(RunBundle, block=Block, clock=Clock if clocked else None),
+        with_members(RunBundle, block=Block, clock=Clock) if clocked else UNCLOCKED_RUN,
         Rows,
         EquipmentBundle if equipped else None,
         ContactBundle if touching else None,

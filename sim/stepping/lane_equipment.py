@@ -162,12 +162,13 @@ def _vary(equipment: Any) -> bool:
 
 @njit
 def take_actuators(lanes: Any, lane: Any) -> None:
-    """Copy a lane's activations, and what its equipment has from its masses, to the single robot."""
+    """Copy a lane's activations and delayed samples, and what was calibrated by its masses, to the single robot."""
     take_lane(lanes.data.activation, lane, lanes.single.activation)
     take_lane(lanes.data.acceleration0, lane, lanes.single.acceleration0)
     take_lane(lanes.data.actuator_damping, lane, lanes.single.actuator_damping)
     take_lane(lanes.data.loop_mobility, lane, lanes.single.loop_mobility)
     take_lane(lanes.data.tendon_mobility, lane, lanes.single.tendon_mobility)
+    take_lane(lanes.data.effective_coupling, lane, lanes.single.effective_coupling)
     history = lanes.helpers.history[helper_of(lanes.helpers, lane)]
     for j in range(lanes.single.history.shape[0]):
         lanes.single.history[j] = history[j]

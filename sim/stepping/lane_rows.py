@@ -137,20 +137,10 @@ def clamp_own_actuators(robot: Any, run: Any, equipment: Any, chosen: Any) -> An
     """Have actuators that are rows and leave their bounds act as forces, and those that return as rows again; 1 in
     lanes where that changes any. Only lanes where `chosen` is 1 change.
     """
-    lanes, helpers = run.lanes, run.lanes.helpers
-    own = lanes.own
+    own = run.lanes.own
     own.again[0] = zero_like(chosen)
-    if own.fixed[HAS_ACTUATORS] == 0:
-        return own.again[0]
-    for lane in range(lane_count(robot.state.qpos)):
-        if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
-            give_helper(run.step.velocity, lane, helpers.velocity, lane)
-            helpers.retries[lane, BOUND_ROUNDS] = int(lane_get(lanes.data.rounds, 0, lane)) + 1
-            run_entry(helpers.clamper[lane])
-            if lanes.exerted.changed[0] == 1:
-                put_lane(lanes.exerted.force, equipment.data.exerted, lane)
-                lane_set(own.stale, 0, lane, 1.0)
-                lane_set(own.again, 0, lane, 1.0)
+    if own.fixed[HAS_ACTUATORS] == 1:
+        _ask_helpers(robot, run, equipment, run.lanes.helpers.clamper, chosen)
     return own.again[0]
 
 
@@ -159,19 +149,30 @@ def aim_bounds_in_lanes(robot: Any, run: Any, chosen: Any) -> Any:
     """Direct the rows that bound velocities of links; 1 in lanes to be solved again, 2 in those that no round brings
     within their bounds. Only lanes where `chosen` is 1 are looked at.
     """
-    lanes, helpers = run.lanes, run.lanes.helpers
-    own = lanes.own
+    own = run.lanes.own
     own.again[0] = zero_like(chosen)
-    if own.fixed[HAS_BOUNDS] == 0:
-        return own.again[0]
+    if own.fixed[HAS_BOUNDS] == 1:
+        _ask_helpers(robot, run, None, run.lanes.helpers.bounder, chosen)
+    return own.again[0]
+
+
+@njit
+def _ask_helpers(robot: Any, run: Any, equipment: Any, entry: Any, chosen: Any) -> None:
+    """Have the helpers of lanes where `chosen` is 1 look at the velocities found, by one of their entries. Where that
+    changes something, own.again is Exerted.changed, rows are to be found anew, and `equipment` gets the forces of rows
+    that now are forces, unless it is None.
+    """
+    lanes, own = run.lanes, run.lanes.own
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
-            give_helper(run.step.velocity, lane, helpers.velocity, lane)
-            run_entry(helpers.bounder[lane])
+            give_helper(run.step.velocity, lane, lanes.helpers.velocity, lane)
+            lanes.helpers.retries[lane, BOUND_ROUNDS] = int(lane_get(lanes.data.rounds, 0, lane)) + 1
+            run_entry(entry[lane])
             if lanes.exerted.changed[0] > 0:
                 lane_set(own.stale, 0, lane, 1.0)
                 lane_set(own.again, 0, lane, 1.0 * lanes.exerted.changed[0])
-    return own.again[0]
+                if equipment is not None:
+                    put_lane(lanes.exerted.force, equipment.data.exerted, lane)
 
 
 @njit

@@ -24,9 +24,11 @@ from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
     BETA,
     CROWDED,
+    EVALUATION,
     FIRST_SAMPLE,
     NON_FINITE,
     RUNNING,
+    START_DEPTH,
     STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
@@ -139,6 +141,9 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     solve_step(robot, run, rows, equipment, contact, rules, solver)
     if lanes.data.counters[CROWD] == 1:
         return
+    if contact is not None and lanes.data.counters[STEP] == 0:
+        for lane in range(lane_count(state.qpos)):
+            contact.data.start_depth[lane] = contact.data.deepest[lane]
     if lanes.sleep is not None:
         rests = like(-1.0, data)
         lanes.data.beyond[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.beyond[0])
@@ -149,6 +154,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
                 _step_alone(robot, run, lanes, contact, lane)
                 if lanes.data.counters[CROWD] == 1:
                     return
+        _count_alone(lanes)
     _find_dead(robot, run, lanes)
     if solver.pack is not None:
         for n in range(solver.pack.rubbing.shape[0]):
@@ -197,7 +203,7 @@ def _note_loads(robot: Any, run: Any) -> None:
         step.qacc[k] = (step.velocity[k] - state.qvel[k]) / run.inputs.time_step[0]
     note_load(robot, step)
     for k in range(step.qacc.shape[0]):
-        state.load[k] = where_greater(lanes.data.beyond[0], zero, lanes.load.kept[k], state.load[k])
+        state.load[k] = where_greater(lanes.data.beyond[0], zero, lanes.load.found[k], state.load[k])
         if lanes.sleep is not None:
             state.load[k] = where_greater(lanes.sleep.asleep[0], zero, lanes.load.kept[k], state.load[k])
 
@@ -246,14 +252,14 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     if lanes.load is not None:
         take_lane(state.load, lane, lanes.single.load)
     for n in range(lanes.single.counters.shape[0]):
-        lanes.single.counters[n] = 0
+        if n != EVALUATION:  # a step that was left has yet to be cleared of its stiffening
+            lanes.single.counters[n] = 0
     lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
     lanes.single.still[0] = 0.0  # whether it sleeps is decided with the other lanes
     run_entry(lanes.data.single)
     if lanes.single.counters[STOP_REASON] == CROWDED:
         lanes.data.counters[CROWD] = 1
         return
-    lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
     if lanes.single.counters[STOP_REASON] != RUNNING:
         end(state, lanes, run.block, lane, lanes.single.counters[STOP_REASON], lanes.single.counters[STOP_DOF])
         return
@@ -262,7 +268,7 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     put_lane(lanes.single.activation, lanes.data.next_activation, lane)
     put_lane(lanes.single.impulse, lanes.data.found, lane)
     if lanes.load is not None:
-        put_lane(lanes.single.load, state.load, lane)
+        put_lane(lanes.single.load, lanes.load.found, lane)
     if contact is not None:
         memory = contact.data.memory[1 - contact.data.half[0], lane]
         for n in range(memory.shape[0]):
@@ -271,8 +277,18 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
 
 
 @njit
+def _count_alone(lanes: Any) -> None:
+    """Count the steps taken alone, those in which a lane stopped too. Steps left for want of room do not count."""
+    for lane in range(lanes.data.alive.shape[0]):
+        takes_part = lanes.data.alive[lane] or lanes.data.stopped[lane] == lanes.data.counters[STEP]
+        if takes_part and lane_get(lanes.data.beyond, 0, lane) > 0.0:
+            lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
+
+
+@njit
 def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
-    """Copy a lane's contacts of the last step, and its friction, to the single robot."""
+    """Copy a lane's contacts of the last step, its friction, and how deep it started, to the single robot."""
+    lanes.single.yielded[START_DEPTH] = contact.data.start_depth[lane]
     memory = contact.data.memory[contact.data.half[0], lane]
     for n in range(memory.shape[0]):
         for j in range(memory.shape[1]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
@@ -27,7 +27,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.geometry.contacts import ContactBundle, Contacts
 from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
-from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(7)  # of PackWork.counters
@@ -42,14 +42,15 @@ CAUSES = (
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
 )
-_BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia")
-_DOF_ARRAYS = ("armature", "damping", "stiffness", "friction", "friction_coefficient")
-_DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
-_INPUT_ARRAYS = ("torque", "target", "target_velocity", "target_acceleration", "control")
-PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
-PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
-
-
+# what every lane has of its own: fields of Model, and of Inputs the gains of drives and what changes over time
+LANE_PROPERTIES = (
+    *("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia"),
+    *("armature", "damping", "stiffness", "friction", "friction_coefficient"),
+)
+LANE_GAINS = ("drive_stiffness", "drive_damping")
+LANE_CONTROLS = ("torque", "target", "target_velocity", "target_acceleration", "control")
+PackModel = with_lanes(Model, "PackModel", LANE_PROPERTIES)
+PackInputs = with_lanes(Inputs, "PackInputs", (*LANE_GAINS, *LANE_CONTROLS))
 PackRules = with_lanes(LinkRuleWork, "PackRules", ("force", "columns"))
 PackStep = with_lanes(
     Step,
@@ -198,6 +199,7 @@ class PackWork(NamedTuple):
     next_activation: Lanes1  # (nact,) at its end
     acceleration0: Lanes1  # (na,) these two as in EquipmentWork: they depend on the masses
     actuator_damping: Lanes1  # (na,)
+    effective_coupling: Lanes1  # (ns,) as in Step: those that depend on the masses and the inertia of tendons
     impulse: Lanes1  # (rows,) warm start of their solver
     found: Lanes1  # (rows,) result of their solver
 
@@ -216,7 +218,9 @@ class Single(NamedTuple):
     history: Reals1  # these two as in State
     still: Reals1
     load: Reals1
-    tangent: Reals1  # (nv,) as in Step
+    tangent: Reals1  # these three as in Step
+    effective_coupling: Reals1
+    yielded: Reals1
     impulse: Reals1
     body_mass: Reals1
     carried_mass: Reals1
@@ -355,7 +359,8 @@ class PackDrives(NamedTuple):
 class PackLoad(NamedTuple):
     """The load on the joints of a pack, by which friction goes."""
 
-    kept: Lanes1  # (nv,) scratch
+    kept: Lanes1  # (nv,) that before the step
+    found: Lanes1  # (nv,) in lanes that took the step alone
 
 
 class PackAdhesion(NamedTuple):
@@ -410,89 +415,71 @@ _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=La
 SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
 
 
-EXERT = Entry(
-    "find_exerted",
-    "artsim.sim.stepping.lane_equipment",
-    (RobotBundle, with_members(RunBundle, block=Block, clock=None), EquipmentBundle, Exerted),
-)
+_OF_LANE = "artsim.sim.stepping.lane_equipment"  # modules of what a single robot finds for its lane
+_ROWS_OF_LANE = "artsim.sim.stepping.rows_of_lane"
+EXERT = Entry("find_exerted", _OF_LANE, (RobotBundle, UNCLOCKED_RUN, EquipmentBundle, Exerted))
+CLAMP = Entry("clamp_actuators_of_lane", _OF_LANE, (UNCLOCKED_RUN, EquipmentBundle, Exerted))
+BOUND = Entry("aim_bounds_of_lane", _ROWS_OF_LANE, (RobotBundle, UNCLOCKED_RUN, RuleBundle, Exerted))
 
 
 def find_entry(equipped: bool, bounded: bool) -> Entry:
     """The kernel that finds a single robot's rows for its lane."""
-    bundles = (
-        RobotBundle,
-        with_members(RunBundle, block=Block, clock=None),
-        Rows,
-        EquipmentBundle if equipped else None,
-        RuleBundle if bounded else None,
-        SolverBundle,
-    )
-    variant = "_equipped" * equipped + "_bounded" * bounded
-    return Entry("find_rows", "artsim.sim.stepping.rows_of_lane", bundles, variant)
+    equipment, rules = EquipmentBundle if equipped else None, RuleBundle if bounded else None
+    bundles = (RobotBundle, UNCLOCKED_RUN, Rows, equipment, rules, SolverBundle)
+    return Entry("find_rows", _ROWS_OF_LANE, bundles, "_equipped" * equipped + "_bounded" * bounded)
 
 
 def miss_entry(equipped: bool) -> Entry:
     """The kernel that finds by how much these miss where velocities lead."""
-    bundles = (
-        RobotBundle,
-        with_members(RunBundle, block=Block, clock=None),
-        Rows,
-        EquipmentBundle if equipped else None,
+    bundles = (RobotBundle, UNCLOCKED_RUN, Rows, EquipmentBundle if equipped else None)
+    return Entry("find_row_misses", _ROWS_OF_LANE, bundles, "_equipped" * equipped)
+
+
+class PackFeatures(NamedTuple):
+    """What the packs of a run need beside free motion with affine actuators; their kernel is named after the fields."""
+
+    rows: bool = False  # constraint rows
+    touching: bool = False  # contacts
+    own: bool = False  # rows that are found lane by lane
+    looped: bool = False  # loops
+    damped: bool = False  # damping and velocity bounds of links
+    sleepy: bool = False  # robots may fall asleep
+    bouncing: bool = False  # restitution
+    inertial: bool = False  # drives whose gains are accelerations
+    laden: bool = False  # joint friction by the load
+    swept: bool = False  # the continuous check
+    sticky: bool = False  # contacts may adhere
+
+
+def roll_entry(needs: PackFeatures, rk4: bool = False) -> Entry:
+    """The packs' kernel, pruned of what the run does not need."""
+    adhesion = PackAdhesion if needs.sticky else None
+    lanes = with_members(
+        LaneBundle,
+        own=OwnRows if needs.own else None,
+        found=FoundRows if needs.own else None,
+        loops=LoopBundle if needs.looped else None,
+        sleep=PackSleep if needs.sleepy else None,
+        drives=PackDrives if needs.inertial else None,
+        load=PackLoad if needs.laden else None,
+        adhesion=adhesion,
     )
-    return Entry("find_row_misses", "artsim.sim.stepping.rows_of_lane", bundles, "_equipped" * equipped)
-
-
-BOUND = Entry(
-    "aim_bounds_of_lane",
-    "artsim.sim.stepping.rows_of_lane",
-    (RobotBundle, with_members(RunBundle, block=Block, clock=None), RuleBundle, Exerted),
-)
-
-
-CLAMP = Entry(
-    "clamp_actuators_of_lane",
-    "artsim.sim.stepping.lane_equipment",
-    (with_members(RunBundle, block=Block, clock=None), EquipmentBundle, Exerted),
-)
-
-
-def roll_entry(
-    rows: bool,
-    touching: bool,
-    own: bool = False,
-    looped: bool = False,
-    damped: bool = False,
-    sleepy: bool = False,
-    bouncing: bool = False,
-    inertial: bool = False,
-    laden: bool = False,
-    swept: bool = False,
-    sticky: bool = False,
-    rk4: bool = False,
-) -> Entry:
-    """The packs' kernel, pruned of constraint rows, of rows found lane by lane, of loops, of damping of links, of
-    sleep, of bounces, of drives whose gains are accelerations, of friction by the load, of the continuous check, of
-    adhesion, or of contacts that the run lacks.
-    """
-    members = {"own": OwnRows if own else None, "found": FoundRows if own else None}
-    members |= {"loops": LoopBundle if looped else None, "sleep": PackSleep if sleepy else None}
-    members |= {"drives": PackDrives if inertial else None, "load": PackLoad if laden else None}
-    of_contacts: dict[str, Any] = {"bounces": PackBounces if bouncing else None}
-    of_contacts |= {"sweep": PackSweep if swept else None, "adhesion": PackAdhesion if sticky else None}
-    members["adhesion"] = of_contacts["adhesion"]
-    lanes = with_members(LaneBundle, **members)
+    contact = with_members(
+        PackContactBundle,
+        bounces=PackBounces if needs.bouncing else None,
+        sweep=PackSweep if needs.swept else None,
+        adhesion=adhesion,
+    )
     bundles = (
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
-        with_members(PackContactBundle, **of_contacts) if touching else None,
-        with_members(RuleBundle, data=PackRules) if damped else None,
-        with_members(SolverBundle, pack=PackSolver if rows else None),
+        contact if needs.touching else None,
+        with_members(RuleBundle, data=PackRules) if needs.damped else None,
+        with_members(SolverBundle, pack=PackSolver if needs.rows else None),
     )
-    variant = "_rows" * rows + "_touching" * touching + "_own" * own + "_looped" * looped
-    variant += "_damped" * damped + "_sleepy" * sleepy + "_bouncing" * bouncing + "_inertial" * inertial
-    variant += "_laden" * laden + "_swept" * swept + "_sticky" * sticky
+    variant = "".join(f"_{name}" for name, needed in needs._asdict().items() if needed)
     if rk4:
         return Entry("roll_rk4", "artsim.sim.stepping.pack_rk4", bundles, variant)
     return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

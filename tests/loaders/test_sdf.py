@@ -618,13 +618,14 @@ def test_includes_that_are_refused(uri: str, message: str, models: Path, tmp_pat
     assert "\n" not in str(caught.value)
 
 
-def test_includes_that_multiply_are_refused(tmp_path: Path) -> None:
+def test_includes_that_multiply_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("artsim.loaders.sdf.include.MAX_ELEMENTS", 5000)
     for n in range(30):
         more = f"<include><uri>../m{n + 1}</uri><name>{{}}</name></include>" if n < 29 else ""
         (tmp_path / f"m{n}").mkdir()
         text = f'<sdf version="1.9"><model name="m">{link("a")}{more.format("x")}{more.format("y")}</model></sdf>'
         (tmp_path / f"m{n}" / "model.sdf").write_text(text)
-    with pytest.raises(ModelError, match="elements"):
+    with pytest.raises(ModelError, match="limit of 5000 elements"):
         load_articulation(tmp_path / "m0" / "model.sdf")
 
 

@@ -218,11 +218,11 @@ def falling(name: str) -> tuple[Articulation, dict[str, Any]]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", ["double_pendulum.urdf", "planar_base.urdf", "arm7.urdf", "four_bar", "kinds"])
 def test_both_engines_part_by_the_order_of_the_step(name: str, scheme: str) -> None:
-    """For half a second, in steps so small that neither evaluates one again (sim/stepping/midpoint.py)."""
+    """For a quarter of a second, in steps so small that neither evaluates one again (sim/stepping/midpoint.py)."""
     articulation, more = falling(name)
     apart = []
     for h in (2e-3, 1e-3, 5e-4):
-        config = {"steps": round(0.5 / h), "dt": h, "record": ("qpos",), **more}
+        config = {"steps": round(0.25 / h), "dt": h, "record": ("qpos",), **more}
         one, other = simulate(articulation, **config), maximal(articulation, scheme, **config)
         apart.append(float(np.max(np.abs(one["qpos"] - other["qpos"]))))
         assert gap(other) < 0.02 * h / 1e-3  # [m or rad]

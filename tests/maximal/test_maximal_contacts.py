@@ -216,13 +216,13 @@ def test_an_arm_that_falls_on_a_ball_parts_from_the_reduced_engine_by_the_order_
     text = PUSHER.format(floor=FLOOR.format(condim=3), soft=soft)
     articulation = load_text(text, name="test.xml", meshes=False)
     apart = []
-    for h in (2e-3, 1e-3, 5e-4):
+    for h in (2e-3, 5e-4):
         config = {"steps": round(0.3 / h), "dt": h, "record": ("qpos",), "cone": cone}
         one, other = run(articulation, **config), maximal(articulation, **config)
         assert other.simulation.contact_extremes[0] >= 2
         apart.append(float(np.max(np.abs(one["qpos"] - other["qpos"]))))
     assert 1e-6 < apart[0] < 0.01
-    assert apart[2] < 0.45 * apart[0]
+    assert apart[1] < 0.45 * apart[0]
 
 
 def test_both_engines_record_the_same_contacts() -> None:

@@ -14,6 +14,7 @@ import pytest
 import artsim
 from artsim.io.rollouts import MemoryRollout
 from tests.contact.test_impacts import RADIUS, in_sequence, row_of_balls
+from tests.runs.test_packed_rows import LANES, SAMPLES
 
 STEPS = 120
 WORLD = """<mujoco><compiler angle="degree"/><option timestep="0.002"/><worldbody><geom type="plane" size="3 3 1"/>{}
@@ -54,11 +55,11 @@ def drawn(robot: artsim.Robot, samples: int, **options: Any) -> MemoryRollout:
 def test_every_lane_is_the_single_run(name: str, e: float, tmp_path: Path) -> None:
     robot = load(MODELS[name], tmp_path)
     options: dict[str, Any] = {"steps": STEPS, "restitution": e}
-    made = drawn(robot, 9, **options)
+    made = drawn(robot, SAMPLES, **options)
     assert made.outcome.steps_alone == 0, made.outcome.alone
-    dead = drawn(robot, 9, steps=STEPS)
+    dead = drawn(robot, SAMPLES, steps=STEPS)
     assert (np.abs(made["qpos"] - dead["qpos"]).max(axis=(1, 2)) > 1e-3).all()  # every lane bounced
-    for k in (0, 4, 8):
+    for k in LANES:
         one = artsim.simulate(robot, v0=made["qvel"][k, 0], record=("qpos",), **options)
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
 
@@ -80,7 +81,7 @@ def test_heights_go_down_by_the_square_of_restitution(e: float, tmp_path: Path) 
     """Each lane falls from a height of its own; a height is that above where the ball touches."""
     ball = '<body pos="0 0 .05"><joint name="z" type="slide" axis="0 0 1"/><geom size=".05" mass="1"/></body>'
     robot = load(WORLD.format(ball), tmp_path)
-    made = drawn(robot, 9, steps=2000, dt=0.0005, restitution=e, q0={"z": 0.3}, velocity_spread=1.0)
+    made = drawn(robot, SAMPLES, steps=2000, dt=0.0005, restitution=e, q0={"z": 0.3}, velocity_spread=1.0)
     assert made.outcome.steps_alone == 0
     for height, speed in zip(made["qpos"][:, :, 0], made["qvel"][:, :, 0], strict=True):
         highest = height + speed**2 / (2 * 9.81) - 0.5 * 0.0005 * speed  # where it turns round
@@ -96,10 +97,10 @@ def test_rows_of_balls_pass_on_their_speeds(tmp_path: Path) -> None:
     masses, gap = [0.1] * 5, 0.05
     robot = load(row_of_balls(masses, gap), tmp_path)
     options: dict[str, Any] = {"restitution": 1.0, "steps": 1200, "dt": 0.0005, "v0": {"x0": 1.0}}
-    made = drawn(robot, 9, velocity_spread=0.5, **options)
+    made = drawn(robot, SAMPLES, velocity_spread=0.5, **options)
     assert made.outcome.steps_alone == 0, made.outcome.alone
     start = np.array([0.0, *(2 * RADIUS + 0.1 + np.arange(4) * (2 * RADIUS + gap))])
-    for k in range(9):
+    for k in range(SAMPLES):
         truth = in_sequence(masses, start, made["qvel"][k, 0].copy(), 1.0, 0.6)
         assert np.abs(truth - made["qvel"][k, 0]).max() > 0.1
         np.testing.assert_allclose(made["final_qvel"][k], truth, atol=1e-9)
@@ -115,11 +116,11 @@ def test_elastic_impacts_keep_energy_and_momentum(tmp_path: Path) -> None:
     )
     robot = load(f'<mujoco><option gravity="0 0 0"/><worldbody>{balls}</worldbody></mujoco>', tmp_path)
     v0 = {f"b{k}.vx": speed for k, speed in enumerate((1.0, 0.4, 0.0, -0.5, -1.2))}
-    made = drawn(robot, 9, v0=v0, restitution=1.0, steps=300, dt=0.002, velocity_spread=0.1)
+    made = drawn(robot, SAMPLES, v0=v0, restitution=1.0, steps=300, dt=0.002, velocity_spread=0.1)
     assert made.outcome.steps_alone == 0, made.outcome.alone
     mass = np.repeat(0.3 + 0.1 * np.arange(5), 3)
-    linear = made["qvel"].reshape(9, 300, 5, 6)[..., :3].reshape(9, 300, 15)
-    energy, momentum = (linear**2 * mass).sum(axis=2), (linear * mass).reshape(9, 300, 5, 3).sum(axis=2)
+    linear = made["qvel"].reshape(SAMPLES, 300, 5, 6)[..., :3].reshape(SAMPLES, 300, 15)
+    energy, momentum = (linear**2 * mass).sum(axis=2), (linear * mass).reshape(SAMPLES, 300, 5, 3).sum(axis=2)
     np.testing.assert_allclose(energy, np.broadcast_to(energy[:, :1], energy.shape), rtol=1e-9)
     np.testing.assert_allclose(momentum, np.broadcast_to(momentum[:, :1], momentum.shape), atol=1e-12)
     assert (np.abs(linear[:, -1] - linear[:, 0]).max(axis=1) > 0.1).all()

@@ -16,9 +16,10 @@ import pytest
 import artsim
 from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import prepare
+from artsim.sim.foundation.jit import _checked
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
-from tests.runs.test_packed_rows import CONNECT, LINKAGE, arm
+from tests.runs.test_packed_rows import CONNECT, LINKAGE, SAMPLES, arm
 
 STEPS = 120
 
@@ -99,6 +100,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "sleep with delays": ("late", {"sleep_threshold": 1e-6, "sleep_time": 0.02}),
 }
+INCLUDED = {"acceleration drives", "bounded acceleration drives", "friction by the load", "rk4"}
+"""Cases with kernels of their own whose code is in those of `all at once` and `acceleration drives under rk4` too: not
+compiled again with bounds checks.
+"""
 VARIED = {"mass": (0.7, 1.4), "drive_stiffness": (0.5, 1.5), "drive_damping": (0.8, 1.2), "joint_friction": (0.5, 2.0)}
 
 
@@ -135,14 +140,15 @@ def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRoll
     return made
 
 
-@pytest.mark.small
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[] if _checked() and case in INCLUDED else pytest.mark.small) for case in CASES]
+)
 def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = drawn(case, tmp_path, 9)
+    made = drawn(case, tmp_path, SAMPLES)
     assert made.outcome.packed
     assert made.outcome.steps_alone <= 0.05 * made.outcome.steps, made.outcome.alone
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
-    single = drawn(case, tmp_path, 9)
+    single = drawn(case, tmp_path, SAMPLES)
     size = np.maximum(1.0, np.abs(single["qpos"]).max(axis=1, keepdims=True))
     assert (np.abs(made["qpos"] - single["qpos"]) / size).max() < 1e-11
     assert np.abs(single["qpos"] - single["qpos"][:, :1]).max() > 0.02

@@ -16,6 +16,8 @@ import pytest
 import artsim
 from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import prepare
+from artsim.sim.foundation.jit import disabled
+from artsim.sim.foundation.records import WIDTH
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import own_rows, reason_against_packs
@@ -24,6 +26,10 @@ from tests.constraints.test_axis_couplings import follows, leads
 from tests.constraints.test_turn_limits import pendulum
 
 STEPS = 120
+SAMPLES, FEWER, LANES = (2, 1, (0, 1)) if disabled() else (WIDTH + 1, 3, (0, 4, 8))
+"""A full pack and a lane of the next; some of them; those that are compared with their single runs. As Python a pack is
+one lane, and the samples take the same lines one after the other.
+"""
 
 ARM = """<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody>
 <body><joint name="a" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass=".6"/>
@@ -116,10 +122,10 @@ def differ(made: MemoryRollout, robot: artsim.Robot, each: list[Controls], k: in
 def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)
     assert own_rows(prepare(robot.articulation, RunConfig())) > 0
-    made, each = drawn(robot, 9, steps=STEPS)
+    made, each = drawn(robot, SAMPLES, steps=STEPS)
     assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
     moved = 0.0
-    for k in (0, 4, 8):
+    for k in LANES:
         apart, way = differ(made, robot, each, k, steps=STEPS)
         assert apart.max() < 1e-11
         moved = max(moved, way)
@@ -190,11 +196,11 @@ def test_drives_of_loops_go_by_the_inertias_of_each_sample(tmp_path: Path, monke
     (tmp_path / "pin.toml").write_text(PIN)
     robot = artsim.load(tmp_path / "linkage.xml", loops=tmp_path / "pin.toml")
     options: dict[str, Any] = {"steps": STEPS, "randomise": {"mass": (0.5, 2.0)}, "control": {"actuator_0": 0.5}}
-    made = artsim.rollout(robot, samples=9, velocity_spread=0.3, **options)
+    made = artsim.rollout(robot, samples=SAMPLES, velocity_spread=0.3, **options)
     assert made.outcome.packed
     assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
-    single = artsim.rollout(robot, samples=9, velocity_spread=0.3, **options)
+    single = artsim.rollout(robot, samples=SAMPLES, velocity_spread=0.3, **options)
     assert isinstance(made, MemoryRollout)
     assert isinstance(single, MemoryRollout)
     assert np.abs(made["qpos"] - single["qpos"]).max() < 1e-11
@@ -206,11 +212,11 @@ def test_drives_of_loops_go_by_the_inertias_of_each_sample(tmp_path: Path, monke
 def test_damped_links_are_packed(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)
     options: dict[str, Any] = {"steps": STEPS, "link_damping": {"*": (2.0, 1.0)}}
-    made, each = drawn(robot, 9, **options)
+    made, each = drawn(robot, SAMPLES, **options)
     assert made.outcome.steps_alone == 0
-    free, _ = drawn(robot, 9, steps=STEPS)
+    free, _ = drawn(robot, SAMPLES, steps=STEPS)
     assert np.abs(made["qpos"] - free["qpos"]).max() > 1e-3
-    for k in (0, 8):
+    for k in LANES:
         apart, _ = differ(made, robot, each, k, **options)
         assert apart.max() < 1e-11
 
@@ -224,8 +230,8 @@ def test_damped_links_are_packed(name: str, tmp_path: Path) -> None:
 def test_couplings_that_are_rows_are_packed(options: dict[str, Any]) -> None:
     """A natural frequency is by the mobility that the step finds."""
     robot = artsim.load(ROOT / "robots" / "parallel_gripper.urdf")
-    made, each = drawn(robot, 9, steps=60, **options)
-    for k in (0, 8):
+    made, each = drawn(robot, SAMPLES, steps=60, **options)
+    for k in LANES:
         apart, way = differ(made, robot, each, k, steps=60, **options)
         assert apart.max() < 1e-11
         assert way > 1e-3
@@ -242,12 +248,12 @@ def test_lanes_fall_asleep_and_wake(tmp_path: Path) -> None:
     start, zero = np.array([0, 100]), np.zeros((2, robot.nv))
     controls = Controls(start, zero, zero, zero, np.array([[0.0], [0.5]]))
     options: dict[str, Any] = {"steps": STEPS, "sleep_threshold": 1e-6, "sleep_time": 0.04, "controls": controls}
-    made = artsim.rollout(robot, samples=9, velocity_spread=0.3, seed=2, **options)
+    made = artsim.rollout(robot, samples=SAMPLES, velocity_spread=0.3, seed=2, **options)
     assert isinstance(made, MemoryRollout)
     assert made.outcome.packed
     asleep = (made["qvel"] == 0.0).all(axis=2)
     assert len({int(np.argmax(lane)) for lane in asleep}) > 1
-    for k in (0, 3, 8):
+    for k in LANES:
         one = artsim.simulate(robot, v0=made["qvel"][k, 0], record=("qpos", "qvel", "asleep"), **options)
         np.testing.assert_array_equal(asleep[k, 1:100], np.asarray(one["asleep"], bool)[1:100])
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
@@ -281,12 +287,12 @@ def test_velocity_bounds_of_links_are_packed(options: dict[str, Any], tmp_path: 
     path = tmp_path / "arm.xml"
     path.write_text(HANDS)
     robot = artsim.load(path)
-    made, each = drawn(robot, 9, steps=STEPS, **options)
+    made, each = drawn(robot, SAMPLES, steps=STEPS, **options)
     assert made.outcome.steps_alone == 0, made.outcome.alone
-    fewer, _ = drawn(robot, 3, threads=1, steps=STEPS, **options)
-    assert fewer["qvel"].tobytes() == made["qvel"][:3].tobytes()
-    free, _ = drawn(robot, 9, steps=STEPS)
-    for k in (0, 4, 8):
+    fewer, _ = drawn(robot, FEWER, threads=1, steps=STEPS, **options)
+    assert fewer["qvel"].tobytes() == made["qvel"][:FEWER].tobytes()
+    free, _ = drawn(robot, SAMPLES, steps=STEPS)
+    for k in LANES:
         apart, _ = differ(made, robot, each, k, steps=STEPS, **options)
         assert apart.max() < (1e-9 if "com_velocity_limit" in options else 1e-11)
         for name, (linear, angular) in options.get("link_velocity_limit", {}).items():
@@ -310,7 +316,7 @@ def test_lanes_fall_at_their_bound(tmp_path: Path) -> None:
         '<geom size=".1" mass="2"/></body></worldbody></mujoco>'
     )
     options: dict[str, Any] = {"steps": 60, "link_velocity_limit": {"cart": (0.2, None)}}
-    made = artsim.rollout(artsim.load(path), samples=9, velocity_spread=0.1, **options)
+    made = artsim.rollout(artsim.load(path), samples=SAMPLES, velocity_spread=0.1, **options)
     assert made.outcome.packed
     assert made.outcome.steps_alone == 0
     np.testing.assert_allclose(made["final_qvel"], -0.2, rtol=1e-12)
@@ -342,14 +348,14 @@ TAUT = {"joint_1": 1.5}
 def test_taut_bodies_are_stiffened_in_lanes(damping: dict[str, Any]) -> None:
     robot = artsim.load(ROOT / "robots" / "chain20.urdf")
     options: dict[str, Any] = {"steps": 60, "dt": 0.002, "q0": TAUT, "friction_coefficient": {}, **damping}
-    made, each = drawn(robot, 9, **options)
+    made, each = drawn(robot, SAMPLES, **options)
     assert made.outcome.steps_alone == 0, made.outcome.alone
-    for k in (0, 8):
+    for k in LANES:
         apart, way = differ(made, robot, each, k, **options)
         assert apart.max() < 1e-11
         assert way > 0.02
-    fewer, _ = drawn(robot, 3, threads=1, **options)
-    assert fewer["qvel"].tobytes() == made["qvel"][:3].tobytes()
+    fewer, _ = drawn(robot, FEWER, threads=1, **options)
+    assert fewer["qvel"].tobytes() == made["qvel"][:FEWER].tobytes()
 
 
 @pytest.mark.corpus

@@ -1,0 +1,287 @@
+"""Allocates what a pack computes with: robots, rows, equipment and contacts of all lanes, from the plan of one run.
+
+Parts that the run lacks are None, as its kernel has them (packs.PackFeatures). No numba here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
+from artsim.sim.contact.pack_contacts import (
+    PackSolver,
+    Slots,
+    enlarged,
+    make_lane_solver,
+    make_pack_bounces,
+    make_pack_contacts,
+    make_pack_rows,
+)
+from artsim.sim.equipment.arrays import PER_VELOCITY, EquipmentBundle
+from artsim.sim.foundation.jit import point_at
+from artsim.sim.foundation.records import Array, allocate, kinds, zeros
+from artsim.sim.geometry.contacts import ContactBundle, make_contact_work
+from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
+from artsim.sim.run_data.run_records import Inputs, Rows
+from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
+from artsim.sim.runs.lane_simulation import CALIBRATED
+from artsim.sim.runs.packable import (
+    attractors,
+    constant_slopes,
+    equipment_of,
+    has_clamped,
+    is_aimed,
+    is_bounded,
+    make_exerted,
+    needs_matrix,
+    own_rows,
+    pack_actuators,
+    rubbing_dofs,
+    stiff_tendons,
+)
+from artsim.sim.runs.plan import Plan
+from artsim.sim.stepping.allocation import make_step
+from artsim.sim.stepping.packs import (
+    CAUSES,
+    LANE_CONTROLS,
+    SOLVE_PACK,
+    FoundRows,
+    Helpers,
+    LaneBundle,
+    LoopBundle,
+    LoopForces,
+    OwnRows,
+    PackActuation,
+    PackAdhesion,
+    PackContactBundle,
+    PackControls,
+    PackDrives,
+    PackFeatures,
+    PackInputs,
+    PackLoad,
+    PackModel,
+    PackRules,
+    PackSleep,
+    PackStep,
+    PackSweep,
+    PackWork,
+    Single,
+)
+
+
+def in_lanes(record: type[Any], values: Any, width: int) -> Any:
+    """A record with lanes that all hold the same values."""
+    arrays = {}
+    for name, kind in kinds(record).items():
+        value = getattr(values, name)
+        if kind.lanes:
+            lanes = zeros(value.shape, kind, width)
+            lanes[...] = value[..., None] if width > 1 else value
+            value = lanes
+        arrays[name] = value
+    return record(**arrays)
+
+
+def as_lanes(values: Array) -> Array:
+    """Move the lanes of (n, …) to the last axis."""
+    return np.moveaxis(values, 0, -1) if len(values) > 1 else values[0]
+
+
+# ------------------------------------------------------------------ the robots and their steps
+
+
+def make_robots(plan: Plan, width: int) -> RobotBundle:
+    """The robots of all lanes, with the masses of the plan."""
+    model = plan.robot.model
+    return RobotBundle(in_lanes(PackModel, model, width), make_state(model, width), make_workspace(model, width))
+
+
+def make_pack_inputs(plan: Plan, width: int) -> Any:
+    """The inputs of a step, with the gains of the plan."""
+    given: dict[str, Array] = {name: np.ascontiguousarray(values) for name, values in plan.inputs.items()}
+    given |= dict.fromkeys(LANE_CONTROLS, np.zeros((1, plan.robot.nv)))
+    given |= {"start_step": np.zeros(1, np.int64), "control": np.zeros((1, plan.control.size))}
+    return in_lanes(PackInputs, Inputs(**given), width)
+
+
+def make_pack_step(plan: Plan, width: int) -> Any:
+    """Room for what a step finds."""
+    step = make_step(plan.robot.model)
+    return PackStep(**{name: zeros(getattr(step, name).shape, kind, width) for name, kind in kinds(PackStep).items()})
+
+
+def make_lane_bundle(
+    plan: Plan, needs: PackFeatures, single: Single, helpers: Helpers, controls: PackControls, width: int
+) -> LaneBundle:
+    """What only packs have of a run's records."""
+    exerted = make_exerted(plan)
+    return LaneBundle(
+        _make_pack_work(plan, single, len(exerted.activation), width),
+        single,
+        controls,
+        exerted,
+        helpers,
+        own=_make_own_rows(plan, width) if needs.own else None,
+        found=_make_found_rows(plan) if needs.own else None,
+        loops=_make_loops(plan, width) if needs.looped else None,
+        sleep=allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), width) if needs.sleepy else None,
+        drives=_make_drives(plan, width) if needs.inertial else None,
+        load=_make_load(plan, width) if needs.laden else None,
+    )
+
+
+def _make_pack_work(plan: Plan, single: Single, activations: int, width: int) -> PackWork:
+    robot = plan.robot
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PackWork._fields, (1,)),
+        **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (width,)),
+        **dict.fromkeys(("activation", "next_activation"), (activations,)),
+        **{name: getattr(single, name).shape for name in (*CALIBRATED, "effective_coupling")},
+        "counters": (7,),
+        "stiffening": (len(robot.model.body_parent), 6),
+        "alone": (len(CAUSES),),
+        "single": (2,),
+        "qpos": (robot.nq,),
+        **dict.fromkeys(("qvel", "drive_held", "slack"), (robot.nv,)),
+        **dict.fromkeys(("impulse", "found"), single.impulse.shape),
+    }
+    work: PackWork = allocate(PackWork, shapes, width)
+    e = equipment_of(plan)
+    if e is not None:  # what is not calibrated stays so
+        damping = -e.bias_parameters[:, PER_VELOCITY]
+        work.actuator_damping[...] = damping[:, None] if width > 1 else damping
+    return work
+
+
+# ------------------------------------------------------------------ rows
+
+
+def make_rows_and_solver(plan: Plan, slots: Slots | None, width: int) -> tuple[Rows, NewtonWork, PackSolver]:
+    """The rows of a step, and their solver's scratch."""
+    model, dofs = plan.robot.model, rubbing_dofs(plan)
+    rows, newton, pack = make_pack_rows(model, equipment_of(plan), slots, dofs, own_rows(plan), width)
+    if needs_matrix(plan):
+        pack = pack._replace(always=np.ones(1, np.int64))
+    rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
+    return rows, newton, pack
+
+
+def connect_solver(
+    robot: RobotBundle, rows: Rows, step: Any, newton: NewtonWork, pack: PackSolver, width: int
+) -> object:
+    """Let the pack's kernel call the solver, for as long as the returned object is kept."""
+    solver = SolverBundle(newton, pack=pack, lane=make_lane_solver())
+    return point_at(SOLVE_PACK, width, pack.entry, robot.model, robot.data, rows, step, solver)
+
+
+def _make_own_rows(plan: Plan, width: int) -> OwnRows:
+    """The rows that are found lane by lane, after those of joint friction."""
+    nv, n = plan.robot.nv, own_rows(plan)
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(OwnRows._fields, (n,)),
+        **{name: (width, n) for name in OwnRows._fields if name.endswith("_table")},
+        "marked": (n, nv),
+        "value": (n * nv,),
+        "value_table": (width, n * nv),
+        **dict.fromkeys(("stale", "again", "phase", "aims", "before", "most"), (1,)),
+        "fixed": (5,),
+    }
+    made: OwnRows = allocate(OwnRows, shapes, width)
+    flags = is_aimed(plan), has_clamped(plan), is_bounded(plan), stiff_tendons(plan) > 0
+    return made._replace(fixed=np.array([len(rubbing_dofs(plan)), *flags], np.int64))
+
+
+def _make_found_rows(plan: Plan) -> Any:
+    """The rows as they are found for one lane after the other."""
+    nv, n = plan.robot.nv, own_rows(plan)
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(Rows._fields, (n,)),
+        **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (n * 2 * nv + 4 * n,)),
+        "number": (3,),
+        "start": (n + 1,),
+        "implicit": (nv,),
+        "report": (2,),
+    }
+    return allocate(FoundRows, shapes)
+
+
+# ------------------------------------------------------------------ what robots have, and what acts on them
+
+
+def make_actuators(plan: Plan, width: int) -> Any:
+    """The actuators that packs know, and their effect."""
+    actuators = pack_actuators(plan)
+    shapes = {
+        **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
+        **dict.fromkeys(("constant", "slope", "resistance", "acts", "held"), actuators.gain.shape),
+        "tendon_length": actuators.tendon_lower.shape,
+        "tendon_moment": actuators.tendon_dof.shape,
+    }
+    actuation: PackActuation = allocate(PackActuation, shapes, width)
+    actuation.acts[...] = 1.0
+    slopes = constant_slopes(plan, actuators)
+    for place, values in zip((actuation.slope, actuation.resistance), slopes, strict=True):
+        place[...] = values[:, None] if width > 1 else values
+    return EquipmentBundle(actuators, actuation)  # type: ignore[arg-type]
+
+
+def make_pack_rules(plan: Plan, width: int) -> Any:
+    """What the pack computes of links' damping; None where links have no rules."""
+    if plan.rules is None:
+        return None
+    work = make_link_rule_work(plan.robot.model, plan.rules)
+    shapes = {name: values.shape for name, values in work._asdict().items()}
+    return RuleBundle(plan.rules, allocate(PackRules, shapes, width))
+
+
+def _make_loops(plan: Plan, width: int) -> LoopBundle:
+    e = equipment_of(plan)
+    assert e is not None
+    return LoopBundle(e, allocate(LoopForces, {"loop_force": (len(e.loop_kind), 6)}, width))
+
+
+def _make_drives(plan: Plan, width: int) -> PackDrives:
+    drives: PackDrives = allocate(PackDrives, {"scale": (plan.robot.nv,)}, width)
+    drives.scale[:] = 1.0
+    return drives
+
+
+def _make_load(plan: Plan, width: int) -> PackLoad:
+    load: PackLoad = allocate(PackLoad, dict.fromkeys(PackLoad._fields, (plan.robot.nv,)), width)
+    return load
+
+
+# ------------------------------------------------------------------ contacts
+
+
+def make_contact_bundle(plan: Plan, needs: PackFeatures, slots: Slots, room: int, width: int) -> PackContactBundle:
+    """The contacts of all lanes, with room for so many in each, and those that detection finds for one lane."""
+    touching = plan.touching
+    assert touching is not None
+    found = make_contact_work(touching, room)
+    return PackContactBundle(
+        touching.contacts,
+        make_pack_contacts(touching, slots, room, width),
+        ContactBundle(touching.contacts, found),
+        bounces=make_pack_bounces(plan.robot.model, touching, slots, width),
+        sweep=PackSweep(found.straight) if needs.swept else None,
+        adhesion=_make_adhesion(plan, slots, width) if needs.sticky else None,
+    )
+
+
+def enlarge_contacts(contact: PackContactBundle, plan: Plan, room: int) -> PackContactBundle:
+    """The same contacts with room for more."""
+    assert plan.touching is not None
+    found = make_contact_work(plan.touching, room)
+    sweep = None if contact.sweep is None else PackSweep(found.straight)
+    return contact._replace(data=enlarged(contact.data, room), found=ContactBundle(contact.model, found), sweep=sweep)
+
+
+def _make_adhesion(plan: Plan, slots: Slots, width: int) -> PackAdhesion:
+    e, number = equipment_of(plan), attractors(plan)
+    of_slots = dict.fromkeys(("near", "surface", "pull"), (slots.number,))
+    of_actuators = dict.fromkeys(("number", "body", "force"), number.shape)
+    made: PackAdhesion = allocate(PackAdhesion, {**of_slots, **of_actuators}, width)
+    return made._replace(number=number, body=number if e is None else e.actuator_target[number])

@@ -1,0 +1,116 @@
+"""Lanes of packs beside single runs of the same samples, on the public models of $ARTSIM_CORPUS.
+
+    python -m tests.benchmarks.corpus_rollouts [--steps 120] [--most-dofs 70] [--only TEXT] [--shard K/N]
+
+Eight samples each, with random velocities at the start, random controls every 20 steps and, for every other model,
+other masses. A model is named where a coordinate of a lane differs from its single run by more than 1e-9 and a thousand
+times of what a single run differs whose start is off by rounding. Coulomb's law may have several solutions (faces on
+faces, several contacts hit at once): lanes can then find another one than single runs do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artsim.io.runs import prepare
+from artsim.loaders.load import load_articulation
+from artsim.sim.foundation.errors import ArtsimError
+from artsim.sim.foundation.records import WIDTH
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.packable import equipment_of, reason_against_packs
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, SingleRoller, make_roller
+from artsim.sim.runs.varied import Variations
+from tests.conftest import corpus
+
+HELD = 20  # steps for which controls stay
+LARGEST = 400_000  # bytes of a file
+Array = np.ndarray[Any, Any]
+
+
+def main() -> None:
+    """Print a line for each model whose lanes leave their single runs, and how many were looked at."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--most-dofs", type=int, default=70)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--shard", default="1/1")
+    words = parser.parse_args()
+    folder = corpus()
+    if folder is None:
+        raise SystemExit("no corpus; set ARTSIM_CORPUS")
+    warnings.simplefilter("ignore")
+    models = parted = alone = 0
+    for path, plan in plans(folder, words):
+        lanes, singles, off, left = compared(plan, len(str(path)))
+        apart, rounding = (np.abs(rows - singles).max(axis=(0, 2)) for rows in (lanes, off))
+        beyond = np.flatnonzero(apart > 1e-9 + 1e3 * np.maximum.accumulate(rounding))
+        models, parted, alone = models + 1, parted + (len(beyond) > 0), alone + bool(left)
+        if len(beyond):
+            step = beyond[0]
+            print(
+                f"{path.relative_to(folder)}: step {step}, {apart[step]:.1e} ({rounding[step]:.1e}) {left}", flush=True
+            )
+    print(f"{models} models, of which {alone} have lanes that take steps alone, and {parted} leave their single runs")
+
+
+def plans(folder: Path, words: argparse.Namespace) -> Iterator[tuple[Path, Plan]]:
+    """The models that load and that packs take, planned."""
+    part, parts = (int(n) for n in words.shard.split("/"))
+    files = sorted(path for path in folder.rglob("*") if path.suffix in (".xml", ".urdf", ".sdf"))
+    for path in files[part - 1 :: parts]:
+        if words.only not in str(path) or path.stat().st_size > LARGEST:
+            continue
+        try:
+            config = RunConfig(steps=words.steps, record=ROLLOUT_RECORDED)
+            plan = prepare(load_articulation(path, meshes=False), config)
+        except ArtsimError:
+            continue
+        if 0 < plan.robot.nv <= words.most_dofs and not reason_against_packs(plan):
+            yield path, plan
+
+
+def compared(plan: Plan, seed: int) -> tuple[Array, Array, Array, dict[str, int]]:
+    """(samples, steps, nq) of lanes, of single runs, and of those off by rounding; steps that lanes took alone."""
+    draw = np.random.default_rng(seed)
+    starts = drawn(plan, draw)
+    off = replace(starts, qvel=starts.qvel * (1 + 2**-52) + 1e-16)
+    found, left = [], {}
+    kinds: tuple[tuple[Callable[..., Any], Variations], ...]
+    kinds = ((make_roller, starts), (SingleRoller, starts), (SingleRoller, off))
+    for make, own in kinds:
+        roller = make(plan, own.controls[0], Results.of(plan, WIDTH))
+        roller.run(own, lambda: False)
+        found.append(roller.results.rows["qpos"][:WIDTH])
+        left = left or roller.alone
+    return found[0], found[1], found[2], left
+
+
+def drawn(plan: Plan, draw: np.random.Generator) -> Variations:
+    """Samples of a model: velocities, controls, masses."""
+    nv, count = plan.robot.nv, plan.control.size
+    start = np.arange(0, plan.config.steps, HELD)
+    nothing, e = np.zeros((len(start), nv)), equipment_of(plan)
+    controls = []
+    for _ in range(WIDTH):
+        control = np.zeros((len(start), count))
+        if e is not None and count:
+            lower, upper = np.maximum(e.control_lower, -2.0), np.minimum(e.control_upper, 2.0)
+            control = draw.uniform(lower, upper, (len(start), count))
+        controls.append(Controls(start, nothing, nothing, nothing, control))
+    qvel = 0.5 * draw.normal(size=(WIDTH, nv))
+    links = len(plan.robot.model.link_body)
+    factors = {"mass": draw.uniform(0.8, 1.25, (WIDTH, links))} if draw.random() < 0.5 else {}
+    return Variations(np.repeat(plan.qpos[None], WIDTH, 0), qvel, factors, controls)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Lanes that take steps alone: the single robot that takes them has all that differs between lanes, and all that a lane
+carries from step to step. Every lane is the single run, whichever of its steps it takes alone.
+
+Beside each robot two boxes meet, face on face turned by 45°: their eight contacts are more than packs have room for, so
+that lanes take steps alone from when the boxes touch, which differs from lane to lane. Samples differ in velocities,
+controls, and all that can be varied.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import artsim
+from artsim.io.rollouts import MemoryRollout
+from artsim.io.runs import held_controls, prepare
+from artsim.sim.foundation.jit import disabled
+from artsim.sim.run_data.run_records import CROWDED, START_DEPTH, STOP_REASON
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.sampled_runs import PackRoller, Results
+from artsim.sim.runs.varied import VARIED, Variations
+from artsim.sim.stepping.packs import CAUSES, NO_SLOT
+from tests.runs import test_packed_equipment as equipment
+from tests.runs import test_packed_options as options_of_packs
+from tests.runs import test_packed_rows as rows
+
+STEPS = 60
+BOXES = """<body pos="3 0 .2"><joint name="plate" type="slide" axis="0 0 1" stiffness="300" damping=".5"/>
+<geom type="box" size=".05 .05 .05" mass="1" contype="1" conaffinity="1"/></body>
+<body pos="3 0 .302" euler="0 0 45"><joint name="load" type="slide" axis="0 0 1"/>
+<geom type="box" size=".05 .05 .05" mass=".5" contype="1" conaffinity="1"/></body>"""
+
+SERVOS = equipment.SERVOS.format(
+    '<position joint="a" kp="20" kv="1.5"/><position joint="b" kp="30" kv=".8" forcerange="-2 2"/>'
+    '<velocity joint="c" kv=".2"/>'
+)
+HAND = rows.arm(
+    actuators='<position joint="a" kp="20" kv="1.5"/><position joint="b" kp="9" dampratio=".4"/><motor joint="c"/>'
+)
+GEARED = rows.arm(
+    u='armature=".5"',
+    equality='<joint joint1="b" joint2="a" polycoef="0 .5 .2 0 0" solref=".02 1" solimp=".5 .9 .01 .5 2"/>',
+)
+MODELS = {
+    **equipment.MODELS,
+    **rows.MODELS,
+    **options_of_packs.MODELS,
+    "servos": SERVOS,
+    "hand": HAND,
+    "geared": GEARED,
+}
+DRIVES: dict[str, Any] = {"stiffness": {"hip": 900.0, "knee": 2500.0}, "damping": {"hip": 40.0, "knee": 40.0}}
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "damped servos": ("servos", {}),
+    "damped servos beside rows of their own": ("hand", {}),
+    "a coupling that yields by the inertia of a tendon": ("geared", {}),
+    "damping ratios": ("damping ratios", {}),
+    "varying gains": ("varying gains", {}),
+    "servos of rotations": ("servos of rotations", {}),
+    "muscle": ("muscle", {}),
+    "filters": ("filters", {}),
+    "medium": ("drone", {}),
+    "springs": ("springs", {}),
+    "curved coupling": ("tree", {}),
+    "hard loop": ("hard loop", {}),
+    "soft loop": ("soft loop", {}),
+    "weld": ("weld", {}),
+    "hard tendon equality": ("hard tendon equality", {}),
+    "soft tendon equality": ("soft tendon equality", {}),
+    "tendon friction and inertia": ("tendon friction and inertia", {}),
+    "actuator on a tendon": ("actuator on a tendon", {}),
+    "delays": ("delays", {}),
+    "stiff springs of tendons": ("stiff springs of tendons", {}),
+    "bounded drives": ("leg", {**DRIVES, "drive_limit": {"hip": 6.0, "knee": 3.0}}),
+    "acceleration drives": ("leg", {**DRIVES, "drive_mode": "acceleration"}),
+    "joint friction": ("leg", {"joint_friction": {"hip": 0.3, "knee": 0.2}}),
+    "friction by the load": ("leg", {"friction_coefficient": {"hip": 0.03, "knee": 0.02}}),
+    "wrench": ("leg", {"wrench": {"*": (1.0, 0.0, -0.5, 0.0, 0.1, 0.0)}, "wrench_frame": "link"}),
+    "scheme-beta": ("leg", {**DRIVES, "scheme_beta": 0.6}),
+    "damped links": ("leg", {"link_damping": {"*": (2.0, 0.1)}}),
+    "bounded links": ("hard loop", {"link_velocity_limit": {"*": (1.0, 2.0)}}),
+    "bounces": ("leg", {"restitution": 0.5}),
+    "continuous": ("leg", {"continuous": True}),
+    "sleep": ("servos", {"sleep_threshold": 0.3, "sleep_time": 0.028}),
+}
+RANDOM = dict.fromkeys(VARIED, (0.5, 2.0))
+
+
+def load(text: str, folder: Path) -> artsim.Robot:
+    """The robot with the boxes beside it; its own shapes touch something only where the text has a ground."""
+    text = text.replace('<flag contact="disable"/>', "")
+    if 'type="plane"' not in text:
+        text = text.replace("<worldbody>", '<default><geom contype="0" conaffinity="0"/></default><worldbody>', 1)
+    path = folder / "model.xml"
+    path.write_text(text.replace("</worldbody>", BOXES + "</worldbody>", 1))
+    return artsim.load(path)
+
+
+def drawn(robot: artsim.Robot, samples: int, **options: Any) -> MemoryRollout:
+    """A rollout of samples that differ in all that may vary, with inputs of their own, new ones every 20 steps."""
+    rng = np.random.default_rng(5)
+    size = prepare(robot.articulation, RunConfig()).control.size
+    start = np.arange(0, STEPS, 20)
+    zero = np.zeros((len(start), robot.nv))
+
+    def controls() -> Controls:
+        torque, target = rng.uniform(-0.1, 0.1, zero.shape), rng.uniform(-0.3, 0.3, zero.shape)
+        return Controls(start, torque, target, zero, rng.uniform(0, 1, (len(start), size)))
+
+    each = [controls() for _ in range(samples)]
+    given = {"samples": samples, "steps": STEPS, "seed": 2, "velocity_spread": 0.3, "randomise": RANDOM, "check": False}
+    made = artsim.rollout(robot, controls=each, **{**given, **options})
+    assert isinstance(made, MemoryRollout)
+    return made
+
+
+def one_by_one(robot: artsim.Robot, monkeypatch: pytest.MonkeyPatch, samples: int, **options: Any) -> MemoryRollout:
+    """The same samples as single runs."""
+    with monkeypatch.context() as patched:
+        patched.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
+        made = drawn(robot, samples, **options)
+    assert made.outcome.steps_alone == 0
+    return made
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, options = CASES[case]
+    robot = load(MODELS[name], tmp_path)
+    made = drawn(robot, 9, **options)
+    assert made.outcome.packed
+    assert 0.1 < made.outcome.alone[CAUSES[NO_SLOT]] / made.outcome.steps < 0.95, made.outcome.alone
+    single = one_by_one(robot, monkeypatch, 9, **options)
+    assert np.abs(made["qpos"] - single["qpos"]).max() < 1e-11
+    assert np.abs(made["qvel"] - single["qvel"]).max() < 1e-9
+    assert np.ptp(single["qpos"][..., :-2], axis=1).max() > 0.02
+
+
+@pytest.mark.small
+def test_damped_servos_stay_damped(tmp_path: Path) -> None:
+    """A servo turns a rotor as I q̈ + k_v q̇ + k_p q = 0 has it."""
+    text = """<mujoco><option timestep="0.0005" gravity="0 0 0"/><worldbody><body><joint name="a" axis="0 0 1"/>
+    <inertial pos="0 0 0" mass="1" diaginertia=".2 .2 .2"/></body></worldbody>
+    <actuator><position joint="a" kp="3" kv="1.6"/></actuator></mujoco>"""
+    robot = load(text, tmp_path)
+    made = artsim.rollout(robot, samples=2, steps=400, q0={"a": 0.5}, v0={"load": -0.5})
+    assert isinstance(made, MemoryRollout)
+    assert made.outcome.steps_alone > 0.5 * made.outcome.steps
+    slow, fast = np.roots([0.2, 1.6, 3.0])
+    time = 0.0005 * np.arange(400)
+    truth = 0.5 * (fast * np.exp(slow * time) - slow * np.exp(fast * time)) / (fast - slow)
+    np.testing.assert_allclose(made["qpos"][0, :, robot.labels.coords.index("a")], truth, rtol=0, atol=5e-4)
+
+
+SQUEEZED = """<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>
+<geom type="box" size=".1 .5 .5" pos="-.115 0 0"/><geom type="box" size=".1 .5 .5" pos=".115 0 0"/>
+<body><joint name="x" type="slide" axis="1 0 0"/><geom type="box" size=".02 .05 .05" mass="1"/></body></worldbody>
+</mujoco>"""
+"""A box between two walls that are 1 cm too near: its contacts contradict each other, and yield."""
+
+
+@pytest.mark.small
+def test_contacts_yield_from_where_the_lane_itself_began(tmp_path: Path) -> None:
+    """How far a contact may give way counts from the depth at the start of its own run, not from that of others."""
+    (tmp_path / "model.xml").write_text(SQUEEZED)
+    plan = prepare(artsim.load(tmp_path / "model.xml").articulation, RunConfig(steps=4))
+    results = Results.of(plan, 1)
+    roller = PackRoller(plan, held_controls(plan), results)
+    for x in (0.004, 0.0, 0.001):
+        assert roller.run(Variations(np.array([[x]]), np.zeros((1, 1))), lambda: False)
+        assert results.start_depth[0] == pytest.approx(0.005 + x, abs=1e-12)
+        assert roller._simulation._step.yielded[START_DEPTH] == results.start_depth[0]
+    assert roller.alone[CAUSES[NO_SLOT]] >= 9
+
+
+@pytest.mark.skipif(disabled(), reason="of lanes beside each other")
+def test_room_grows_while_lanes_take_steps_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of balls meets more than its margins let foresee, so that a lane which takes the step alone lacks room; the
+    step is taken again, by all lanes from where it began.
+    """
+    balls = "".join(
+        f'<body pos="{0.5 + 0.1005 * k + (0.2 if k else 0)} 5 0"><joint name="x{k}" type="slide" axis="1 0 0"/>'
+        f'<geom size=".05" mass="{1 if k == 0 else 0.01}" contype="1" conaffinity="1" condim="1"/></body>'
+        for k in range(4)
+    )
+    text = MODELS["leg"].replace("</worldbody>", f"{balls}</worldbody>")
+    robot = load(text, tmp_path)
+    options: dict[str, Any] = {"friction_coefficient": {"hip": 0.03, "knee": 0.02}, "v0": {"x0": 9.0}, "seed": 4}
+    wide = drawn(robot, 8, **options)
+    found: list[int] = []
+    make_room = PackRoller._make_room
+
+    def note(roller: PackRoller) -> None:
+        found.append(int(roller._lanes.single.counters[STOP_REASON]))
+        make_room(roller)
+
+    monkeypatch.setattr(PackRoller, "_make_room", note)
+    monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 15)
+    narrow = drawn(robot, 8, **options)
+    assert found == [CROWDED]  # by a lane alone, after others had taken this step
+    assert narrow["qvel"].tobytes() == wide["qvel"].tobytes()
+    assert narrow.outcome.alone == wide.outcome.alone
