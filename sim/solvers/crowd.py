@@ -5,7 +5,8 @@ exactly at the current velocities of its two bodies (Bonnefon and Daviet 2011 li
 projection step. What the two sweeps move is then mixed with that of the iterations before so that the least of it is
 left (Anderson 1965; Walker and Ni 2011), and projected onto the cones. Where mixing does not help, sweeps go on without
 for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts), however they are connected. Units are visited by
-levels, none of which moves a body twice, with the iterates of the order listed: the processor overlaps their visits.
+colours, none of which moves a body twice, WIDTH at once (crowd_lanes.py); that takes as many iterations as the order
+in which they are listed, or a few fewer.
 
 Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by its
 root. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at ε =
