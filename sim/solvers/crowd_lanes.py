@@ -235,7 +235,7 @@ def _strips_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[A
     return pointers
 
 
-_EIGHT = types.UniTuple(pack, WIDTH)
+_EIGHT = types.UniTuple(pack, WIDTH)  # type: ignore[attr-defined]
 
 
 @intrinsic
