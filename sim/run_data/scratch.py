@@ -139,13 +139,15 @@ class NewtonWork(NamedTuple):
     impulse: Reals1  # (rows,) crowd.py: λ of the island, one unit after the other
     law: Reals2  # (rows, 8) crowd.py: what is constant in a unit's law, in the same order
     seat: Ints1  # (nu,) crowd.py: place of a dof in `moving`
-    moving: Reals2  # (rows of WIDTH, WIDTH) crowd.py: y
+    moving: Reals2  # (rows of WIDTH + 1, WIDTH) crowd.py: y, and what the world has in its place, 0
     sides: Ints2  # (rows, 3) crowd.py: 1 where a unit has its J̃ in `pairs`, and the rows of `moving` of its blocks
     pairs: Reals2  # (rows, 2 WIDTH) crowd.py: J̃ of a unit that moves one or two short blocks, side by side
     sequence: Ints1  # (rows,) crowd.py: first rows of the island's units in the order of the sweeps
-    level: Ints1  # (nu,) crowd.py: how many units one after the other move a tree, by its root
-    level_of: Ints1  # (rows,) crowd.py: after how many others a unit has its turn
-    level_start: Ints1  # (rows + 1,) crowd.py: where those of a level begin
+    colours: Ints1  # (nu,) crowd.py: those that units of a tree have, one per bit, by its root
+    level_of: Ints1  # (rows,) crowd.py: the colour and the kind of a unit
+    level_start: Ints1  # (3 rows + 1,) crowd.py: where those of a colour and a kind begin
+    together: Ints1  # (rows,) crowd.py: how many units of the sequence have their turn at once, by the first of them
+    abreast: Reals2  # (3, WIDTH) crowd.py: velocities of the rows of such units
     history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
     gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
 
@@ -153,7 +155,8 @@ class NewtonWork(NamedTuple):
 OWN_SCRATCH = (
     *("sizes", "span", "factors", "right", "lines", "half", "delassus", "few", "few_pivot", "few_change", "few_first"),
     *("few_kept", "few_row", "few_stop", "few_idle", "reach", "before", "off", "low", "high", "impulse", "law"),
-    *("history", "gram", "moving", "sides", "pairs", "sequence", "level_of", "level_start"),
+    *("history", "gram", "moving", "sides", "pairs", "sequence", "level_of", "level_start", "together"),
+    "abreast",
 )
 """Fields of NewtonWork of which every thread has its own: those of the island that it solves. Of the others an island
 has its own entries, those of its blocks, dofs, units or rows."""
@@ -341,7 +344,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
                 "tree_start",
                 "tree_pivot",
                 "seat",
-                "level",
+                "colours",
                 "factorised",
                 "degree",
                 "list",
@@ -350,7 +353,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
             ),
             (nu,),
         ),
-        **dict.fromkeys(("block_at", "tree_start", "tree_pivot", "seat", "level"), (nu,)),
+        **dict.fromkeys(("block_at", "tree_start", "tree_pivot", "seat", "colours"), (nu,)),
         "tree_factor": (depths,),
         **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
@@ -369,10 +372,11 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "lines": (8, 2 * nv + 1),
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
         "law": (rows, 8),
-        "moving": (blocks + nu // WIDTH, WIDTH),
+        "moving": (blocks + nu // WIDTH + 1, WIDTH),
         "sides": (rows, 3),
         "pairs": (rows, 2 * WIDTH),
-        "level_start": (rows + 1,),
+        "level_start": (3 * rows + 1,),
+        "abreast": (3, WIDTH),
         "history": (2 * MIXED, rows),
         "gram": (2 * MIXED, MIXED + 1),
     }

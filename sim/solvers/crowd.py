@@ -5,7 +5,8 @@ exactly at the current velocities of its two bodies (Bonnefon and Daviet 2011 li
 projection step. What the two sweeps move is then mixed with that of the iterations before so that the least of it is
 left (Anderson 1965; Walker and Ni 2011), and projected onto the cones. Where mixing does not help, sweeps go on without
 for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts), however they are connected. Units are visited by
-levels, none of which moves a body twice, with the iterates of the order listed: the processor overlaps their visits.
+colours, none of which moves a body twice, WIDTH at once (crowd_lanes.py); that takes as many iterations as the order
+in which they are listed, or a few fewer.
 
 Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by its
 root. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at ε =
@@ -33,6 +34,37 @@ from artsim.sim.foundation.strip_pairs import NONE, add_one, add_three, one_prod
 from artsim.sim.run_data.scratch import MIXED, NEWTON_STEPS
 from artsim.sim.solvers.attempts import begin, restart
 from artsim.sim.solvers.cone import cone_projection
+from artsim.sim.solvers.crowd_lanes import (
+    BIG,
+    BODY,
+    COSINE,
+    LOWER,
+    MISS,
+    OTHER,
+    PAIRED,
+    PULL,
+    RATE,
+    ROOT,
+    ROOTS,
+    SINE,
+    SLOPE,
+    SMALL,
+    SOFT,
+    STEEP,
+    UPPER,
+    W0,
+    W1,
+    W2,
+    add_scaled,
+    product,
+    set_contacts,
+    set_rows,
+    subtract,
+    turn,
+    velocities,
+    visit_contacts,
+    visit_rows,
+)
 from artsim.sim.solvers.impulses import add_transposed, rows_times
 from artsim.sim.solvers.nsgs import factorise_trees, find_trees
 from artsim.sim.solvers.tolerance import UNTRIED
@@ -47,15 +79,8 @@ _WINDOW = 20  # iterations in which a mixture must
 _PROGRESS = 0.5  # leave at most this share of the motion: else as many do without, then twice as many
 _RISING = 2.0  # times the last one: what a pair of sweeps moves after a mixture that is taken back
 _RANK = 1e-12  # relative to the trace: added to the diagonal of the mixture's normal equations
-_ROOTS = 60  # steps at most to a contact's root
-_STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
-_ROOT = 1e-11  # relative accuracy of that root
-# columns of work.law, of the line of a unit's first row
-MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
-BIG, SMALL = 1, 2  # of the line of a contact's second row
-COSINE, SINE = 1, 2  # of that of its third row
-# columns of work.sides, of the line of a unit's first row
-PAIRED, BODY, OTHER = range(3)
+_COLOURS = 60  # at most, one per bit
+_CONTACT, _ROW, _ELSE = range(3)  # of a level, contacts and rows that can have their turn with others; the rest
 _SHIFT, _MASK = WIDTH.bit_length() - 1, WIDTH - 1  # a seat is WIDTH times a row of work.moving, and a column
 
 
@@ -185,7 +210,7 @@ def _begin(model: Any, data: Any, rows: Any, work: Any, k: Any) -> Any:
     parent = model.independent_parent
     find_trees(parent, work, k)
     factorise_trees(model, data, work, k)
-    _line_up(rows, work, k)
+    _line_up(model, rows, work, k)
     seated = 0
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -204,49 +229,106 @@ def _begin(model: Any, data: Any, rows: Any, work: Any, k: Any) -> Any:
         if work.degree[root] == root:
             _fold(parent, work, root)
             _move(work, root)
-    p = 0
-    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
-        _prepare(parent, rows, work, work.sequence[q], p)
-        p += max(rows.cone[work.sequence[q]], 1)
+    for i in range(WIDTH):
+        work.moving[work.moving.shape[0] - 1, i] = 0.0
+    q, p = 0, 0
+    while q < work.unit_start[k + 1] - work.unit_start[k]:
+        count, together = max(rows.cone[work.sequence[q]], 1), work.together[q]
+        for lane in range(together):
+            _prepare(parent, rows, work, work.sequence[q + lane], p + lane, together)
+        if together == WIDTH:
+            _turn_strip(work, p, count)
+        p += together * count
+        q += together
     return p
 
 
-@njit
-def _line_up(rows: Any, work: Any, k: Any) -> None:
-    """work.sequence: the units of island k by levels, so that those that share no tree follow each other and the
-    processor need not wait for one to begin with the next.
+@inlined
+def _turn_strip(work: Any, p: Any, count: Any) -> None:
+    """Turn the lines of WIDTH units with so many rows, as crowd_lanes.py has them."""
+    width = 0
+    for lane in range(WIDTH):
+        width = max(work.sides[p + lane, PAIRED], width)
+        if work.sides[p + lane, OTHER] == NONE:
+            work.sides[p + lane, OTHER] = work.moving.shape[0] - 1
+    work.sides[p, PAIRED] = width
+    for row in range(count):
+        turn(work.law, p + WIDTH * row, 0)
+        turn(work.pairs, p + WIDTH * row, 0)
+        turn(work.pairs, p + WIDTH * row, WIDTH)
 
-    A unit's level is above that of every earlier one of the same tree: the iterates are those of the order listed.
+
+@njit
+def _line_up(model: Any, rows: Any, work: Any, k: Any) -> None:
+    """work.sequence: the units of island k by colours, so that those that share no tree follow each other, can have
+    their turn at once, and the processor need not wait for one to begin with the next.
+
+    A unit has the first colour that no earlier one of its trees has. Of a colour, contacts have their turn first, WIDTH
+    at once as long as there are so many; then rows with bounds do. What finds no colour has its turn last, alone.
     """
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+    first = work.unit_start[k]
+    count = work.unit_start[k + 1] - first
+    for q in range(first, first + count):
         n = work.listed[q]
         for e in range(rows.start[n], rows.stop[n]):
-            work.level[work.degree[rows.column[e]]] = 0
-    first, levels = work.unit_start[k], 0
-    for q in range(first, work.unit_start[k + 1]):
-        n = work.listed[q]
-        level, root = 0, -1
+            work.colours[work.degree[rows.column[e]]] = 0
+    levels, late = 0, 0
+    for q in range(count):
+        n = work.listed[first + q]
+        used, root = 0, -1
         for e in range(rows.start[n], rows.stop[n]):
             if work.degree[rows.column[e]] != root:
                 root = work.degree[rows.column[e]]
-                level = max(work.level[root], level)
-        root = -1
-        for e in range(rows.start[n], rows.stop[n]):
-            if work.degree[rows.column[e]] != root:
-                root = work.degree[rows.column[e]]
-                work.level[root] = level + 1
-        work.level_of[q - first] = level
-        levels = max(level + 1, levels)
-    for level in range(levels + 1):
-        work.level_start[level] = 0
-    for q in range(work.unit_start[k + 1] - first):
+                used |= work.colours[root]
+        colour = 0
+        while used >> colour & 1:
+            colour += 1
+        if colour >= _COLOURS:
+            colour = _COLOURS + late
+            late += 1
+        else:
+            for e in range(rows.start[n], rows.stop[n]):
+                work.colours[work.degree[rows.column[e]]] |= 1 << colour
+        work.level_of[q] = colour
+        levels = max(colour + 1, levels)
+    for key in range(3 * levels + 1):
+        work.level_start[key] = 0
+    for q in range(count):
+        work.level_of[q] = 3 * work.level_of[q] + _kind_of(model.independent_parent, rows, work, work.listed[first + q])
         work.level_start[work.level_of[q] + 1] += 1
-    for level in range(levels):
-        work.level_start[level + 1] += work.level_start[level]
-    for q in range(work.unit_start[k + 1] - first):
-        level = work.level_of[q]
-        work.sequence[work.level_start[level]] = work.listed[first + q]
-        work.level_start[level] += 1
+    for key in range(3 * levels):
+        work.level_start[key + 1] += work.level_start[key]
+    for q in range(count):
+        key = work.level_of[q]
+        work.sequence[work.level_start[key]] = work.listed[first + q]
+        work.level_start[key] += 1
+    q = 0
+    for key in range(3 * levels):
+        while q < work.level_start[key]:
+            many = key % 3 != _ELSE and q + WIDTH <= work.level_start[key]
+            work.together[q] = WIDTH if many else 1
+            q += work.together[q]
+
+
+@inlined
+def _kind_of(parent: Any, rows: Any, work: Any, n: Any) -> Any:
+    """Whether the unit of row n can have its turn with others, and with which: it moves one or two short blocks, and
+    keeps its J̃.
+    """
+    if (rows.cone[n] > 1 and rows.cone[n] != 3) or not _has_ancestors(parent, rows, n):
+        return _ELSE
+    a, b = -1, -1
+    for e in range(rows.start[n], rows.stop[n]):
+        block = work.block[rows.column[e]]
+        if a < 0:
+            a = block
+        elif block != a and b < 0:
+            b = block
+        if (block != a and block != b) or work.block_start[block + 1] - work.block_start[block] > WIDTH:
+            return _ELSE
+    if a < 0:
+        return _ELSE
+    return _CONTACT if rows.cone[n] == 3 else _ROW
 
 
 @njit
@@ -256,26 +338,36 @@ def _end(model: Any, rows: Any, work: Any, k: Any) -> None:
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
             _unfold(model.independent_parent, work, root, work.change)
-    p = 0
-    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
-        n = work.sequence[q]
-        if rows.cone[n] == 3:
-            c, s = work.law[p + 2, COSINE], work.law[p + 2, SINE]
-            b, d = work.impulse[p + 1], work.impulse[p + 2]
-            work.impulse[p + 1], work.impulse[p + 2] = c * b - s * d, s * b + c * d
-        rows_times(rows, n, work.change, work.velocity)
-        for row in range(n, n + max(rows.cone[n], 1)):
-            rows.impulse[row] = work.impulse[p]
-            work.velocity[row] = work.velocity[row] + work.miss[row]
-            p += 1
+    q, p = 0, 0
+    while q < work.unit_start[k + 1] - work.unit_start[k]:
+        count, together = max(rows.cone[work.sequence[q]], 1), work.together[q]
+        if together == WIDTH and count == 3:
+            turn(work.law, p + 2 * WIDTH, 0)
+        for lane in range(together):
+            _take(rows, work, work.sequence[q + lane], p + lane, together)
+        p += together * count
+        q += together
+
+
+@inlined
+def _take(rows: Any, work: Any, n: Any, p: Any, stride: Any) -> None:
+    """Set the impulses of the unit of row n, and their velocities."""
+    if rows.cone[n] == 3:
+        c, s = work.law[p + 2 * stride, COSINE], work.law[p + 2 * stride, SINE]
+        b, d = work.impulse[p + stride], work.impulse[p + 2 * stride]
+        work.impulse[p + stride], work.impulse[p + 2 * stride] = c * b - s * d, s * b + c * d
+    rows_times(rows, n, work.change, work.velocity)
+    for row in range(n, n + max(rows.cone[n], 1)):
+        rows.impulse[row] = work.impulse[p + (row - n) * stride]
+        work.velocity[row] = work.velocity[row] + work.miss[row]
 
 
 # ------------------------------------------------------------------ a unit, made ready
 
 
-@njit
-def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
-    """Set J̃, λ and the law of the unit of row n, whose first place among the island's rows is p.
+@inlined
+def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any, stride: Any) -> None:
+    """Set J̃, λ and the law of the unit of row n, whose places among the island's rows are p, p + stride and so on.
 
     work.law has a line per row; that of a contact with friction is in the axes of `principal`, and so are its λ and J̃,
     unless J̃ has more columns than J and is not kept.
@@ -286,15 +378,15 @@ def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     for row in range(n, n + count):
         work.miss[row] = work.velocity[row]  # at x = 0
         work.linear[row] = 0.0
-        work.impulse[p + row - n] = rows.impulse[row]
-        work.law[p + row - n, MISS] = work.velocity[row] - work.eps[n] * work.centre[row]
+        work.impulse[p + (row - n) * stride] = rows.impulse[row]
+        work.law[p + (row - n) * stride, MISS] = work.velocity[row] - work.eps[n] * work.centre[row]
         if work.whole[n] == 1:
             _set_line(parent, rows, work, n, row)
     work.law[p, SOFT] = soft
     work.law[p, SLOPE] = rows.slope[n]
     work.sides[p, PAIRED] = 0
     if rows.cone[n] == 3:
-        _set_contact(parent, rows, work, n, p, soft)
+        _set_contact(parent, rows, work, n, p, stride, soft)
     else:
         widest = 0.0
         for row in range(n, n + count):
@@ -306,19 +398,22 @@ def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
                 for other in range(n + 1, n + count):
                     total += abs(work.along[other])
                 widest = max(total + soft, widest)
-        for place in range(p + 1, p + count):
-            work.law[place, PULL] = inverse_or_zero(widest)
+        for row in range(1, count):
+            work.law[p + row, PULL] = inverse_or_zero(widest)
+        if count == 1:
+            work.law[p, LOWER], work.law[p, UPPER] = rows.lower[n], rows.upper[n]
     if work.whole[n] == 1 and (count == 1 or count == 3):
-        _pair(rows, work, n, p, count)
-    for place in range(p, p + count):
+        _pair(rows, work, n, p, stride, count)
+    for row in range(count):
+        place = p + row * stride
         work.high[place] = math.sqrt(inverse_or_zero(work.law[place, PULL]))
 
 
-@njit
-def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, soft: Any) -> None:
+@inlined
+def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, stride: Any, soft: Any) -> None:
     """The law of a contact with friction, and its J̃ and λ in the axes of that."""
     law = work.law
-    law[p + 2, COSINE], law[p + 2, SINE] = 1.0, 0.0
+    law[p + 2 * stride, COSINE], law[p + 2 * stride, SINE] = 1.0, 0.0
     _answer(parent, rows, work, n, n, p)
     w0, w1, w2 = work.along[n] + soft, work.along[n + 1], work.along[n + 2]
     _answer(parent, rows, work, n, n + 1, p)
@@ -329,14 +424,14 @@ def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, soft: Any) -
     law[p, W0], law[p, W1], law[p, W2] = w0, c * w1 + s * w2, c * w2 - s * w1
     law[p, RATE] = 0.0
     law[p, PULL] = inverse_or_zero(w0)
-    law[p + 1, PULL] = inverse_or_zero(big + law[p, W1] * law[p, W1] * law[p, PULL])
-    law[p + 2, PULL] = inverse_or_zero(small + law[p, W2] * law[p, W2] * law[p, PULL])
-    law[p + 1, BIG], law[p + 1, SMALL] = big, small
-    law[p + 2, COSINE], law[p + 2, SINE] = c, s
-    b, d = law[p + 1, MISS], law[p + 2, MISS]
-    law[p + 1, MISS], law[p + 2, MISS] = c * b + s * d, c * d - s * b
-    b, d = work.impulse[p + 1], work.impulse[p + 2]
-    work.impulse[p + 1], work.impulse[p + 2] = c * b + s * d, c * d - s * b
+    law[p + stride, PULL] = inverse_or_zero(big + law[p, W1] * law[p, W1] * law[p, PULL])
+    law[p + 2 * stride, PULL] = inverse_or_zero(small + law[p, W2] * law[p, W2] * law[p, PULL])
+    law[p + stride, BIG], law[p + stride, SMALL] = big, small
+    law[p + 2 * stride, COSINE], law[p + 2 * stride, SINE] = c, s
+    b, d = law[p + stride, MISS], law[p + 2 * stride, MISS]
+    law[p + stride, MISS], law[p + 2 * stride, MISS] = c * b + s * d, c * d - s * b
+    b, d = work.impulse[p + stride], work.impulse[p + 2 * stride]
+    work.impulse[p + stride], work.impulse[p + 2 * stride] = c * b + s * d, c * d - s * b
     if work.whole[n] == 1:
         t, o = rows.start[n + 1], rows.start[n + 2]
         for e in range(rows.stop[n] - rows.start[n]):
@@ -345,8 +440,8 @@ def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, soft: Any) -
             work.inverse_mass_jacobian[o + e] = c * d - s * b
 
 
-@njit
-def _pair(rows: Any, work: Any, n: Any, p: Any, count: Any) -> None:
+@inlined
+def _pair(rows: Any, work: Any, n: Any, p: Any, stride: Any, count: Any) -> None:
     """work.pairs and work.sides of the unit of row n, if it moves one or two blocks that are short: J̃ of both."""
     a, b = -1, -1
     for e in range(rows.start[n], rows.stop[n]):
@@ -359,16 +454,19 @@ def _pair(rows: Any, work: Any, n: Any, p: Any, count: Any) -> None:
             return
     if a < 0:
         return
-    work.sides[p, PAIRED] = 1
+    width = work.block_start[a + 1] - work.block_start[a]
+    if b >= 0:
+        width = max(work.block_start[b + 1] - work.block_start[b], width)
+    work.sides[p, PAIRED] = width
     work.sides[p, BODY] = work.seat[work.block_start[a]] >> _SHIFT
     work.sides[p, OTHER] = work.seat[work.block_start[b]] >> _SHIFT if b >= 0 else NONE
     for row in range(count):
         for i in range(2 * WIDTH):
-            work.pairs[p + row, i] = 0.0
+            work.pairs[p + row * stride, i] = 0.0
         for e in range(rows.stop[n] - rows.start[n]):
             column = rows.column[rows.start[n] + e]
             i = column - work.block_start[a] if work.block[column] == a else WIDTH + column - work.block_start[b]
-            work.pairs[p + row, i] = work.inverse_mass_jacobian[rows.start[n + row] + e]
+            work.pairs[p + row * stride, i] = work.inverse_mass_jacobian[rows.start[n + row] + e]
 
 
 @inlined
@@ -386,7 +484,7 @@ def _has_ancestors(parent: Any, rows: Any, n: Any) -> bool:
     return True
 
 
-@njit
+@inlined
 def _set_line(parent: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
     """J̃ of a row, in the places of its J."""
     for e in range(rows.start[row], rows.stop[row]):
@@ -402,7 +500,7 @@ def _set_line(parent: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
         work.direction[rows.column[e]] = 0.0
 
 
-@njit
+@inlined
 def _answer(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None:
     """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`."""
     if work.whole[n] == 1:
@@ -412,7 +510,13 @@ def _answer(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None
             for e in range(rows.start[row], rows.stop[row]):
                 total += work.inverse_mass_jacobian[e] * work.inverse_mass_jacobian[e + shift]
             work.along[other] = total
-        return
+    else:
+        _answer_by_tree(parent, rows, work, n, row, p)
+
+
+@njit
+def _answer_by_tree(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None:
+    """The same where J̃ is not kept."""
     work.linear[row] = 1.0
     _apply(parent, rows, work, n, p)
     _find_velocities(parent, rows, work, n, p)
@@ -432,18 +536,22 @@ def _answer(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None
 @njit
 def _sweep(model: Any, rows: Any, work: Any, k: Any) -> None:
     """Solve all units of island k, one after the other."""
-    p = 0
-    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
-        n = work.sequence[q]
+    q, p = 0, 0
+    while q < work.unit_start[k + 1] - work.unit_start[k]:
+        n, together = work.sequence[q], work.together[q]
         if rows.cone[n] == 3:
-            _visit_contact(model.independent_parent, rows, work, n, p)
-            p += 3
+            if together == WIDTH:
+                visit_contacts(work, p)
+            else:
+                _visit_contact(model.independent_parent, rows, work, n, p)
+        elif together == WIDTH:
+            visit_rows(work, p)
         elif rows.cone[n] <= 1 and work.whole[n] == 1:
             _visit_row(rows, work, n, p)
-            p += 1
         else:
             _visit(model.independent_parent, rows, work, n, p)
-            p += max(rows.cone[n], 1)
+        p += together * max(rows.cone[n], 1)
+        q += together
 
 
 @inlined
@@ -451,7 +559,7 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """Solve the contact of row n by its law. One that stays open takes its normal velocity alone."""
     law = work.law
     a, b, c = work.impulse[p], work.impulse[p + 1], work.impulse[p + 2]
-    paired = work.sides[p, PAIRED] == 1
+    paired = work.sides[p, PAIRED] > 0
     body, other = work.sides[p, BODY], work.sides[p, OTHER]
     if paired:
         if a <= 0.0 and one_product(work.pairs, p, work.moving, body, other) + law[p, MISS] >= 0.0:
@@ -482,7 +590,7 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 def _visit_row(rows: Any, work: Any, n: Any, p: Any) -> None:
     """Solve a row with bounds whose J̃ is kept."""
     z = work.impulse[p]
-    paired = work.sides[p, PAIRED] == 1
+    paired = work.sides[p, PAIRED] > 0
     body, other = work.sides[p, BODY], work.sides[p, OTHER]
     v = one_product(work.pairs, p, work.moving, body, other) if paired else _velocity_of(rows, work, n)
     v += work.law[p, MISS] + work.law[p, SOFT] * z
@@ -552,7 +660,7 @@ def _add_line(rows: Any, work: Any, n: Any, change: Any) -> None:
 @njit
 def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """work.along = J x of the unit of row n, of a contact with friction in the axes of its law."""
-    if work.sides[p, PAIRED] == 1 and rows.cone[n] == 3:
+    if work.sides[p, PAIRED] > 0 and rows.cone[n] == 3:
         body, other = work.sides[p, BODY], work.sides[p, OTHER]
         work.along[n], work.along[n + 1], work.along[n + 2] = three_products(work.pairs, p, work.moving, body, other)
         return
@@ -575,9 +683,9 @@ def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 @inlined
 def _apply(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     """y += J̃ᵀ dλ of the unit of row n, whose dλ is in work.linear."""
-    if work.sides[p, PAIRED] == 1 and rows.cone[n] != 3:
+    if work.sides[p, PAIRED] > 0 and rows.cone[n] != 3:
         add_one(work.pairs, p, work.moving, work.sides[p, BODY], work.sides[p, OTHER], work.linear[n])
-    elif work.sides[p, PAIRED] == 1:
+    elif work.sides[p, PAIRED] > 0:
         change = work.linear[n], work.linear[n + 1], work.linear[n + 2]
         add_three(work.pairs, p, work.moving, work.sides[p, BODY], work.sides[p, OTHER], change)
     elif work.whole[n] == 0:
@@ -657,7 +765,7 @@ def principal(block: Any) -> Any:
     mean, half = 0.5 * (s11 + s22), 0.5 * (s11 - s22)
     radius = math.sqrt(half * half + s12 * s12)
     c, s = 1.0, 0.0
-    if radius > _ROOT * mean:
+    if radius > ROOT * mean:
         c, s = (half + radius, s12) if half >= 0.0 else (s12, radius - half)
         length = math.sqrt(c * c + s * s)
         c, s = c / length, s / length
@@ -693,9 +801,9 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
     low, high = 0.0, 1e300
     if rate <= 0.0:
         rate = max(math.sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - stiff[0], 1e-3 * stiff[0])
-    rate = min(rate, _STEEP * stiff[0])  # of a contact that was hardly loaded: what follows would lose its digits
+    rate = min(rate, STEEP * stiff[0])  # of a contact that was hardly loaded: what follows would lose its digits
     z0, z1, z2, length = most, 0.0, 0.0, 0.0
-    for _ in range(_ROOTS):
+    for _ in range(ROOTS):
         inverse = 1.0 / ((stiff[0] + rate) * (stiff[1] + rate))
         i1, i2 = (stiff[1] + rate) * inverse, (stiff[0] + rate) * inverse
         z1, z2 = -g[0] * i1, -g[1] * i2
@@ -703,7 +811,7 @@ def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
         square = z1 * z1 + z2 * z2
         length = math.sqrt(square)
         off = length - mu * z0
-        if abs(off) <= _ROOT * (length + mu * abs(z0)):
+        if abs(off) <= ROOT * (length + mu * abs(z0)):
             break
         if off > 0.0:
             low = rate
@@ -756,32 +864,14 @@ def _remember(work: Any, count: Any, known: Any, place: Any) -> None:
     and in work.gram the products of these motions with each other, and in its last column with the present one.
     """
     motion, result = work.history[place], work.history[MIXED + place]
-    for p in range(count):
-        motion[p] = work.before[p] - work.off[p]
-        result[p] = work.high[p] * (work.impulse[p] - work.low[p])
+    subtract(work.before, work.off, motion, count)
+    subtract(work.impulse, work.low, result, count)
     for other in range(min(known + 1, MIXED)):
-        total = _product(work.history[other], motion, count)
+        total = product(work.history[other], motion, count)
         work.gram[place, other] = total
         work.gram[other, place] = total
         work.gram[other, MIXED] += total
-    work.gram[place, MIXED] = _product(motion, work.before, count)
-
-
-@njit
-def _product(x: Any, y: Any, count: Any) -> Any:
-    """The sum of products of the first entries of two vectors, in four sums that the processor adds side by side."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    p = 0
-    while p + 3 < count:
-        a += x[p] * y[p]
-        b += x[p + 1] * y[p + 1]
-        c += x[p + 2] * y[p + 2]
-        d += x[p + 3] * y[p + 3]
-        p += 4
-    while p < count:
-        a += x[p] * y[p]
-        p += 1
-    return (a + b) + (c + d)
+    work.gram[place, MIXED] = product(motion, work.before, count)
 
 
 @njit
@@ -808,47 +898,53 @@ def _mix(work: Any, count: Any, known: Any) -> None:
         L[a, MIXED] *= inverse_or_zero(L[a, a])
         for b in range(a + 1, known):
             L[a, MIXED] -= L[b, a] * L[b, MIXED]
-    for p in range(count):
-        work.before[p] = 0.0
+    _copy(work.low, work.before, count)
     for a in range(known):
-        share = L[a, MIXED]
-        result = work.history[MIXED + a]
-        for p in range(count):
-            work.before[p] += share * result[p]
-    for p in range(count):
-        work.before[p] = work.low[p] - work.before[p] * inverse_or_zero(work.high[p])
+        add_scaled(work.before, -L[a, MIXED], work.history[MIXED + a], count)
 
 
 @njit
 def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None:
     """Set λ of island k to what is wanted, within bounds and cones, and y to match."""
-    p = 0
-    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
-        n = work.sequence[q]
-        last = n + max(rows.cone[n], 1)
-        z = wanted[p]
-        scale = 1.0
-        if rows.cone[n] > 1:
-            z = max(0.0, z)
-            square = 0.0
-            for row in range(n + 1, last):
-                square += wanted[p + row - n] * wanted[p + row - n]
-            most = work.law[p, SLOPE] * z
-            if square > most * most:
-                scale = most / math.sqrt(square)
+    q, p = 0, 0
+    while q < work.unit_start[k + 1] - work.unit_start[k]:
+        n, together = work.sequence[q], work.together[q]
+        if together == WIDTH and rows.cone[n] == 3:
+            set_contacts(work, p, wanted)
+        elif together == WIDTH:
+            set_rows(work, p, wanted)
         else:
-            z = min(max(rows.lower[n], z), rows.upper[n])
-        moves = z != work.impulse[p]
-        work.linear[n] = z - work.impulse[p]
-        work.impulse[p] = z
+            _set_unit(model, rows, work, n, p, wanted)
+        p += together * max(rows.cone[n], 1)
+        q += together
+
+
+@inlined
+def _set_unit(model: Any, rows: Any, work: Any, n: Any, p: Any, wanted: Any) -> None:
+    """The same of the unit of row n."""
+    last = n + max(rows.cone[n], 1)
+    z = wanted[p]
+    scale = 1.0
+    if rows.cone[n] > 1:
+        z = max(0.0, z)
+        square = 0.0
         for row in range(n + 1, last):
-            place = p + row - n
-            work.linear[row] = scale * wanted[place] - work.impulse[place]
-            work.impulse[place] += work.linear[row]
-            moves = moves or work.linear[row] != 0.0
-        if moves:
-            _apply(model.independent_parent, rows, work, n, p)
-        p += last - n
+            square += wanted[p + row - n] * wanted[p + row - n]
+        most = work.law[p, SLOPE] * z
+        if square > most * most:
+            scale = most / math.sqrt(square)
+    else:
+        z = min(max(rows.lower[n], z), rows.upper[n])
+    moves = z != work.impulse[p]
+    work.linear[n] = z - work.impulse[p]
+    work.impulse[p] = z
+    for row in range(n + 1, last):
+        place = p + row - n
+        work.linear[row] = scale * wanted[place] - work.impulse[place]
+        work.impulse[place] += work.linear[row]
+        moves = moves or work.linear[row] != 0.0
+    if moves:
+        _apply(model.independent_parent, rows, work, n, p)
 
 
 # ------------------------------------------------------------------ the residual
@@ -858,20 +954,52 @@ def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None
 def _residual(model: Any, rows: Any, work: Any, k: Any) -> Any:
     """The largest |λ - P(λ - ρ û)| / ρ of a unit of island k [rad/s or m/s], as coulomb_system.py has it."""
     worst = 0.0
-    p = 0
-    for q in range(work.unit_start[k + 1] - work.unit_start[k]):
-        n = work.sequence[q]
-        _find_velocities(model.independent_parent, rows, work, n, p)
-        rate = work.rho[n]
-        z = work.impulse[p]
-        free = z - rate * (work.along[n] + work.law[p, MISS] + work.law[p, SOFT] * z)
-        if rows.cone[n] > 1:
-            miss = _cone_miss(rows, work, n, p, free)
+    q, p = 0, 0
+    while q < work.unit_start[k + 1] - work.unit_start[k]:
+        n, together = work.sequence[q], work.together[q]
+        count = max(rows.cone[n], 1)
+        if together == WIDTH:
+            velocities(work, p, count)
+            for lane in range(WIDTH):
+                rate = work.rho[work.sequence[q + lane]]
+                worst = max(_miss_in_lane(work, p, count, lane, rate) * inverse_or_zero(rate), worst)
         else:
-            miss = abs(z - min(max(rows.lower[n], free), rows.upper[n]))
-        worst = max(miss * inverse_or_zero(rate), worst)
-        p += max(rows.cone[n], 1)
+            worst = max(_miss(model, rows, work, n, p) * inverse_or_zero(work.rho[n]), worst)
+        p += together * count
+        q += together
     return worst
+
+
+@njit
+def _miss(model: Any, rows: Any, work: Any, n: Any, p: Any) -> Any:
+    """|λ - P(λ - ρ û)| of the unit of row n."""
+    _find_velocities(model.independent_parent, rows, work, n, p)
+    z = work.impulse[p]
+    free = z - work.rho[n] * (work.along[n] + work.law[p, MISS] + work.law[p, SOFT] * z)
+    if rows.cone[n] > 1:
+        return _cone_miss(rows, work, n, p, free)
+    return abs(z - min(max(rows.lower[n], free), rows.upper[n]))
+
+
+@inlined
+def _miss_in_lane(work: Any, p: Any, count: Any, lane: Any, rate: Any) -> Any:
+    """The same of a unit that has its turn with others, whose velocities are in work.abreast."""
+    law = work.law
+    soft, mu = law[p + SOFT, lane], law[p + SLOPE, lane]
+    z = work.impulse[p + lane]
+    free = z - rate * (work.abreast[0, lane] + law[p + MISS, lane] + soft * z)
+    if count == 1:
+        return abs(z - min(max(law[p + LOWER, lane], free), law[p + UPPER, lane]))
+    b, d = work.impulse[p + WIDTH + lane], work.impulse[p + 2 * WIDTH + lane]
+    v1 = work.abreast[1, lane] + law[p + WIDTH + MISS, lane] + soft * b
+    v2 = work.abreast[2, lane] + law[p + 2 * WIDTH + MISS, lane] + soft * d
+    free -= rate * mu * math.sqrt(v1 * v1 + v2 * v2)
+    t1, t2 = b - rate * v1, d - rate * v2
+    length = math.sqrt(t1 * t1 + t2 * t2)
+    _, _, _, _, along, across = cone_projection(mu, free, length, inverse_or_zero(length))
+    scale = across * inverse_or_zero(length)
+    off0, off1, off2 = z - along, b - scale * t1, d - scale * t2
+    return math.sqrt(off0 * off0 + off1 * off1 + off2 * off2)
 
 
 @njit

@@ -1,12 +1,14 @@
 """Crowds beside MuJoCo: time of a step, what is left, how deep.
 
-    python -m tests.benchmarks.crowds [--counts 216 1000 4000] [--seconds 1] [--only spheres] [--limit 20]
+    python -m tests.benchmarks.crowds [--counts 216 1000 4000] [--seconds 1] [--only spheres] [--limit 20] [--cg]
 
 Spheres and boxes poured into a box that is too narrow for them to lie side by side, and scenes of the corpus
 ($ARTSIM_CORPUS): castles of sand, particles, 100 humanoids, bunnies. artsim runs for so many seconds of simulated time;
 then MuJoCo takes 20 steps from where that ended, with the solver of the file (its default is Newton) and with conjugate
 gradients, as long as --limit seconds each, and so does SAPIEN (PhysX on the CPU, with 10 and with 50 position
-iterations) with what was poured, where it is installed; all depths are by MuJoCo's collision. CPU time of stepping
+iterations) with what was poured, where it is installed; all depths are by MuJoCo's collision. With several --counts
+the last lines say how times grow: the exponent of a power of the count. With --cg MuJoCo's Newton is
+left out, which takes minutes for a step of thousands. CPU time of stepping
 alone, one thread, of artsim's last 50 steps.
 
 --told runs 216 spheres by the command line, as a user would: what is left of the rows must be 1e-6 m/s at most, or the
@@ -93,8 +95,8 @@ def scenes(counts: list[int]) -> Iterator[tuple[str, str | Path]]:
             yield name, Path(folder) / "files/mujoco/model" / file
 
 
-def compare(name: str, scene: str | Path, seconds: float, limit: float) -> None:
-    """A block of the table."""
+def compare(name: str, scene: str | Path, seconds: float, limit: float, conjugate: bool) -> tuple[float, float]:
+    """A block of the table; returns the time of a step of artsim and of MuJoCo's conjugate gradients [s]."""
     text = isinstance(scene, str)
     model = mujoco.MjModel.from_xml_string(scene) if text else mujoco.MjModel.from_xml_path(str(scene))
     loaded = load_text(scene, name="crowd.xml") if isinstance(scene, str) else load_articulation(str(scene))
@@ -118,7 +120,9 @@ def compare(name: str, scene: str | Path, seconds: float, limit: float) -> None:
         f" gave way in {simulation.eased_steps}; deepest {1e3 * simulation.deepest:.3f} mm",
         flush=True,
     )
-    for label, solver in (("as it is", model.opt.solver), ("CG", mujoco.mjtSolver.mjSOL_CG)):
+    theirs = float("nan")
+    solvers = (("as it is", model.opt.solver), ("CG", mujoco.mjtSolver.mjSOL_CG))
+    for label, solver in solvers[1:] if conjugate else solvers:
         model.opt.solver = solver
         theirs, data = mujoco_s(model, simulation, limit)
         deepest = max((-float(contact.dist) for contact in data.contact), default=0.0)
@@ -130,14 +134,15 @@ def compare(name: str, scene: str | Path, seconds: float, limit: float) -> None:
     if text:
         try:
             for iterations in (10, 50):
-                theirs, deepest = sapien_s(model, simulation, iterations)
+                physx, deepest = sapien_s(model, simulation, iterations)
                 print(
-                    f"    SAPIEN {iterations}: {1e3 * theirs:.1f} ms a step, deepest {1e3 * deepest:.3f} mm;"
-                    f" artsim takes {ours / theirs:.2f} times that",
+                    f"    SAPIEN {iterations}: {1e3 * physx:.1f} ms a step, deepest {1e3 * deepest:.3f} mm;"
+                    f" artsim takes {ours / physx:.2f} times that",
                     flush=True,
                 )
         except ImportError as error:
             print(f"    SAPIEN: {error}")
+    return ours, theirs
 
 
 def mujoco_s(model: Any, simulation: Simulation, limit: float) -> tuple[float, Any]:
@@ -242,15 +247,27 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--only", default="")
     parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument("--cg", action="store_true")
     parser.add_argument("--told", action="store_true")
     given: Any = parser.parse_args()
     if given.told:
         for friction in (0.0, 0.5):
             crowd(216, friction, 0.002, given.seconds)
         return
+    found: dict[str, list[tuple[float, float, float]]] = {}
     for name, scene in scenes(given.counts):
         if given.only in name:
-            compare(name, scene, given.seconds, given.limit)
+            times = compare(name, scene, given.seconds, given.limit, given.cg)
+            if isinstance(scene, str):
+                count, kind = name.split()
+                found.setdefault(kind, []).append((float(count), *times))
+    for kind, rows in found.items():
+        if len(rows) > 1:
+            counts, ours, theirs = np.log(np.array(rows)).T
+            print(
+                f"{kind}: a step takes count^{np.polyfit(counts, ours, 1)[0]:.2f} of artsim,"
+                f" count^{np.polyfit(counts, theirs, 1)[0]:.2f} of MuJoCo CG"
+            )
 
 
 if __name__ == "__main__":

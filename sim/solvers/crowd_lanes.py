@@ -1,0 +1,586 @@
+"""Visits WIDTH units of a crowd at once, one in each lane: contacts with friction, or rows with bounds, of which no two
+move the same body.
+
+Row r of the unit in lane l has the place p + WIDTH r + l among the island's rows, so that a row of all of them is a
+strip. Their lines of `law` and `pairs` are turned (`turn`): what was column c of row r in lane l is entry l of line
+p + WIDTH r + c, or, of the second body in `pairs`, entry WIDTH + l. The strips of velocities in `moving`, one per body,
+are turned in registers. A lane's result does not depend on the others.
+
+Without numba the same is computed lane by lane.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array
+
+from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.lanes import (
+    _row_pointers,
+    _splat,
+    _transposed,
+    _write_transposed,
+    absolute,
+    pack,
+    real,
+    sqrt,
+    where_greater,
+    zero_like,
+)
+from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.strips import _store, _sum
+
+# columns of work.law, of the line of a unit's first row
+MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
+LOWER, UPPER = W0, W1  # of a row with bounds
+BIG, SMALL = 1, 2  # of the line of a contact's second row
+COSINE, SINE = 1, 2  # of that of its third row
+# columns of work.sides, of the line of a unit's first row
+PAIRED, BODY, OTHER = range(3)
+_SIDES = 3
+ROOTS = 60  # steps at most to a contact's root
+STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
+ROOT = 1e-11  # relative accuracy of that root
+_INLINED = {"forceinline": True}  # a call would pass the record as hundreds of numbers
+_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free one: columns beyond need not be read
+
+
+# ------------------------------------------------------------------ lanes, strips
+
+
+def any_positive(x: Any) -> bool:
+    """Whether any lane of a T is above 0."""
+    return bool(x > 0.0)
+
+
+@intrinsic
+def _any_positive(typing_context: Any, x: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        above = builder.fcmp_ordered(">", args[0], ir.Constant(_VECTOR, [0.0] * WIDTH))
+        bits = builder.bitcast(above, ir.IntType(WIDTH))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(pack), codegen
+
+
+@overload(any_positive)
+def _any_positive_of(x):  # type: ignore[no-untyped-def]  # numba compares signatures
+    if x == pack:
+        return lambda x: _any_positive(x)
+    return lambda x: x > 0.0
+
+
+def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    data = make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
+
+
+def _loading(extent: int) -> Any:
+    """Loads array[line, column : column + WIDTH] of an array with so many columns: known, addresses are constants."""
+
+    @intrinsic
+    def load(typing_context: Any, array: Any, line: Any, column: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            index = builder.add(builder.mul(args[1], ir.Constant(args[1].type, extent)), args[2])
+            return builder.load(_vector_at(context, builder, sig.args[0], args[0], index), align=8)
+
+        return pack(array, types.int64, types.int64), codegen
+
+    return load
+
+
+_of_law, _of_pairs = _loading(WIDTH), _loading(2 * WIDTH)
+
+
+# ------------------------------------------------------------------ the law, of T
+
+
+@inlined
+def impulses_of_lanes(axes: Any, free: Any, mu: Any, rate: Any) -> Any:
+    """`contact_impulse` of crowd.py with T in place of floats."""
+    w1, w2, inverse, big, small = axes
+    zero = zero_like(mu)
+    most = -free[0] * inverse
+    g1, g2 = free[1] + w1 * most, free[2] + w2 * most
+    p1, p2 = w1 * inverse, w2 * inverse
+    z1, z2 = -g1 / big, -g2 / small
+    z0 = most - p1 * z1 - p2 * z2
+    over = z1 * z1 + z2 * z2 - mu * mu * z0 * z0
+    over = where_greater(zero, z0, real(1.0, zero), over)
+    over = where_greater(most, zero, over, zero)  # positive where a contact slides
+    if any_positive(over):
+        s0, s1, s2, found = _slide_in_lanes((big, small), (g1, g2), (p1, p2), most, (mu, rate, over))
+        z0 = where_greater(over, zero, s0, z0)
+        z1 = where_greater(over, zero, s1, z1)
+        z2 = where_greater(over, zero, s2, z2)
+        rate = where_greater(over, zero, found, rate)
+    z0 = where_greater(most, zero, z0, zero)
+    z1 = where_greater(most, zero, z1, zero)
+    z2 = where_greater(most, zero, z2, zero)
+    return z0, z1, z2, rate
+
+
+@inlined
+def _slide_in_lanes(stiff: Any, g: Any, p: Any, most: Any, given: Any) -> Any:
+    """`_sliding` of crowd.py where over > 0; given = (mu, rate, over)."""
+    big, small = stiff
+    mu, first, over = given
+    zero = zero_like(most)
+    rough = where_greater(mu, zero, over, zero)
+    start = sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - big
+    start = where_greater(start, 1e-3 * big, start, 1e-3 * big)
+    rate = where_greater(first, zero, first, start)
+    rate = where_greater(rate, STEEP * big, STEEP * big, rate)
+    low, high = zero, zero + 1e300
+    z0, z1, z2, length = most, zero, zero, zero
+    for _ in range(ROOTS):
+        inverse = 1.0 / ((big + rate) * (small + rate))
+        i1, i2 = (small + rate) * inverse, (big + rate) * inverse
+        z1, z2 = -g[0] * i1, -g[1] * i2
+        z0 = most - p[0] * z1 - p[1] * z2
+        square = z1 * z1 + z2 * z2
+        length = sqrt(square)
+        off = length - mu * z0
+        miss = absolute(off) - ROOT * (length + mu * absolute(z0))
+        miss = where_greater(rough, zero, miss, zero)
+        if not any_positive(miss):
+            break
+        low = where_greater(off, zero, rate, low)
+        high = where_greater(off, zero, high, rate)
+        falls = z1 * z1 * i1 + z2 * z2 * i2
+        lifts = p[0] * z1 * i1 + p[1] * z2 * i2
+        part = where_greater(z0, zero, off * square, off * length)
+        slope = where_greater(z0, zero, mu * (falls * z0 + lifts * square), falls + mu * lifts * length)
+        following = where_greater(slope, zero, rate + part / slope, zero - 1.0)
+        between = where_greater(zero + 1e299, high, 0.5 * (low + high), 2.0 * rate + big)
+        following = where_greater(following, low, following, between)
+        following = where_greater(high, following, following, between)
+        rate = where_greater(miss, zero, following, rate)
+    z0 = where_greater(z0, zero, z0, zero)
+    scale = where_greater(length, zero, mu * z0 / length, zero)
+    z0 = where_greater(mu, zero, z0, most)
+    z1 = where_greater(mu, zero, scale * z1, zero)
+    z2 = where_greater(mu, zero, scale * z2, zero)
+    return z0, z1, z2, where_greater(mu, zero, rate, first)
+
+
+@inlined
+def _law_of_lanes(v: Any, z: Any, w: Any, rest: Any) -> Any:
+    """The impulses, and κ, of contacts with velocities v + miss at impulses z.
+
+    w = (W00, W01, W02, the two entries of `principal`), rest = (soft, pull, mu, rate).
+    """
+    w0, w1, w2, big, small = w
+    soft, pull, mu, rate = rest
+    a, b, c = z
+    along = w1 * b + w2 * c
+    free = (
+        v[0] + soft * a - (w0 * a + along),
+        v[1] + soft * b - (w1 * a + big * b + w1 * pull * along),
+        v[2] + soft * c - (w2 * a + small * c + w2 * pull * along),
+    )
+    return impulses_of_lanes((w1, w2, pull, big, small), free, mu, rate)
+
+
+@inlined
+def _within_cone(z: Any, mu: Any) -> Any:
+    """An impulse with its normal part not below 0 and its tangential part at most μ times that."""
+    zero = zero_like(mu)
+    z0 = where_greater(z[0], zero, z[0], zero)
+    square = z[1] * z[1] + z[2] * z[2]
+    most = mu * z0
+    scale = where_greater(square, most * most, most / sqrt(square), zero + 1.0)
+    return z0, scale * z[1], scale * z[2]
+
+
+# ------------------------------------------------------------------ strips in and out
+
+
+@intrinsic
+def _read(typing_context: Any, x: Any, p: Any) -> Any:
+    """x[p : p + WIDTH] of a vector."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load(_vector_at(context, builder, sig.args[0], *args), align=8)
+
+    return pack(x, types.int64), codegen
+
+
+@intrinsic
+def _write(typing_context: Any, x: Any, p: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        builder.store(args[2], _vector_at(context, builder, sig.args[0], *args[:2]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(x, types.int64, pack), codegen
+
+
+def _strips_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
+    """Where the strips of the bodies are whose rows of `moving` stand in a column of `sides`: args = (moving, sides,
+    p, column, ...)."""
+    data = make_array(sig.args[0])(context, builder, args[0]).data
+    sides = make_array(sig.args[1])(context, builder, args[1]).data
+    pointers = []
+    extent = ir.Constant(args[2].type, _SIDES)
+    for lane in range(WIDTH):
+        line = builder.add(args[2], ir.Constant(args[2].type, lane))
+        row = builder.load(builder.gep(sides, [builder.add(builder.mul(line, extent), args[3])]))
+        index = builder.mul(row, ir.Constant(row.type, WIDTH))
+        pointers.append(builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer()))
+    return pointers
+
+
+_EIGHT = types.UniTuple(pack, WIDTH)  # type: ignore[attr-defined]
+
+
+@intrinsic
+def _gather(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any) -> Any:
+    """Entry i of the strips of WIDTH bodies as the i-th pack."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vectors = [builder.load(at, align=8) for at in _strips_of_bodies(context, builder, sig, args)]
+        return context.make_tuple(builder, sig.return_type, _transposed(builder, vectors))
+
+    return _EIGHT(moving, sides, types.int64, types.int64), codegen
+
+
+@intrinsic
+def _scatter(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any, strips: Any) -> Any:
+    """The inverse of `_gather`."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vectors = cgutils.unpack_tuple(builder, args[4], WIDTH)
+        _write_transposed(builder, vectors, _strips_of_bodies(context, builder, sig, args))
+        return context.get_dummy_value()
+
+    return types.void(moving, sides, types.int64, types.int64, _EIGHT), codegen
+
+
+@intrinsic
+def _turn(typing_context: Any, array: Any, line: Any, column: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        made = make_array(sig.args[0])(context, builder, args[0])
+        extent = cgutils.unpack_tuple(builder, made.shape)[1]
+        start = builder.add(builder.mul(args[1], extent), args[2])
+        pointers = _row_pointers(context, builder, sig.args[0], args[0], start, extent)
+        _write_transposed(builder, [builder.load(at, align=8) for at in pointers], pointers)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), codegen
+
+
+def turn(array: Any, line: int, column: int) -> None:
+    """Transpose the square of WIDTH lines and columns that begins there."""
+    square = array[line : line + WIDTH, column : column + WIDTH]
+    square[:] = square.T.copy()
+
+
+@overload(turn)
+def _turn_square(array, line, column):  # type: ignore[no-untyped-def]  # numba compares signatures
+    return lambda array, line, column: _turn(array, line, column)
+
+
+@inlined
+def _times(J: Any, line: Any, column: Any, width: Any, y: Any) -> Any:
+    """Σ J[line + i, column : column + WIDTH] y[i], of so many columns."""
+    v = (
+        _of_pairs(J, line, column) * y[0]
+        + _of_pairs(J, line + 1, column) * y[1]
+        + _of_pairs(J, line + 2, column) * y[2]
+    )
+    if width > _FEW:
+        v = v + _of_pairs(J, line + 3, column) * y[3] + _of_pairs(J, line + 4, column) * y[4]
+        v = v + _of_pairs(J, line + 5, column) * y[5]
+    if width > _FREE:
+        v = v + _of_pairs(J, line + 6, column) * y[6] + _of_pairs(J, line + 7, column) * y[7]
+    return v
+
+
+@inlined
+def _column_times(J: Any, line: Any, column: Any, z: Any) -> Any:
+    """Σ J[line + WIDTH r, column : column + WIDTH] z[r] over three rows."""
+    v = _of_pairs(J, line, column) * z[0] + _of_pairs(J, line + WIDTH, column) * z[1]
+    return v + _of_pairs(J, line + 2 * WIDTH, column) * z[2]
+
+
+@inlined
+def _move_three(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
+    """y + J̃ᵀ z of one body per lane, of three rows."""
+    y0 = y[0] + _column_times(J, p, column, z)
+    y1 = y[1] + _column_times(J, p + 1, column, z)
+    y2 = y[2] + _column_times(J, p + 2, column, z)
+    y3, y4, y5, y6, y7 = y[3], y[4], y[5], y[6], y[7]
+    if width > _FEW:
+        y3 = y3 + _column_times(J, p + 3, column, z)
+        y4 = y4 + _column_times(J, p + 4, column, z)
+        y5 = y5 + _column_times(J, p + 5, column, z)
+    if width > _FREE:
+        y6 = y6 + _column_times(J, p + 6, column, z)
+        y7 = y7 + _column_times(J, p + 7, column, z)
+    return y0, y1, y2, y3, y4, y5, y6, y7
+
+
+@inlined
+def _move_one(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
+    """The same of one row."""
+    y0 = y[0] + _of_pairs(J, p, column) * z
+    y1 = y[1] + _of_pairs(J, p + 1, column) * z
+    y2 = y[2] + _of_pairs(J, p + 2, column) * z
+    y3, y4, y5, y6, y7 = y[3], y[4], y[5], y[6], y[7]
+    if width > _FEW:
+        y3 = y3 + _of_pairs(J, p + 3, column) * z
+        y4 = y4 + _of_pairs(J, p + 4, column) * z
+        y5 = y5 + _of_pairs(J, p + 5, column) * z
+    if width > _FREE:
+        y6 = y6 + _of_pairs(J, p + 6, column) * z
+        y7 = y7 + _of_pairs(J, p + 7, column) * z
+    return y0, y1, y2, y3, y4, y5, y6, y7
+
+
+# ------------------------------------------------------------------ visits
+
+
+def _velocity(work: Any, p: int, row: int, lane: int) -> Any:
+    """J̃ y of a row in one lane."""
+    a, b = work.moving[work.sides[p + lane, BODY]], work.moving[work.sides[p + lane, OTHER]]
+    line = p + WIDTH * row
+    own, others = work.pairs[line : line + WIDTH, lane], work.pairs[line : line + WIDTH, WIDTH + lane]
+    return sum(own[i] * a[i] + others[i] * b[i] for i in range(WIDTH))
+
+
+def _move(work: Any, p: int, row: int, lane: int, z: float) -> None:
+    """y += J̃ᵀ z of a row in one lane."""
+    line = p + WIDTH * row
+    work.moving[work.sides[p + lane, BODY]] += work.pairs[line : line + WIDTH, lane] * z
+    work.moving[work.sides[p + lane, OTHER]] += work.pairs[line : line + WIDTH, WIDTH + lane] * z
+
+
+def visit_contacts(work: Any, p: int) -> None:
+    """Solve WIDTH contacts with friction by their law."""
+    law = work.law
+    for lane in range(WIDTH):
+        places = p + lane, p + WIDTH + lane, p + 2 * WIDTH + lane
+        z = [work.impulse[place] for place in places]
+        v = [_velocity(work, p, row, lane) + law[p + WIDTH * row + MISS, lane] for row in range(3)]
+        w = [law[p + entry, lane] for entry in (W0, W1, W2, WIDTH + BIG, WIDTH + SMALL)]
+        rest = [law[p + entry, lane] for entry in (SOFT, PULL, SLOPE, RATE)]
+        *found, law[p + RATE, lane] = _law_of_lanes(v, z, w, rest)
+        for row in range(3):
+            work.impulse[places[row]] = found[row]
+            _move(work, p, row, lane, found[row] - z[row])
+
+
+@overload(visit_contacts, jit_options=_INLINED)
+def _visit_contacts(work, p):  # type: ignore[no-untyped-def]
+    def strips(work, p):  # type: ignore[no-untyped-def]
+        J, law = work.pairs, work.law
+        width = work.sides[p, PAIRED]
+        y = _gather(work.moving, work.sides, p, BODY)
+        x = _gather(work.moving, work.sides, p, OTHER)
+        a = _read(work.impulse, p)
+        v0 = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x) + _of_law(law, p + MISS, 0)
+        zero = zero_like(a)
+        if not any_positive(where_greater(a, zero, a, -v0)):
+            return  # all of them stay open
+        b, c = _read(work.impulse, p + WIDTH), _read(work.impulse, p + 2 * WIDTH)
+        v1 = _times(J, p + WIDTH, 0, width, y) + _times(J, p + WIDTH, WIDTH, width, x)
+        v2 = _times(J, p + 2 * WIDTH, 0, width, y) + _times(J, p + 2 * WIDTH, WIDTH, width, x)
+        v = v0, v1 + _of_law(law, p + WIDTH + MISS, 0), v2 + _of_law(law, p + 2 * WIDTH + MISS, 0)
+        stiff = _of_law(law, p + WIDTH + BIG, 0), _of_law(law, p + WIDTH + SMALL, 0)
+        w = _of_law(law, p + W0, 0), _of_law(law, p + W1, 0), _of_law(law, p + W2, 0), stiff[0], stiff[1]
+        rest = (
+            _of_law(law, p + SOFT, 0),
+            _of_law(law, p + PULL, 0),
+            _of_law(law, p + SLOPE, 0),
+            _of_law(law, p + RATE, 0),
+        )
+        z0, z1, z2, rate = _law_of_lanes(v, (a, b, c), w, rest)
+        _store(law, p + RATE, 0, rate)
+        _write(work.impulse, p, z0)
+        _write(work.impulse, p + WIDTH, z1)
+        _write(work.impulse, p + 2 * WIDTH, z2)
+        z = z0 - a, z1 - b, z2 - c
+        _scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
+        _scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, x, z))
+
+    return strips
+
+
+def visit_rows(work: Any, p: int) -> None:
+    """Solve WIDTH rows with bounds."""
+    law = work.law
+    for lane in range(WIDTH):
+        z = work.impulse[p + lane]
+        v = _velocity(work, p, 0, lane) + law[p + MISS, lane] + law[p + SOFT, lane] * z
+        found = min(max(law[p + LOWER, lane], z - law[p + PULL, lane] * v), law[p + UPPER, lane])
+        work.impulse[p + lane] = found
+        _move(work, p, 0, lane, found - z)
+
+
+@overload(visit_rows, jit_options=_INLINED)
+def _visit_rows(work, p):  # type: ignore[no-untyped-def]
+    def strips(work, p):  # type: ignore[no-untyped-def]
+        J, law = work.pairs, work.law
+        width = work.sides[p, PAIRED]
+        y = _gather(work.moving, work.sides, p, BODY)
+        x = _gather(work.moving, work.sides, p, OTHER)
+        z = _read(work.impulse, p)
+        v = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x)
+        v = v + _of_law(law, p + MISS, 0) + _of_law(law, p + SOFT, 0) * z
+        found = _within_bounds(
+            z - _of_law(law, p + PULL, 0) * v, _of_law(law, p + LOWER, 0), _of_law(law, p + UPPER, 0)
+        )
+        change = found - z
+        if not any_positive(absolute(change)):
+            return
+        _write(work.impulse, p, found)
+        _scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
+        _scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, x, change))
+
+    return strips
+
+
+@inlined
+def _within_bounds(z: Any, lower: Any, upper: Any) -> Any:
+    z = where_greater(lower, z, lower, z)
+    return where_greater(z, upper, upper, z)
+
+
+def set_contacts(work: Any, p: int, wanted: Any) -> None:
+    """Set the impulses of WIDTH contacts to what is wanted, within their cones, and y to match."""
+    for lane in range(WIDTH):
+        places = p + lane, p + WIDTH + lane, p + 2 * WIDTH + lane
+        found = _within_cone([wanted[place] for place in places], work.law[p + SLOPE, lane])
+        for row in range(3):
+            _move(work, p, row, lane, found[row] - work.impulse[places[row]])
+            work.impulse[places[row]] = found[row]
+
+
+@overload(set_contacts, jit_options=_INLINED)
+def _set_contacts(work, p, wanted):  # type: ignore[no-untyped-def]
+    def strips(work, p, wanted):  # type: ignore[no-untyped-def]
+        J = work.pairs
+        width = work.sides[p, PAIRED]
+        a, b, c = _read(work.impulse, p), _read(work.impulse, p + WIDTH), _read(work.impulse, p + 2 * WIDTH)
+        aims = _read(wanted, p), _read(wanted, p + WIDTH), _read(wanted, p + 2 * WIDTH)
+        z0, z1, z2 = _within_cone(aims, _of_law(work.law, p + SLOPE, 0))
+        z = z0 - a, z1 - b, z2 - c
+        if not any_positive(absolute(z[0]) + absolute(z[1]) + absolute(z[2])):
+            return
+        _write(work.impulse, p, z0)
+        _write(work.impulse, p + WIDTH, z1)
+        _write(work.impulse, p + 2 * WIDTH, z2)
+        y = _gather(work.moving, work.sides, p, BODY)
+        _scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
+        y = _gather(work.moving, work.sides, p, OTHER)
+        _scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, y, z))
+
+    return strips
+
+
+def set_rows(work: Any, p: int, wanted: Any) -> None:
+    """The same of WIDTH rows with bounds."""
+    for lane in range(WIDTH):
+        found = min(max(work.law[p + LOWER, lane], wanted[p + lane]), work.law[p + UPPER, lane])
+        _move(work, p, 0, lane, found - work.impulse[p + lane])
+        work.impulse[p + lane] = found
+
+
+@overload(set_rows, jit_options=_INLINED)
+def _set_rows(work, p, wanted):  # type: ignore[no-untyped-def]
+    def strips(work, p, wanted):  # type: ignore[no-untyped-def]
+        J = work.pairs
+        width = work.sides[p, PAIRED]
+        found = _within_bounds(_read(wanted, p), _of_law(work.law, p + LOWER, 0), _of_law(work.law, p + UPPER, 0))
+        change = found - _read(work.impulse, p)
+        if not any_positive(absolute(change)):
+            return
+        _write(work.impulse, p, found)
+        y = _gather(work.moving, work.sides, p, BODY)
+        _scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
+        y = _gather(work.moving, work.sides, p, OTHER)
+        _scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, y, change))
+
+    return strips
+
+
+def velocities(work: Any, p: int, count: int) -> None:
+    """work.abreast = J̃ y of so many rows of WIDTH units, a line per row."""
+    for row in range(count):
+        for lane in range(WIDTH):
+            work.abreast[row, lane] = _velocity(work, p, row, lane)
+
+
+@overload(velocities, jit_options=_INLINED)
+def _velocities(work, p, count):  # type: ignore[no-untyped-def]
+    def strips(work, p, count):  # type: ignore[no-untyped-def]
+        J = work.pairs
+        width = work.sides[p, PAIRED]
+        y = _gather(work.moving, work.sides, p, BODY)
+        x = _gather(work.moving, work.sides, p, OTHER)
+        for row in range(count):
+            line = p + WIDTH * row
+            _store(work.abreast, row, 0, _times(J, line, 0, width, y) + _times(J, line, WIDTH, width, x))
+
+    return strips
+
+
+# ------------------------------------------------------------------ whole vectors
+
+
+def product(x: Any, y: Any, count: int) -> Any:
+    """The sum of products of the first entries of two vectors."""
+    return float(x[:count] @ y[:count])
+
+
+@overload(product)
+def _product(x, y, count):  # type: ignore[no-untyped-def]
+    def strips(x, y, count):  # type: ignore[no-untyped-def]
+        whole = count - count % WIDTH
+        total, rest = _splat(0.0), 0.0
+        for p in range(0, whole, WIDTH):
+            total = total + _read(x, p) * _read(y, p)
+        for p in range(whole, count):
+            rest += x[p] * y[p]
+        return _sum(total) + rest
+
+    return strips
+
+
+def add_scaled(out: Any, share: float, x: Any, count: int) -> None:
+    """out += share x, of so many entries."""
+    out[:count] += share * x[:count]
+
+
+@overload(add_scaled)
+def _add_scaled(out, share, x, count):  # type: ignore[no-untyped-def]
+    def strips(out, share, x, count):  # type: ignore[no-untyped-def]
+        whole = count - count % WIDTH
+        for p in range(0, whole, WIDTH):
+            _write(out, p, _read(out, p) + share * _read(x, p))
+        for p in range(whole, count):
+            out[p] += share * x[p]
+
+    return strips
+
+
+def subtract(x: Any, y: Any, out: Any, count: int) -> None:
+    """out = x - y, of so many entries."""
+    out[:count] = x[:count] - y[:count]
+
+
+@overload(subtract)
+def _subtract(x, y, out, count):  # type: ignore[no-untyped-def]
+    def strips(x, y, out, count):  # type: ignore[no-untyped-def]
+        whole = count - count % WIDTH
+        for p in range(0, whole, WIDTH):
+            _write(out, p, _read(x, p) - _read(y, p))
+        for p in range(whole, count):
+            out[p] = x[p] - y[p]
+
+    return strips
