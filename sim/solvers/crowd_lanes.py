@@ -25,6 +25,7 @@ from artsim.sim.foundation.lanes import (
     _transposed,
     _write_transposed,
     absolute,
+    any_positive,
     pack,
     real,
     sqrt,
@@ -51,28 +52,6 @@ _FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free
 
 
 # ------------------------------------------------------------------ lanes, strips
-
-
-def any_positive(x: Any) -> bool:
-    """Whether any lane of a T is above 0."""
-    return bool(x > 0.0)
-
-
-@intrinsic
-def _any_positive(typing_context: Any, x: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        above = builder.fcmp_ordered(">", args[0], ir.Constant(_VECTOR, [0.0] * WIDTH))
-        bits = builder.bitcast(above, ir.IntType(WIDTH))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
-
-    return types.boolean(pack), codegen
-
-
-@overload(any_positive)
-def _any_positive_of(x):  # type: ignore[no-untyped-def]  # numba compares signatures
-    if x == pack:
-        return lambda x: _any_positive(x)
-    return lambda x: x > 0.0
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:

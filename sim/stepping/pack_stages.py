@@ -51,7 +51,6 @@ from artsim.sim.stepping.midpoint import (
     unsettled,
 )
 from artsim.sim.stepping.packs import (
-    ARTICULATED,
     BENT,
     BOUNDS,
     CROWD,
@@ -172,7 +171,7 @@ def _free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
     """Take the step without rows; only lanes whose M̂ is new need articulated inertias, which others find again."""
     counters = run.lanes.data.counters
     free_step(robot, run, rows, equipment, counters[WEIGHED] & INERTIAS != 0)
-    counters[WEIGHED] |= ARTICULATED | INERTIAS
+    counters[WEIGHED] |= INERTIAS
 
 
 @njit
@@ -261,7 +260,6 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         if highest(changed) > 0.0:
             set_drives(run)
             gather(equipment)
-            lanes.data.counters[WEIGHED] &= ~ARTICULATED
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
             found_anew = lanes.own is not None or highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0

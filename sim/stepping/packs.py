@@ -31,8 +31,8 @@ from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBund
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(7)  # of PackWork.counters
-# of the counter WEIGHED: M, the articulated inertias with M̂'s diagonal, the same with any diagonal
-M_IS_SET, ARTICULATED, INERTIAS = 1, 2, 4
+# of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂
+M_IS_SET, INERTIAS = 1, 2
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
 UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON = range(6)
 CAUSES = (
