@@ -65,6 +65,19 @@ def inlined(function: F) -> F:
     return compiled
 
 
+def compiled_form(of: Callable[..., Any]) -> Callable[[F], F]:
+    """Decorator of what returns the form, always inlined, in which kernels run `of`; Python mode runs it as it is."""
+
+    def register(make: F) -> F:
+        if not disabled():
+            from numba.extending import overload
+
+            overload(of, jit_options={"forceinline": True})(make)
+        return make
+
+    return register
+
+
 @dataclass(frozen=True)
 class Entry:
     """An outer kernel: where it lives and which records it takes, in order.

@@ -27,6 +27,7 @@ from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.foundation.body_strips import add_scaled, product, subtract, turn
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.scalars import inverse_or_zero
@@ -55,12 +56,8 @@ from artsim.sim.solvers.crowd_lanes import (
     W0,
     W1,
     W2,
-    add_scaled,
-    product,
     set_contacts,
     set_rows,
-    subtract,
-    turn,
     velocities,
     visit_contacts,
     visit_rows,

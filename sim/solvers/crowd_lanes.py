@@ -13,27 +13,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
-
-from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.lanes import (
-    _row_pointers,
-    _splat,
-    _transposed,
-    _write_transposed,
-    absolute,
-    any_positive,
-    pack,
-    real,
-    sqrt,
-    where_greater,
-    zero_like,
-)
+from artsim.sim.foundation.body_strips import gather, loading, read, scatter, write
+from artsim.sim.foundation.jit import compiled_form, inlined
+from artsim.sim.foundation.lanes import absolute, any_positive, real, sqrt, where_greater, zero_like
 from artsim.sim.foundation.records import WIDTH
-from artsim.sim.foundation.strips import _store, _sum
+from artsim.sim.foundation.strips import _store
 
 # columns of work.law, of the line of a unit's first row
 MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
@@ -42,38 +26,13 @@ BIG, SMALL = 1, 2  # of the line of a contact's second row
 COSINE, SINE = 1, 2  # of that of its third row
 # columns of work.sides, of the line of a unit's first row
 PAIRED, BODY, OTHER = range(3)
-_SIDES = 3
 ROOTS = 60  # steps at most to a contact's root
 STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
 ROOT = 1e-11  # relative accuracy of that root
-_INLINED = {"forceinline": True}  # a call would pass the record as hundreds of numbers
-_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free one: columns beyond need not be read
 
 
-# ------------------------------------------------------------------ lanes, strips
-
-
-def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
-    data = make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
-
-
-def _loading(extent: int) -> Any:
-    """Loads array[line, column : column + WIDTH] of an array with so many columns: known, addresses are constants."""
-
-    @intrinsic
-    def load(typing_context: Any, array: Any, line: Any, column: Any) -> Any:
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            index = builder.add(builder.mul(args[1], ir.Constant(args[1].type, extent)), args[2])
-            return builder.load(_vector_at(context, builder, sig.args[0], args[0], index), align=8)
-
-        return pack(array, types.int64, types.int64), codegen
-
-    return load
-
-
-_of_law, _of_pairs = _loading(WIDTH), _loading(2 * WIDTH)
+_of_law, _of_pairs = loading(WIDTH), loading(2 * WIDTH)
 
 
 # ------------------------------------------------------------------ the law, of T
@@ -177,91 +136,7 @@ def _within_cone(z: Any, mu: Any) -> Any:
     return z0, scale * z[1], scale * z[2]
 
 
-# ------------------------------------------------------------------ strips in and out
-
-
-@intrinsic
-def _read(typing_context: Any, x: Any, p: Any) -> Any:
-    """x[p : p + WIDTH] of a vector."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.load(_vector_at(context, builder, sig.args[0], *args), align=8)
-
-    return pack(x, types.int64), codegen
-
-
-@intrinsic
-def _write(typing_context: Any, x: Any, p: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        builder.store(args[2], _vector_at(context, builder, sig.args[0], *args[:2]), align=8)
-        return context.get_dummy_value()
-
-    return types.void(x, types.int64, pack), codegen
-
-
-def _strips_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
-    """Where the strips of the bodies are whose rows of `moving` stand in a column of `sides`: args = (moving, sides,
-    p, column, ...)."""
-    data = make_array(sig.args[0])(context, builder, args[0]).data
-    sides = make_array(sig.args[1])(context, builder, args[1]).data
-    pointers = []
-    extent = ir.Constant(args[2].type, _SIDES)
-    for lane in range(WIDTH):
-        line = builder.add(args[2], ir.Constant(args[2].type, lane))
-        row = builder.load(builder.gep(sides, [builder.add(builder.mul(line, extent), args[3])]))
-        index = builder.mul(row, ir.Constant(row.type, WIDTH))
-        pointers.append(builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer()))
-    return pointers
-
-
-_EIGHT = types.UniTuple(pack, WIDTH)  # type: ignore[attr-defined]
-
-
-@intrinsic
-def _gather(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any) -> Any:
-    """Entry i of the strips of WIDTH bodies as the i-th pack."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = [builder.load(at, align=8) for at in _strips_of_bodies(context, builder, sig, args)]
-        return context.make_tuple(builder, sig.return_type, _transposed(builder, vectors))
-
-    return _EIGHT(moving, sides, types.int64, types.int64), codegen
-
-
-@intrinsic
-def _scatter(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any, strips: Any) -> Any:
-    """The inverse of `_gather`."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = cgutils.unpack_tuple(builder, args[4], WIDTH)
-        _write_transposed(builder, vectors, _strips_of_bodies(context, builder, sig, args))
-        return context.get_dummy_value()
-
-    return types.void(moving, sides, types.int64, types.int64, _EIGHT), codegen
-
-
-@intrinsic
-def _turn(typing_context: Any, array: Any, line: Any, column: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        made = make_array(sig.args[0])(context, builder, args[0])
-        extent = cgutils.unpack_tuple(builder, made.shape)[1]
-        start = builder.add(builder.mul(args[1], extent), args[2])
-        pointers = _row_pointers(context, builder, sig.args[0], args[0], start, extent)
-        _write_transposed(builder, [builder.load(at, align=8) for at in pointers], pointers)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.int64), codegen
-
-
-def turn(array: Any, line: int, column: int) -> None:
-    """Transpose the square of WIDTH lines and columns that begins there."""
-    square = array[line : line + WIDTH, column : column + WIDTH]
-    square[:] = square.T.copy()
-
-
-@overload(turn)
-def _turn_square(array, line, column):  # type: ignore[no-untyped-def]  # numba compares signatures
-    return lambda array, line, column: _turn(array, line, column)
+# ------------------------------------------------------------------ products
 
 
 @inlined
@@ -354,19 +229,19 @@ def visit_contacts(work: Any, p: int) -> None:
             _move(work, p, row, lane, found[row] - z[row])
 
 
-@overload(visit_contacts, jit_options=_INLINED)
+@compiled_form(visit_contacts)
 def _visit_contacts(work, p):  # type: ignore[no-untyped-def]
     def strips(work, p):  # type: ignore[no-untyped-def]
         J, law = work.pairs, work.law
         width = work.sides[p, PAIRED]
-        y = _gather(work.moving, work.sides, p, BODY)
-        x = _gather(work.moving, work.sides, p, OTHER)
-        a = _read(work.impulse, p)
+        y = gather(work.moving, work.sides, p, BODY)
+        x = gather(work.moving, work.sides, p, OTHER)
+        a = read(work.impulse, p)
         v0 = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x) + _of_law(law, p + MISS, 0)
         zero = zero_like(a)
         if not any_positive(where_greater(a, zero, a, -v0)):
             return  # all of them stay open
-        b, c = _read(work.impulse, p + WIDTH), _read(work.impulse, p + 2 * WIDTH)
+        b, c = read(work.impulse, p + WIDTH), read(work.impulse, p + 2 * WIDTH)
         v1 = _times(J, p + WIDTH, 0, width, y) + _times(J, p + WIDTH, WIDTH, width, x)
         v2 = _times(J, p + 2 * WIDTH, 0, width, y) + _times(J, p + 2 * WIDTH, WIDTH, width, x)
         v = v0, v1 + _of_law(law, p + WIDTH + MISS, 0), v2 + _of_law(law, p + 2 * WIDTH + MISS, 0)
@@ -380,12 +255,12 @@ def _visit_contacts(work, p):  # type: ignore[no-untyped-def]
         )
         z0, z1, z2, rate = _law_of_lanes(v, (a, b, c), w, rest)
         _store(law, p + RATE, 0, rate)
-        _write(work.impulse, p, z0)
-        _write(work.impulse, p + WIDTH, z1)
-        _write(work.impulse, p + 2 * WIDTH, z2)
+        write(work.impulse, p, z0)
+        write(work.impulse, p + WIDTH, z1)
+        write(work.impulse, p + 2 * WIDTH, z2)
         z = z0 - a, z1 - b, z2 - c
-        _scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
-        _scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, x, z))
+        scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
+        scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, x, z))
 
     return strips
 
@@ -401,14 +276,14 @@ def visit_rows(work: Any, p: int) -> None:
         _move(work, p, 0, lane, found - z)
 
 
-@overload(visit_rows, jit_options=_INLINED)
+@compiled_form(visit_rows)
 def _visit_rows(work, p):  # type: ignore[no-untyped-def]
     def strips(work, p):  # type: ignore[no-untyped-def]
         J, law = work.pairs, work.law
         width = work.sides[p, PAIRED]
-        y = _gather(work.moving, work.sides, p, BODY)
-        x = _gather(work.moving, work.sides, p, OTHER)
-        z = _read(work.impulse, p)
+        y = gather(work.moving, work.sides, p, BODY)
+        x = gather(work.moving, work.sides, p, OTHER)
+        z = read(work.impulse, p)
         v = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x)
         v = v + _of_law(law, p + MISS, 0) + _of_law(law, p + SOFT, 0) * z
         found = _within_bounds(
@@ -417,9 +292,9 @@ def _visit_rows(work, p):  # type: ignore[no-untyped-def]
         change = found - z
         if not any_positive(absolute(change)):
             return
-        _write(work.impulse, p, found)
-        _scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
-        _scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, x, change))
+        write(work.impulse, p, found)
+        scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
+        scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, x, change))
 
     return strips
 
@@ -440,24 +315,24 @@ def set_contacts(work: Any, p: int, wanted: Any) -> None:
             work.impulse[places[row]] = found[row]
 
 
-@overload(set_contacts, jit_options=_INLINED)
+@compiled_form(set_contacts)
 def _set_contacts(work, p, wanted):  # type: ignore[no-untyped-def]
     def strips(work, p, wanted):  # type: ignore[no-untyped-def]
         J = work.pairs
         width = work.sides[p, PAIRED]
-        a, b, c = _read(work.impulse, p), _read(work.impulse, p + WIDTH), _read(work.impulse, p + 2 * WIDTH)
-        aims = _read(wanted, p), _read(wanted, p + WIDTH), _read(wanted, p + 2 * WIDTH)
+        a, b, c = read(work.impulse, p), read(work.impulse, p + WIDTH), read(work.impulse, p + 2 * WIDTH)
+        aims = read(wanted, p), read(wanted, p + WIDTH), read(wanted, p + 2 * WIDTH)
         z0, z1, z2 = _within_cone(aims, _of_law(work.law, p + SLOPE, 0))
         z = z0 - a, z1 - b, z2 - c
         if not any_positive(absolute(z[0]) + absolute(z[1]) + absolute(z[2])):
             return
-        _write(work.impulse, p, z0)
-        _write(work.impulse, p + WIDTH, z1)
-        _write(work.impulse, p + 2 * WIDTH, z2)
-        y = _gather(work.moving, work.sides, p, BODY)
-        _scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
-        y = _gather(work.moving, work.sides, p, OTHER)
-        _scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, y, z))
+        write(work.impulse, p, z0)
+        write(work.impulse, p + WIDTH, z1)
+        write(work.impulse, p + 2 * WIDTH, z2)
+        y = gather(work.moving, work.sides, p, BODY)
+        scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
+        y = gather(work.moving, work.sides, p, OTHER)
+        scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, y, z))
 
     return strips
 
@@ -470,20 +345,20 @@ def set_rows(work: Any, p: int, wanted: Any) -> None:
         work.impulse[p + lane] = found
 
 
-@overload(set_rows, jit_options=_INLINED)
+@compiled_form(set_rows)
 def _set_rows(work, p, wanted):  # type: ignore[no-untyped-def]
     def strips(work, p, wanted):  # type: ignore[no-untyped-def]
         J = work.pairs
         width = work.sides[p, PAIRED]
-        found = _within_bounds(_read(wanted, p), _of_law(work.law, p + LOWER, 0), _of_law(work.law, p + UPPER, 0))
-        change = found - _read(work.impulse, p)
+        found = _within_bounds(read(wanted, p), _of_law(work.law, p + LOWER, 0), _of_law(work.law, p + UPPER, 0))
+        change = found - read(work.impulse, p)
         if not any_positive(absolute(change)):
             return
-        _write(work.impulse, p, found)
-        y = _gather(work.moving, work.sides, p, BODY)
-        _scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
-        y = _gather(work.moving, work.sides, p, OTHER)
-        _scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, y, change))
+        write(work.impulse, p, found)
+        y = gather(work.moving, work.sides, p, BODY)
+        scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
+        y = gather(work.moving, work.sides, p, OTHER)
+        scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, y, change))
 
     return strips
 
@@ -495,71 +370,15 @@ def velocities(work: Any, p: int, count: int) -> None:
             work.abreast[row, lane] = _velocity(work, p, row, lane)
 
 
-@overload(velocities, jit_options=_INLINED)
+@compiled_form(velocities)
 def _velocities(work, p, count):  # type: ignore[no-untyped-def]
     def strips(work, p, count):  # type: ignore[no-untyped-def]
         J = work.pairs
         width = work.sides[p, PAIRED]
-        y = _gather(work.moving, work.sides, p, BODY)
-        x = _gather(work.moving, work.sides, p, OTHER)
+        y = gather(work.moving, work.sides, p, BODY)
+        x = gather(work.moving, work.sides, p, OTHER)
         for row in range(count):
             line = p + WIDTH * row
             _store(work.abreast, row, 0, _times(J, line, 0, width, y) + _times(J, line, WIDTH, width, x))
-
-    return strips
-
-
-# ------------------------------------------------------------------ whole vectors
-
-
-def product(x: Any, y: Any, count: int) -> Any:
-    """The sum of products of the first entries of two vectors."""
-    return float(x[:count] @ y[:count])
-
-
-@overload(product)
-def _product(x, y, count):  # type: ignore[no-untyped-def]
-    def strips(x, y, count):  # type: ignore[no-untyped-def]
-        whole = count - count % WIDTH
-        total, rest = _splat(0.0), 0.0
-        for p in range(0, whole, WIDTH):
-            total = total + _read(x, p) * _read(y, p)
-        for p in range(whole, count):
-            rest += x[p] * y[p]
-        return _sum(total) + rest
-
-    return strips
-
-
-def add_scaled(out: Any, share: float, x: Any, count: int) -> None:
-    """out += share x, of so many entries."""
-    out[:count] += share * x[:count]
-
-
-@overload(add_scaled)
-def _add_scaled(out, share, x, count):  # type: ignore[no-untyped-def]
-    def strips(out, share, x, count):  # type: ignore[no-untyped-def]
-        whole = count - count % WIDTH
-        for p in range(0, whole, WIDTH):
-            _write(out, p, _read(out, p) + share * _read(x, p))
-        for p in range(whole, count):
-            out[p] += share * x[p]
-
-    return strips
-
-
-def subtract(x: Any, y: Any, out: Any, count: int) -> None:
-    """out = x - y, of so many entries."""
-    out[:count] = x[:count] - y[:count]
-
-
-@overload(subtract)
-def _subtract(x, y, out, count):  # type: ignore[no-untyped-def]
-    def strips(x, y, out, count):  # type: ignore[no-untyped-def]
-        whole = count - count % WIDTH
-        for p in range(0, whole, WIDTH):
-            _write(out, p, _read(x, p) - _read(y, p))
-        for p in range(whole, count):
-            out[p] = x[p] - y[p]
 
     return strips
