@@ -113,8 +113,8 @@ _INPUTS = (
     default=1,
     show_default=True,
     metavar="N",
-    help="Number of threads. In scenes of several groups of bodies that touch nothing of each other, these solve the "
-    "groups side by side; the result does not depend on it.",
+    help="Number of threads. They solve groups of bodies that do not touch each other side by side; the result does "
+    "not depend on their number.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")

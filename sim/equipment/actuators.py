@@ -364,7 +364,7 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
     in a fixed order, which ends for every positive definite matrix (Murty 1974, Note on a Bard-type scheme).
     """
     one = run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER
-    changed = _clamp_forces(run, equipment, one)
+    changed = _clamp_forces(run, equipment, one, False)
     if _scale_rotations(equipment):
         changed = True
     if not (one and changed) and _clamp_totals(robot, run, equipment, one):
@@ -377,11 +377,16 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
 
 
 @inlined
-def _clamp_forces(run: Any, equipment: Any, one: Any) -> bool:
-    """Whether forces of actuators were held at their bounds or released: all that have to be, or the first one."""
+def _clamp_forces(run: Any, equipment: Any, one: Any, of_rows: bool) -> bool:
+    """Whether forces of actuators, or of those alone that may be rows, were held at their bounds or released: all that
+    have to be, or the first one.
+    """
     changed = False
     for a in range(equipment.model.actuator_target.shape[0]):
-        if equipment.data.actuator_implicit[a] != EXPLICIT and not (one and changed):
+        counts = equipment.data.actuator_implicit[a] != EXPLICIT
+        if of_rows:
+            counts = counts and equipment.model.actuator_linear[a] == BY_ROW
+        if counts and not (one and changed):
             changed = _clamp_force(run, equipment, a) or changed
     return changed
 
@@ -389,12 +394,7 @@ def _clamp_forces(run: Any, equipment: Any, one: Any) -> bool:
 @njit
 def clamp_row_actuators(run: Any, equipment: Any) -> bool:
     """The same for the actuators that are rows or may be; True where how any acts has changed."""
-    one = run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER
-    changed = False
-    for a in range(equipment.model.actuator_target.shape[0]):
-        may_be_row = equipment.model.actuator_linear[a] == BY_ROW
-        if may_be_row and equipment.data.actuator_implicit[a] != EXPLICIT and not (one and changed):
-            changed = _clamp_force(run, equipment, a) or changed
+    changed = _clamp_forces(run, equipment, run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER, True)
     return _scale_rotations(equipment) or changed
 
 

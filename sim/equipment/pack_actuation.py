@@ -93,6 +93,12 @@ def _at_bound(side: Any, lower: Any, upper: Any, free: Any) -> Any:
     return where_greater(side, zero, zero + upper, where_greater(zero, side, zero + lower, free))
 
 
+@inlined
+def still_free(chosen: Any, one: Any, changed: Any) -> Any:
+    """1 in chosen lanes but those that may change one force and have."""
+    return chosen - chosen * one * changed
+
+
 @njit
 def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any, one: Any) -> Any:
     """Hold forces that exceed their bounds over the step that ends at step.velocity, and release those that no longer
@@ -107,7 +113,7 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any, one: Any) -> 
         if model.dof_implicit[k] == 1 and (lower > -math.inf or upper < math.inf):
             total = data.sum_total[k] + data.sum_offset[k]
             total = total - data.sum_stiffness[k] * felt_at(robot, run, k) - data.sum_damping[k] * step.velocity[k]
-            free = chosen - chosen * one * changed
+            free = still_free(chosen, one, changed)
             changed = largest(changed, _hold(data.dof_held, k, total, (lower, upper), free))
     for n in range(model.dof.shape[0]):
         lower, upper = model.force_lower[n], model.force_upper[n]
@@ -124,7 +130,7 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any, one: Any) -> 
                 gear * step.velocity[k],
                 run.inputs.time_step[0],
             )
-            free = chosen - chosen * one * changed
+            free = still_free(chosen, one, changed)
             changed = largest(changed, _hold(data.held, n, force, (lower, upper), free * data.acts[n]))
     return changed
 
@@ -164,7 +170,7 @@ def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any, one: Any) -> Any:
             stiffness, damping = _gains(run, k)
             force = stiffness * (inputs.target[0, k] - driven_at(robot.state, run, k))
             force = force + damping * (inputs.target_velocity[0, k] - step.velocity[k])
-            free = chosen - chosen * one * changed
+            free = still_free(chosen, one, changed)
             changed = largest(changed, _hold(run.lanes.data.drive_held, k, force, (-limit, limit), free))
     return changed
 

@@ -144,8 +144,8 @@ class NewtonWork(NamedTuple):
     pairs: Reals2  # (rows, 2 WIDTH) crowd.py: J̃ of a unit that moves one or two short blocks, side by side
     sequence: Ints1  # (rows,) crowd.py: first rows of the island's units in the order of the sweeps
     colours: Ints1  # (nu,) crowd.py: those that units of a tree have, one per bit, by its root
-    level_of: Ints1  # (rows,) crowd.py: the colour and the kind of a unit
-    level_start: Ints1  # (3 rows + 1,) crowd.py: where those of a colour and a kind begin
+    group_of: Ints1  # (rows,) crowd.py: 3 times the colour of a unit, and its kind
+    group_start: Ints1  # (3 rows + 1,) crowd.py: where units of a group begin in the sequence
     together: Ints1  # (rows,) crowd.py: how many units of the sequence have their turn at once, by the first of them
     abreast: Reals2  # (3, WIDTH) crowd.py: velocities of the rows of such units
     history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
@@ -155,7 +155,7 @@ class NewtonWork(NamedTuple):
 OWN_SCRATCH = (
     *("sizes", "span", "factors", "right", "lines", "half", "delassus", "few", "few_pivot", "few_change", "few_first"),
     *("few_kept", "few_row", "few_stop", "few_idle", "reach", "before", "off", "low", "high", "impulse", "law"),
-    *("history", "gram", "moving", "sides", "pairs", "sequence", "level_of", "level_start", "together"),
+    *("history", "gram", "moving", "sides", "pairs", "sequence", "group_of", "group_start", "together"),
     "abreast",
 )
 """Fields of NewtonWork of which every thread has its own: those of the island that it solves. Of the others an island
@@ -375,7 +375,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "moving": (blocks + nu // WIDTH + 1, WIDTH),
         "sides": (rows, 3),
         "pairs": (rows, 2 * WIDTH),
-        "level_start": (3 * rows + 1,),
+        "group_start": (3 * rows + 1,),
         "abreast": (3, WIDTH),
         "history": (2 * MIXED, rows),
         "gram": (2 * MIXED, MIXED + 1),

@@ -45,13 +45,10 @@ from artsim.sim.solvers.crowd_lanes import (
     PAIRED,
     PULL,
     RATE,
-    ROOT,
-    ROOTS,
     SINE,
     SLOPE,
     SMALL,
     SOFT,
-    STEEP,
     UPPER,
     W0,
     W1,
@@ -62,6 +59,7 @@ from artsim.sim.solvers.crowd_lanes import (
     visit_contacts,
     visit_rows,
 )
+from artsim.sim.solvers.crowd_law import impulse_at, principal
 from artsim.sim.solvers.impulses import add_transposed, rows_times
 from artsim.sim.solvers.nsgs import factorise_trees, find_trees
 from artsim.sim.solvers.tolerance import UNTRIED
@@ -77,7 +75,7 @@ _PROGRESS = 0.5  # leave at most this share of the motion: else as many do witho
 _RISING = 2.0  # times the last one: what a pair of sweeps moves after a mixture that is taken back
 _RANK = 1e-12  # relative to the trace: added to the diagonal of the mixture's normal equations
 _COLOURS = 60  # at most, one per bit
-_CONTACT, _ROW, _ELSE = range(3)  # of a level, contacts and rows that can have their turn with others; the rest
+_CONTACT, _ROW, _ELSE = range(3)  # kinds of a colour's units: contacts and rows that take turns with others; the rest
 _SHIFT, _MASK = WIDTH.bit_length() - 1, WIDTH - 1  # a seat is WIDTH times a row of work.moving, and a column
 
 
@@ -269,7 +267,7 @@ def _line_up(model: Any, rows: Any, work: Any, k: Any) -> None:
         n = work.listed[q]
         for e in range(rows.start[n], rows.stop[n]):
             work.colours[work.degree[rows.column[e]]] = 0
-    levels, late = 0, 0
+    colours, late = 0, 0
     for q in range(count):
         n = work.listed[first + q]
         used, root = 0, -1
@@ -286,23 +284,23 @@ def _line_up(model: Any, rows: Any, work: Any, k: Any) -> None:
         else:
             for e in range(rows.start[n], rows.stop[n]):
                 work.colours[work.degree[rows.column[e]]] |= 1 << colour
-        work.level_of[q] = colour
-        levels = max(colour + 1, levels)
-    for key in range(3 * levels + 1):
-        work.level_start[key] = 0
+        work.group_of[q] = colour
+        colours = max(colour + 1, colours)
+    for key in range(3 * colours + 1):
+        work.group_start[key] = 0
     for q in range(count):
-        work.level_of[q] = 3 * work.level_of[q] + _kind_of(model.independent_parent, rows, work, work.listed[first + q])
-        work.level_start[work.level_of[q] + 1] += 1
-    for key in range(3 * levels):
-        work.level_start[key + 1] += work.level_start[key]
+        work.group_of[q] = 3 * work.group_of[q] + _kind_of(model.independent_parent, rows, work, work.listed[first + q])
+        work.group_start[work.group_of[q] + 1] += 1
+    for key in range(3 * colours):
+        work.group_start[key + 1] += work.group_start[key]
     for q in range(count):
-        key = work.level_of[q]
-        work.sequence[work.level_start[key]] = work.listed[first + q]
-        work.level_start[key] += 1
+        key = work.group_of[q]
+        work.sequence[work.group_start[key]] = work.listed[first + q]
+        work.group_start[key] += 1
     q = 0
-    for key in range(3 * levels):
-        while q < work.level_start[key]:
-            many = key % 3 != _ELSE and q + WIDTH <= work.level_start[key]
+    for key in range(3 * colours):
+        while q < work.group_start[key]:
+            many = key % 3 != _ELSE and q + WIDTH <= work.group_start[key]
             work.together[q] = WIDTH if many else 1
             q += work.together[q]
 
@@ -314,15 +312,7 @@ def _kind_of(parent: Any, rows: Any, work: Any, n: Any) -> Any:
     """
     if (rows.cone[n] > 1 and rows.cone[n] != 3) or not _has_ancestors(parent, rows, n):
         return _ELSE
-    a, b = -1, -1
-    for e in range(rows.start[n], rows.stop[n]):
-        block = work.block[rows.column[e]]
-        if a < 0:
-            a = block
-        elif block != a and b < 0:
-            b = block
-        if (block != a and block != b) or work.block_start[block + 1] - work.block_start[block] > WIDTH:
-            return _ELSE
+    a, _ = _short_blocks(rows, work, n)
     if a < 0:
         return _ELSE
     return _CONTACT if rows.cone[n] == 3 else _ROW
@@ -438,8 +428,10 @@ def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, stride: Any,
 
 
 @inlined
-def _pair(rows: Any, work: Any, n: Any, p: Any, stride: Any, count: Any) -> None:
-    """work.pairs and work.sides of the unit of row n, if it moves one or two blocks that are short: J̃ of both."""
+def _short_blocks(rows: Any, work: Any, n: Any) -> Any:
+    """The blocks that the unit of row n moves, and -1 in place of a second one; twice -1 where it moves none, more than
+    two, or one of more than WIDTH dofs.
+    """
     a, b = -1, -1
     for e in range(rows.start[n], rows.stop[n]):
         block = work.block[rows.column[e]]
@@ -448,7 +440,14 @@ def _pair(rows: Any, work: Any, n: Any, p: Any, stride: Any, count: Any) -> None
         elif block != a and b < 0:
             b = block
         if (block != a and block != b) or work.block_start[block + 1] - work.block_start[block] > WIDTH:
-            return
+            return -1, -1
+    return a, b
+
+
+@inlined
+def _pair(rows: Any, work: Any, n: Any, p: Any, stride: Any, count: Any) -> None:
+    """work.pairs and work.sides of the unit of row n, if it moves one or two blocks that are short: J̃ of both."""
+    a, b = _short_blocks(rows, work, n)
     if a < 0:
         return
     width = work.block_start[a + 1] - work.block_start[a]
@@ -565,16 +564,10 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
     else:
         _find_velocities(parent, rows, work, n, p)
         v0, v1, v2 = work.along[n], work.along[n + 1], work.along[n + 2]
-    w0, w1, w2 = law[p, W0], law[p, W1], law[p, W2]
-    soft, pull = law[p, SOFT], law[p, PULL]
-    big, small = law[p + 1, BIG], law[p + 1, SMALL]
-    along = w1 * b + w2 * c
-    free = (
-        v0 + law[p, MISS] + soft * a - (w0 * a + along),
-        v1 + law[p + 1, MISS] + soft * b - (w1 * a + big * b + w1 * pull * along),
-        v2 + law[p + 2, MISS] + soft * c - (w2 * a + small * c + w2 * pull * along),
-    )
-    z0, z1, z2, law[p, RATE] = contact_impulse((w1, w2, pull, big, small), free, law[p, SLOPE], law[p, RATE])
+    v = v0 + law[p, MISS], v1 + law[p + 1, MISS], v2 + law[p + 2, MISS]
+    w = law[p, W0], law[p, W1], law[p, W2], law[p + 1, BIG], law[p + 1, SMALL]
+    rest = law[p, SOFT], law[p, PULL], law[p, SLOPE], law[p, RATE]
+    z0, z1, z2, law[p, RATE] = impulse_at(v, (a, b, c), w, rest)
     work.impulse[p], work.impulse[p + 1], work.impulse[p + 2] = z0, z1, z2
     if paired:
         add_three(work.pairs, p, work.moving, body, other, (z0 - a, z1 - b, z2 - c))
@@ -744,91 +737,6 @@ def _unfold(parent: Any, work: Any, root: Any, out: Any) -> None:
                 value = value - work.tree_factor[p] * out[j]
                 j, p = parent[j], p + 1
             out[i] = value
-
-
-# ------------------------------------------------------------------ the law of a contact
-
-
-@njit
-def principal(block: Any) -> Any:
-    """The axes of a contact's tangents in which the Schur complement of its normal row in W is diagonal: their cosine
-    and sine, and the two entries.
-
-    W = (W00, W01, W02, W11, W12, W22): velocity per impulse, symmetric, positive definite.
-    """
-    w0, w1, w2, w11, w12, w22 = block
-    inverse = inverse_or_zero(w0)
-    s11, s12, s22 = w11 - w1 * w1 * inverse, w12 - w1 * w2 * inverse, w22 - w2 * w2 * inverse
-    mean, half = 0.5 * (s11 + s22), 0.5 * (s11 - s22)
-    radius = math.sqrt(half * half + s12 * s12)
-    c, s = 1.0, 0.0
-    if radius > ROOT * mean:
-        c, s = (half + radius, s12) if half >= 0.0 else (s12, radius - half)
-        length = math.sqrt(c * c + s * s)
-        c, s = c / length, s / length
-    return c, s, mean + radius, max(mean - radius, _RANK * mean)
-
-
-@inlined
-def contact_impulse(axes: Any, free: Any, mu: Any, rate: Any) -> Any:
-    """The impulse (normal, two tangents) by Coulomb's law of a contact whose velocity is W impulse + free, and κ.
-
-    axes = (W01, W02, 1 / W00, the two entries of `principal`), all in its axes. Opening: 0. Sticking: no velocity.
-    Sliding: the tangential velocity is -κ times the tangential impulse, whose length is μ times the normal one; κ > 0
-    is found by Newton's method within a bracket, from `rate` if that is positive.
-    """
-    w1, w2, inverse, big, small = axes
-    if free[0] >= 0.0 or inverse <= 0.0:
-        return 0.0, 0.0, 0.0, rate
-    most = -free[0] * inverse
-    g1, g2 = free[1] + w1 * most, free[2] + w2 * most
-    p1, p2 = w1 * inverse, w2 * inverse
-    z1, z2 = -g1 / big, -g2 / small
-    z0 = most - p1 * z1 - p2 * z2
-    if z0 < 0.0 or z1 * z1 + z2 * z2 > mu * mu * z0 * z0:
-        return _sliding((big, small), (g1, g2), (p1, p2), most, mu, rate)
-    return z0, z1, z2, rate
-
-
-@njit
-def _sliding(stiff: Any, g: Any, p: Any, most: Any, mu: Any, rate: Any) -> Any:
-    """The impulse of a sliding contact, and κ: (stiff + κ) z_t = -g, z_n = most - p·z_t, |z_t| = μ z_n for a κ > 0."""
-    if mu <= 0.0:
-        return most, 0.0, 0.0, rate
-    low, high = 0.0, 1e300
-    if rate <= 0.0:
-        rate = max(math.sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - stiff[0], 1e-3 * stiff[0])
-    rate = min(rate, STEEP * stiff[0])  # of a contact that was hardly loaded: what follows would lose its digits
-    z0, z1, z2, length = most, 0.0, 0.0, 0.0
-    for _ in range(ROOTS):
-        inverse = 1.0 / ((stiff[0] + rate) * (stiff[1] + rate))
-        i1, i2 = (stiff[1] + rate) * inverse, (stiff[0] + rate) * inverse
-        z1, z2 = -g[0] * i1, -g[1] * i2
-        z0 = most - p[0] * z1 - p[1] * z2
-        square = z1 * z1 + z2 * z2
-        length = math.sqrt(square)
-        off = length - mu * z0
-        if abs(off) <= ROOT * (length + mu * abs(z0)):
-            break
-        if off > 0.0:
-            low = rate
-        else:
-            high = rate
-        falls = z1 * z1 * i1 + z2 * z2 * i2  # by how much the length falls with the rate, times the length
-        lifts = p[0] * z1 * i1 + p[1] * z2 * i2  # by how much z0 rises
-        following = -1.0
-        if z0 > 0.0:  # mu z0 / length is nearly linear in the rate
-            slope = falls * z0 + lifts * square
-            if slope > 0.0:
-                following = rate + off * square / (mu * slope)
-        elif falls + mu * lifts * length > 0.0:
-            following = rate + off * length / (falls + mu * lifts * length)
-        if not (low < following < high):
-            following = 0.5 * (low + high) if high < 1e299 else 2.0 * rate + stiff[0]
-        rate = following
-    z0 = max(z0, 0.0)
-    scale = mu * z0 * inverse_or_zero(length)
-    return z0, scale * z1, scale * z2, rate
 
 
 # ------------------------------------------------------------------ the mixture

@@ -15,9 +15,11 @@ from typing import Any
 
 from artsim.sim.foundation.body_strips import gather, loading, read, scatter, write
 from artsim.sim.foundation.jit import compiled_form, inlined
-from artsim.sim.foundation.lanes import absolute, any_positive, real, sqrt, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
 from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.strips import _store
+from artsim.sim.solvers.crowd_law import impulse_at
 
 # columns of work.law, of the line of a unit's first row
 MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
@@ -26,103 +28,13 @@ BIG, SMALL = 1, 2  # of the line of a contact's second row
 COSINE, SINE = 1, 2  # of that of its third row
 # columns of work.sides, of the line of a unit's first row
 PAIRED, BODY, OTHER = range(3)
-ROOTS = 60  # steps at most to a contact's root
-STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
-ROOT = 1e-11  # relative accuracy of that root
 _FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free one: columns beyond need not be read
 
 
 _of_law, _of_pairs = loading(WIDTH), loading(2 * WIDTH)
 
 
-# ------------------------------------------------------------------ the law, of T
-
-
-@inlined
-def impulses_of_lanes(axes: Any, free: Any, mu: Any, rate: Any) -> Any:
-    """`contact_impulse` of crowd.py with T in place of floats."""
-    w1, w2, inverse, big, small = axes
-    zero = zero_like(mu)
-    most = -free[0] * inverse
-    g1, g2 = free[1] + w1 * most, free[2] + w2 * most
-    p1, p2 = w1 * inverse, w2 * inverse
-    z1, z2 = -g1 / big, -g2 / small
-    z0 = most - p1 * z1 - p2 * z2
-    over = z1 * z1 + z2 * z2 - mu * mu * z0 * z0
-    over = where_greater(zero, z0, real(1.0, zero), over)
-    over = where_greater(most, zero, over, zero)  # positive where a contact slides
-    if any_positive(over):
-        s0, s1, s2, found = _slide_in_lanes((big, small), (g1, g2), (p1, p2), most, (mu, rate, over))
-        z0 = where_greater(over, zero, s0, z0)
-        z1 = where_greater(over, zero, s1, z1)
-        z2 = where_greater(over, zero, s2, z2)
-        rate = where_greater(over, zero, found, rate)
-    z0 = where_greater(most, zero, z0, zero)
-    z1 = where_greater(most, zero, z1, zero)
-    z2 = where_greater(most, zero, z2, zero)
-    return z0, z1, z2, rate
-
-
-@inlined
-def _slide_in_lanes(stiff: Any, g: Any, p: Any, most: Any, given: Any) -> Any:
-    """`_sliding` of crowd.py where over > 0; given = (mu, rate, over)."""
-    big, small = stiff
-    mu, first, over = given
-    zero = zero_like(most)
-    rough = where_greater(mu, zero, over, zero)
-    start = sqrt(g[0] * g[0] + g[1] * g[1]) / (mu * most) - big
-    start = where_greater(start, 1e-3 * big, start, 1e-3 * big)
-    rate = where_greater(first, zero, first, start)
-    rate = where_greater(rate, STEEP * big, STEEP * big, rate)
-    low, high = zero, zero + 1e300
-    z0, z1, z2, length = most, zero, zero, zero
-    for _ in range(ROOTS):
-        inverse = 1.0 / ((big + rate) * (small + rate))
-        i1, i2 = (small + rate) * inverse, (big + rate) * inverse
-        z1, z2 = -g[0] * i1, -g[1] * i2
-        z0 = most - p[0] * z1 - p[1] * z2
-        square = z1 * z1 + z2 * z2
-        length = sqrt(square)
-        off = length - mu * z0
-        miss = absolute(off) - ROOT * (length + mu * absolute(z0))
-        miss = where_greater(rough, zero, miss, zero)
-        if not any_positive(miss):
-            break
-        low = where_greater(off, zero, rate, low)
-        high = where_greater(off, zero, high, rate)
-        falls = z1 * z1 * i1 + z2 * z2 * i2
-        lifts = p[0] * z1 * i1 + p[1] * z2 * i2
-        part = where_greater(z0, zero, off * square, off * length)
-        slope = where_greater(z0, zero, mu * (falls * z0 + lifts * square), falls + mu * lifts * length)
-        following = where_greater(slope, zero, rate + part / slope, zero - 1.0)
-        between = where_greater(zero + 1e299, high, 0.5 * (low + high), 2.0 * rate + big)
-        following = where_greater(following, low, following, between)
-        following = where_greater(high, following, following, between)
-        rate = where_greater(miss, zero, following, rate)
-    z0 = where_greater(z0, zero, z0, zero)
-    scale = where_greater(length, zero, mu * z0 / length, zero)
-    z0 = where_greater(mu, zero, z0, most)
-    z1 = where_greater(mu, zero, scale * z1, zero)
-    z2 = where_greater(mu, zero, scale * z2, zero)
-    return z0, z1, z2, where_greater(mu, zero, rate, first)
-
-
-@inlined
-def _law_of_lanes(v: Any, z: Any, w: Any, rest: Any) -> Any:
-    """The impulses, and κ, of contacts with velocities v + miss at impulses z.
-
-    w = (W00, W01, W02, the two entries of `principal`), rest = (soft, pull, mu, rate).
-    """
-    w0, w1, w2, big, small = w
-    soft, pull, mu, rate = rest
-    a, b, c = z
-    along = w1 * b + w2 * c
-    free = (
-        v[0] + soft * a - (w0 * a + along),
-        v[1] + soft * b - (w1 * a + big * b + w1 * pull * along),
-        v[2] + soft * c - (w2 * a + small * c + w2 * pull * along),
-    )
-    return impulses_of_lanes((w1, w2, pull, big, small), free, mu, rate)
+# ------------------------------------------------------------------ cones
 
 
 @inlined
@@ -196,6 +108,34 @@ def _move_one(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
     return y0, y1, y2, y3, y4, y5, y6, y7
 
 
+@inlined
+def _velocity_in_lanes(J: Any, line: Any, width: Any, y: Any, x: Any) -> Any:
+    """J̃ y of one row of WIDTH units: y of their first bodies, x of their second ones."""
+    return _times(J, line, 0, width, y) + _times(J, line, WIDTH, width, x)
+
+
+@inlined
+def _push_three(work: Any, p: Any, width: Any, y: Any, x: Any, z: Any) -> None:
+    """Add J̃ᵀ z of three rows to the velocities of both bodies."""
+    scatter(work.moving, work.sides, p, BODY, _move_three(work.pairs, p, 0, width, y, z))
+    scatter(work.moving, work.sides, p, OTHER, _move_three(work.pairs, p, WIDTH, width, x, z))
+
+
+@inlined
+def _push_one(work: Any, p: Any, width: Any, y: Any, x: Any, z: Any) -> None:
+    """The same of one row."""
+    scatter(work.moving, work.sides, p, BODY, _move_one(work.pairs, p, 0, width, y, z))
+    scatter(work.moving, work.sides, p, OTHER, _move_one(work.pairs, p, WIDTH, width, x, z))
+
+
+@inlined
+def _bodies(work: Any, p: Any) -> Any:
+    """How many columns of J̃ are read, and the velocities of both bodies."""
+    y = gather(work.moving, work.sides, p, BODY)
+    x = gather(work.moving, work.sides, p, OTHER)
+    return work.sides[p, PAIRED], y, x
+
+
 # ------------------------------------------------------------------ visits
 
 
@@ -223,7 +163,7 @@ def visit_contacts(work: Any, p: int) -> None:
         v = [_velocity(work, p, row, lane) + law[p + WIDTH * row + MISS, lane] for row in range(3)]
         w = [law[p + entry, lane] for entry in (W0, W1, W2, WIDTH + BIG, WIDTH + SMALL)]
         rest = [law[p + entry, lane] for entry in (SOFT, PULL, SLOPE, RATE)]
-        *found, law[p + RATE, lane] = _law_of_lanes(v, z, w, rest)
+        *found, law[p + RATE, lane] = impulse_at(v, z, w, rest)
         for row in range(3):
             work.impulse[places[row]] = found[row]
             _move(work, p, row, lane, found[row] - z[row])
@@ -233,17 +173,15 @@ def visit_contacts(work: Any, p: int) -> None:
 def _visit_contacts(work, p):  # type: ignore[no-untyped-def]
     def strips(work, p):  # type: ignore[no-untyped-def]
         J, law = work.pairs, work.law
-        width = work.sides[p, PAIRED]
-        y = gather(work.moving, work.sides, p, BODY)
-        x = gather(work.moving, work.sides, p, OTHER)
+        width, y, x = _bodies(work, p)
         a = read(work.impulse, p)
-        v0 = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x) + _of_law(law, p + MISS, 0)
+        v0 = _velocity_in_lanes(J, p, width, y, x) + _of_law(law, p + MISS, 0)
         zero = zero_like(a)
         if not any_positive(where_greater(a, zero, a, -v0)):
             return  # all of them stay open
         b, c = read(work.impulse, p + WIDTH), read(work.impulse, p + 2 * WIDTH)
-        v1 = _times(J, p + WIDTH, 0, width, y) + _times(J, p + WIDTH, WIDTH, width, x)
-        v2 = _times(J, p + 2 * WIDTH, 0, width, y) + _times(J, p + 2 * WIDTH, WIDTH, width, x)
+        v1 = _velocity_in_lanes(J, p + WIDTH, width, y, x)
+        v2 = _velocity_in_lanes(J, p + 2 * WIDTH, width, y, x)
         v = v0, v1 + _of_law(law, p + WIDTH + MISS, 0), v2 + _of_law(law, p + 2 * WIDTH + MISS, 0)
         stiff = _of_law(law, p + WIDTH + BIG, 0), _of_law(law, p + WIDTH + SMALL, 0)
         w = _of_law(law, p + W0, 0), _of_law(law, p + W1, 0), _of_law(law, p + W2, 0), stiff[0], stiff[1]
@@ -253,14 +191,13 @@ def _visit_contacts(work, p):  # type: ignore[no-untyped-def]
             _of_law(law, p + SLOPE, 0),
             _of_law(law, p + RATE, 0),
         )
-        z0, z1, z2, rate = _law_of_lanes(v, (a, b, c), w, rest)
+        z0, z1, z2, rate = impulse_at(v, (a, b, c), w, rest)
         _store(law, p + RATE, 0, rate)
         write(work.impulse, p, z0)
         write(work.impulse, p + WIDTH, z1)
         write(work.impulse, p + 2 * WIDTH, z2)
         z = z0 - a, z1 - b, z2 - c
-        scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
-        scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, x, z))
+        _push_three(work, p, width, y, x, z)
 
     return strips
 
@@ -280,29 +217,20 @@ def visit_rows(work: Any, p: int) -> None:
 def _visit_rows(work, p):  # type: ignore[no-untyped-def]
     def strips(work, p):  # type: ignore[no-untyped-def]
         J, law = work.pairs, work.law
-        width = work.sides[p, PAIRED]
-        y = gather(work.moving, work.sides, p, BODY)
-        x = gather(work.moving, work.sides, p, OTHER)
+        width, y, x = _bodies(work, p)
         z = read(work.impulse, p)
-        v = _times(J, p, 0, width, y) + _times(J, p, WIDTH, width, x)
+        v = _velocity_in_lanes(J, p, width, y, x)
         v = v + _of_law(law, p + MISS, 0) + _of_law(law, p + SOFT, 0) * z
-        found = _within_bounds(
-            z - _of_law(law, p + PULL, 0) * v, _of_law(law, p + LOWER, 0), _of_law(law, p + UPPER, 0)
+        found = least(
+            largest(_of_law(law, p + LOWER, 0), z - _of_law(law, p + PULL, 0) * v), _of_law(law, p + UPPER, 0)
         )
         change = found - z
         if not any_positive(absolute(change)):
             return
         write(work.impulse, p, found)
-        scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
-        scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, x, change))
+        _push_one(work, p, width, y, x, change)
 
     return strips
-
-
-@inlined
-def _within_bounds(z: Any, lower: Any, upper: Any) -> Any:
-    z = where_greater(lower, z, lower, z)
-    return where_greater(z, upper, upper, z)
 
 
 def set_contacts(work: Any, p: int, wanted: Any) -> None:
@@ -318,8 +246,6 @@ def set_contacts(work: Any, p: int, wanted: Any) -> None:
 @compiled_form(set_contacts)
 def _set_contacts(work, p, wanted):  # type: ignore[no-untyped-def]
     def strips(work, p, wanted):  # type: ignore[no-untyped-def]
-        J = work.pairs
-        width = work.sides[p, PAIRED]
         a, b, c = read(work.impulse, p), read(work.impulse, p + WIDTH), read(work.impulse, p + 2 * WIDTH)
         aims = read(wanted, p), read(wanted, p + WIDTH), read(wanted, p + 2 * WIDTH)
         z0, z1, z2 = _within_cone(aims, _of_law(work.law, p + SLOPE, 0))
@@ -329,10 +255,8 @@ def _set_contacts(work, p, wanted):  # type: ignore[no-untyped-def]
         write(work.impulse, p, z0)
         write(work.impulse, p + WIDTH, z1)
         write(work.impulse, p + 2 * WIDTH, z2)
-        y = gather(work.moving, work.sides, p, BODY)
-        scatter(work.moving, work.sides, p, BODY, _move_three(J, p, 0, width, y, z))
-        y = gather(work.moving, work.sides, p, OTHER)
-        scatter(work.moving, work.sides, p, OTHER, _move_three(J, p, WIDTH, width, y, z))
+        width, y, x = _bodies(work, p)
+        _push_three(work, p, width, y, x, z)
 
     return strips
 
@@ -348,17 +272,13 @@ def set_rows(work: Any, p: int, wanted: Any) -> None:
 @compiled_form(set_rows)
 def _set_rows(work, p, wanted):  # type: ignore[no-untyped-def]
     def strips(work, p, wanted):  # type: ignore[no-untyped-def]
-        J = work.pairs
-        width = work.sides[p, PAIRED]
-        found = _within_bounds(read(wanted, p), _of_law(work.law, p + LOWER, 0), _of_law(work.law, p + UPPER, 0))
+        found = least(largest(_of_law(work.law, p + LOWER, 0), read(wanted, p)), _of_law(work.law, p + UPPER, 0))
         change = found - read(work.impulse, p)
         if not any_positive(absolute(change)):
             return
         write(work.impulse, p, found)
-        y = gather(work.moving, work.sides, p, BODY)
-        scatter(work.moving, work.sides, p, BODY, _move_one(J, p, 0, width, y, change))
-        y = gather(work.moving, work.sides, p, OTHER)
-        scatter(work.moving, work.sides, p, OTHER, _move_one(J, p, WIDTH, width, y, change))
+        width, y, x = _bodies(work, p)
+        _push_one(work, p, width, y, x, change)
 
     return strips
 
@@ -374,11 +294,9 @@ def velocities(work: Any, p: int, count: int) -> None:
 def _velocities(work, p, count):  # type: ignore[no-untyped-def]
     def strips(work, p, count):  # type: ignore[no-untyped-def]
         J = work.pairs
-        width = work.sides[p, PAIRED]
-        y = gather(work.moving, work.sides, p, BODY)
-        x = gather(work.moving, work.sides, p, OTHER)
+        width, y, x = _bodies(work, p)
         for row in range(count):
             line = p + WIDTH * row
-            _store(work.abreast, row, 0, _times(J, line, 0, width, y) + _times(J, line, WIDTH, width, x))
+            _store(work.abreast, row, 0, _velocity_in_lanes(J, line, width, y, x))
 
     return strips

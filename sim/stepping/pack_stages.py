@@ -20,7 +20,7 @@ from artsim.sim.contact.pack_detection import find_in_lanes, search_again
 from artsim.sim.contact.pack_rows import list_side, list_slots, throw
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
-from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives
+from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives, still_free
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
@@ -229,10 +229,10 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         chosen = chosen - bouncing
     one_by_one = where_greater(lanes.data.rounds[0], zero + (ROUNDS_TOGETHER - 0.5), one, zero)
     changed = hold_drives(robot, run, rows, chosen, one_by_one)
-    free = chosen - chosen * one_by_one * changed
+    free = still_free(chosen, one_by_one, changed)
     changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
     if lanes.own is not None:
-        free = chosen - chosen * one_by_one * changed
+        free = still_free(chosen, one_by_one, changed)
         changed = largest(changed, clamp_own_actuators(robot, run, equipment, free))
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, equipment, solver, chosen))
