@@ -315,7 +315,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
     holds = shifts and hold(rows, work, k)
     left, before, still_open = 0.0, UNTRIED, UNTRIED
     ended = False
-    shares = shifts and _is_redundant(rows, work, k)
+    shares = shifts and is_redundant(rows, work, k)
     stalled, stuck = 0, 0
     least_bent = UNTRIED
     steps = 0
@@ -354,7 +354,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
 
 
 @njit
-def _is_redundant(rows: Any, work: Any, k: Any) -> bool:
+def is_redundant(rows: Any, work: Any, k: Any) -> bool:
     """Whether island k has more contact rows than dofs: contacts then share the load."""
     count, dofs = 0, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):

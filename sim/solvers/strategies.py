@@ -2,8 +2,10 @@
 
 | strategy            | trigger                                   | costs at most                    |
 |---------------------|-------------------------------------------|----------------------------------|
-| `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps                  |
-| `_convex`           | always                                    | 100 Newton steps; with contacts  |
+| `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps, 20 sweeps where |
+|                     | do; free bodies roll: several contacts,   | bodies roll                      |
+|                     | with no more rows than dofs               |                                  |
+| `_convex`           | always; of bodies that roll the last one  | 100 Newton steps; with contacts  |
 |                     |                                           | 30, first of a robot 8           |
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
 | regularise_crowd    | more than 60 units of free bodies         | 900 iterations of crowd.py       |
@@ -43,7 +45,7 @@ from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.coulomb import coulomb
 from artsim.sim.solvers.crowd import has_hard_contacts, solve_hard_crowd
 from artsim.sim.solvers.impulses import set_gradient
-from artsim.sim.solvers.multipliers import iterate
+from artsim.sim.solvers.multipliers import is_redundant, iterate
 from artsim.sim.solvers.nsgs import sweep_island
 from artsim.sim.solvers.regularisation import (
     is_retried,
@@ -65,6 +67,8 @@ from artsim.sim.solvers.tolerance import (
 )
 
 _FEW = 60  # units: with more, some attempts would take too long
+
+_SWEEPS = 20  # of `_slide_on` for free bodies: more cost as much as the Coulomb steps that they save
 
 # `_convex`: Newton steps at most
 _STEPS_OF_ROWS = 40  # without contacts, where others are tried then
@@ -161,15 +165,19 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
     work = solver.newton
     cones = count_cones(rows, work, k)
     most = _convex_steps(cones)
-    if cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0:
-        left, solved = _slide_on(robot, rows, step, work, k)
+    articulated = is_articulated(model, work, k)
+    rolling = cones > 1 and not articulated and not is_redundant(rows, work, k)
+    sliding = cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0
+    if rolling or sliding:
+        left, solved = _slide_on(robot, rows, step, work, k, _SWEEPS if rolling else 0)
         if solved:
             return left, True
         restart(model, robot.data, rows, step, solver, k)
-    brief = cones > 1 and is_articulated(model, work, k)
-    left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
-    if solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):  # `_coulomb` does better than good
-        return left, True
+    brief = cones > 1 and (articulated or sliding or rolling)
+    if not rolling:
+        left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
+        if solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):  # `_coulomb` does better than good
+            return left, True
     left, solved = _coulomb(robot, rows, step, solver, k, attempts)
     if solved or not brief:
         return left, solved
@@ -178,16 +186,21 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
 
 
 @njit
-def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any) -> Any:
-    """Coulomb's law from the impulses of the last step, λ_k following every good step of coulomb.py.
+def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any, sweeps: Any) -> Any:
+    """Coulomb's law from the impulses of the last step, after so many sweeps, λ_k following every good step of
+    coulomb.py.
 
-    Turn: a contact slid in the last step and still does. Costs: 8 Coulomb steps. Gives up: after these, or where two of
-    them have brought nothing. Needed by test_strategies.py::test_contacts_that_slid_go_on_sliding_in_few_steps.
+    Turn: a contact slid in the last step and still does; without that, after sweeps, free bodies that roll and knock:
+    several contacts that determine all impulses. Costs: 8 Coulomb steps and the sweeps. Gives up: after these, or where
+    two steps have brought nothing. Needed by test_strategies.py::test_contacts_that_slid_go_on_sliding_in_few_steps and
+    test_balls_that_roll_into_each_other_take_few_steps.
     """
     tolerance = TOLERANCE * largest_speed(step.next, work, k)
     set_gradient(rows, step.free, work, k)
+    if sweeps > 0:
+        sweep_island(robot.model, robot.data, rows, work, k, tolerance, sweeps)
     limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
-    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True))
+    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0))
     return left, is_solved(left, tolerance)
 
 
