@@ -25,6 +25,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.run_data.run_records import Rows
 
+MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
 MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
 MOST_OF_LANE = 48  # rows of a lane of a pack, the same (solvers/lane_coulomb.py)
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
@@ -92,7 +93,7 @@ class NewtonWork(NamedTuple):
     tree_pivot: Lanes1  # (nu,) 1 / D of that; crowd.py: the root of it
     factors: Lanes1  # (nu or MOST_FEW, + 8,)
     right: Lanes2  # (1, nu) a right-hand side, by place
-    lines: Lanes2  # (8, entries) D J of a unit
+    lines: Lanes2  # (MOST_LINES, entries) D J of the units that add_product adds at once
     half: Lanes2  # (MOST_FEW, nu) delassus.py: J L⁻¹ D^(-½), by place
     delassus: Lanes2  # (MOST_FEW, MOST_FEW) W = J M̂⁻¹ Jᵀ
     few: Lanes2  # (MOST_FEW, MOST_FEW + 1) the system of a Newton step, its right-hand side
@@ -369,7 +370,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "span": (2 * nv + 1,),
         "factors": (max(nu, MOST_FEW) + 8,),
         "right": (1, nu),
-        "lines": (8, 2 * nv + 1),
+        "lines": (MOST_LINES, 2 * nv + 1),
         **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
         "law": (rows, 8),
         "moving": (blocks + nu // WIDTH + 1, WIDTH),

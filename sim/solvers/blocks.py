@@ -77,9 +77,9 @@ def times_inertia(parent: Any, run: Any, H: Any, work: Any, k: Any, d: Any, out:
 
 
 @njit
-def add_product(rows: Any, work: Any, n: Any, H: Any) -> None:
-    """H += Jᵀ T of the unit of row n, lower triangle; T (rows, entries) is in work.lines, ordered as by `set_lines`.
-    O(entries²)."""
+def add_product(rows: Any, work: Any, n: Any, many: Any, H: Any) -> None:
+    """H += Jᵀ T of so many rows from row n on, which have the same columns; lower triangle. T (rows, entries) is in
+    work.lines, ordered as by `set_lines`. O(entries²)."""
     count = rows.stop[n] - rows.start[n]
     step = direction_of_columns(rows, n)
     begin = rows.start[n] if step > 0 else rows.stop[n] - 1
@@ -94,14 +94,14 @@ def add_product(rows: Any, work: Any, n: Any, H: Any) -> None:
         e = stop
     for e in range(count):
         i = work.place[rows.column[begin + step * e]]
-        for row in range(max(rows.cone[n], 1)):
+        for row in range(many):
             work.factors[row] = -rows.value[rows.start[n + row] + begin - rows.start[n] + step * e]
         f = 0
         while f < count:
             c = work.place[rows.column[begin + step * f]]
             if c <= i:
                 length = min(work.span[f] - f, i + 1 - c)
-                subtract_rows(H, i, c, work.lines, 0, max(rows.cone[n], 1), f, length, work.factors)
+                subtract_rows(H, i, c, work.lines, 0, many, f, length, work.factors)
             f = work.span[f]
 
 

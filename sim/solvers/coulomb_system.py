@@ -217,18 +217,19 @@ def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
         elif rows.cone[n] > 1:
             _add_cone(rows, work, n)
         else:
-            set_lines(rows, work, n, False)
+            set_lines(rows, work, n, 0, False)
             weigh_lines(
                 rows,
                 work,
                 n,
+                0,
                 work.weight[n] * work.inverse[n],
                 work.weight[n],
                 work.weight[n],
                 work.weight[n],
             )
-            add_product(rows, work, n, work.matrix)
-            add_product(rows, work, n, work.transpose)
+            add_product(rows, work, n, 1, work.matrix)
+            add_product(rows, work, n, 1, work.transpose)
 
 
 @njit
@@ -236,13 +237,13 @@ def _add_cone(rows: Any, work: Any, n: Any) -> None:
     """Add the cone's part to both matrices."""
     d0, d1, d2, d3 = stiffness(rows, work, n)
     set_pull(rows, work, n)
-    set_lines(rows, work, n, True)
-    weigh_lines(rows, work, n, d0, d1, d2, d3)
-    add_product(rows, work, n, work.matrix)
-    set_lines(rows, work, n, False)
-    weigh_lines(rows, work, n, d0, d1, d2, d3)
+    set_lines(rows, work, n, 0, True)
+    weigh_lines(rows, work, n, 0, d0, d1, d2, d3)
+    add_product(rows, work, n, rows.cone[n], work.matrix)
+    set_lines(rows, work, n, 0, False)
+    weigh_lines(rows, work, n, 0, d0, d1, d2, d3)
     pull_lines(rows, work, n)
-    add_product(rows, work, n, work.transpose)
+    add_product(rows, work, n, rows.cone[n], work.transpose)
 
 
 @njit

@@ -146,9 +146,9 @@ def direction_of_columns(rows: Any, n: Any) -> Any:
 
 
 @njit
-def set_lines(rows: Any, work: Any, n: Any, pulled: Any) -> None:
-    """work.lines (rows, entries) = J of the unit; if it is `pulled`, its normal row is J_n + μ v̂ᵀ J_t, with μ v̂ in
-    work.pull.
+def set_lines(rows: Any, work: Any, n: Any, at: Any, pulled: Any) -> None:
+    """work.lines (rows, entries) = J of the unit, from line `at` on; if it is `pulled`, its normal row is J_n + μ v̂ᵀ
+    J_t, with μ v̂ in work.pull.
 
     Entries whose columns descend are reversed.
     """
@@ -157,25 +157,26 @@ def set_lines(rows: Any, work: Any, n: Any, pulled: Any) -> None:
     for row in range(max(rows.cone[n], 1)):
         first = rows.start[n + row] if step > 0 else rows.start[n + row] + count - 1
         for e in range(count):
-            work.lines[row, e] = rows.value[first + step * e]
+            work.lines[at + row, e] = rows.value[first + step * e]
     if pulled:
         for row in range(1, rows.cone[n]):
             for e in range(count):
-                work.lines[0, e] = work.lines[0, e] + work.pull[n + row] * work.lines[row, e]
+                work.lines[at, e] = work.lines[at, e] + work.pull[n + row] * work.lines[at + row, e]
 
 
 @njit
-def weigh_lines(rows: Any, work: Any, n: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
-    """work.lines = D work.lines: the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1], d0 for a row with bounds."""
+def weigh_lines(rows: Any, work: Any, n: Any, at: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
+    """work.lines = D work.lines of the unit, from line `at` on: the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1], d0
+    for a row with bounds."""
     for e in range(rows.stop[n] - rows.start[n]):
-        normal = work.lines[0, e]
+        normal = work.lines[at, e]
         along = zero_like(d1)
         for row in range(1, rows.cone[n]):
-            along = along + work.unit[n + row] * work.lines[row, e]
-        work.lines[0, e] = d0 * normal + d1 * along
+            along = along + work.unit[n + row] * work.lines[at + row, e]
+        work.lines[at, e] = d0 * normal + d1 * along
         common = d1 * normal + d2 * along
         for row in range(1, rows.cone[n]):
-            work.lines[row, e] = work.unit[n + row] * common + d3 * work.lines[row, e]
+            work.lines[at + row, e] = work.unit[n + row] * common + d3 * work.lines[at + row, e]
 
 
 @njit

@@ -20,7 +20,7 @@ from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest
-from artsim.sim.run_data.scratch import KEPT_ISLAND, NEWTON_STEPS
+from artsim.sim.run_data.scratch import KEPT_ISLAND, MOST_LINES, NEWTON_STEPS
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
@@ -217,14 +217,29 @@ def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
     else:
         work.sizes[KEPT_ISLAND] = 0
         set_inertia(model, data, work, k, work.matrix)
+        first, lines = 0, 0  # of contacts of one pair that are added at once
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
             work.weight_used[n] = work.weight[n]
-            if any_positive(work.weight[n]):
-                set_lines(rows, work, n, False)
-                weigh_lines(rows, work, n, work.weight[n], work.weight1[n], work.weight2[n], work.weight3[n])
-                add_product(rows, work, n, work.matrix)
+            if not any_positive(work.weight[n]):
+                continue
+            if lines > 0 and not _follows(rows, n, first, lines):
+                add_product(rows, work, first, lines, work.matrix)
+                lines = 0
+            first = n if lines == 0 else first
+            set_lines(rows, work, n, lines, False)
+            weigh_lines(rows, work, n, lines, work.weight[n], work.weight1[n], work.weight2[n], work.weight3[n])
+            lines += max(rows.cone[n], 1)
+        if lines > 0:
+            add_product(rows, work, first, lines, work.matrix)
         factorise_blocks(work, k, work.matrix, work.matrix, False)
+
+
+@inlined
+def _follows(rows: Any, n: Any, first: Any, lines: Any) -> bool:
+    """Whether the unit of row n follows so many rows from `first` on, and moves the same dofs as these."""
+    fits: bool = n == first + lines and lines + max(rows.cone[n], 1) <= MOST_LINES
+    return fits and are_of_one_pair(rows, first, n)
 
 
 @njit
