@@ -103,15 +103,14 @@ def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) ->
 @inlined
 def are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
     """Whether two rows are contacts that move the same dofs."""
-    contacts: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
-    entries = rows.stop[n] - rows.start[n]
-    return (
-        contacts
-        and entries > 0
-        and entries == rows.stop[other] - rows.start[other]
-        and rows.column[rows.start[n]] == rows.column[rows.start[other]]
-        and rows.column[rows.stop[n] - 1] == rows.column[rows.stop[other] - 1]
-    )
+    alike: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
+    begin, entries = rows.start[n], rows.stop[n] - rows.start[n]
+    alike = alike and entries > 0 and entries == rows.stop[other] - rows.start[other]
+    e = 0
+    while alike and e < entries:
+        alike = rows.column[begin + e] == rows.column[rows.start[other] + e]
+        e += 1
+    return alike
 
 
 @inlined
