@@ -5,8 +5,9 @@
 | `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps, 20 sweeps where |
 |                     | do; free bodies roll: several contacts,   | bodies roll                      |
 |                     | with no more rows than dofs               |                                  |
-| `_convex`           | always; of bodies that roll the last one  | 100 Newton steps; with contacts  |
-|                     |                                           | 30, first of a robot 8           |
+| `_convex`           | always; of bodies that roll the first and | 100 Newton steps; with contacts  |
+|                     | the last one                              | 30, first of a robot 8, of       |
+|                     |                                           | bodies that roll 2               |
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
 | regularise_crowd    | more than 60 units of free bodies         | 900 iterations of crowd.py       |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
@@ -75,6 +76,7 @@ _STEPS_OF_ROWS = 40  # without contacts, where others are tried then
 _STEPS_WITHOUT_CONTACTS = 400  # where nothing else is
 _STEPS_OF_ONE = 100  # with one contact, whose shift is bracketed
 _STEPS_OF_CONTACTS = 30
+_STEPS_OF_ROLLING = 2  # where all may stick as before
 _STEPS_OF_ROBOT = 8  # of several contacts before `_coulomb`, which has more steps in hand there; then once more
 
 # `_coulomb`: efforts of its attempts, one after the other
@@ -168,6 +170,11 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
     articulated = is_articulated(model, work, k)
     rolling = cones > 1 and not articulated and not is_redundant(rows, work, k)
     sliding = cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0
+    if rolling and not sliding:
+        left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROLLING)
+        if solved:
+            return left, True
+        restart(model, robot.data, rows, step, solver, k)
     if rolling or sliding:
         left, solved = _slide_on(robot, rows, step, work, k, _SWEEPS if rolling else 0)
         if solved:
