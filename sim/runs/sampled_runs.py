@@ -326,7 +326,7 @@ class PackRoller:
             self._contact.data.factor[...] = as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
-        if (part.factors or not self._calibrated) and (is_calibrated(self._plan) or self._needs.own):
+        if (part.factors or not self._calibrated) and (is_calibrated(self._plan) or self._needs.found):
             self._calibrate()
             self._calibrated = True
 
