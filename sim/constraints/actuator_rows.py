@@ -62,12 +62,14 @@ def actuator_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any) -> N
     actuators, data = equipment.model, equipment.data
     h = run.inputs.time_step[0]
     for n in range(actuators.number.shape[0]):
+        if actuators.has_row[n] == 0:
+            continue
+        row = add_row(rows, ACTUATOR_ROW, actuators.number[n])
         if actuators.implicit[n] != BY_ROW:
             continue
         length, velocity = length_and_rate(robot, equipment, n, robot.state.qvel)
         zero = zero_like(length)
         free = where_greater(absolute(data.held[n]), zero, zero, zero + 1.0)
-        row = add_row(rows, ACTUATOR_ROW, actuators.number[n])
         for entry in range(actuators.entry[n], actuators.entry[n + 1]):
             add_entry(robot.model, robot.data, rows, actuators.dof[entry], free * actuators.moment[entry])
         affine = (data.constant[n], data.slope[n], data.resistance[n])

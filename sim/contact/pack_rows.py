@@ -90,20 +90,28 @@ def _own_rows(robot: Any, rows: Any, own: Any) -> None:
 
 @njit
 def _lasting_rows(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
-    """Append the rows of couplings, actuators and loops, all lanes at once, and note in lanes.own what aims need."""
+    """Append the rows of couplings, actuators and loops, all lanes at once, or if no lane's are stale, the same as
+    before but for their aims.
+    """
     own, first = run.lanes.own, rows.number[ALL_ROWS]
-    for c in range(robot.model.row_follower.shape[0]):
-        coupling_row(robot, run, rows, c)
-    actuator_rows_in_lanes(robot, run, rows, equipment)
-    if run.lanes.loops is not None:
-        loops = run.lanes.loops
-        loop_rows(robot.model, robot.state.qvel, robot.data, run, rows, loops, loops.data.columns)
+    if any_positive(own.stale[0]):
+        own.stale[0] = zero_like(own.stale[0])
+        for c in range(robot.model.row_follower.shape[0]):
+            coupling_row(robot, run, rows, c)
+        actuator_rows_in_lanes(robot, run, rows, equipment)
+        if run.lanes.loops is not None:
+            loops = run.lanes.loops
+            loop_rows(robot.model, robot.state.qvel, robot.data, run, rows, loops, loops.data.columns)
+        for t in range(own.kind.shape[0]):
+            n = first + t
+            own.kind[t], own.dof[t], own.part[t] = rows.kind[n], rows.dof[n], rows.part[n]
+            own.bias[t], own.cfm[t] = rows.bias[n], rows.cfm[n]
+    else:
+        rows.number[ALL_ROWS] += own.kind.shape[0]
+        rows.number[PLACES] += own.kind.shape[0]
     for t in range(own.kind.shape[0]):
-        n = first + t
-        own.kind[t], own.dof[t], own.part[t] = rows.kind[n], rows.dof[n], rows.part[n]
-        own.cfm[t] = rows.cfm[n]
-        rows.bias[n] = rows.bias[n] + own.aim[t]
-        rows.impulse[n] = own.held[t]
+        rows.bias[first + t] = own.bias[t] + own.aim[t]
+        rows.impulse[first + t] = own.held[t]
 
 
 @njit

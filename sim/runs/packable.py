@@ -257,8 +257,8 @@ def _is_on_fixed_tendon(e: Equipment, a: int) -> bool:
     alone = not np.isfinite([e.tendon_force_lower[t], e.tendon_force_upper[t]]).any()
     fixed = e.path_kind[e.tendon_path[t]] == PATH_JOINT
     slopes = e.actuator_bias[a] == AFFINE and bool(e.bias_parameters[a, 1:3].any())
-    implicit = e.actuator_linear[a] == BY_ROW
-    return bool(alone and fixed and slopes == implicit) and _has_constant_slopes(e, a)
+    explicit = e.actuator_linear[a] != BY_ROW
+    return bool(alone and fixed and not (slopes and explicit)) and _has_constant_slopes(e, a)
 
 
 def _is_constant(e: Equipment, a: int) -> bool:
@@ -309,7 +309,7 @@ def pack_actuators(plan: Plan) -> PackActuators:
     e = equipment_of(plan)
     if e is None:
         none = dict.fromkeys(PackActuators._fields, np.zeros(0))
-        names = ("number", "dof", "control", "implicit", "varying", "tendon_dof")
+        names = ("number", "dof", "control", "implicit", "has_row", "varying", "tendon_dof")
         whole = dict.fromkeys(names, np.zeros(0, np.int64))
         whole |= {"dof_implicit": np.zeros(nv, np.int64)}
         whole |= dict.fromkeys(("entry", "tendon_entry"), np.zeros(1, np.int64))
@@ -331,6 +331,7 @@ def pack_actuators(plan: Plan) -> PackActuators:
         moment=np.array([moment for _, moments in arms for moment in moments]),
         control=control,
         implicit=implicit.astype(np.int64),
+        has_row=(e.actuator_linear[chosen] == BY_ROW).astype(np.int64),
         varying=varying,
         gain=np.array(e.gain_parameters[chosen, 0]),
         bias=np.array(bias[:, 0]),

@@ -239,6 +239,8 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
     settled, again = chosen - changed, _count_round(lanes, changed)
     if lanes.own is not None:
         forget_aims(lanes, changed)
+        if lanes.found is None:
+            lanes.own.stale[0] = largest(lanes.own.stale[0], changed)
         aimed = aim_own_rows(robot, run, solver, settled)
         settled, again = settled - aimed, largest(again, aimed)
     if contact is not None and contact.bounces is not None:

@@ -104,6 +104,7 @@ class PackActuators(NamedTuple):
     moment: ConstReals1  # (entries,) moment arm
     control: ConstInts1  # (na,) index of its control
     implicit: ConstInts1  # (na,) EXPLICIT, IN_MATRIX or BY_ROW
+    has_row: ConstInts1  # (na,) 1: it has a row, which is idle if it is explicit
     varying: ConstInts1  # (na,) 1: constant, stiffness and damping are found at every step, lane by lane
     gain: ConstReals1
     bias: ConstReals1
