@@ -135,7 +135,7 @@ def within_reach(rows: Any, n: Any, rate: Any) -> Any:
     for e in range(rows.start[n], rows.start[n + 1]):
         reach += absolute(rows.entry_value[e])
     size = absolute(rows.error[n])
-    return least(zero_like(size) + rate, _PUSH * reach / largest(size, real(1e-300, size)))
+    return least(rate, _PUSH * reach / largest(size, real(1e-300, size)))
 
 
 @inlined
@@ -154,7 +154,7 @@ def one_sided(rows: Any, inputs: Any, n: Any, gap: Any) -> None:
         if inputs.recovery[0] > 0.0:
             back = real(inputs.recovery[0] / h, gap)
         elif not SWEEPING[inputs.solver[0]]:
-            back = within_reach(rows, n, 1.0 / max(h, RECOVERY))
+            back = within_reach(rows, n, real(1.0 / max(h, RECOVERY), gap))
         rows.rate[n] = where_greater(-gap, zero, back, rows.rate[n])
     rows.bias[n] = rows.rate[n] * gap
     rows.lower[n] = zero
