@@ -36,6 +36,7 @@ REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
 LINEAR, ANGULAR = range(2)  # the two parts of a motion, in arrays with a number for each
 WORLD = 0  # the root body of all others
 D_MIN, D_MAX = range(2)  # columns of impedances (MuJoCo's solimp); -1 where there is none
+D_POWER = 4
 TWIST_LOWER, TWIST_UPPER, SWING_Y, SWING_Z, FLATNESS_Y, FLATNESS_Z = range(6)  # columns of Model.turn_range
 BY_TURN, BY_PLACE, CONSTANT = range(3)  # columns of Model.axis_terms
 _TYPES = {

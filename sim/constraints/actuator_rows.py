@@ -11,10 +11,12 @@ from typing import Any
 
 from artsim.sim.constraints.kinds import ACTUATOR_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
-from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.actuators import affine_force
+from artsim.sim.equipment.affine import row_of_force
 from artsim.sim.equipment.arrays import BY_ROW
+from artsim.sim.equipment.pack_actuation import length_and_rate
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
 
 
 @njit
@@ -38,19 +40,39 @@ def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any)
         ):  # explicit in this step: an idle row keeps the others' numbers
             add_row(rows, ACTUATOR_ROW, a)
             continue
-        constant, stiffness, damping = affine_force(equipment, a)
-        share = equipment.data.actuator_share[a]
-        total = h * (1.0 - 0.75 * share) * stiffness + damping
         n = add_row(rows, ACTUATOR_ROW, a)
-        if total <= 0.0:  # gains that are accelerations, where nothing can move
+        error, rate, bias, cfm = row_of_force(
+            h,
+            affine_force(equipment, a),
+            equipment.data.actuator_length[a],
+            equipment.data.actuator_share[a],
+            equipment.data.actuator_velocity[a],
+        )
+        if cfm <= 0.0:  # gains that are accelerations, where nothing can move
             continue
         for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
             add_entry(model, data, rows, equipment.model.actuator_dof[entry], equipment.data.actuator_moment[entry])
-        force = constant - stiffness * (
-            equipment.data.actuator_length[a] + h * foreseen(share, equipment.data.actuator_velocity[a], 0.0)
-        )
-        if stiffness > 0.0:
-            rows.error[n] = -force / stiffness
-            rows.rate[n] = stiffness / total
-        rows.bias[n] = h * drift_of(data, rows, n) - force / total
-        rows.cfm[n] = 1.0 / (h * total)
+        rows.error[n], rows.rate[n], rows.cfm[n] = error, rate, cfm
+        rows.bias[n] = h * drift_of(data, rows, n) + bias
+
+
+@njit
+def actuator_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+    """Append these rows for a pack: of actuators on fixed tendons. A force held at its bound has an idle row."""
+    actuators, data = equipment.model, equipment.data
+    h = run.inputs.time_step[0]
+    for n in range(actuators.number.shape[0]):
+        if actuators.has_row[n] == 0:
+            continue
+        row = add_row(rows, ACTUATOR_ROW, actuators.number[n])
+        if actuators.implicit[n] != BY_ROW:
+            continue
+        length, velocity = length_and_rate(robot, equipment, n, robot.state.qvel)
+        zero = zero_like(length)
+        free = where_greater(absolute(data.held[n]), zero, zero, zero + 1.0)
+        for entry in range(actuators.entry[n], actuators.entry[n + 1]):
+            add_entry(robot.model, robot.data, rows, actuators.dof[entry], free * actuators.moment[entry])
+        affine = (data.constant[n], data.slope[n], data.resistance[n])
+        error, rate, bias, cfm = row_of_force(h, affine, length, data.share[n], velocity)
+        rows.error[row], rows.rate[row], rows.cfm[row] = free * error, free * rate, free * cfm
+        rows.bias[row] = h * drift_of(robot.data, rows, row) + free * bias

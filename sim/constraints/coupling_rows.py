@@ -12,10 +12,11 @@ from typing import Any
 from artsim.sim.articulation.coupling import follow
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.model import D_MIN
-from artsim.sim.constraints.impedance import behind, impedance, softened, sprung
+from artsim.sim.constraints.impedance import behind, impedance, impedance_in_lanes, softened, sprung
 from artsim.sim.constraints.kinds import COUPLING_ROW
 from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, single_row
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, any_positive, real, zero_like
 from artsim.sim.run_data.run_records import BETA
 
 
@@ -38,15 +39,16 @@ def reference_of(model: Any, c: Any) -> Any:
 def resistance_of(model: Any, c: Any, mobility: Any) -> Any:
     """What K and B of coupling row c are divided by: its compliance, or the mobility; -1: the row is hard."""
     if model.row_compliance[c] >= 0.0:
-        return model.row_compliance[c]
-    return mobility if model.row_frequency[c] > 0.0 and mobility > 0.0 else -1.0
+        return real(model.row_compliance[c], mobility)
+    return mobility if model.row_frequency[c] > 0.0 and any_positive(mobility) else real(-1.0, mobility)
 
 
 @inlined
 def coupling_rate(model: Any, v: Any, c: Any, slope: Any) -> Any:
     """Ċ of coupling row c."""
     leader = model.row_leader[c]
-    return v[model.row_follower[c]] - (slope * v[leader] if leader >= 0 else 0.0)
+    rate = v[model.row_follower[c]]
+    return rate - slope * v[leader] if leader >= 0 else rate
 
 
 @njit
@@ -77,31 +79,41 @@ def _inverse_inertia(model: Any, data: Any, equipment: Any, k: Any) -> Any:
 
 @njit
 def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
-    """Append the row of coupling c: C = q_follower - p(q_leader), J = e_follower - p' e_leader."""
+    """Append the row of coupling c: C = q_follower - p(q_leader), J = e_follower - p' e_leader.
+
+    In both widths; in packs the row needs no current J M⁻¹ Jᵀ, and its impedance has a whole exponent.
+    """
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
     follower = model.row_follower[c]
     leader = model.row_leader[c]
-    x = state.qpos[model.dof_coord[leader]] if leader >= 0 else 0.0
+    place = state.qpos[model.dof_coord[follower]]
+    x = state.qpos[model.dof_coord[leader]] if leader >= 0 else zero_like(place)
     value, slope, _ = coupling_slope(model, c, x)
-    error = state.qpos[model.dof_coord[follower]] - value
+    error = place - value
     n = single_row(model, data, rows, COUPLING_ROW, follower, 1.0)
     if leader >= 0:
         add_entry(model, data, rows, leader, -slope)
     drift = drift_of(data, rows, n)
     rate = coupling_rate(model, state.qvel, c, slope)
     rows.error[n] = error
-    rows.rate[n] = recovery_rate(inputs, abs(error), model.row_erp[c])
+    rows.rate[n] = recovery_rate(inputs, absolute(error), model.row_erp[c])
     rows.bias[n] = rows.rate[n] * (error + behind(inputs) * rate) + h * drift
-    resistance = resistance_of(model, c, step.effective_coupling[c])
-    if resistance >= 0.0:
+    if run.lanes is not None:
+        resistance = resistance_of(model, c, zero_like(error) + model.row_mobility[c])
+    else:
+        resistance = resistance_of(model, c, step.effective_coupling[c])
+    if not any_positive(-resistance):
         K, B = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:
-            d = impedance(model.row_impedance, c, abs(error))
+            if run.lanes is not None:
+                d = impedance_in_lanes(model.row_impedance, c, absolute(error))
+            else:
+                d = impedance(model.row_impedance, c, abs(error))
             # without the polynomial's curvature, as in MuJoCo
             rows.bias[n], rows.cfm[n] = softened(h, K, B, d, resistance, error, rate, drift)
-            rows.rate[n] = 0.0
+            rows.rate[n] = zero_like(error)
             return
         rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
             inputs, K, B, resistance, error, rate, drift, inputs.scheme[BETA]

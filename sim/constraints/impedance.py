@@ -13,9 +13,29 @@ from typing import Any
 
 from artsim.sim.foundation.elementary import power
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import real, where_greater, zero_like
+from artsim.sim.foundation.scalars import least
 from artsim.sim.run_data.run_records import ALPHA, BETA
 
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
+
+
+@inlined
+def impedance_in_lanes(solimp: Any, n: Any, size: Any) -> Any:
+    """As `impedance`, for a T and a whole exponent."""
+    start = min(max(solimp[n, 0], _LEAST), _MOST)
+    end = min(max(solimp[n, 1], _LEAST), _MOST)
+    one = zero_like(size) + 1.0
+    if solimp[n, 2] <= 1e-15:
+        return 0.5 * (start + end) * one
+    y = least(size / solimp[n, 2], one)
+    middle = min(max(solimp[n, 3], _LEAST), _MOST)
+    below, above = y / middle, (one - y) / (1.0 - middle)
+    rising, falling = one, one
+    for _ in range(int(max(solimp[n, 4], 1.0))):
+        rising, falling = rising * below, falling * above
+    y = where_greater(y, zero_like(y) + middle, 1.0 - (1.0 - middle) * falling, middle * rising)
+    return start + y * (end - start)
 
 
 @njit
@@ -62,7 +82,7 @@ def sprung(inputs: Any, K: Any, B: Any, r: Any, C: Any, speed: Any, drift: Any, 
     rate = K / gain
     now = (B + alpha * h * K) / gain - 1.0
     bends = h * (alpha * (curving * h * K + B) / gain)
-    return rate, rate * C + now * speed + bends * drift, r / (h * gain)
+    return real(rate, C), rate * C + now * speed + bends * drift, r / (h * gain)
 
 
 @inlined

@@ -22,18 +22,18 @@ terms leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and proj
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.articulation.dynamics import solve
-from artsim.sim.articulation.kinematics import add_jacobian, link_frame, origin_of
+from artsim.sim.articulation.kinematics import add_jacobian, like, link_frame, origin_of
 from artsim.sim.articulation.model import D_MAX, LINEAR
-from artsim.sim.constraints.impedance import behind, impedance, slowest, softened, sprung
+from artsim.sim.constraints.impedance import behind, impedance, impedance_in_lanes, slowest, softened, sprung
 from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
 from artsim.sim.equipment.arrays import BY_FREQUENCY, LOOP_JOINT, REFERENCE_B, REFERENCE_K, RIGID
 from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import real, sqrt, surely_zero, zero_like
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.vec3 import cross, turn
 from artsim.sim.run_data.run_records import ALL_ROWS, BETA, LASTING_ROWS
@@ -46,32 +46,38 @@ SURPLUS = 1e-5
 
 
 @njit
-def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any) -> None:
+def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any, J: Any) -> None:
     """Append the rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, to second order.
 
     A soft one: R λ / h = -C̈ - B Ċ⁺ - K d C⁺, with its reference at the end of the step.
     Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
+    J (6, nv) is scratch. In both widths: of packs, `equipment` is the pack's loops, whose impedances have whole
+    exponents.
     """
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
     for n in range(equipment.model.loop_kind.shape[0]):
-        loop_geometry(model, v, data, equipment, n, step.columns)
-        d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
+        loop_geometry(model, v, data, equipment, n, J)
+        if run.lanes is not None:
+            d = impedance_in_lanes(equipment.model.loop_impedance, n, _openness(equipment, n))
+        else:
+            d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
         K = equipment.model.loop_reference[n, REFERENCE_K]
         for part in range(_parts(equipment, n)):
             size = _size(equipment, n, part)
-            step.loop_gap[part] = max(step.loop_gap[part], size)
+            if run.lanes is None:
+                step.loop_gap[part] = max(step.loop_gap[part], size)
             for axis in range(3 * part, 3 * part + 3):
                 if not equipment.model.loop_held[n, axis]:
                     continue
-                row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
+                row = _add_loop_row(model, data, rows, equipment, n, axis, J)
                 C = equipment.data.loop_error[n, axis]
                 drift = equipment.data.loop_drift[axis]
                 mobility = equipment.data.loop_mobility[n, part]
-                speed = _rate(v, step.columns, axis)
+                speed = _rate(v, J, axis)
                 rows.error[row] = C
                 rate = within_reach(rows, row, closing_rate(inputs, size, equipment.model.loop_erp[n]))
-                rows.rate[row] = rate if K < 0.0 else 0.0
+                rows.rate[row] = rate if K < 0.0 else zero_like(rate)
                 rows.bias[row] = rate * (C + behind(inputs) * speed) + (1.5 - inputs.scheme[BETA]) * h * drift
                 equipment.data.loop_aim[n, axis] = C - h * rate * C
                 rows.cfm[row] = _YIELD * mobility
@@ -112,9 +118,10 @@ def next_held(equipment: Any, n: Any, axis: Any) -> Any:
 @inlined
 def _resistance(equipment: Any, n: Any, part: Any) -> Any:
     """What K and B of a spring are divided by: the mobility, 1, or a compliance."""
+    mobility = equipment.data.loop_mobility[n, part]
     if equipment.model.loop_sprung[n] == BY_FREQUENCY:
-        return equipment.data.loop_mobility[n, part]
-    return equipment.model.loop_compliance[n, part]
+        return mobility
+    return real(equipment.model.loop_compliance[n, part], mobility)
 
 
 @njit
@@ -247,10 +254,10 @@ def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: An
 @inlined
 def _openness(equipment: Any, n: Any) -> Any:
     """Norm of the loop's whole error, on which MuJoCo's impedance depends."""
-    size = 0.0
+    size = zero_like(equipment.data.loop_error[n, 0])
     for axis in range(6):
-        size += equipment.data.loop_error[n, axis] ** 2
-    return math.sqrt(size)
+        size += equipment.data.loop_error[n, axis] * equipment.data.loop_error[n, axis]
+    return sqrt(size)
 
 
 @njit
@@ -323,20 +330,40 @@ def _size(equipment: Any, n: Any, part: Any) -> Any:
     """Opening of loop n: distance [m], or angle [rad] while it is small."""
     c = equipment.data.loop_error[n]
     k = 3 * part
-    size = math.sqrt(c[k] * c[k] + c[k + 1] * c[k + 1] + c[k + 2] * c[k + 2])
+    size = sqrt(c[k] * c[k] + c[k + 1] * c[k + 1] + c[k + 2] * c[k + 2])
     return size if part == 0 else 2.0 * size / max(equipment.model.loop_torque_scale[n], 1e-300)
 
 
 @njit
 def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis: Any, J: Any) -> Any:
-    """Append a row with line `axis` of J (6, nv)."""
+    """Append a row with line `axis` of J (6, nv): an entry for each dof that changes the line, in lanes whatever their
+    values are, or they would depend on each other.
+    """
     row = add_row(rows, LOOP_ROW, n)
     rows.part[row] = axis
-    rows.static[row] = 1 if equipment.model.loop_body[n, 0] == 0 or equipment.model.loop_body[n, 1] == 0 else 0
+    a, b = equipment.model.loop_body[n, 0], equipment.model.loop_body[n, 1]
+    rows.static[row] = 1 if a == 0 or b == 0 else 0
     for k in range(J.shape[1]):
-        if J[axis, k] != 0.0:
+        if not surely_zero(J[axis, k]) and _moves(model, k, a, b, axis):
             add_entry(model, data, rows, k, J[axis, k])
     return row
+
+
+@inlined
+def _moves(model: Any, k: Any, a: Any, b: Any, axis: Any) -> bool:
+    """Whether dof k may change line `axis` of C: rotations by dofs of one of the two chains alone."""
+    one, other = _is_above(model, k, a), _is_above(model, k, b)
+    return (one or other) and not (axis >= 3 and one and other)
+
+
+@inlined
+def _is_above(model: Any, k: Any, body: Any) -> bool:
+    """Whether dof k is on the way from a body to the root."""
+    j = model.body_dof[body + 1] - 1 if body > 0 else -1
+    while j > k:
+        j = model.dof_parent[j]
+    found: bool = j == k
+    return found
 
 
 @njit
@@ -448,7 +475,7 @@ def _weld_torque(data: Any, equipment: Any, n: Any) -> Any:
 @inlined
 def _rate(v: Any, J: Any, axis: Any) -> Any:
     """Line `axis` of J v."""
-    value = 0.0
+    value = zero_like(J[axis, 0])
     for k in range(v.shape[0]):
         value += J[axis, k] * v[k]
     return value
@@ -468,10 +495,11 @@ def loop_geometry(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any)
     a0, a1, a2 = turn(data.rotation, a, p[2 * n, 0], p[2 * n, 1], p[2 * n, 2])
     b0, b1, b2 = turn(data.rotation, b, p[2 * n + 1, 0], p[2 * n + 1, 1], p[2 * n + 1, 2])
     loop_error(model, data, equipment, n)
+    zero = zero_like(a0)
     for line in range(6):
-        equipment.data.loop_drift[line] = 0.0
+        equipment.data.loop_drift[line] = zero
         for k in range(J.shape[1]):
-            J[line, k] = 0.0
+            J[line, k] = zero
     _add_point(data, equipment, a, a0, a1, a2, 1.0)
     _add_point(data, equipment, b, b0, b1, b2, -1.0)
     add_jacobian(model, data, a, data.arm[a, 0] + a0, data.arm[a, 1] + a1, data.arm[a, 2] + a2, 1.0, J)
@@ -485,8 +513,9 @@ def loop_geometry(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any)
 @njit
 def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
     """equipment.data.loop_error[n] = C (6,)."""
+    zero = like(0.0, data)
     for line in range(6):
-        equipment.data.loop_error[n, line] = 0.0
+        equipment.data.loop_error[n, line] = zero
     for end in range(2):
         sign = 1.0 if end == 0 else -1.0
         p = equipment.model.loop_position[2 * n + end]
@@ -509,7 +538,7 @@ def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
         equipment.data.loop_error[n, 5] = scale * q3
     for line in range(6):
         if not equipment.model.loop_held[n, line]:
-            equipment.data.loop_error[n, line] = 0.0
+            equipment.data.loop_error[n, line] = zero
 
 
 @inlined

@@ -105,12 +105,13 @@ def recovery_rate(inputs: Any, size: Any, erp: Any) -> Any:
     """
     h = inputs.time_step[0]
     if erp >= 0.0:
-        return erp / h
+        return real(erp / h, size)
     if inputs.recovery[0] > 0.0:
-        return inputs.recovery[0] / h
+        return real(inputs.recovery[0] / h, size)
     if SWEEPING[inputs.solver[0]]:
-        return 1.0 / h
-    return min(1.0 / h, max(1.0 / RECOVERY, _CREEP / max(size, 1e-300)))
+        return real(1.0 / h, size)
+    creeping = _CREEP / largest(size, real(1e-300, size))
+    return least(real(1.0 / h, size), largest(real(1.0 / RECOVERY, size), creeping))
 
 
 @inlined
@@ -118,10 +119,10 @@ def closing_rate(inputs: Any, size: Any, erp: Any) -> Any:
     """The same for loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
     h = inputs.time_step[0]
     if erp >= 0.0:
-        return erp / h
+        return real(erp / h, size)
     if inputs.recovery[0] > 0.0:
-        return inputs.recovery[0] / h
-    return min(1.0 / h, _CLOSING / max(size, 1e-300))
+        return real(inputs.recovery[0] / h, size)
+    return least(real(1.0 / h, size), _CLOSING / largest(size, real(1e-300, size)))
 
 
 @inlined
@@ -134,7 +135,7 @@ def within_reach(rows: Any, n: Any, rate: Any) -> Any:
     for e in range(rows.start[n], rows.start[n + 1]):
         reach += absolute(rows.entry_value[e])
     size = absolute(rows.error[n])
-    return least(real(rate, size), _PUSH * reach / largest(size, real(1e-300, size)))
+    return least(rate, _PUSH * reach / largest(size, real(1e-300, size)))
 
 
 @inlined
@@ -153,7 +154,7 @@ def one_sided(rows: Any, inputs: Any, n: Any, gap: Any) -> None:
         if inputs.recovery[0] > 0.0:
             back = real(inputs.recovery[0] / h, gap)
         elif not SWEEPING[inputs.solver[0]]:
-            back = within_reach(rows, n, 1.0 / max(h, RECOVERY))
+            back = within_reach(rows, n, real(1.0 / max(h, RECOVERY), gap))
         rows.rate[n] = where_greater(-gap, zero, back, rows.rate[n])
     rows.bias[n] = rows.rate[n] * gap
     rows.lower[n] = zero

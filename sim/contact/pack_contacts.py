@@ -41,6 +41,7 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
 
+_FEW_PAIRS = 16
 MOST_PAIRS = 512  # of shapes of which one is static, each with memory for all its slots: beyond 1000 packs gain no time
 _MOST_ROWS = 3000  # up to which pairs of moving shapes have slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
@@ -101,6 +102,7 @@ class PackContacts(NamedTuple):
 
     first: ConstInts2  # (n, n) first slot of a pair of shapes, -1: has none
     room: ConstInts2  # (n, n) number of slots of a pair
+    few: ConstInts2  # (pairs, 2) all pairs of shapes that may touch; none where there are many, or planes
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
     half: Ints1  # (1,) which half of `memory` is of the last step
     memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
@@ -232,6 +234,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackContacts._fields, (k,)),
         **dict.fromkeys(("first", "room"), (n, n)),
+        "few": (0, 2),
         "detector": (2,),
         **dict.fromkeys(("half", "touching", "away", "outrun", "other", "factor"), (1,)),
         "memory": (2, width, contacts, CONTACT_MEMORY),
@@ -251,7 +254,16 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
     }
     made: PackContacts = allocate(PackContacts, shapes, width)
     made.factor[...] = 1.0
-    return made._replace(first=slots.first, room=slots.room)
+    return made._replace(first=slots.first, room=slots.room, few=_few_pairs(touching))
+
+
+def _few_pairs(touching: Touching) -> Array:
+    """(pairs, 2) the shapes that may touch, if these are so few that all lanes' boxes are compared before contacts are
+    detected lane by lane.
+    """
+    g = touching.contacts
+    pairs: Array = np.ascontiguousarray(np.argwhere(np.triu(g.allowed >= 0, 1)))
+    return pairs if len(pairs) <= _FEW_PAIRS and len(g.plane) == 0 else pairs[:0]
 
 
 def make_pack_bounces(model: Model, touching: Touching, slots: Slots, width: int) -> PackBounces | None:

@@ -23,10 +23,21 @@ from artsim.sim.contact.detection import (
     widen,
 )
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set
+from artsim.sim.foundation.lanes import (
+    absolute,
+    highest,
+    lane_count,
+    lane_get,
+    lane_of,
+    lane_set,
+    where_greater,
+    zero_like,
+)
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS, FOUND_CONTACTS
+
+_ROUNDING = 1e-9  # [m] by which boxes are apart at least
 
 
 @njit
@@ -63,14 +74,41 @@ def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1:
             _clear(contact, slot, zero)
+    clear = _are_clear(contact, like(1.0, data))
     for lane in range(lane_count(robot.state.qpos)):
         contact.data.found[lane] = 0
         if alive[lane]:
-            _detect(contact, lane)
+            if lane_of(clear, lane) > 0.0:
+                contact.found.data.number[FOUND_CONTACTS] = 0
+                contact.found.data.number[CONTACTS] = 0
+            else:
+                _detect(contact, lane)
             if contact.found.data.number[FOUND_CONTACTS] > contact.found.data.number[CONTACTS]:
                 return False
             _take_contacts(robot.model, data, inputs, contact, lane)
     return True
+
+
+@njit
+def _are_clear(contact: Any, one: Any) -> Any:
+    """1 in lanes where no two shapes come near: the boxes of all pairs that may touch are apart, as in
+    detection.detect.
+    """
+    g, data = contact.model, contact.data
+    zero = zero_like(one)
+    clear = one if data.few.shape[0] > 0 else zero
+    for j in range(data.few.shape[0]):
+        a, b = data.few[j, 0], data.few[j, 1]
+        wide = data.margin[a] + data.margin[b] + (g.reach[a] + g.reach[b] + _ROUNDING)
+        gap = zero
+        for k in range(3):
+            half = wide
+            for n in range(3):
+                half = half + absolute(data.rotation[a, k, n]) * g.extent[a, n]
+                half = half + absolute(data.rotation[b, k, n]) * g.extent[b, n]
+            gap = largest(gap, absolute(data.position[a, k] - data.position[b, k]) - half)
+        clear = where_greater(gap, zero, clear, zero)
+    return clear
 
 
 @njit

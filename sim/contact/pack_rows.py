@@ -1,5 +1,5 @@
-"""Builds the constraint rows of a pack: joint friction, rows found lane by lane, limits that press, and contacts in
-slots (pack_contacts.py).
+"""Builds the constraint rows of a pack: joint friction, couplings, actuators and loops or rows found lane by lane,
+limits that press, and contacts in slots (pack_contacts.py).
 
 A slot is treated as a contact by contact_rows.py, which builds its rows in all lanes at once; a lane without that
 contact has zeros there, and its rows have no effect.
@@ -11,8 +11,11 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import FIRST_IMPULSE
+from artsim.sim.constraints.actuator_rows import actuator_rows_in_lanes
+from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.friction_rows import add_friction
 from artsim.sim.constraints.limit_rows import limit_row
+from artsim.sim.constraints.loop_rows import loop_rows
 from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import brings_apart
@@ -48,8 +51,10 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
             force = force + model.friction_coefficient[dof] * robot.state.load[dof]
         add_friction(model, robot.data, inputs, rows, dof, force)
         rows.impulse[n] = solver.pack.held[n]
-    if run.lanes.own is not None:
+    if run.lanes.found is not None:
         _own_rows(robot, rows, run.lanes.own)
+    elif run.lanes.own is not None:
+        _lasting_rows(robot, run, rows, equipment)
     sides = solver.pack.pressed.shape[0]
     for n in range(solver.pack.known[LISTED]):
         listed = solver.pack.listed[n]
@@ -81,6 +86,32 @@ def _own_rows(robot: Any, rows: Any, own: Any) -> None:
         rows.lower[n] = own.lower[t]
         rows.upper[n] = own.upper[t]
         rows.impulse[n] = own.held[t]
+
+
+@njit
+def _lasting_rows(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+    """Append the rows of couplings, actuators and loops, all lanes at once, or if no lane's are stale, the same as
+    before but for their aims.
+    """
+    own, first = run.lanes.own, rows.number[ALL_ROWS]
+    if any_positive(own.stale[0]):
+        own.stale[0] = zero_like(own.stale[0])
+        for c in range(robot.model.row_follower.shape[0]):
+            coupling_row(robot, run, rows, c)
+        actuator_rows_in_lanes(robot, run, rows, equipment)
+        if run.lanes.loops is not None:
+            loops = run.lanes.loops
+            loop_rows(robot.model, robot.state.qvel, robot.data, run, rows, loops, loops.data.columns)
+        for t in range(own.kind.shape[0]):
+            n = first + t
+            own.kind[t], own.dof[t], own.part[t] = rows.kind[n], rows.dof[n], rows.part[n]
+            own.bias[t], own.cfm[t] = rows.bias[n], rows.cfm[n]
+    else:
+        rows.number[ALL_ROWS] += own.kind.shape[0]
+        rows.number[PLACES] += own.kind.shape[0]
+    for t in range(own.kind.shape[0]):
+        rows.bias[first + t] = own.bias[t] + own.aim[t]
+        rows.impulse[first + t] = own.held[t]
 
 
 @njit

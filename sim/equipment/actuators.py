@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from artsim.sim.equipment.actuation import actuator_force, coordinate, felt_at, foreseen
-from artsim.sim.equipment.affine import add_to_joint, bounded, force_over_step, is_beyond
+from artsim.sim.equipment.affine import add_to_joint, bounded, force_over_step, is_beyond, share_of_row
 from artsim.sim.equipment.arrays import (
     AFFINE,
     BY_ROW,
@@ -313,7 +313,7 @@ def weigh_actuators(inputs: Any, equipment: Any) -> None:
                     equipment.data.actuator_moment[entry] ** 2 * inputs.mobility[equipment.model.actuator_dof[entry]]
                 )
             _, stiffness, _ = affine_force(equipment, a)
-            equipment.data.actuator_share[a] = 1.0 / max(1.0, h * h * stiffness * mobility)
+            equipment.data.actuator_share[a] = share_of_row(h, stiffness, mobility)
 
 
 @njit

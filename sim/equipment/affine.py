@@ -10,7 +10,7 @@ from typing import Any
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import absolute, real, where_greater, zero_like
-from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.foundation.scalars import divisor, largest, least
 
 SLACK = 1e-12  # relative: excess over a bound that counts as rounding
 
@@ -21,6 +21,30 @@ def force_over_step(
 ) -> Any:
     """Unbounded force over a step in which the length changes at `rate`, and at `before` before it."""
     return constant - stiffness * (length + h * foreseen(share, before, rate)) - damping * rate
+
+
+@inlined
+def share_of_row(h: Any, stiffness: Any, mobility: Any) -> Any:
+    """The share (actuation.py) of an actuator that is a row: 1 / max(1, h² K J M⁻¹ Jᵀ), of the M in the file's pose."""
+    one = real(1.0, stiffness)
+    return one / largest(one, h * h * stiffness * mobility)
+
+
+@inlined
+def row_of_force(h: Any, affine: Any, length: Any, share: Any, velocity: Any) -> Any:
+    """(error, rate, bias, cfm) of the row of an affine force (constraints/actuator_rows.py), affine = (constant,
+    stiffness, damping); the bias without the moment arms' drift. All 0 where stiffness and damping are, since gains are
+    accelerations and nothing can move.
+    """
+    constant, stiffness, damping = affine
+    zero = zero_like(stiffness)
+    total = h * (1.0 - 0.75 * share) * stiffness + damping
+    force = constant - stiffness * (length + h * foreseen(share, velocity, zero))
+    acting, springy = divisor(total), divisor(stiffness)
+    error = where_greater(stiffness, zero, -force / springy, zero)
+    rate = where_greater(stiffness, zero, stiffness / acting, zero)
+    cfm = where_greater(total, zero, 1.0 / (h * acting), zero)
+    return error, rate, where_greater(total, zero, -force / acting, zero), cfm
 
 
 @inlined

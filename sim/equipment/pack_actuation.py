@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at, weigh_springs
-from artsim.sim.equipment.affine import SLACK, bounded, force_over_step
+from artsim.sim.equipment.affine import SLACK, bounded, force_over_step, share_of_row
+from artsim.sim.equipment.arrays import EXPLICIT, IN_MATRIX
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
@@ -20,7 +21,7 @@ from artsim.sim.foundation.scalars import largest
 def set_constants(inputs: Any, equipment: Any) -> None:
     """Set the part of every actuator's force that its control determines, from the inputs at hand."""
     model, data = equipment.model, equipment.data
-    for n in range(model.dof.shape[0]):
+    for n in range(model.number.shape[0]):
         if model.varying[n] == 0:
             u = bounded(inputs.control[0, model.control[n]], model.control_lower[n], model.control_upper[n])
             data.constant[n] = model.gain[n] * u + model.bias[n]
@@ -32,10 +33,14 @@ def weigh(model: Any, run: Any, equipment: Any) -> None:
     actuators, data = equipment.model, equipment.data
     for k in range(data.stiffness.shape[0]):
         data.stiffness[k] = zero_like(data.stiffness[k])
-    for n in range(actuators.dof.shape[0]):
-        if actuators.implicit[n] == 1:
-            k, gear = actuators.dof[n], actuators.gear[n]
-            data.stiffness[k] = data.stiffness[k] + gear * gear * data.slope[n]
+    for n in range(actuators.number.shape[0]):
+        mobility = 0.0
+        for entry in range(actuators.entry[n], actuators.entry[n + 1]):
+            k, moment = actuators.dof[entry], actuators.moment[entry]
+            mobility += moment * moment * run.inputs.mobility[k]
+            if actuators.implicit[n] == IN_MATRIX:
+                data.stiffness[k] = data.stiffness[k] + moment * moment * data.slope[n]
+        data.share[n] = share_of_row(run.inputs.time_step[0], data.slope[n], mobility)
     weigh_springs(model, run, equipment)
 
 
@@ -49,7 +54,7 @@ def gather(equipment: Any) -> None:
         data.sum_offset[k] = zero
         data.sum_stiffness[k] = zero
         data.sum_damping[k] = zero
-    for n in range(model.dof.shape[0]):
+    for n in range(model.number.shape[0]):
         _add(equipment, n)
     for k in range(data.offset.shape[0]):
         zero = zero_like(data.offset[k])
@@ -65,23 +70,22 @@ def gather(equipment: Any) -> None:
 
 @inlined
 def _add(equipment: Any, n: Any) -> None:
-    """Add actuator n to the sums of its dof."""
+    """Add actuator n to the sums of its dofs."""
     model, data = equipment.model, equipment.data
-    k = model.dof[n]
-    gear = model.gear[n]
-    constant = data.constant[n]
+    constant, side = data.constant[n], data.held[n]
     zero = zero_like(constant)
-    if model.implicit[n] == 1:
-        side = data.held[n]
-        force = _at_bound(side, model.force_lower[n], model.force_upper[n], zero)
-        data.sum_total[k] = data.sum_total[k] + gear * force
-        data.sum_offset[k] = data.sum_offset[k] + _at_bound(side, 0.0, 0.0, gear * constant)
-        stiffness, damping = gear * gear * data.slope[n], gear * gear * data.resistance[n]
-        data.sum_stiffness[k] = data.sum_stiffness[k] + _at_bound(side, 0.0, 0.0, stiffness)
-        data.sum_damping[k] = data.sum_damping[k] + _at_bound(side, 0.0, 0.0, damping)
-    else:
+    if model.implicit[n] == EXPLICIT:
         force = bounded(constant, model.force_lower[n], model.force_upper[n])
-        data.sum_total[k] = data.sum_total[k] + gear * force
+    else:
+        force = _at_bound(side, model.force_lower[n], model.force_upper[n], zero)
+    for entry in range(model.entry[n], model.entry[n + 1]):
+        k, moment = model.dof[entry], model.moment[entry]
+        data.sum_total[k] = data.sum_total[k] + moment * force
+        if model.implicit[n] == IN_MATRIX:
+            data.sum_offset[k] = data.sum_offset[k] + _at_bound(side, 0.0, 0.0, moment * constant)
+            stiffness, damping = moment * moment * data.slope[n], moment * moment * data.resistance[n]
+            data.sum_stiffness[k] = data.sum_stiffness[k] + _at_bound(side, 0.0, 0.0, stiffness)
+            data.sum_damping[k] = data.sum_damping[k] + _at_bound(side, 0.0, 0.0, damping)
 
 
 @inlined
@@ -115,24 +119,40 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any, one: Any) -> 
             total = total - data.sum_stiffness[k] * felt_at(robot, run, k) - data.sum_damping[k] * step.velocity[k]
             free = still_free(chosen, one, changed)
             changed = largest(changed, _hold(data.dof_held, k, total, (lower, upper), free))
-    for n in range(model.dof.shape[0]):
+    for n in range(model.number.shape[0]):
         lower, upper = model.force_lower[n], model.force_upper[n]
-        if model.implicit[n] == 1 and (lower > -math.inf or upper < math.inf):
-            k = model.dof[n]
-            gear = model.gear[n]
+        if model.implicit[n] != EXPLICIT and (lower > -math.inf or upper < math.inf):
+            share = data.share[n]
+            if model.implicit[n] == IN_MATRIX:
+                share = step.share[model.dof[model.entry[n]]]
+            length, before = length_and_rate(robot, equipment, n, state.qvel)
+            _, rate = length_and_rate(robot, equipment, n, step.velocity)
             force = force_over_step(
                 data.constant[n],
                 data.slope[n],
                 data.resistance[n],
-                gear * coordinate(robot.model, state.qpos, k),
-                step.share[k],
-                gear * state.qvel[k],
-                gear * step.velocity[k],
+                length,
+                share,
+                before,
+                rate,
                 run.inputs.time_step[0],
             )
             free = still_free(chosen, one, changed)
             changed = largest(changed, _hold(data.held, n, force, (lower, upper), free * data.acts[n]))
     return changed
+
+
+@inlined
+def length_and_rate(robot: Any, equipment: Any, n: Any, v: Any) -> Any:
+    """Length of actuator n, and its rate at velocities v (nv,)."""
+    model = equipment.model
+    length = zero_like(v[0])
+    rate = length
+    for entry in range(model.entry[n], model.entry[n + 1]):
+        k, moment = model.dof[entry], model.moment[entry]
+        length = length + moment * coordinate(robot.model, robot.state.qpos, k)
+        rate = rate + moment * v[k]
+    return length, rate
 
 
 @njit

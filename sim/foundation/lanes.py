@@ -192,6 +192,18 @@ def _any_positive_of(x):  # type: ignore[no-untyped-def]
     return lambda x: x > 0.0
 
 
+def surely_zero(x: Any) -> bool:
+    """Whether a T is 0 so that control flow may tell: a float that is, lanes never."""
+    return float(x) == 0.0
+
+
+@overload(surely_zero)
+def _surely_zero(x):  # type: ignore[no-untyped-def]
+    if x == pack:
+        return lambda x: False
+    return lambda x: x == 0.0
+
+
 @intrinsic
 def _splat(typing_context: Any, x: Any) -> Any:
     return pack(types.float64), lambda context, builder, sig, args: _broadcast(builder, args[0])

@@ -7,39 +7,39 @@ from typing import Any
 
 from artsim.sim.foundation.elementary import arctangent
 from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.lanes import real, sqrt, where_greater
+from artsim.sim.foundation.lanes import real, sqrt, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 
 
 @inlined
 def quaternion_of(R: Any) -> Any:
-    """Unit quaternion, w ≥ 0, of a rotation matrix given as 9 floats by rows (Shepperd 1978)."""
+    """Unit quaternion, w ≥ 0, of a rotation matrix given as 9 T by rows: by the largest of trace and diagonal
+    (Shepperd 1978).
+    """
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = R
     trace = r00 + r11 + r22
-    if trace >= max(r00, max(r11, r22)):
-        w = 1.0 + trace
-        x = r21 - r12
-        y = r02 - r20
-        z = r10 - r01
-    elif r00 >= r11 and r00 >= r22:
-        w = r21 - r12
-        x = 1.0 + r00 - r11 - r22
-        y = r01 + r10
-        z = r02 + r20
-    elif r11 >= r22:
-        w = r02 - r20
-        x = r01 + r10
-        y = 1.0 - r00 + r11 - r22
-        z = r12 + r21
-    else:
-        w = r10 - r01
-        x = r02 + r20
-        y = r12 + r21
-        z = 1.0 - r00 - r11 + r22
-    scale = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
-    if w < 0.0:
-        scale = -scale
+    w, x, y, z = r10 - r01, r02 + r20, r12 + r21, 1.0 - r00 - r11 + r22
+    above = r22
+    w, x, y, z = _unless_less(r11, above, (r02 - r20, r01 + r10, 1.0 - r00 + r11 - r22, r12 + r21), (w, x, y, z))
+    above = largest(r11, above)
+    w, x, y, z = _unless_less(r00, above, (r21 - r12, 1.0 + r00 - r11 - r22, r01 + r10, r02 + r20), (w, x, y, z))
+    above = largest(r00, above)
+    w, x, y, z = _unless_less(trace, above, (1.0 + trace, r21 - r12, r02 - r20, r10 - r01), (w, x, y, z))
+    scale = 1.0 / sqrt(w * w + x * x + y * y + z * z)
+    scale = where_greater(zero_like(w), w, -scale, scale)
     return w * scale, x * scale, y * scale, z * scale
+
+
+@inlined
+def _unless_less(a: Any, b: Any, q: Any, other: Any) -> Any:
+    """q unless a < b, then the other quaternion."""
+    return (
+        where_greater(b, a, other[0], q[0]),
+        where_greater(b, a, other[1], q[1]),
+        where_greater(b, a, other[2], q[2]),
+        where_greater(b, a, other[3], q[3]),
+    )
 
 
 @inlined

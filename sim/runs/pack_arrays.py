@@ -117,15 +117,16 @@ def make_lane_bundle(
 ) -> LaneBundle:
     """What only packs have of a run's records."""
     exerted = make_exerted(plan)
+    work = _make_pack_work(plan, single, len(exerted.activation), width)
     return LaneBundle(
-        _make_pack_work(plan, single, len(exerted.activation), width),
+        work,
         single,
         controls,
         exerted,
         helpers,
         own=_make_own_rows(plan, width) if needs.own else None,
-        found=_make_found_rows(plan) if needs.own else None,
-        loops=_make_loops(plan, width) if needs.looped else None,
+        found=_make_found_rows(plan) if needs.found else None,
+        loops=_make_loops(plan, work, width) if needs.looped else None,
         sleep=allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), width) if needs.sleepy else None,
         drives=_make_drives(plan, width) if needs.inertial else None,
         load=_make_load(plan, width) if needs.laden else None,
@@ -177,7 +178,7 @@ def connect_solver(
 
 
 def _make_own_rows(plan: Plan, width: int) -> OwnRows:
-    """The rows that are found lane by lane, after those of joint friction."""
+    """The rows of every step after those of joint friction."""
     nv, n = plan.robot.nv, own_rows(plan)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(OwnRows._fields, (n,)),
@@ -215,7 +216,7 @@ def make_actuators(plan: Plan, width: int) -> Any:
     actuators = pack_actuators(plan)
     shapes = {
         **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
-        **dict.fromkeys(("constant", "slope", "resistance", "acts", "held"), actuators.gain.shape),
+        **dict.fromkeys(("constant", "slope", "resistance", "acts", "share", "held"), actuators.gain.shape),
         "tendon_length": actuators.tendon_lower.shape,
         "tendon_moment": actuators.tendon_dof.shape,
     }
@@ -236,10 +237,13 @@ def make_pack_rules(plan: Plan, width: int) -> Any:
     return RuleBundle(plan.rules, allocate(PackRules, shapes, width))
 
 
-def _make_loops(plan: Plan, width: int) -> LoopBundle:
+def _make_loops(plan: Plan, work: PackWork, width: int) -> LoopBundle:
     e = equipment_of(plan)
     assert e is not None
-    return LoopBundle(e, allocate(LoopForces, {"loop_force": (len(e.loop_kind), 6)}, width))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(LoopForces._fields, (len(e.loop_kind), 6))
+    shapes |= {"loop_drift": (6,), "loop_mobility": (0, 2), "columns": (6, plan.robot.nv)}
+    made: LoopForces = allocate(LoopForces, shapes, width)
+    return LoopBundle(e, made._replace(loop_mobility=work.loop_mobility))
 
 
 def _make_drives(plan: Plan, width: int) -> PackDrives:

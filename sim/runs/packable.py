@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from artsim.sim.articulation.model import SWING_Y, TWIST_UPPER
+from artsim.sim.articulation.model import D_MIN, D_POWER, SWING_Y, TWIST_UPPER
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
     bounces,
@@ -17,6 +17,7 @@ from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
     BY_ROW,
+    EXPLICIT,
     FILTER,
     FILTER_EXACT,
     FIXED,
@@ -28,6 +29,7 @@ from artsim.sim.equipment.arrays import (
     PATH_JOINT,
     PID,
     STIFF_TENDONS,
+    TENDON,
     Equipment,
 )
 from artsim.sim.foundation.jit import Entry, disabled
@@ -53,6 +55,7 @@ from artsim.sim.stepping.packs import (
     roll_entry,
 )
 
+_MOST_POWER = 16  # of an impedance that packs find by multiplication
 _FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
 _MOST_DOFS = 100  # since packs hold 8 mass matrices: beyond 110 a robot alone is as fast
 
@@ -113,17 +116,52 @@ def equipment_of(plan: Plan) -> Equipment | None:
 
 
 def own_rows(plan: Plan) -> int:
-    """The number of rows that are found lane by lane (stepping/rows_of_lane.py)."""
+    """The number of rows of every step beside joint friction (packs.OwnRows)."""
+    return _common_rows(plan) + _other_rows(plan)
+
+
+def _common_rows(plan: Plan) -> int:
+    """The number of rows of couplings, loops and actuators."""
+    e, couplings = equipment_of(plan), len(plan.robot.model.row_follower)
+    return couplings if e is None else couplings + int(e.loop_held.sum() + np.sum(e.actuator_linear == BY_ROW))
+
+
+def _other_rows(plan: Plan) -> int:
+    """The number of rows of balls, of velocity bounds of links and of tendons."""
     model, e = plan.robot.model, equipment_of(plan)
     angles = np.count_nonzero((model.dof_coord < 0) & np.isfinite(model.upper))
     turns = 2 * np.isfinite(model.turn_range[:, TWIST_UPPER]) + np.isfinite(model.turn_range[:, SWING_Y])
-    count = len(model.row_follower) + len(model.axis_dof) + int(angles) + int(turns.sum())
+    count = len(model.axis_dof) + int(angles) + int(turns.sum())
     if plan.rules is not None:
         count += len(plan.rules.bound)
     if e is not None:
-        count += int(e.loop_held.sum()) + len(e.tendon_row_follower) + int(np.sum(e.actuator_linear == BY_ROW))
-        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0)) + stiff_tendons(plan)
+        count += len(e.tendon_row_follower) + stiff_tendons(plan)
+        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0))
     return count
+
+
+def finds_rows(plan: Plan) -> bool:
+    """Whether rows are found lane by lane (stepping/rows_of_lane.py), since some are of another kind than those that
+    packs build in all lanes at once: hard or soft couplings, loops, and actuators of fixed tendons.
+    """
+    model, e = plan.robot.model, equipment_of(plan)
+    if _other_rows(plan) > 0:
+        return True
+    by_current_mobility = (model.row_impedance[:, D_MIN] < 0.0) & (model.row_compliance < 0.0)
+    if np.any(by_current_mobility & (model.row_frequency > 0.0)) or not _has_whole_powers(model.row_impedance):
+        return True
+    if e is None:
+        return False
+    rows = np.flatnonzero(e.actuator_linear == BY_ROW)
+    if not all(e.actuator_active[a] and _is_on_fixed_tendon(e, int(a)) for a in rows):
+        return True
+    return not _has_whole_powers(e.loop_impedance)
+
+
+def _has_whole_powers(impedances: Array) -> bool:
+    """Whether the power of every impedance (n, 5) is whole."""
+    powers = np.maximum(impedances[:, D_POWER], 1.0)
+    return bool(np.all((powers == np.floor(powers)) & (powers <= _MOST_POWER)))
 
 
 def stiff_tendons(plan: Plan) -> int:
@@ -149,7 +187,7 @@ def stiff_tendons(plan: Plan) -> int:
 
 def has_helpers(plan: Plan) -> bool:
     """Whether each lane has a single robot of its own that finds for it."""
-    return own_rows(plan) > 0 or plan.delayed is not None
+    return finds_rows(plan) or plan.delayed is not None
 
 
 def is_aimed(plan: Plan) -> bool:
@@ -167,25 +205,33 @@ def is_bounded(plan: Plan) -> bool:
 
 
 def is_laden(plan: Plan) -> bool:
-    """Whether the equipment exerts more than the actuators that packs know, these follow activations, or it has rows
-    of its own.
+    """Whether the equipment exerts more than the actuators that packs know, these follow activations, or rows are found
+    lane by lane.
     """
     e = equipment_of(plan)
     if e is None:
         return False
-    if has_helpers(plan):
+    if has_helpers(plan) or _has_acting_tendons(e):
         return True
-    parts = ("tendon_lower", "compensated_mass", "damper_dof", "spring_body", "box_body", "ellipsoid_body")
-    if any(len(getattr(e, part)) > 0 for part in (*parts, "link_wrench_link")):
+    parts = ("compensated_mass", "damper_dof", "spring_body", "box_body", "ellipsoid_body", "link_wrench_link")
+    if any(len(getattr(e, part)) > 0 for part in parts):
         return True
     assert plan.equipped is not None
-    return plan.equipped.activations > 0 or not all(_is_affine(e, a) for a in _actuators(plan)[1])
+    return plan.equipped.activations > 0 or not all(_is_constant(e, a) for a in _actuators(plan)[1])
+
+
+def _has_acting_tendons(e: Equipment) -> bool:
+    """Whether tendons do more than pass on forces of actuators."""
+    limited = np.isfinite(e.tendon_lower) | np.isfinite(e.tendon_upper)
+    return bool(limited.any() or e.tendon_stiffness.any() or e.tendon_damping.any())
 
 
 def is_calibrated(plan: Plan) -> bool:
     """Whether the equipment has anything from the robot's masses, or is found by a single robot, which has."""
     e = equipment_of(plan)
-    return e is not None and (is_laden(plan) or any(_is_ratio(e, a) for a in _actuators(plan)[1]))
+    if e is None:
+        return False
+    return is_laden(plan) or len(e.loop_kind) > 0 or any(_is_ratio(e, a) for a in _actuators(plan)[1])
 
 
 def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
@@ -199,12 +245,40 @@ def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
 
 def _is_affine(e: Equipment, a: int) -> bool:
     """Whether actuator a acts on a joint of one dof, by constant slopes that never make its force explicit."""
+    single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
+    return bool(single) and _has_constant_slopes(e, a)
+
+
+def _is_on_fixed_tendon(e: Equipment, a: int) -> bool:
+    """Whether actuator a acts on a sum of joints' coordinates, in the same manner."""
+    if e.actuator_transmission[a] != TENDON or e.actuator_by_inertia[a]:
+        return False
+    t = e.actuator_target[a]
+    alone = not np.isfinite([e.tendon_force_lower[t], e.tendon_force_upper[t]]).any()
+    fixed = e.path_kind[e.tendon_path[t]] == PATH_JOINT
+    slopes = e.actuator_bias[a] == AFFINE and bool(e.bias_parameters[a, 1:3].any())
+    explicit = e.actuator_linear[a] != BY_ROW
+    return bool(alone and fixed and not (slopes and explicit)) and _has_constant_slopes(e, a)
+
+
+def _is_constant(e: Equipment, a: int) -> bool:
+    """Whether packs know all but the input of actuator a: its moment arms and its slopes."""
+    return _is_affine(e, a) or _is_on_fixed_tendon(e, a)
+
+
+def _is_known(plan: Plan, e: Equipment, a: int) -> bool:
+    """Whether packs know actuator a, which acts on a joint of one dof, or on a fixed tendon."""
+    by_row = e.actuator_linear[a] == BY_ROW
+    return _is_affine(e, a) or _varies(e, a) or (_is_on_fixed_tendon(e, a) and not (by_row and finds_rows(plan)))
+
+
+def _has_constant_slopes(e: Equipment, a: int) -> bool:
+    """Whether the force of actuator a has constant slopes that never make it explicit."""
     gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
     straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
     falling = bias != AFFINE or (stiffness >= 0.0 and (damping >= 0.0 or _is_ratio(e, a)))
-    single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
     plain = e.actuator_dynamics[a] in _FILTERS and e.actuator_period[a] == 0.0
-    return bool(straight and falling and single and plain and bias in (NO_BIAS, AFFINE))
+    return bool(straight and falling and plain and bias in (NO_BIAS, AFFINE))
 
 
 def _is_ratio(e: Equipment, a: int) -> bool:
@@ -218,6 +292,16 @@ def _varies(e: Equipment, a: int) -> bool:
     return bool(e.actuator_linear[a] == IN_MATRIX and not _is_affine(e, a))
 
 
+def _moment_arms(e: Equipment, a: int) -> tuple[list[int], list[float]]:
+    """The dofs on which actuator a acts, a joint of one dof or those of a fixed tendon, and its moment arms."""
+    gear = float(e.actuator_gear[a, 0])
+    if e.actuator_transmission[a] != TENDON:
+        return [int(e.actuator_target[a])], [gear]
+    t = e.actuator_target[a]
+    path, dofs = slice(e.tendon_path[t], e.tendon_path[t + 1]), e.tendon_dof[e.tendon_entry[t] : e.tendon_entry[t + 1]]
+    return dofs.tolist(), [gear * float(e.path_value[path][e.path_index[path] == k].sum()) for k in dofs]
+
+
 def pack_actuators(plan: Plan) -> PackActuators:
     """The active actuators as arrays of packs."""
     nv = plan.robot.nv
@@ -225,26 +309,30 @@ def pack_actuators(plan: Plan) -> PackActuators:
     e = equipment_of(plan)
     if e is None:
         none = dict.fromkeys(PackActuators._fields, np.zeros(0))
-        names = ("number", "dof", "control", "implicit", "varying", "tendon_dof")
+        names = ("number", "dof", "control", "implicit", "has_row", "varying", "tendon_dof")
         whole = dict.fromkeys(names, np.zeros(0, np.int64))
-        whole |= {"tendon_entry": np.zeros(1, np.int64), "dof_implicit": np.zeros(nv, np.int64)}
+        whole |= {"dof_implicit": np.zeros(nv, np.int64)}
+        whole |= dict.fromkeys(("entry", "tendon_entry"), np.zeros(1, np.int64))
         none["tendon_limit_spring"] = np.zeros((0, 2))
         return PackActuators(**{**none, **whole, **free})
-    chosen = np.array([a for a in _actuators(plan)[1] if _is_affine(e, a) or _varies(e, a)], np.int64)
+    chosen = np.array([a for a in _actuators(plan)[1] if _is_known(plan, e, a)], np.int64)
     varying = np.array([_varies(e, int(a)) for a in chosen], np.int64)
     bias = _biases(e, chosen)
-    implicit = ((bias[:, 1:] != 0.0).any(axis=1) | (varying == 1)).astype(np.int64)
-    dof = e.actuator_target[chosen]
+    sloped = (bias[:, 1:] != 0.0).any(axis=1) | (varying == 1)
+    implicit = np.where(sloped, np.where(e.actuator_transmission[chosen] == TENDON, BY_ROW, IN_MATRIX), EXPLICIT)
+    arms = [_moment_arms(e, int(a)) for a in chosen]
     dof_implicit = np.zeros(nv, np.int64)
-    dof_implicit[dof[implicit == 1]] = 1
+    dof_implicit[e.actuator_target[chosen[implicit == IN_MATRIX]]] = 1
     control = e.control_first[chosen]
     return PackActuators(
         number=chosen,
-        dof=dof,
+        entry=np.cumsum([0, *(len(dofs) for dofs, _ in arms)]).astype(np.int64),
+        dof=np.array([k for dofs, _ in arms for k in dofs], np.int64),
+        moment=np.array([moment for _, moments in arms for moment in moments]),
         control=control,
-        implicit=implicit,
+        implicit=implicit.astype(np.int64),
+        has_row=(e.actuator_linear[chosen] == BY_ROW).astype(np.int64),
         varying=varying,
-        gear=np.array(e.actuator_gear[chosen, 0]),
         gain=np.array(e.gain_parameters[chosen, 0]),
         bias=np.array(bias[:, 0]),
         control_lower=e.control_lower[control],
@@ -316,8 +404,8 @@ def make_exerted(plan: Plan) -> Exerted:
         "activation": (plan.equipped.activations,),
     }
     made: Exerted = allocate(Exerted, shapes)
-    counted = [int(e.actuator_active[a] and not _is_affine(e, a)) for a in range(len(e.actuator_active))]
-    varying = [int(counted[a] and _varies(e, a)) for a in range(len(counted))]
+    varying = [int(e.actuator_active[a] and _varies(e, a)) for a in range(len(e.actuator_active))]
+    counted = [int(e.actuator_active[a] and (varying[a] or not _is_known(plan, e, a))) for a in range(len(varying))]
     return made._replace(counted=np.array(counted, np.int64), varying=np.array(varying, np.int64))
 
 
@@ -328,9 +416,9 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     alone = [(entry, 1) for entry in plan.entries]
     if reason_against_packs(plan):
         return alone
-    packed, own = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])], own_rows(plan) > 0
+    packed = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])]
     of_lanes = [EXERT] * is_calibrated(plan)
-    if own:
+    if finds_rows(plan):
         equipped = plan.equipped is not None
         of_lanes += [find_entry(equipped, is_bounded(plan))] + [miss_entry(equipped)] * is_aimed(plan)
         of_lanes += [CLAMP] * has_clamped(plan) + [BOUND] * is_bounded(plan)
@@ -349,6 +437,7 @@ def pack_features(plan: Plan) -> PackFeatures:
         rows=has_rows(plan),
         touching=touching is not None,
         own=own_rows(plan) > 0,
+        found=finds_rows(plan),
         looped=e is not None and len(e.loop_kind) > 0,
         damped=plan.rules is not None,
         sleepy=bool(plan.inputs["sleep"][SLEEP_ENERGY] > 0),
@@ -375,9 +464,9 @@ def _sticks(plan: Plan) -> bool:
 
 
 def has_clamped(plan: Plan) -> bool:
-    """Whether actuators are rows."""
+    """Whether actuators are rows that are found lane by lane."""
     e = equipment_of(plan)
-    return e is not None and bool(np.any(e.actuator_linear == BY_ROW))
+    return e is not None and bool(np.any(e.actuator_linear == BY_ROW)) and finds_rows(plan)
 
 
 def pack_width() -> int:

@@ -636,30 +636,41 @@ def make_inputs(plan: Plan, controls: Controls) -> Inputs:
 
     Raises UsageError: controls for another number of dofs or actuators, without the first step, or not finite.
     """
-    control = controls.control
-    if control.shape[1] == 0:
-        control = np.tile(plan.control, (len(control), 1))
-    _check_controls(plan, controls, control)
+    tables = control_tables(plan, [controls])
     return Inputs(
         **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
         start_step=np.ascontiguousarray(controls.start_step, np.int64),
-        torque=np.array(controls.torque, float, order="C"),  # a copy: a Python controller writes into it
-        target=np.array(controls.target, float),
-        target_velocity=np.array(controls.target_velocity, float),
-        target_acceleration=np.array(controls.target_acceleration, float),
-        control=np.array(control, float, order="C"),
+        **{name: values[0] for name, values in tables.items()},
     )
 
 
-def _check_controls(plan: Plan, controls: Controls, control: Real) -> None:
-    """Refuse controls of wrong shape or value, which kernels do not check."""
-    if control.shape[1] != plan.control.size:
-        raise UsageError(f"controls: there are {control.shape[1]} for {plan.control.size} actuators")
+def control_tables(plan: Plan, controls: Sequence[Controls]) -> dict[str, Real]:
+    """The controls of n samples over time, by their names in Inputs, each (n, rows, ·); missing ones come from the
+    plan. They are copies, into which a Python controller may write. All samples' rows begin at the same steps.
+
+    Raises UsageError as `make_inputs` does.
+    """
+    for each in controls:
+        _check_shapes(plan, each)
+    tables = {name: np.array([getattr(each, name) for each in controls], float, order="C") for name in VALUES[:-1]}
+    tables["control"] = np.array([_controls_of_actuators(plan, each) for each in controls], float, order="C")
+    for name, values in tables.items():
+        if not np.isfinite(values).all():
+            raise UsageError(f"controls: {name} has numbers that are not finite")
+    return tables
+
+
+def _controls_of_actuators(plan: Plan, controls: Controls) -> Real:
+    given: Real = controls.control
+    return given if given.shape[1] > 0 else np.tile(plan.control, (len(given), 1))
+
+
+def _check_shapes(plan: Plan, controls: Controls) -> None:
+    """Refuse controls of wrong shape, which kernels do not check."""
+    width = controls.control.shape[1]
+    if width not in (0, plan.control.size):
+        raise UsageError(f"controls: there are {width} for {plan.control.size} actuators")
     if controls.nv != plan.robot.nv:
         raise UsageError(f"controls: there are torques for {controls.nv} of {plan.robot.nv} degrees of freedom")
     if controls.rows == 0 or controls.start_step[0] != 0:
         raise UsageError("controls: no row begins at step 0")
-    for name in VALUES:
-        values = control if name == "control" else getattr(controls, name)
-        if not np.all(np.isfinite(values)):
-            raise UsageError(f"controls: {name} has numbers that are not finite")

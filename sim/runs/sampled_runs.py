@@ -51,7 +51,7 @@ from artsim.sim.runs.packable import (
     pack_width,
     reason_against_packs,
 )
-from artsim.sim.runs.plan import Plan, make_inputs
+from artsim.sim.runs.plan import Plan, control_tables
 from artsim.sim.runs.simulate import simulation_of
 from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
 from artsim.sim.stepping.packs import (
@@ -59,7 +59,6 @@ from artsim.sim.stepping.packs import (
     CROWD,
     HAS_IMPULSES,
     INPUT_ROW,
-    LANE_CONTROLS,
     LANE_GAINS,
     LANE_PROPERTIES,
     STEP,
@@ -176,7 +175,7 @@ class PackRoller:
         self._plan, self._varied = plan, VariedArrays(plan)
         self._needs, self._width = pack_features(plan), pack_width()
         self._kept: dict[str, object] = {}  # what kernels call through addresses
-        self._calibrated = False
+        self._calibrated, self._by_masses = False, is_calibrated(plan) or self._needs.found
         self._simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
         slots = None if plan.touching is None else make_slots(plan.robot.model, plan.touching)
         self._robot, self._rules = make_robots(plan, self._width), make_pack_rules(plan, self._width)
@@ -326,7 +325,7 @@ class PackRoller:
             self._contact.data.factor[...] = as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
-        if (part.factors or not self._calibrated) and (is_calibrated(self._plan) or self._needs.own):
+        if (part.factors or not self._calibrated) and self._by_masses:
             self._calibrate()
             self._calibrated = True
 
@@ -358,6 +357,4 @@ class PackRoller:
 
     def _controls_of(self, controls: Sequence[Controls]) -> PackControls:
         """The inputs of all lanes, or of each lane; all begin at the same steps."""
-        inputs = [make_inputs(self._plan, one) for one in controls]
-        tables = {name: np.stack([getattr(one, name) for one in inputs]) for name in LANE_CONTROLS}
-        return PackControls(np.array(inputs[0].start_step), **tables)
+        return PackControls(np.array(controls[0].start_step), **control_tables(self._plan, controls))

@@ -76,7 +76,7 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if equipment is not None:
         actuator_rows(model, data, inputs, rows, equipment)
         tendon_rows(model, state.qvel, data, inputs, rows, equipment, True)
-        loop_rows(model, state.qvel, data, run, rows, equipment)
+        loop_rows(model, state.qvel, data, run, rows, equipment, run.step.columns)
     if rules is not None:
         link_rows(model, data, inputs, rows, rules)
     if equipment is not None:

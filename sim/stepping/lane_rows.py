@@ -1,7 +1,7 @@
-"""Rows of packs that a single robot's code finds, lane by lane (rows_of_lane.py): found, clamped, aimed, noted.
+"""Rows that packs have in every step: found by a single robot's code, lane by lane (rows_of_lane.py), where they are
+not built in all lanes at once (contact/pack_rows.py); clamped, aimed, noted.
 
-What these rows mean is written for single robots, and what depends on a lane alone is decided lane by lane here. The
-pack solves all of them together with its other rows.
+What depends on a lane alone is decided lane by lane here. The pack solves all of them together with its other rows.
 """
 
 from __future__ import annotations
@@ -9,13 +9,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import kinematics
 from artsim.sim.constraints.kinds import LOOP_ROW
-from artsim.sim.constraints.loop_rows import HAIR, SURPLUS
+from artsim.sim.constraints.loop_rows import HAIR, SURPLUS, loop_error
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER
 from artsim.sim.equipment.arrays import REFERENCE_K
 from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import (
+    any_positive,
+    highest,
+    lane_count,
+    lane_get,
+    lane_of,
+    lane_set,
+    where_greater,
+    zero_like,
+)
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import ALL_ROWS, BOUND_ROUNDS, EVALUATION, ONCE, RULE_ROUNDS, STIFFENED
 from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
@@ -185,10 +197,40 @@ def aim_own_rows(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     own.again[0] = zero_like(chosen)
     if own.fixed[HAS_AIMED] == 0:
         return own.again[0]
+    if lanes.found is None and _some_aim(own.phase[0], chosen):
+        _find_loops_at_end(robot, run)
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0 and _aim(run, solver, lane):
             lane_set(own.again, 0, lane, 1.0)
     return own.again[0]
+
+
+@inlined
+def _some_aim(phase: Any, chosen: Any) -> bool:
+    """Whether chosen lanes may take an aim."""
+    zero = zero_like(chosen)
+    some: bool = any_positive(where_greater(zero + TAKEN_BACK, phase, chosen, zero))
+    return some
+
+
+@njit
+def _find_loops_at_end(robot: Any, run: Any) -> None:
+    """Set the loops' errors to those where step.velocity leads, as aims.find_misses does; `data` is left as it is."""
+    model, state, data, step = robot.model, robot.state, robot.data, run.step
+    for k in range(step.tangent.shape[0]):
+        step.tangent[k] = data.drift[k]
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = state.qpos[n]
+    move(model, step.stage_qpos, step.velocity, run.inputs.time_step[0])
+    expand(model, step.stage_qpos, step.stage_qvel, data)
+    kinematics(model, step.stage_qpos, data)
+    if run.lanes.loops is not None:
+        for n in range(run.lanes.loops.model.loop_kind.shape[0]):
+            loop_error(model, data, run.lanes.loops, n)
+    expand(model, state.qpos, state.qvel, data)
+    for k in range(step.tangent.shape[0]):
+        data.drift[k] = step.tangent[k]
+    kinematics(model, state.qpos, data)
 
 
 @njit
@@ -295,6 +337,8 @@ def _fastest(step: Any, lane: Any) -> Any:
 def _find_misses(run: Any, lane: Any) -> Any:
     """Set own.miss of a lane, and return the largest."""
     lanes, own, found = run.lanes, run.lanes.own, run.lanes.found
+    if lanes.found is None:
+        return _find_loop_misses(lanes, own, lane)
     found.number[ALL_ROWS] = own.kind.shape[0]
     for t in range(own.kind.shape[0]):
         found.kind[t], found.dof[t] = own.kind[t], own.dof[t]
@@ -307,6 +351,28 @@ def _find_misses(run: Any, lane: Any) -> Any:
         lane_set(own.miss, t, lane, found.miss[t])
         worst = max(worst, abs(found.miss[t]))
     return worst
+
+
+@njit
+def _find_loop_misses(lanes: Any, own: Any, lane: Any) -> Any:
+    """The same where the loops' errors are known."""
+    worst = 0.0
+    for t in range(own.kind.shape[0]):
+        miss = 0.0
+        if own.kind[t] == LOOP_ROW and _is_hard(lanes.loops, own.dof[t]):
+            miss = _loop_miss(lanes.loops, own.dof[t], own.part[t], lane)
+        lane_set(own.miss, t, lane, miss)
+        worst = max(worst, abs(miss))
+    return worst
+
+
+@inlined
+def _loop_miss(loops: Any, n: Any, axis: Any, lane: Any) -> Any:
+    """By how much line `axis` of loop n misses its aim in a lane."""
+    if loops is None:
+        return 0.0
+    place = 6 * n + axis
+    return lane_get(loops.data.loop_error, place, lane) - lane_get(loops.data.loop_aim, place, lane)
 
 
 @njit

@@ -246,8 +246,11 @@ def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> Any:
             r2 = like(r[0] * r[0] + r[1] * r[1] + r[2] * r[2], data)
             i = equipment.model.loop_body[n, end]
             while i > 0:
-                own = 0.5 * _TAUT * (data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5])
-                pull = largest(pull, square * r2 - own * own)
+                own = 0.5 * (data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5])
+                for k in range(model.body_dof[i], model.body_dof[i + 1]):
+                    if model.dof_linear[k] == 0:
+                        own = own + model.armature[k]
+                pull = largest(pull, square * r2 - _TAUT * _TAUT * own * own)
                 d0, d1, d2 = data.offset[i, 0], data.offset[i, 1], data.offset[i, 2]
                 r2 = d0 * d0 + d1 * d1 + d2 * d2
                 i = model.body_parent[i]

@@ -92,11 +92,15 @@ def _find_actuator_forces(model: Any, q: Any, v: Any, equipment: Any) -> None:
     actuators, data = equipment.model, equipment.data
     for k in range(data.actuator_total.shape[0]):
         data.actuator_total[k] = v[k] - v[k]
-    for n in range(actuators.dof.shape[0]):
-        k, gear = actuators.dof[n], actuators.gear[n]
-        force = data.constant[n] - data.slope[n] * gear * coordinate(model, q, k) - data.resistance[n] * gear * v[k]
+    for n in range(actuators.number.shape[0]):
+        force = data.constant[n]
+        for entry in range(actuators.entry[n], actuators.entry[n + 1]):
+            k, moment = actuators.dof[entry], actuators.moment[entry]
+            force = force - data.slope[n] * moment * coordinate(model, q, k) - data.resistance[n] * moment * v[k]
         force = bounded(force, actuators.force_lower[n], actuators.force_upper[n])
-        data.actuator_total[k] = data.actuator_total[k] + gear * force
+        for entry in range(actuators.entry[n], actuators.entry[n + 1]):
+            k = actuators.dof[entry]
+            data.actuator_total[k] = data.actuator_total[k] + actuators.moment[entry] * force
     for k in range(data.actuator_total.shape[0]):
         data.actuator_total[k] = bounded(data.actuator_total[k], actuators.dof_lower[k], actuators.dof_upper[k])
 

@@ -231,7 +231,7 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
     changed = hold_drives(robot, run, rows, chosen, one_by_one)
     free = still_free(chosen, one_by_one, changed)
     changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
-    if lanes.own is not None:
+    if lanes.found is not None:
         free = still_free(chosen, one_by_one, changed)
         changed = largest(changed, clamp_own_actuators(robot, run, equipment, free))
     if solver.pack is not None:
@@ -239,6 +239,8 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
     settled, again = chosen - changed, _count_round(lanes, changed)
     if lanes.own is not None:
         forget_aims(lanes, changed)
+        if lanes.found is None:
+            lanes.own.stale[0] = largest(lanes.own.stale[0], changed)
         aimed = aim_own_rows(robot, run, solver, settled)
         settled, again = settled - aimed, largest(again, aimed)
     if contact is not None and contact.bounces is not None:
@@ -247,7 +249,7 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         pressed = _press_after_bounces(robot, run, equipment, contact, solver, bouncing - least(bouncing, bounced))
         settled, again = settled - pressed, largest(again, _count_round(lanes, pressed))
         changed = largest(changed, pressed)
-    if lanes.own is not None:
+    if lanes.found is not None:
         broken = _breaks_bounds(robot, run, contact, settled)
         settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
     moved = _misplaces_bias(robot, run, solver, settled)
@@ -262,7 +264,9 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
             gather(equipment)
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
-            found_anew = lanes.own is not None or highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0
+            found_anew = highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0
+            if lanes.found is not None:
+                found_anew = True
             solver.pack.known[SAME_ROWS] = 0 if found_anew else 1
     elif contact is not None:
         again = _outruns_contacts(robot, run, contact, solver)

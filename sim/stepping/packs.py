@@ -93,17 +93,19 @@ class PackControls(NamedTuple):
 
 
 class PackActuators(NamedTuple):
-    """The na actuators of one-dof joints, whose force is constant - stiffness · length - damping · velocity, and the
-    tendons' limits. The length is gear times the coordinate; the constant is gain · input + bias unless the force
-    varies, the input a control or an activation.
+    """The na actuators of one-dof joints and of fixed tendons, whose force is constant - stiffness · length -
+    damping · velocity, and the tendons' limits. The length is the sum of the moment arms times the coordinates; the
+    constant is gain · input + bias unless the force varies, the input a control or an activation.
     """
 
     number: ConstInts1  # (na,) as in Equipment
-    dof: ConstInts1  # (na,)
+    entry: ConstInts1  # (na + 1,) first entry of each; one where it is on a joint
+    dof: ConstInts1  # (entries,) dof of each entry
+    moment: ConstReals1  # (entries,) moment arm
     control: ConstInts1  # (na,) index of its control
-    implicit: ConstInts1  # (na,) 1: part of M̂
+    implicit: ConstInts1  # (na,) EXPLICIT, IN_MATRIX or BY_ROW
+    has_row: ConstInts1  # (na,) 1: it has a row, which is idle if it is explicit
     varying: ConstInts1  # (na,) 1: constant, stiffness and damping are found at every step, lane by lane
-    gear: ConstReals1
     gain: ConstReals1
     bias: ConstReals1
     control_lower: ConstReals1  # (na,)
@@ -127,6 +129,7 @@ class PackActuation(NamedTuple):
     slope: Lanes1  # (na,) stiffness along the length
     resistance: Lanes1  # (na,) damping along the length
     acts: Lanes1  # (na,) 0: it is not part of M̂ in this step, but a force in `exerted`
+    share: Lanes1  # (na,) weight of the spring of an actuator that is a row, as in EquipmentWork
     held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
     dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
     exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
@@ -293,9 +296,11 @@ class Helpers(NamedTuple):
 
 
 class OwnRows(NamedTuple):
-    """Rows that a single robot's code finds for one lane after the other: loops, couplings that give way, tendons but
-    for their limits, actuators that are rows, limits of balls, velocity limits of links. Row n is the one whose
-    Rows.place is n there; which dofs it acts on may differ from lane to lane.
+    """Rows that every step has: loops, couplings that give way, tendons but for their limits, actuators that are rows,
+    limits of balls, velocity limits of links. Row n is the one whose Rows.place is n for a single robot.
+
+    Couplings, loops and actuators are built in all lanes at once (contact/pack_rows.py). Where there are others, a
+    single robot's code finds all of them for one lane after the other, and which dofs they act on may differ.
     """
 
     # (5,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds
@@ -333,7 +338,12 @@ class OwnRows(NamedTuple):
 class LoopForces(NamedTuple):
     """What a pack computes of loops."""
 
-    loop_force: Lanes2  # (nloop, 6) as in EquipmentWork
+    loop_force: Lanes2  # (nloop, 6) these five as in EquipmentWork
+    loop_error: Lanes2  # (nloop, 6)
+    loop_aim: Lanes2  # (nloop, 6)
+    loop_drift: Lanes1  # (6,)
+    loop_mobility: Lanes2  # (nloop, 2) that of PackWork
+    columns: Lanes2  # (6, nv) J of the loop at hand
 
 
 class LoopBundle(NamedTuple):
@@ -382,7 +392,9 @@ class PackSweep(NamedTuple):
 
 
 class LaneBundle(NamedTuple):
-    """The part of the run's records that only packs have. `found`: the rows that a helper has found."""
+    """The part of the run's records that only packs have. `found`: the rows that a helper has found, None where `own`
+    are built in all lanes at once.
+    """
 
     data: PackWork
     single: Single
@@ -441,7 +453,8 @@ class PackFeatures(NamedTuple):
 
     rows: bool = False  # constraint rows
     touching: bool = False  # contacts
-    own: bool = False  # rows that are found lane by lane
+    own: bool = False  # rows of loops, couplings that give way, tendons, actuators, balls and links
+    found: bool = False  # these are found lane by lane
     looped: bool = False  # loops
     damped: bool = False  # damping and velocity bounds of links
     sleepy: bool = False  # robots may fall asleep
@@ -458,7 +471,7 @@ def roll_entry(needs: PackFeatures, rk4: bool = False) -> Entry:
     lanes = with_members(
         LaneBundle,
         own=OwnRows if needs.own else None,
-        found=FoundRows if needs.own else None,
+        found=FoundRows if needs.found else None,
         loops=LoopBundle if needs.looped else None,
         sleep=PackSleep if needs.sleepy else None,
         drives=PackDrives if needs.inertial else None,

@@ -48,7 +48,7 @@ def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solve
     if equipment is not None:
         actuator_rows(model, data, run.inputs, rows, equipment)
         tendon_rows(model, state.qvel, data, run.inputs, rows, equipment, False)
-        loop_rows(model, state.qvel, data, run, rows, equipment)
+        loop_rows(model, state.qvel, data, run, rows, equipment, step.columns)
     if rules is not None:
         world_inertia(model, data)
         composites(model, data)

@@ -124,7 +124,7 @@ def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         if run.step.retries[SOLVED_ONCE] == 1:
             recall_impulses(rows)
     elif solver.pack is not None:
-        if run.lanes.own is not None:
+        if run.lanes.found is not None:
             find_own_rows(robot, run)
         build_in_lanes(robot, run, rows, equipment, solver, contact)
 

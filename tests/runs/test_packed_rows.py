@@ -1,6 +1,6 @@
-"""Packs of robots with rows that a single robot's code finds for each lane (loops, couplings that give way, tendons,
-actuators that are rows, limits of balls, velocity bounds of links), with delays, and with taut bodies: every lane is
-the single run, and depends on no other lane.
+"""Packs of robots with rows in every step (loops, couplings that give way, tendons, actuators that are rows, limits of
+balls, velocity bounds of links), with delays, and with taut bodies: every lane is the single run, and depends on no
+other lane.
 
 The truth of the rows themselves is in the tests of their kinds; here the single run is the truth.
 """
@@ -20,7 +20,7 @@ from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.packable import own_rows, reason_against_packs
+from artsim.sim.runs.packable import finds_rows, own_rows, reason_against_packs
 from tests.conftest import ROOT, corpus
 from tests.constraints.test_axis_couplings import follows, leads
 from tests.constraints.test_turn_limits import pendulum
@@ -69,6 +69,11 @@ MODELS = {
     "soft tendon equality": arm(equality=TIE.format('solref=".01 1"')),
     "tendon friction and inertia": arm(t='frictionloss=".3"', u='armature=".02" frictionloss=".1"'),
     "actuator on a tendon": arm(actuators='<position tendon="t" kp="40" kv="2" forcerange="-9 9"/><motor tendon="u"/>'),
+    "actuators on two tendons": arm(
+        t='range="-1 1"',
+        actuators='<position tendon="t" kp="90" kv="1" forcerange="-6 6"/><position tendon="u" kp="40" dampratio="1"/>'
+        '<general tendon="u" dyntype="filter" dynprm=".03" biastype="affine" biasprm=".2 -30 -1" gainprm="9"/>',
+    ),
     "actuator on a site": arm(actuators='<general site="tip" gear="0 0 1 0 0 0" biastype="affine" biasprm="1 0 -3"/>'),
     "ball's angle": arm(ball=BALL),
     "delays": arm(
@@ -81,6 +86,10 @@ MODELS = {
     "a ball that follows a hinge": follows("x"),
     "stiff springs of tendons": arm(t='stiffness="3000" springlength=".1"', u='stiffness="900" damping="4"'),
 }
+BUILT = {
+    *("hard loop", "soft loop", "weld", "soft coupling", "actuator on a tendon", "actuators on two tendons", "delays"),
+}
+"""The models whose rows are built in all lanes at once."""
 PUBLIC = {
     "2F-85": "menagerie-fork/robotiq_2f85/2f85.xml",
     "connect": "mujoco/test/engine/testdata/connect.xml",
@@ -121,7 +130,9 @@ def differ(made: MemoryRollout, robot: artsim.Robot, each: list[Controls], k: in
 @pytest.mark.parametrize("name", MODELS)
 def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)
-    assert own_rows(prepare(robot.articulation, RunConfig())) > 0
+    plan = prepare(robot.articulation, RunConfig())
+    assert own_rows(plan) > 0
+    assert finds_rows(plan) == (name not in BUILT)
     made, each = drawn(robot, SAMPLES, steps=STEPS)
     assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
     moved = 0.0
@@ -132,7 +143,7 @@ def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
     assert moved > 0.02
 
 
-@pytest.mark.parametrize("name", ["hard loop", "actuator on a tendon", "delays", "swing and twist"])
+@pytest.mark.parametrize("name", ["hard loop", "weld", "actuators on two tendons", "delays", "swing and twist"])
 def test_bytes_depend_on_nobody_else(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)
     whole, _ = drawn(robot, 16, threads=1, steps=STEPS)
@@ -205,6 +216,33 @@ def test_drives_of_loops_go_by_the_inertias_of_each_sample(tmp_path: Path, monke
     assert isinstance(single, MemoryRollout)
     assert np.abs(made["qpos"] - single["qpos"]).max() < 1e-11
     assert np.ptp(single["qpos"], axis=0).max() > 0.02
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'kind = "hinge"\naxis_a = [0, 1, 0]',
+        'kind = "hinge"\naxis_a = [0, 1, 0]\nfrequency = 6.0\ndamping_ratio = 0.3',
+        'kind = "connect"\nk = 900.0\nd = 3.0',
+        'kind = "connect"\ncompliance = 1e-3\ncompliance_damping = 0.01',
+        'kind = "cylindrical"\naxis_a = [0, 1, 0]',
+        'kind = "joint"\nfree = ["x", "ry"]\nk = 900.0\nd = 3.0\nk_rotation = 5.0\nd_rotation = 0.1',
+    ],
+    ids=["hinge", "hinge by frequency", "stiffness", "compliance", "cylindrical", "two axes with springs"],
+)
+def test_loops_of_every_kind_are_packed(lines: str, tmp_path: Path) -> None:
+    """Loops that translate, turn and give way, built in all lanes at once."""
+    (tmp_path / "linkage.xml").write_text(LINKAGE.format(equality=""))
+    (tmp_path / "pin.toml").write_text(f'[[loop]]\nlink_a = "m"\nlink_b = "r"\npoint_a = [0.4, 0, 0]\n{lines}\n')
+    robot = artsim.load(tmp_path / "linkage.xml", loops=tmp_path / "pin.toml")
+    assert not finds_rows(prepare(robot.articulation, RunConfig()))
+    made, each = drawn(robot, SAMPLES, steps=STEPS)
+    assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
+    for k in LANES:
+        apart, way = differ(made, robot, each, k, steps=STEPS)
+        assert apart.max() < 1e-11
+        assert way > 0.02
 
 
 @pytest.mark.small
