@@ -212,15 +212,16 @@ def test_room_grows_while_lanes_take_steps_alone(tmp_path: Path, monkeypatch: py
 
 # ------------------------------------------------------------------ what lanes hand over
 
-CHAIN = """<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody><body pos="0 0 2">
-<joint name="base" axis="0 1 0"/><geom size=".05" mass="1"/>{}</body></worldbody></mujoco>""".format(
-    "".join(
-        f"""<body pos="0 0 -.1"><joint name="j{k}" axis="{1 - k % 2} {k % 2} 0" frictionloss="{0.05 + 0.11 * (7 * k % 5)}"
-        range="-{4 + 3 * (k % 4)} {5 + 2 * (k % 3)}"/><geom type="capsule" fromto="0 0 0 0 0 -.1" size=".02" mass=".3"/>"""
-        for k in range(10)
+LINK = """<body pos="0 0 -.1"><joint name="j{k}" axis="{x} {y} 0" range="-{low} {high}" frictionloss="{friction}"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.1" size=".02" mass=".3"/>"""
+LINKS = "".join(
+    LINK.format(
+        k=k, x=1 - k % 2, y=k % 2, low=4 + 3 * (k % 4), high=5 + 2 * (k % 3), friction=0.05 + 0.11 * (7 * k % 5)
     )
-    + "</body>" * 10
+    for k in range(10)
 )
+CHAIN = f"""<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody><body pos="0 0 2">
+<joint name="base" axis="0 1 0"/><geom size=".05" mass="1"/>{LINKS}{"</body>" * 10}</body></worldbody></mujoco>"""
 MODELS["chain"] = CHAIN
 KEPT: dict[str, tuple[str, dict[str, Any]]] = {
     "much friction, many limits": ("chain", {"v0": {"base": 3.0, "j0": -2.0, "j3": 4.0, "j5": -6.0}}),
