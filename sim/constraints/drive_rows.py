@@ -13,7 +13,7 @@ from artsim.sim.constraints.row import single_row
 from artsim.sim.equipment.actuation import drive_force, foreseen
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import CONTROL_ROW
+from artsim.sim.run_data.run_records import CONTROL_ROW, PLACES
 
 
 @njit
@@ -36,6 +36,8 @@ def drive_row(robot: Any, run: Any, rows: Any, k: Any) -> None:
     stiff = step.stiffness[k] * (1.0 - 0.75 * step.share[k])
     total = h * stiff + step.damping[k]
     if rows.implicit[k] or total <= 0.0:
+        if not rows.implicit[k] and inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0:
+            rows.number[PLACES] += 1
         return
     n = single_row(robot.model, data, rows, DRIVE_ROW, k, 1.0)
     behind = step.place[k] + h * foreseen(step.share[k], robot.state.qvel[k], 0.0)

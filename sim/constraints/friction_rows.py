@@ -13,6 +13,7 @@ from typing import Any
 from artsim.sim.constraints.kinds import FRICTION_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import PLACES
 
 
 @njit
@@ -21,6 +22,8 @@ def friction_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     model = robot.model
     force = model.friction[k] + model.friction_coefficient[k] * robot.state.load[k]
     if not force > 0.0:  # also NaN: a load that overflowed, on any dof
+        if model.friction_coefficient[k] > 0.0:
+            rows.number[PLACES] += 1
         return
     add_friction(model, robot.data, inputs, rows, k, force)
 

@@ -53,11 +53,11 @@ class PackSolver(NamedTuple):
 
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
     rubbing: ConstInts1  # (nr,) dofs with joint friction
-    held: Lanes1  # (nr,) impulses of their rows in the last step
+    rubbing_place: ConstInts1  # (nr,) places of their rows in PackWork.impulse
     limited: ConstInts2  # (nl, 2) sides of limits: dof or tendon, side
     pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
-    pressing: Lanes1  # (nl,) its impulse in the last step
     limit_row: Ints1  # (nl,) its row
+    limit_place: ConstInts1  # (nl,) its place in PackWork.impulse
     # (nl + k,) what has rows in this step after those of joint friction, in the order of these: sides of limits, and
     # nl + slot; what is added while the step is solved again comes last, so that rows keep their places
     listed: Ints1
@@ -311,9 +311,9 @@ def make_pack_rows(
     of_solver: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
-        **dict.fromkeys(("rubbing", "held"), (len(rubbing),)),
+        **dict.fromkeys(("rubbing", "rubbing_place"), (len(rubbing),)),
         "limited": (len(limited), 2),
-        **dict.fromkeys(("pressed", "pressing", "limit_row"), (len(limited),)),
+        **dict.fromkeys(("pressed", "limit_row", "limit_place"), (len(limited),)),
         "listed": (len(limited) + (0 if slots is None else slots.number),),
         "known": (3,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),

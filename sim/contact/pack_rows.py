@@ -50,16 +50,16 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
         if run.lanes.load is not None:
             force = force + model.friction_coefficient[dof] * robot.state.load[dof]
         add_friction(model, robot.data, inputs, rows, dof, force)
-        rows.impulse[n] = solver.pack.held[n]
+        rows.impulse[n] = run.lanes.data.impulse[solver.pack.rubbing_place[n]]
     if run.lanes.found is not None:
-        _own_rows(robot, rows, run.lanes.own)
+        _own_rows(robot, rows, run.lanes)
     elif run.lanes.own is not None:
         _lasting_rows(robot, run, rows, equipment)
     sides = solver.pack.pressed.shape[0]
     for n in range(solver.pack.known[LISTED]):
         listed = solver.pack.listed[n]
         if listed < sides:
-            _limit_row(robot, inputs, rows, equipment, solver, listed)
+            _limit_row(robot, run, rows, equipment, solver, listed)
         elif contact is not None:
             _contact_rows(robot, inputs, rows, contact, listed - sides, solver.pack.known[SAME_ROWS])
     if contact is not None and contact.adhesion is not None:
@@ -71,8 +71,9 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
 
 
 @njit
-def _own_rows(robot: Any, rows: Any, own: Any) -> None:
+def _own_rows(robot: Any, rows: Any, lanes: Any) -> None:
     """Append the rows that were found lane by lane."""
+    own = lanes.own
     for t in range(own.kind.shape[0]):
         n = add_row(rows, own.kind[t], own.dof[t])
         rows.part[n] = own.part[t]
@@ -85,7 +86,7 @@ def _own_rows(robot: Any, rows: Any, own: Any) -> None:
         rows.cfm[n] = own.cfm[t]
         rows.lower[n] = own.lower[t]
         rows.upper[n] = own.upper[t]
-        rows.impulse[n] = own.held[t]
+        rows.impulse[n] = lanes.data.impulse[own.place[t]]
 
 
 @njit
@@ -111,13 +112,13 @@ def _lasting_rows(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
         rows.number[PLACES] += own.kind.shape[0]
     for t in range(own.kind.shape[0]):
         rows.bias[first + t] = own.bias[t] + own.aim[t]
-        rows.impulse[first + t] = own.held[t]
+        rows.impulse[first + t] = run.lanes.data.impulse[own.place[t]]
 
 
 @njit
-def _limit_row(robot: Any, inputs: Any, rows: Any, equipment: Any, solver: Any, place: Any) -> None:
+def _limit_row(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, place: Any) -> None:
     """Build the row of a side of a limit; lanes that do not need it get no impulse from it."""
-    zero = like(0.0, robot.data)
+    inputs, zero = run.inputs, like(0.0, robot.data)
     pressed = solver.pack.pressed[place]
     index, side = solver.pack.limited[place, 0], solver.pack.limited[place, 1]
     if side >= TENDON_LOWER:
@@ -125,21 +126,32 @@ def _limit_row(robot: Any, inputs: Any, rows: Any, equipment: Any, solver: Any, 
     else:
         n = limit_row(robot, inputs, rows, index, side)
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
-    rows.impulse[n] = where_greater(pressed, zero, solver.pack.pressing[place], zero)
+    rows.impulse[n] = where_greater(pressed, zero, run.lanes.data.impulse[solver.pack.limit_place[place]], zero)
     solver.pack.limit_row[place] = n
 
 
 @njit
-def note_pressing(solver: Any, beyond: Any) -> None:
-    """Store the impulses of limits for the next step; 0 in lanes whose rows these are not."""
-    zero = zero_like(beyond)
-    for side in range(solver.pack.pressing.shape[0]):
-        pressing = zero
+def keep_impulses(solver: Any, lanes: Any) -> None:
+    """Store the impulses of all rows but those of contacts for the next step, in lanes whose rows these are."""
+    zero = zero_like(lanes.data.beyond[0])
+    first = solver.pack.rubbing.shape[0]  # of the rows found lane by lane
+    for n in range(solver.pack.rubbing_place.shape[0]):
+        _keep(lanes, solver.pack.rubbing_place[n], solver.pack.impulse[n])
+    if lanes.own is not None:
+        for t in range(lanes.own.place.shape[0]):
+            _keep(lanes, lanes.own.place[t], solver.pack.impulse[first + t])
+    for side in range(solver.pack.pressed.shape[0]):
         if any_positive(solver.pack.pressed[side]):
-            pressing = where_greater(
-                solver.pack.pressed[side], zero, solver.pack.impulse[solver.pack.limit_row[side]], zero
-            )
-        solver.pack.pressing[side] = where_greater(beyond, zero, zero, pressing)
+            impulse = solver.pack.impulse[solver.pack.limit_row[side]]
+            impulse = where_greater(solver.pack.pressed[side], zero, impulse, zero)
+            _keep(lanes, solver.pack.limit_place[side], impulse)
+
+
+@inlined
+def _keep(lanes: Any, place: Any, impulse: Any) -> None:
+    """Store a row's impulse, unless a lane took the step alone."""
+    zero = zero_like(impulse)
+    lanes.data.impulse[place] = where_greater(lanes.data.beyond[0], zero, lanes.data.impulse[place], impulse)
 
 
 @njit

@@ -11,9 +11,9 @@ from typing import Any
 
 from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at, weigh_springs
 from artsim.sim.equipment.affine import SLACK, bounded, force_over_step, share_of_row
-from artsim.sim.equipment.arrays import EXPLICIT, IN_MATRIX
+from artsim.sim.equipment.arrays import EXPLICIT, GUESSED, IN_MATRIX
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, lane_set, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
 
 
@@ -218,19 +218,72 @@ def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
 
 
 @njit
-def release_drives(lanes: Any) -> None:
-    """Release all drives in lanes that took their step alone."""
-    beyond = lanes.data.beyond[0]
-    zero = zero_like(beyond)
+def begin_held(lanes: Any, equipment: Any) -> None:
+    """Hold what was held at the end of the last step, also where a step is taken again."""
     for k in range(lanes.data.drive_held.shape[0]):
-        lanes.data.drive_held[k] = where_greater(beyond, zero, zero, lanes.data.drive_held[k])
+        lanes.data.drive_held[k] = lanes.data.drive_was_held[k]
+        equipment.data.dof_held[k] = equipment.data.dof_was_held[k]
+    for n in range(equipment.data.held.shape[0]):
+        equipment.data.held[n] = equipment.data.was_held[n]
 
 
 @njit
-def release_forces(equipment: Any, beyond: Any) -> None:
-    """Release all actuators in lanes where `beyond` is more than 0."""
-    zero = zero_like(beyond)
-    for k in range(equipment.data.dof_held.shape[0]):
-        equipment.data.dof_held[k] = where_greater(beyond, zero, zero, equipment.data.dof_held[k])
+def keep_held(lanes: Any, equipment: Any) -> None:
+    """Store what is held for the next step."""
+    for k in range(lanes.data.drive_held.shape[0]):
+        lanes.data.drive_was_held[k] = lanes.data.drive_held[k]
+        equipment.data.dof_was_held[k] = equipment.data.dof_held[k]
     for n in range(equipment.data.held.shape[0]):
-        equipment.data.held[n] = where_greater(beyond, zero, zero, equipment.data.held[n])
+        equipment.data.was_held[n] = equipment.data.held[n]
+
+
+@njit
+def release_forces(equipment: Any) -> None:
+    """Have the next step begin with no actuator held."""
+    for k in range(equipment.data.dof_was_held.shape[0]):
+        equipment.data.dof_was_held[k] = zero_like(equipment.data.dof_was_held[k])
+    for n in range(equipment.data.was_held.shape[0]):
+        equipment.data.was_held[n] = zero_like(equipment.data.was_held[n])
+
+
+@njit
+def keep_drive_impulses(robot: Any, run: Any, solver: Any) -> None:
+    """Store the impulses of drives that have a largest force, as a single robot's rows have them: 0 where the step has
+    no rows.
+    """
+    inputs, step, data = run.inputs, run.step, run.lanes.data
+    if data.bounded.shape[0] == 0:
+        return
+    zero = zero_like(data.beyond[0])
+    has_rows = zero
+    if solver.pack is not None:
+        has_rows = solver.pack.bound[0]
+    for n in range(data.bounded.shape[0]):
+        has_rows = largest(has_rows, absolute(data.drive_held[data.bounded[n, 0]]))
+    for n in range(data.bounded.shape[0]):
+        k, place = data.bounded[n, 0], data.bounded[n, 1]
+        limit = inputs.drive_limit[k]
+        stiffness, damping = _gains(run, k)
+        force = stiffness * (inputs.target[0, k] - driven_at(robot.state, run, k))
+        force = force + damping * (inputs.target_velocity[0, k] - step.velocity[k])
+        impulse = inputs.time_step[0] * _at_bound(data.drive_held[k], -limit, limit, force)
+        impulse = where_greater(has_rows, zero, impulse, zero)
+        data.impulse[place] = where_greater(data.beyond[0], zero, data.impulse[place], impulse)
+
+
+@njit
+def take_bounds(equipment: Any, run: Any, lane: Any) -> None:
+    """Hold in a lane what the single robot that took its step found to be at its bounds."""
+    model, single, data = equipment.model, run.lanes.single, run.lanes.data
+    for n in range(data.bounded.shape[0]):
+        k = data.bounded[n, 0]
+        most = (1.0 - SLACK) * run.inputs.time_step[0] * run.inputs.drive_limit[k]
+        impulse = single.impulse[data.bounded[n, 1]]
+        lane_set(data.drive_held, k, lane, 1.0 if impulse >= most else -1.0 if impulse <= -most else 0.0)
+    for n in range(model.number.shape[0]):
+        a = model.number[n]
+        side = 1.0 if single.actuator_force[a] >= model.force_upper[n] else -1.0
+        lane_set(equipment.data.held, n, lane, side if single.actuator_implicit[a] == GUESSED else 0.0)
+    for k in range(single.dof_held.shape[0]):
+        side = 1.0 if single.actuator_total[k] >= model.dof_upper[k] else -1.0
+        lane_set(equipment.data.dof_held, k, lane, side if single.dof_held[k] == 1.0 else 0.0)

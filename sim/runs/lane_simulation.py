@@ -42,6 +42,7 @@ from artsim.sim.stepping.packs import (
 )
 
 CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
+_BOUNDED = ("actuator_implicit", "actuator_force", "actuator_total", "dof_held")  # what tells of forces at bounds
 # what of a helper's records is in Helpers
 _OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "retries", "velocity", "middle")
 _OF_WORK = (
@@ -73,7 +74,6 @@ class LaneSimulation(Simulation):
         if touching is not None:
             frictions = [touching.contacts.friction, touching.contacts.pair_friction]
         of_contacts = dict(zip(("contact_friction", "pair_friction"), frictions, strict=True))
-        calibrated = self._calibrated()
         return Single(
             counters=self._step.counters,
             tangent=self._step.tangent,
@@ -82,19 +82,19 @@ class LaneSimulation(Simulation):
             **from_model,
             **from_inputs,
             **from_state,
-            **calibrated,
+            **self._of_equipment((*CALIBRATED, *_BOUNDED)),
             **of_contacts,
         )
 
-    def _calibrated(self) -> dict[str, Array]:
-        """What its equipment has from its masses."""
+    def _of_equipment(self, names: Sequence[str]) -> dict[str, Array]:
+        """Arrays of its equipment."""
         if self._equipment is None:
-            return dict.fromkeys(CALIBRATED, np.zeros(0)) | {"loop_mobility": np.zeros((0, 2))}
-        return {name: getattr(self._equipment.data, name) for name in CALIBRATED}
+            return dict.fromkeys(names, np.zeros(0)) | {"loop_mobility": np.zeros((0, 2))}
+        return {name: getattr(self._equipment.data, name) for name in names}
 
     def as_helpers(self) -> Helpers:
         """Its arrays as those of the one helper of all lanes."""
-        state, step, work, calibrated = self._state, self._step, self._work, self._calibrated()
+        state, step, work, calibrated = self._state, self._step, self._work, self._of_equipment(CALIBRATED)
         arrays = {
             **{name: getattr(state, name) for name in _OF_STATE},
             **calibrated,

@@ -38,6 +38,7 @@ from artsim.sim.runs.packable import (
     needs_matrix,
     own_rows,
     pack_actuators,
+    places_of,
     rubbing_dofs,
     stiff_tendons,
 )
@@ -140,15 +141,19 @@ def _make_pack_work(plan: Plan, single: Single, activations: int, width: int) ->
         **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (width,)),
         **dict.fromkeys(("activation", "next_activation"), (activations,)),
         **{name: getattr(single, name).shape for name in (*CALIBRATED, "effective_coupling")},
-        "counters": (7,),
+        "counters": (6,),
         "stiffening": (len(robot.model.body_parent), 6),
         "alone": (len(CAUSES),),
         "single": (2,),
         "qpos": (robot.nq,),
-        **dict.fromkeys(("qvel", "drive_held", "slack"), (robot.nv,)),
+        **dict.fromkeys(("qvel", "drive_held", "drive_was_held", "slack"), (robot.nv,)),
         **dict.fromkeys(("impulse", "found"), single.impulse.shape),
+        "bounded": (0, 2),
     }
     work: PackWork = allocate(PackWork, shapes, width)
+    drive = places_of(plan).drive
+    bounded = np.flatnonzero(drive >= 0)
+    work = work._replace(bounded=np.stack([bounded, drive[bounded]], axis=1).astype(np.int64))
     e = equipment_of(plan)
     if e is not None:  # what is not calibrated stays so
         damping = -e.bias_parameters[:, PER_VELOCITY]
@@ -163,6 +168,8 @@ def make_rows_and_solver(plan: Plan, slots: Slots | None, width: int) -> tuple[R
     """The rows of a step, and their solver's scratch."""
     model, dofs = plan.robot.model, rubbing_dofs(plan)
     rows, newton, pack = make_pack_rows(model, equipment_of(plan), slots, dofs, own_rows(plan), width)
+    places = places_of(plan)
+    pack = pack._replace(rubbing_place=places.friction[dofs].astype(np.int64), limit_place=places.sides)
     if needs_matrix(plan):
         pack = pack._replace(always=np.ones(1, np.int64))
     rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
@@ -191,7 +198,10 @@ def _make_own_rows(plan: Plan, width: int) -> OwnRows:
     }
     made: OwnRows = allocate(OwnRows, shapes, width)
     flags = is_aimed(plan), has_clamped(plan), is_bounded(plan), stiff_tendons(plan) > 0
-    return made._replace(fixed=np.array([len(rubbing_dofs(plan)), *flags], np.int64))
+    places = places_of(plan)
+    springs = places.end + np.arange(n - len(places.own))
+    place = np.concatenate([places.own, springs]).astype(np.int64)
+    return made._replace(fixed=np.array([len(rubbing_dofs(plan)), *flags], np.int64), place=place)
 
 
 def _make_found_rows(plan: Plan) -> Any:
@@ -216,7 +226,7 @@ def make_actuators(plan: Plan, width: int) -> Any:
     actuators = pack_actuators(plan)
     shapes = {
         **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
-        **dict.fromkeys(("constant", "slope", "resistance", "acts", "share", "held"), actuators.gain.shape),
+        **dict.fromkeys(("constant", "slope", "resistance", "acts", "share", "held", "was_held"), actuators.gain.shape),
         "tendon_length": actuators.tendon_lower.shape,
         "tendon_moment": actuators.tendon_dof.shape,
     }

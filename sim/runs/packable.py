@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from artsim.sim.articulation.model import D_MIN, D_POWER, SWING_Y, TWIST_UPPER
+from artsim.sim.constraints.places import Places, lasting_places
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
     bounces,
@@ -183,6 +184,13 @@ def stiff_tendons(plan: Plan) -> int:
         total += (plan.dt**2 * e.tendon_stiffness[t, 0] + plan.dt * e.tendon_damping[t, 0]) * root**2
     stiff = total > STIFF_TENDONS or bool(np.any(sprung & of_joints & curved))
     return int(np.sum(sprung)) if stiff else 0
+
+
+def places_of(plan: Plan) -> Places:
+    """The places of the rows of a single robot; drives that have a largest force are rows there."""
+    inputs = plan.inputs
+    driven = (inputs["drive_stiffness"] + inputs["drive_damping"] > 0) & np.isfinite(inputs["drive_limit"])
+    return lasting_places(plan.robot.model, driven, equipment_of(plan), plan.rules)
 
 
 def has_helpers(plan: Plan) -> bool:

@@ -57,7 +57,6 @@ from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
 from artsim.sim.stepping.packs import (
     CAUSES,
     CROWD,
-    HAS_IMPULSES,
     INPUT_ROW,
     LANE_GAINS,
     LANE_PROPERTIES,
@@ -295,16 +294,16 @@ class PackRoller:
     def _reset(self, samples: int) -> None:
         """Forget the pack before; `samples`: how many lanes are not copies."""
         lanes, data, width = self._lanes, self._lanes.data, self._width
-        data.counters[[STEP, INPUT_ROW, HAS_IMPULSES, STIFFENED_LANES]] = 0, -1, 0, 0
+        data.counters[[STEP, INPUT_ROW, STIFFENED_LANES]] = 0, -1, 0
         data.alive[:] = np.arange(width) < samples
         data.stopped[:], data.stopped_dof[:], data.reason[:] = -1, -1, RUNNING
         data.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (data.activation.ndim - 1))
-        zeroed = [data.impulse, data.drive_held, self._pack.held, self._pack.pressing, self._robot.state.load]
+        zeroed = [data.impulse, data.drive_was_held, self._robot.state.load]
         zeroed += [self._robot.data.stiffening, self._robot.data.slack]
         if lanes.sleep is not None:
             zeroed.append(lanes.sleep.still)
         if lanes.own is not None:
-            zeroed += [values for name, values in lanes.own._asdict().items() if name != "fixed"]
+            zeroed += [values for name, values in lanes.own._asdict().items() if name not in ("fixed", "place")]
         if self._contact is not None:
             zeroed.append(self._contact.data.memory)
         for values in zeroed:

@@ -132,15 +132,6 @@ def _note_rows(own: Any, found: Any, lane: Any) -> None:
         cfm[t], lower[t], upper[t] = found.cfm[n], found.lower[n], found.upper[n]
 
 
-@njit
-def note_own_rows(solver: Any, lanes: Any) -> None:
-    """Store the impulses for the next step; 0 in lanes that took the step alone."""
-    own, beyond = lanes.own, lanes.data.beyond[0]
-    zero = zero_like(beyond)
-    for t in range(own.held.shape[0]):
-        own.held[t] = where_greater(beyond, zero, zero, solver.pack.impulse[own.fixed[FIRST_ROW] + t])
-
-
 # ------------------------------------------------------------------ what the velocities found show
 
 

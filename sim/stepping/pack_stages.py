@@ -117,7 +117,8 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
             if contact.bounces is not None:
                 begin_bounces(contact, zero + 1.0)
         for side in range(solver.pack.pressed.shape[0]):
-            solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
+            pressing = lanes.data.impulse[solver.pack.limit_place[side]]
+            solver.pack.pressed[side] = where_greater(pressing, zero, zero + 1.0, zero)
             if any_positive(solver.pack.pressed[side]):
                 list_side(solver, side)
 

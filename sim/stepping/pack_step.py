@@ -13,9 +13,17 @@ from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.contact.pack_detection import place_world
-from artsim.sim.contact.pack_rows import note_impulses, note_pressing, take_impulses
+from artsim.sim.contact.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.equipment.actuation import control_row
-from artsim.sim.equipment.pack_actuation import release_drives, release_forces, set_constants, weigh
+from artsim.sim.equipment.pack_actuation import (
+    begin_held,
+    keep_drive_impulses,
+    keep_held,
+    release_forces,
+    set_constants,
+    take_bounds,
+    weigh,
+)
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
@@ -37,8 +45,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
-from artsim.sim.stepping.lane_rows import note_own_rows
-from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
+from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step
 
@@ -87,7 +94,7 @@ def choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     if lanes.sleep is not None:
         wake_lanes(run, differs)
     set_constants(inputs, equipment)
-    release_forces(equipment, like(1.0, data))
+    release_forces(equipment)
     weigh(model, run, equipment)
 
 
@@ -136,6 +143,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes = run.lanes
+    begin_held(lanes, equipment)
     if lanes.sleep is not None:
         begin_asleep(robot, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
@@ -151,20 +159,13 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if alone:
         for lane in range(lane_count(state.qpos)):
             if lanes.data.alive[lane] and lane_get(lanes.data.beyond, 0, lane) > 0.0:
-                _step_alone(robot, run, lanes, contact, lane)
+                _step_alone(robot, run, equipment, contact, lane)
                 if lanes.data.counters[CROWD] == 1:
                     return
         _count_alone(lanes)
     _find_dead(robot, run, lanes)
-    if solver.pack is not None:
-        for n in range(solver.pack.rubbing.shape[0]):
-            zero = like(0.0, data)
-            solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
-        note_pressing(solver, lanes.data.beyond[0])
-        if lanes.own is not None:
-            note_own_rows(solver, lanes)
-    release_forces(equipment, lanes.data.beyond[0])
-    release_drives(lanes)
+    _keep_impulses(robot, run, solver)
+    keep_held(lanes, equipment)
     if contact is not None:
         take_impulses(solver, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.beyond)
@@ -173,14 +174,25 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         _note_loads(robot, run)
     _move(robot, run, contact)
     keep_lanes(robot, run)
-    if alone or lanes.data.counters[HAS_IMPULSES] == 1:
+    if alone:
         _take_over(robot, lanes)
-        lanes.data.counters[HAS_IMPULSES] = 1 if alone else 0
     if lanes.sleep is not None:
         end_asleep(robot, run)
     for n in range(lanes.data.activation.shape[0]):
         lanes.data.activation[n] = lanes.data.next_activation[n]
     expand(model, state.qpos, state.qvel, data)
+
+
+@njit
+def _keep_impulses(robot: Any, run: Any, solver: Any) -> None:
+    """Store the impulses of lasting rows for the next step: those that lanes found together, or alone."""
+    lanes = run.lanes
+    zero = like(0.0, robot.data)
+    for n in range(lanes.data.impulse.shape[0]):
+        lanes.data.impulse[n] = where_greater(lanes.data.beyond[0], zero, lanes.data.found[n], zero)
+    if solver.pack is not None:
+        keep_impulses(solver, lanes)
+    keep_drive_impulses(robot, run, solver)
 
 
 @njit
@@ -239,9 +251,9 @@ def _sweep(robot: Any, run: Any, contact: Any) -> None:
 
 
 @njit
-def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> None:
+def _step_alone(robot: Any, run: Any, equipment: Any, contact: Any, lane: Any) -> None:
     """Take the step of one lane by the entry of single robots, with rows if needed; the result goes into lanes."""
-    state = robot.state
+    state, lanes = robot.state, run.lanes
     if contact is not None:
         _take_contacts(contact, lanes, lane)
     _take_robot(robot.model, run.inputs, lanes, lane)
@@ -261,12 +273,14 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
         lanes.data.counters[CROWD] = 1
         return
     if lanes.single.counters[STOP_REASON] != RUNNING:
+        lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
         end(state, lanes, run.block, lane, lanes.single.counters[STOP_REASON], lanes.single.counters[STOP_DOF])
         return
     put_lane(lanes.single.qpos, lanes.data.qpos, lane)
     put_lane(lanes.single.qvel, lanes.data.qvel, lane)
     put_lane(lanes.single.activation, lanes.data.next_activation, lane)
     put_lane(lanes.single.impulse, lanes.data.found, lane)
+    take_bounds(equipment, run, lane)
     if lanes.load is not None:
         put_lane(lanes.single.load, lanes.load.found, lane)
     if contact is not None:
@@ -278,10 +292,9 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
 
 @njit
 def _count_alone(lanes: Any) -> None:
-    """Count the steps taken alone, those in which a lane stopped too. Steps left for want of room do not count."""
+    """Count the steps taken alone by lanes that go on. Steps left for want of room do not count."""
     for lane in range(lanes.data.alive.shape[0]):
-        takes_part = lanes.data.alive[lane] or lanes.data.stopped[lane] == lanes.data.counters[STEP]
-        if takes_part and lane_get(lanes.data.beyond, 0, lane) > 0.0:
+        if lanes.data.alive[lane] and lane_get(lanes.data.beyond, 0, lane) > 0.0:
             lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
 
 
@@ -360,7 +373,7 @@ def end(state: Any, lanes: Any, block: Any, lane: Any, reason: Any, dof: Any) ->
 
 @njit
 def _take_over(robot: Any, lanes: Any) -> None:
-    """Take over the results of lanes stepped alone; the solvers of the others start cold in the next step."""
+    """Take over the states of lanes that took the step alone."""
     state = robot.state
     zero = like(0.0, robot.data)
     beyond = lanes.data.beyond[0]
@@ -368,5 +381,3 @@ def _take_over(robot: Any, lanes: Any) -> None:
         state.qpos[n] = where_greater(beyond, zero, lanes.data.qpos[n], state.qpos[n])
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(beyond, zero, lanes.data.qvel[k], state.qvel[k])
-    for n in range(lanes.data.impulse.shape[0]):
-        lanes.data.impulse[n] = where_greater(beyond, zero, lanes.data.found[n], zero)

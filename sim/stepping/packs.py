@@ -11,6 +11,7 @@ from artsim.sim.equipment.arrays import Equipment, EquipmentBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     ConstInts1,
+    ConstInts2,
     ConstReals1,
     ConstReals2,
     ConstReals3,
@@ -30,7 +31,7 @@ from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
-STEP, INPUT_ROW, HAS_IMPULSES, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(7)  # of PackWork.counters
+STEP, INPUT_ROW, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(6)  # of PackWork.counters
 # of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂
 M_IS_SET, INERTIAS = 1, 2
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
@@ -132,6 +133,8 @@ class PackActuation(NamedTuple):
     share: Lanes1  # (na,) weight of the spring of an actuator that is a row, as in EquipmentWork
     held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
     dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
+    was_held: Lanes1  # (na,) these two at the end of the last step
+    dof_was_held: Lanes1  # (nv,)
     exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
     sum_total: Lanes1  # (nv,) sums where the dof's is not held: of the explicit forces, and the next four
     sum_offset: Lanes1
@@ -174,8 +177,8 @@ class Exerted(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (7,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room, BENT:
-    # there are nonlinear couplings, WEIGHED: what is that of this step, STIFFENED_LANES: some have stiffened bodies
+    # (6,) STEP, INPUT_ROW, CROWD: a lane's contacts exceeded the room, BENT: there are nonlinear couplings, WEIGHED:
+    # what is that of this step, STIFFENED_LANES: some have stiffened bodies
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
@@ -187,6 +190,8 @@ class PackWork(NamedTuple):
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) why: an index of CAUSES
     drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
+    drive_was_held: Lanes1  # (nv,) the same at the end of the last step
+    bounded: ConstInts2  # (nd, 2) drives that have a largest force: dof, and the place of their row in `impulse`
     searches: Lanes1  # (1,) for other contacts in this step
     rounds: Lanes1  # (1,) how often bounds of limits, drives and actuators changed in this step
     evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
@@ -204,8 +209,8 @@ class PackWork(NamedTuple):
     acceleration0: Lanes1  # (na,) these two as in EquipmentWork: they depend on the masses
     actuator_damping: Lanes1  # (na,)
     effective_coupling: Lanes1  # (ns,) as in Step: those that depend on the masses and the inertia of tendons
-    impulse: Lanes1  # (rows,) warm start of their solver
-    found: Lanes1  # (rows,) result of their solver
+    impulse: Lanes1  # (rows,) as in State, of all lanes, which take a step together or alone
+    found: Lanes1  # (rows,) the same after the step, of lanes that took it alone
 
 
 class Single(NamedTuple):
@@ -215,10 +220,14 @@ class Single(NamedTuple):
     qpos: Reals1
     qvel: Reals1
     activation: Reals1
-    acceleration0: Reals1  # these two as in EquipmentWork
+    acceleration0: Reals1  # these eight as in EquipmentWork
     actuator_damping: Reals1
     loop_mobility: Reals2
     tendon_mobility: Reals1
+    actuator_implicit: Reals1
+    actuator_force: Reals1
+    actuator_total: Reals1
+    dof_held: Reals1
     history: Reals1  # these two as in State
     still: Reals1
     load: Reals1
@@ -317,7 +326,7 @@ class OwnRows(NamedTuple):
     cfm: Lanes1
     lower: Lanes1
     upper: Lanes1
-    held: Lanes1  # (rows,) impulse in the last step
+    place: ConstInts1  # (rows,) in PackWork.impulse
     aim: Lanes1  # (rows,) what aims add to the bias
     miss: Lanes1  # (rows,) as in Rows
     stale: Lanes1  # (1,) 1: the rows have to be found anew

@@ -172,6 +172,8 @@ def end_asleep(robot: Any, run: Any) -> None:
     fallen = where_greater(zero + inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, one)
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(fallen, zero, zero, state.qvel[k])
+    for n in range(data.impulse.shape[0]):
+        data.impulse[n] = where_greater(fallen, zero, zero, data.impulse[n])
 
 
 @njit

@@ -9,6 +9,7 @@ box lets go, over that of Coulomb's law: 1 within 1 %.
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import math
 import time
@@ -84,6 +85,7 @@ def critical(pad: str, mass: float, friction: float, dt: float) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(f"{'pad':10} {'runs':>5} {'slip m':>9} {'shaken m':>9} {'beyond':>7} {'lets go at':>18} {'s':>6}")
     for pad in PADS:
         start = time.perf_counter()

@@ -17,13 +17,15 @@ import pytest
 import artsim
 from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import held_controls, prepare
+from artsim.sim.equipment.arrays import GUESSED, IN_MATRIX
 from artsim.sim.foundation.jit import disabled
-from artsim.sim.run_data.run_records import CROWDED, START_DEPTH, STOP_REASON
+from artsim.sim.run_data.run_records import CROWDED, ITERATIONS, START_DEPTH, STOP_REASON
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.sampled_runs import PackRoller, Results
+from artsim.sim.runs.simulate import Simulation, simulation_of
 from artsim.sim.runs.varied import VARIED, Variations
-from artsim.sim.stepping.packs import CAUSES, NO_SLOT
+from artsim.sim.stepping.packs import CAUSES, NO_SLOT, STEP
 from tests.runs import test_packed_equipment as equipment
 from tests.runs import test_packed_options as options_of_packs
 from tests.runs import test_packed_rows as rows
@@ -33,6 +35,13 @@ BOXES = """<body pos="3 0 .2"><joint name="plate" type="slide" axis="0 0 1" stif
 <geom type="box" size=".05 .05 .05" mass="1" contype="1" conaffinity="1"/></body>
 <body pos="3 0 .302" euler="0 0 45"><joint name="load" type="slide" axis="0 0 1"/>
 <geom type="box" size=".05 .05 .05" mass=".5" contype="1" conaffinity="1"/></body>"""
+
+BALLS = "".join(
+    f'''<body pos="{0.5 + 0.1005 * k + (0.2 if k else 0)} 5 0"><joint name="x{k}" type="slide" axis="1 0 0"/>
+    <geom size=".05" mass="{1 if k == 0 else 0.01}" contype="1" conaffinity="1" condim="1"/></body>'''
+    for k in range(4)
+)
+"""A row of balls of which the first meets more than its margin lets foresee."""
 
 SERVOS = equipment.SERVOS.format(
     '<position joint="a" kp="20" kv="1.5"/><position joint="b" kp="30" kv=".8" forcerange="-2 2"/>'
@@ -182,12 +191,7 @@ def test_room_grows_while_lanes_take_steps_alone(tmp_path: Path, monkeypatch: py
     """A row of balls meets more than its margins let foresee, so that a lane which takes the step alone lacks room; the
     step is taken again, by all lanes from where it began.
     """
-    balls = "".join(
-        f'<body pos="{0.5 + 0.1005 * k + (0.2 if k else 0)} 5 0"><joint name="x{k}" type="slide" axis="1 0 0"/>'
-        f'<geom size=".05" mass="{1 if k == 0 else 0.01}" contype="1" conaffinity="1" condim="1"/></body>'
-        for k in range(4)
-    )
-    text = MODELS["leg"].replace("</worldbody>", f"{balls}</worldbody>")
+    text = MODELS["leg"].replace("</worldbody>", f"{BALLS}</worldbody>")
     robot = load(text, tmp_path)
     options: dict[str, Any] = {"friction_coefficient": {"hip": 0.03, "knee": 0.02}, "v0": {"x0": 9.0}, "seed": 4}
     wide = drawn(robot, 8, **options)
@@ -204,3 +208,130 @@ def test_room_grows_while_lanes_take_steps_alone(tmp_path: Path, monkeypatch: py
     assert found == [CROWDED]  # by a lane alone, after others had taken this step
     assert narrow["qvel"].tobytes() == wide["qvel"].tobytes()
     assert narrow.outcome.alone == wide.outcome.alone
+
+
+# ------------------------------------------------------------------ what lanes hand over
+
+LINK = """<body pos="0 0 -.1"><joint name="j{k}" axis="{x} {y} 0" range="-{low} {high}" frictionloss="{friction}"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.1" size=".02" mass=".3"/>"""
+LINKS = "".join(
+    LINK.format(
+        k=k, x=1 - k % 2, y=k % 2, low=4 + 3 * (k % 4), high=5 + 2 * (k % 3), friction=0.05 + 0.11 * (7 * k % 5)
+    )
+    for k in range(10)
+)
+CHAIN = f"""<mujoco><option timestep="0.002"><flag contact="disable"/></option><worldbody><body pos="0 0 2">
+<joint name="base" axis="0 1 0"/><geom size=".05" mass="1"/>{LINKS}{"</body>" * 10}</body></worldbody></mujoco>"""
+MODELS["chain"] = CHAIN
+KEPT: dict[str, tuple[str, dict[str, Any]]] = {
+    "much friction, many limits": ("chain", {"v0": {"base": 3.0, "j0": -2.0, "j3": 4.0, "j5": -6.0}}),
+    "joint friction and limits": ("leg", {"joint_friction": {"hip": 0.3, "knee": 0.2}, "v0": {"hip": 9.0}}),
+    "friction by the load": ("leg", {"friction_coefficient": {"hip": 0.03, "knee": 0.02}}),
+    "bounded drives": CASES["bounded drives"],
+    "forces at their bounds": ("servos", {"control": {"actuator_1": 9.0}}),
+    "hard loop": ("hard loop", {"joint_friction": {"*": 0.1}, "v0": {"c": 4.0}}),
+    "soft coupling": ("soft coupling", {}),
+    "ball's angle": ("ball's angle", {"v0": {"ball.wx": 3.0}}),
+    "tendon friction and inertia": ("tendon friction and inertia", {}),
+    "tendon equality": ("soft tendon equality", {}),
+    "actuator on a tendon": ("actuator on a tendon", {}),
+    "bounded links": CASES["bounded links"],
+}
+"""The plate throws the load, which leaves it and falls back: lanes take steps alone, then together, then alone."""
+MOVES = 110
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None:
+    """After every step, alone or not, a lane keeps the impulses that its single run keeps, and the forces held at their
+    bounds. Its steps alone then take as many iterations of the solver as those of the single run.
+    """
+    name, options = KEPT[case]
+    robot = load(MODELS[name], tmp_path)
+    options = options | {"q0": {"load": 0.01}, "v0": {"plate": 0.6, **options.get("v0", {})}, "steps": MOVES}
+    plan = prepare(robot.articulation, RunConfig(record=(), **options))
+    single, steps = simulation_of(plan, held_controls(plan)), list[Any]()
+    for _ in range(MOVES):
+        list(single.blocks(1))
+        steps.append((single._state.impulse.copy(), single._rows.report[ITERATIONS], _held(single)))
+    roller = PackRoller(plan, held_controls(plan), Results.of(plan, 1))
+    alone, counted, worst = [0], list[tuple[float, float]](), 0.0
+
+    def look() -> bool:
+        nonlocal worst
+        alone.append(int(roller._lanes.data.alone.sum()))
+        impulse, iterations, held = steps[len(alone) - 2]
+        worst = max(worst, np.abs(_first_lane(roller._lanes.data.impulse) - impulse).max(initial=0.0))
+        assert np.array_equal(_first_lane(roller._equipment.data.was_held), held)
+        if alone[-1] > alone[-2]:
+            counted.append((roller._simulation._rows.report[ITERATIONS], iterations))
+        return False
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("artsim.sim.runs.sampled_runs._STEPS_PER_CALL", 1)
+        assert roller.run(Variations(plan.qpos[None], plan.qvel[None]), look)
+    turns = np.diff(np.diff(alone))
+    assert np.sum(turns > 0) >= 2 and np.sum(turns < 0) >= 1  # alone, together, alone
+    largest = max(np.abs(impulse).max(initial=0.0) for impulse, _, _ in steps)
+    assert largest > 1e-4 or any(held.any() for _, _, held in steps)
+    assert worst <= 1e-8 * largest
+    taken, truth = np.array(counted).T
+    assert np.abs(taken - truth).max() <= 2  # by rounding, in steps of more than ten
+    assert taken.sum() == pytest.approx(truth.sum(), rel=0.02)
+
+
+def _first_lane(values: Any) -> Any:
+    return values if values.ndim == 1 else values[:, 0]
+
+
+def _held(single: Simulation) -> Any:
+    """-1 and 1 for the forces of joints' actuators that the single run holds at their bounds, by actuator."""
+    if single._equipment is None:
+        return np.zeros(0)
+    model, data = single._equipment.model, single._equipment.data
+    joints = model.actuator_linear == IN_MATRIX
+    sides = np.where(data.actuator_force >= model.force_upper, 1.0, -1.0)
+    return np.where(data.actuator_implicit == GUESSED, sides, 0.0)[joints]
+
+
+@pytest.mark.skipif(disabled(), reason="of lanes beside each other")
+def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step in which forces of one lane reach their bounds is taken again, since another lane lacks room: in as many
+    rounds as where there is room.
+    """
+    robot = load(SERVOS.replace("</worldbody>", f"{BALLS}</worldbody>"), tmp_path)
+    plan = prepare(robot.articulation, RunConfig(steps=STEPS, record=()))
+    zero, coords, dofs = np.zeros((2, robot.nv)), robot.labels.coords, robot.dofs
+    qpos, qvel = np.stack([plan.qpos] * 2), np.stack([plan.qvel] * 2)
+    qpos[0, coords.index("load")], qvel[1, dofs.index("x0")] = 0.5, 9.0
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs._STEPS_PER_CALL", 1)
+    monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 10)
+    crowded: list[int] = []
+    make_room = PackRoller._make_room
+
+    def note(roller: PackRoller) -> None:
+        crowded.append(int(roller._lanes.data.counters[STEP]))
+        make_room(roller)
+
+    monkeypatch.setattr(PackRoller, "_make_room", note)
+
+    def rounds(step: int) -> list[float]:
+        """How often bounds changed in the first lane in each step; the servos' targets jump at this one."""
+        controls = Controls(np.array([0, step]), zero, zero, zero, np.array([[0.0, 0.0, 0.0], [0.0, 9.0, 0.0]]))
+        roller, found = PackRoller(plan, controls, Results.of(plan, 1)), dict[int, float]()
+
+        def look() -> bool:
+            found[int(roller._lanes.data.counters[STEP])] = float(_first_lane(roller._lanes.data.rounds)[0])
+            return False
+
+        assert roller.run(Variations(qpos, qvel), look)
+        assert np.any(roller._equipment.data.was_held)
+        return [found[step] for step in range(1, STEPS + 1)]
+
+    rounds(STEPS - 1)
+    (step,) = crowded
+    narrow = rounds(step)
+    assert crowded == [step, step]
+    monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 60)
+    assert narrow == rounds(step)
+    assert crowded == [step, step] and narrow[step] > 0
