@@ -55,6 +55,7 @@ class Sweeps(NamedTuple):
 
     iterations: ConstInts1  # (1,)
     time_step: ConstReals1  # (1,)
+    sweeping: ConstReals1  # (4,) all 0: no sweeps for velocities alone
 
 
 @njit
@@ -119,7 +120,7 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     n, nu = case.jacobian.shape
     zero = np.zeros(nu, np.int64)
     tree = SweptTree(parent.copy(), runs(parent), np.arange(nu), zero)
-    given = Sweeps(np.array([sweeps]), np.ones(1))
+    given = Sweeps(np.array([sweeps]), np.ones(1), np.zeros(4))
     for array in (*tree, *given):
         array.setflags(write=False)
     inertia: SweptInertia = allocate(SweptInertia, {"factor": (nu, nu), "inverse_pivot": (nu,), "rotation": (1, 1, 1)})
