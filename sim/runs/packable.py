@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from artsim.sim.articulation.model import D_MIN, D_POWER, SWING_Y, TWIST_UPPER
-from artsim.sim.constraints.places import Places, lasting_places
+from artsim.sim.constraints.row_places import Places, lasting_places
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
     bounces,

@@ -55,7 +55,7 @@ class Sweeps(NamedTuple):
 
     iterations: ConstInts1  # (1,)
     time_step: ConstReals1  # (1,)
-    sweeping: ConstReals1  # (4,)
+    sweeping: ConstReals1  # (4,) all 0: no sweeps for velocities alone
 
 
 @njit
