@@ -17,7 +17,7 @@ import pytest
 import artsim
 from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import held_controls, prepare
-from artsim.sim.equipment.arrays import GUESSED, IN_MATRIX
+from artsim.sim.equipment.arrays import GUESSED
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.run_data.run_records import CROWDED, ITERATIONS, START_DEPTH, STOP_REASON
 from artsim.sim.runs.configuration import RunConfig
@@ -262,7 +262,7 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
         alone.append(int(roller._lanes.data.alone.sum()))
         impulse, iterations, held = steps[len(alone) - 2]
         worst = max(worst, np.abs(_first_lane(roller._lanes.data.impulse) - impulse).max(initial=0.0))
-        assert np.array_equal(_first_lane(roller._equipment.data.was_held), held)
+        assert np.array_equal(_first_lane(roller._equipment.data.was_held), held[roller._equipment.model.number])
         if alone[-1] > alone[-2]:
             counted.append((roller._simulation._rows.report[ITERATIONS], iterations))
         return False
@@ -285,13 +285,12 @@ def _first_lane(values: Any) -> Any:
 
 
 def _held(single: Simulation) -> Any:
-    """-1 and 1 for the forces of joints' actuators that the single run holds at their bounds, by actuator."""
+    """-1 and 1 for the forces of actuators that the single run holds at their bounds."""
     if single._equipment is None:
         return np.zeros(0)
     model, data = single._equipment.model, single._equipment.data
-    joints = model.actuator_linear == IN_MATRIX
     sides = np.where(data.actuator_force >= model.force_upper, 1.0, -1.0)
-    return np.where(data.actuator_implicit == GUESSED, sides, 0.0)[joints]
+    return np.where(data.actuator_implicit == GUESSED, sides, 0.0)
 
 
 @pytest.mark.skipif(disabled(), reason="of lanes beside each other")
