@@ -41,7 +41,7 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
 
-_FEW_PAIRS = 16
+_FEW_PAIRS = 16  # of shapes, up to which all lanes compare boxes before any lane detects its contacts
 MOST_PAIRS = 512  # of shapes of which one is static, each with memory for all its slots: beyond 1000 packs gain no time
 _MOST_ROWS = 3000  # up to which pairs of moving shapes have slots
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer

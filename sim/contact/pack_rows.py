@@ -134,7 +134,7 @@ def _limit_row(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, pla
 def keep_impulses(solver: Any, lanes: Any) -> None:
     """Store the impulses of all rows but those of contacts for the next step, in lanes whose rows these are."""
     zero = zero_like(lanes.data.beyond[0])
-    first = solver.pack.rubbing.shape[0]  # of the rows found lane by lane
+    first = solver.pack.rubbing.shape[0]  # of the rows after those of joint friction
     for n in range(solver.pack.rubbing_place.shape[0]):
         _keep(lanes, solver.pack.rubbing_place[n], solver.pack.impulse[n])
     if lanes.own is not None:
