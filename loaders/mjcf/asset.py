@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -230,6 +231,35 @@ def read_meshes(reading: MjcfReading, root: Element, scope: Scope) -> Meshes:
                 material = read_material(scope.defaults.item(element))
                 meshes.materials[material.name] = material
     return meshes
+
+
+def name_beside_includes(reading: MjcfReading, root: Element, compiler: Compiler) -> None:
+    """Name files that lie beside an included file as the model itself would, by a path from its meshdir.
+
+    As MuJoCo 4 finds them: where a name leads to nothing from the model, the folder of the included file counts,
+    without meshdir. From the model means meshdir for a mesh, assetdir for a height field, the model's own folder for a
+    flexcomp. With strippath only meshdir counts.
+    """
+    folders = reading.folders
+    if folders is None or folders.folder is None or compiler.strip_path or not reading.included:
+        return
+    assets, meshes = (
+        [""] + [element.get(name, "") for element in children(root, "compiler") if name in element.attrib]
+        for name in ("assetdir", "meshdir")
+    )
+    first = {"mesh": (assets[-1:] + meshes[1:])[-1], "hfield": assets[-1], "flexcomp": ""}
+    for element in root.iter(*first):
+        name, beside = element.get("file", "").replace("\\", "/"), reading.folder_of(element)
+        if not name or len(name) > MAX_URI or "\0" in name or SCHEME.match(name) or beside is None:
+            continue
+        with suppress(FileNotFoundError, AssetRefusedError):
+            folders.permit(folders.folder / first[tag(element)] / name, None, any_format=True)
+            continue
+        with suppress(FileNotFoundError, AssetRefusedError):
+            found = folders.permit(beside / name, None, any_format=True)
+            own = os.path.realpath(folders.folder / compiler.mesh_dir)
+            element.set("name", asset_name(element))  # which a name made of links would change
+            element.set("file", os.path.relpath(found, own))
 
 
 def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:

@@ -46,12 +46,11 @@ def read_one(item: Item, known: Compiler) -> Compiler:
     """One <compiler>, over what is known."""
     refuse_unsupported(item)
     low, high = (int(x) for x in item.numbers("inertiagrouprange", 2, 2, known.inertia_groups))
-    assets = item.text("assetdir", known.mesh_dir)
     return replace(
         known,
         angles=read_angles(item, known.angles),
         autolimits=item.flag("autolimits", known.autolimits),
-        mesh_dir=item.text("meshdir", assets),
+        mesh_dir=item.text("meshdir", item.text("assetdir", known.mesh_dir)),
         strip_path=item.flag("strippath", known.strip_path),
         bound_mass=item.number("boundmass", known.bound_mass, least=0.0),
         bound_inertia=item.number("boundinertia", known.bound_inertia, least=0.0),

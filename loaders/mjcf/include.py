@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from artsim.loaders.assets import MAX_URI, is_below
-from artsim.loaders.elements import Element, required
+from artsim.loaders.elements import Element, required, tag
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.xml import parse
 
@@ -18,11 +18,10 @@ def expand_includes(reading: MjcfReading, root: Element, max_mb: float) -> bool:
     Raises ModelError: a file that is missing, outside the allowed roots, no MJCF, or already included.
     """
     seen: set[Path] = set() if reading.folders is None or reading.folders.folder is None else {real(Path(reading.file))}
-    places: dict[Element, Path] = {}  # folder of the file that each included element came from
     budget = max_mb
     found = False
     while (element := next(root.iter("include"), None)) is not None:
-        path = find(reading, element, places)
+        path = find(reading, element)
         if path in seen:
             chain = " -> ".join((*chain_to(reading, element), shown(reading, path)))
             reading.refuse(element, f"<include>: {path.name!r} is already included ({chain})")
@@ -32,14 +31,12 @@ def expand_includes(reading: MjcfReading, root: Element, max_mb: float) -> bool:
             reading.refuse(
                 element, f"<include>: with {path.name!r} the files exceed the cap of {max_mb:g} MB (--max-xml-mb)"
             )
-        put_in_place(reading, element, path, max_mb, places)
+        put_in_place(reading, element, path, max_mb)
         found = True
     return found
 
 
-def put_in_place(
-    reading: MjcfReading, element: Element, path: Path, max_mb: float, places: dict[Element, Path]
-) -> None:
+def put_in_place(reading: MjcfReading, element: Element, path: Path, max_mb: float) -> None:
     """Replace one <include> by the children of that file's root."""
     parent = element.getparent()
     if parent is None:
@@ -57,21 +54,22 @@ def put_in_place(
     for offset, item in enumerate(list(document.root)):
         parent.insert(position + offset, item)
         reading.included[item] = name
-        places[item] = path.parent
 
 
-def find(reading: MjcfReading, element: Element, places: dict[Element, Path]) -> Path:
-    """The file an <include> or a <model> names: below the model's folder, else below that of the including file."""
+def find(reading: MjcfReading, element: Element) -> Path:
+    """The file that an <include> or a <model> names, as MuJoCo finds it: an <include> below the model's folder, else
+    below that of the file in which it stands; a <model> the other way round.
+    """
     name = required(reading, element, "file").strip().replace("\\", "/")
     folders = reading.folders
     if folders is None or folders.folder is None:
         reading.refuse(element, f"{describe(element)}: {name!r}: the model is not in a file")
     if not name or "\0" in name or len(name) > MAX_URI:
         reading.refuse(element, f"{describe(element)}: the file name is empty or too long")
-    node: Element | None = element
-    while node is not None and node not in places:
-        node = node.getparent()
-    tried = [folders.folder / name, *([] if node is None else [places[node] / name])]
+    beside = reading.folder_of(element)
+    tried = [folders.folder / name, *([] if beside is None else [beside / name])]
+    if tag(element) == "model":
+        tried.reverse()
     for candidate in tried:
         path = real(candidate)
         if not any(is_below(path, root) for root in folders.roots()):

@@ -10,6 +10,7 @@ from pathlib import Path
 from lxml import etree
 
 from artsim.loaders.elements import Element, children, tag
+from artsim.loaders.mjcf.asset import name_beside_includes
 from artsim.loaders.mjcf.attach import Child, expand_attachments
 from artsim.loaders.mjcf.attached_keys import carry_keyframes
 from artsim.loaders.mjcf.compiler import read_compiler
@@ -50,6 +51,7 @@ def expand(reading: MjcfReading, root: Element, family: Family) -> Tree:
     refuse_deformables(reading, root)
     models = read_models(reading, root, family)
     compiler = read_compiler(reading, root)
+    name_beside_includes(reading, root, compiler)
     listed = read_point_files(reading, root, compiler)
     stored = deepcopy(root)
     number_meshes(reading, root, stored)
@@ -99,7 +101,7 @@ def read_model(reading: MjcfReading, element: Element, family: Family) -> Tree:
         tree = expand(reading, deepcopy(root), family)
         carry_keyframes(tree.scope, tree.root)
         return tree
-    path = find(reading, element, {})
+    path = find(reading, element)
     if path in family.ancestors:
         chain = " -> ".join(map(repr, (*(above.name for above in family.ancestors), path.name)))
         reading.refuse(element, f"{describe(element)}: {path.name!r} holds itself: {chain}")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from artsim.loaders.assets import Assets
@@ -80,6 +81,11 @@ class MjcfReading(Reading):
                 node = node.getparent()
             file = self.file if node is None else self.included[node]
         return Source(file, cast(int, element.sourceline or 0))
+
+    def folder_of(self, element: Element) -> Path | None:
+        """The folder of the included file in which the element stands; None where it stands in the model's own."""
+        file = self.at(element).file
+        return None if file == self.file else Path(file).parent
 
     def later(self, element: Element, what: str) -> None:
         """Refuse what MJCF has and artsim has not: without it the robot is another one. On request it is left out."""
