@@ -12,6 +12,7 @@ from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
+from artsim.loaders.follower_limits import with_follower_notes
 from artsim.loaders.loops import MAX_MB, with_loops
 from artsim.loaders.names import Found, find_model
 from artsim.loaders.other_kinds import refuse_other_kinds
@@ -167,7 +168,7 @@ def load_text(
         max_faces=max_faces,
         notes=list(document.notes),
     )
-    articulation = read_document(document, reading, assets, max_xml_mb)
+    articulation = with_follower_notes(read_document(document, reading, assets, max_xml_mb))
     if not articulation.conventions.base_chosen and base == "floating":
         refuse_base(name, articulation)
     text = articulation.text or document.text
@@ -249,7 +250,7 @@ def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
     if model.srdf:
         robot = with_srdf(robot, model.srdf, file=model.srdf_file, max_mb=max_mb)
     if model.loops_file:
-        robot = with_loops(robot, model.loops, file=model.loops_file)
+        robot = with_follower_notes(with_loops(robot, model.loops, file=model.loops_file))
     return dataclasses.replace(model, articulation=robot)
 
 

@@ -36,6 +36,7 @@ from artsim.loaders.elements import (
 from artsim.loaders.impossible import judge_inertias
 from artsim.loaders.inertia import principal_moments
 from artsim.loaders.tree import order_tree
+from artsim.loaders.urdf_unknown import BALL_LIMITS, DRAKE_TIES, is_macro, note_unknown
 from artsim.sim.articulation.description import (
     Actuator,
     Articulation,
@@ -63,33 +64,14 @@ JOINT_KINDS: dict[str, JointKind] = {
     "spherical": "ball",  # Bullet's
 }
 MIMIC_AXES: dict[str | None, Literal["x", "y", "z"]] = {"x": "x", "y": "y", "z": "z"}
-BALL_LIMITS = ("swing1", "swing2", "twist_lower", "twist_upper", "effort", "velocity")
 SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate: what can mimic and be mimicked
 IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
-ROBOT_CHILDREN = frozenset(
-    ("link", "joint", "loop_joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor")
-)
-# what Drake ties bodies by, beside joints
-DRAKE_TIES = frozenset(
-    f"drake:{name}"
-    for name in (
-        "ball_constraint",
-        "distance_constraint",
-        "linear_bushing_rpy",
-        "linear_spring_damper",
-        "tendon_constraint",
-    )
-)
 # what holds nothing that moves, and macros that by their names stand for such things
 UNMOVED = frozenset(("visual", "sensor", "plugin", "transmission", "ros2_control", "gazebo"))
 UNMOVED_MACROS = re.compile(
     r"(?:^|_)(?:sensors?|cameras?|imus?|lidars?|lasers?|plugins?|gazebo|transmissions?)(?:_|$)|^(?:property|arg)$"
 )
-LINK_CHILDREN = frozenset(("inertial", "visual", "collision", "contact", "sensor"))
 ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
-JOINT_CHILDREN = frozenset(
-    ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration")
-)
 
 
 def read_urdf(root: Element, reading: Reading) -> Articulation:
@@ -108,7 +90,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     for element in root:
         if tag(element) in DRAKE_TIES:
             reading.leave_out(element, f"{describe(element)} is not supported; a file of --loops may say it", "it")
-    note_unknown(reading, root, ROBOT_CHILDREN | DRAKE_TIES)
+    note_unknown(reading, root)
     couplings = read_mimics(reading, root, joints)
     loops, tendons, drives = urdf_loops.read_loop_joints(reading, root, links)
     actuators, joints = read_transmissions(reading, root, joints)
@@ -172,12 +154,6 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
             )
 
 
-def is_macro(element: Element) -> bool:
-    """Whether the element is one of xacro's, with or without its namespace."""
-    name = str(element.tag)
-    return name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])
-
-
 def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
     """Names of links, and of joints, are unique."""
     lines: dict[str, int] = {}
@@ -188,21 +164,12 @@ def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
         lines[name] = reading.at(element).line
 
 
-def note_unknown(reading: Reading, element: Element, known: frozenset[str]) -> None:
-    """Warn, once per tag, of what is not read."""
-    for item in element:
-        name = tag(item)
-        if name not in known:
-            reading.note(item, f"{describe(item)} is not part of URDF and is ignored", once=f"<{tag(element)}><{name}>")
-
-
 # --- links -----------------------------------------------------------------------------------------------------------
 
 
 def read_link(reading: Reading, element: Element, materials: dict[str, Material]) -> Link:
     """<link>."""
     name = named(reading, element)
-    note_unknown(reading, element, LINK_CHILDREN)
     friction = read_contact(reading, child(reading, element, "contact"))
     geoms: list[Geom] = []
     for role in ROLES:
@@ -309,8 +276,6 @@ def read_geometry(reading: Reading, element: Element, plain: Geom) -> Geom | Non
             shape = item
         elif tag(item) in SHAPES:
             reading.note(item, f"{describe(item)}: a second shape; the first counts")
-        else:
-            reading.note(item, f"{describe(item)} is ignored", once=f"<geometry><{tag(item)}>")
     if shape is None:
         found = f"<{tag(element[0])}>" if len(element) else "nothing"
         reading.refuse(element, f"{describe(element)} holds {found}, want one of {', '.join(SHAPE_NAMES)}")
@@ -464,7 +429,6 @@ def resolve_material(reading: Reading, element: Element, materials: dict[str, Ma
 def read_joint(reading: Reading, element: Element) -> Joint:
     """<joint>."""
     name = named(reading, element)
-    note_unknown(reading, element, JOINT_CHILDREN)
     kind = read_kind(reading, element)
     joint = Joint(
         name=name,
@@ -547,13 +511,6 @@ def read_turn_limits(reading: Reading, element: Element | None, joint: Joint) ->
     """
     if element is None:
         return joint
-    for name in map(str, element.attrib):
-        if name not in BALL_LIMITS:
-            reading.note(
-                element,
-                f"{describe(element)}: {name!r} is no limit of a spherical joint{nearest(name, BALL_LIMITS)}; ignored",
-                guess=True,
-            )
     first, second, lower, upper = (
         read_number(reading, element, name) if element.get(name) is not None else None for name in BALL_LIMITS[:4]
     )
@@ -614,13 +571,6 @@ def read_dynamics(reading: Reading, element: Element | None, joint: Joint) -> Jo
     for name, value in (("damping", damping), ("friction", friction)):
         if value < 0:
             reading.refuse(element, f"{describe(element)}: {name} {value:g} is negative")
-    for name in map(str, element.attrib):
-        if name not in ("damping", "friction"):
-            reading.note(
-                element,
-                f"{describe(element)}: attribute {name!r} is not part of URDF and is ignored",
-                once=f"dynamics {name!r}",
-            )
     return dataclasses.replace(joint, damping=damping, friction=friction)
 
 

@@ -19,6 +19,7 @@ from artsim.sim.foundation.errors import ModelError
 
 MAX_DEPTH = 2000  # legal models nest as deep as their longest chain (an MJCF rope); libxml2 itself ends at 2048
 MAX_ELEMENTS = 250_000
+MAX_ATTRIBUTES = 250  # of an element; lxml looks them up one by one
 MAX_NAME = 1024  # characters of a tag, an attribute's name, or a `name=`
 ENCODINGS = {
     **dict.fromkeys(("utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf16"), "utf-8"),  # UTF-16 is known by its BOM
@@ -185,6 +186,9 @@ def check_tree(root: etree._Element, file: str) -> None:
         depth += 1
         if depth > MAX_DEPTH:
             refuse(file, element.sourceline or 0, f"nesting > {MAX_DEPTH}")
+        if len(element.attrib) > MAX_ATTRIBUTES:
+            told = f"{len(element.attrib)} attributes in <{str(element.tag)[:40]}>, above the cap of {MAX_ATTRIBUTES}"
+            refuse(file, element.sourceline or 0, told)
         if max(map(len, (element.tag, element.get("name", ""), *element.attrib))) > MAX_NAME:
             refuse(file, element.sourceline or 0, f"name > {MAX_NAME} chars in <{str(element.tag)[:40]}>")
 

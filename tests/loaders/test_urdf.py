@@ -340,6 +340,90 @@ def test_what_is_not_read_is_said() -> None:
     }
 
 
+def unknown_in(*parts: str) -> list[str]:
+    return [note.message for note in read(*parts).notes if "is not part of URDF" in note.message]
+
+
+BODY = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+PARTS = {
+    "robot": "{}",
+    "link": '<link name="c">{}</link>',
+    "inertial": f'<link name="c">{BODY.replace("</inertial>", "{}</inertial>")}</link>',
+    "collision": '<link name="c"><collision>{}<geometry><sphere radius="1"/></geometry></collision></link>',
+    "geometry": '<link name="c"><visual><geometry>{}<sphere radius="1"/></geometry></visual></link>',
+    "joint": f'<joint name="j" type="revolute">{{}}<parent link="a"/><child link="b"/>{LIMIT}</joint>',
+    "limit": f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{LIMIT[:-2]}>{{}}</limit></joint>',
+}
+
+
+@pytest.mark.parametrize("where", PARTS)
+def test_unknown_elements_are_told_everywhere(where: str) -> None:
+    links = {"joint": '<link name="a"/><link name="b"/>', "limit": '<link name="a"/><link name="b"/>'}.get(where, "")
+    links = links or ('<link name="a"/>' if where == "robot" else "")
+    found = unknown_in(links, PARTS[where].format("<surface><mu>1</mu></surface>"))
+    assert len(found) == 1 and found[0].startswith("<surface>"), found
+    assert not unknown_in(links, PARTS[where].format(""))
+
+
+@pytest.mark.parametrize(
+    ("element", "words"),
+    [
+        (
+            '<limit lower="-1" uper="2" effort="3" velocity="4"/>',
+            "'uper' is not part of URDF and is ignored; did you mean",
+        ),
+        ('<limit lower="-1" upper="2" effort="3" velocity="4" acceleration="4"/>', "'acceleration'"),
+        (LIMIT + '<dynamics dampng="1"/>', "did you mean 'damping'?"),
+        (LIMIT + '<mimic joint="k" multiplyer="2"/>', "did you mean 'multiplier'?"),
+        (LIMIT + '<axis xyz="0 0 1" frame="a"/>', "'frame'"),
+        (LIMIT + '<origin rpy="0 0 0" pos="1 0 0"/>', "'pos'"),
+        (
+            LIMIT + '<mimick joint="k"/>',
+            "<mimick> of joint 'j' is not part of URDF and is ignored; did you mean",
+        ),
+    ],
+)
+def test_unknown_attributes_are_told_with_the_nearest_name(element: str, words: str) -> None:
+    other = f'<link name="c"/><joint name="k" type="revolute"><parent link="a"/><child link="c"/>{LIMIT}</joint>'
+    text = f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{element}</joint>'
+    found = unknown_in('<link name="a"/><link name="b"/>', other, text)
+    assert len(found) == 1 and words in found[0]
+    if "did you mean" in words:  # a name that is missing and nearly there: --strict does not guess
+        with pytest.raises(ModelError, match="did you mean"):
+            load_text(f'<robot name="r"><link name="a"/><link name="b"/>{other}{text}</robot>', name="r", strict=True)
+
+
+def test_a_known_name_beside_an_unknown_one_is_no_misspelling() -> None:
+    element = '<limit lower="-1" upper="2" effort="3" velocity="4" gear_velocity="4"/>'
+    found = unknown_in(
+        '<link name="a"/><link name="b"/>',
+        f'<joint name="j" type="revolute"><parent link="a"/><child link="b"/>{element}</joint>',
+    )
+    assert found == ["<limit> of joint 'j': attribute 'gear_velocity' is not part of URDF and is ignored"]
+
+
+def test_unknown_content_is_told_once_and_counted() -> None:
+    joints = "".join(
+        f'<link name="l{k}"/><joint name="j{k}" type="fixed"><parent link="a"/><child link="l{k}"/>'
+        f'<joint_properties damping="1"/></joint>'
+        for k in range(30)
+    )
+    told = "<joint_properties> of joint 'j0' is not part of URDF and is ignored (and 29 more in <joint>)"
+    assert unknown_in('<link name="a"/>', joints) == [told]
+
+
+def test_harmless_content_is_passed_over() -> None:
+    """Other programs' elements, looks, and products of inertia that are written twice."""
+    twice = BODY.replace('ixy="0"', 'ixy="0" iyx="0.0"')
+    look = '<visual><geometry><sphere radius="1"/></geometry><material name="m"><specular/></material></visual>'
+    assert not unknown_in(
+        f'<link name="a">{twice}{look}<sensor name="s"><x/></sensor></link>',
+        '<gazebo reference="a"><x y="1"/></gazebo><ros2_control name="r"><x/></ros2_control>',
+        "<!-- a comment --><?a processing instruction?>",
+    )
+    assert unknown_in(f'<link name="a">{BODY.replace("ixy=", "iyx=" + chr(34) + "1" + chr(34) + " ixy=")}</link>')
+
+
 def test_a_default_namespace_and_comments_change_nothing() -> None:
     text = '<robot name="r" xmlns="http://drake.mit.edu"><!-- a --><link name="a"/><?go on?></robot>'
     assert [link.name for link in load_text(text, name="r").links] == ["a"]
