@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import NoReturn, cast
 
@@ -44,10 +44,13 @@ class Reading:
     notes: list[Note] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
     missing: dict[str, list[tuple[Element, str, str]]] = field(default_factory=dict)  # meshes not found, by why
+    lines: Mapping[int, Source] = field(default_factory=dict)  # of a text that xacro made: where its lines come from
+    macros: Mapping[Source, str] = field(default_factory=dict)  # and words about the macro around such a place
 
     def at(self, element: Element) -> Source:
         """Where the element stands."""
-        return Source(self.file, cast(int, element.sourceline or 0))  # lxml-stubs gives it no type
+        line = cast(int, element.sourceline or 0)  # lxml-stubs gives it no type
+        return self.lines.get(line) or Source(self.file, line)
 
     def note(self, element: Element | Source, message: str, *, guess: bool = False, once: str = "") -> None:
         """Warn. A `guess` decides the physics in the file's place: --strict refuses it. `once` is said once per key."""
@@ -56,7 +59,8 @@ class Reading:
         if once and once in self.said:
             return
         self.said.add(once)
-        self.notes.append(Note(element if isinstance(element, Source) else self.at(element), message))
+        source = element if isinstance(element, Source) else self.at(element)
+        self.notes.append(Note(source, message + self.macros.get(source, "")))
 
     def note_missing_meshes(self) -> None:
         """One warning for all meshes that are missing for the same reason: a robot has hundreds of them."""
@@ -75,7 +79,8 @@ class Reading:
 
     def refuse(self, element: Element | Source, message: str) -> NoReturn:
         """Raise the one line that a user reads."""
-        raise ModelError(f"{element if isinstance(element, Source) else self.at(element)}: {message}")
+        source = element if isinstance(element, Source) else self.at(element)
+        raise ModelError(f"{source}: {message}{self.macros.get(source, '')}")
 
 
 def tag(element: Element) -> str:

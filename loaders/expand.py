@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from artsim.loaders.assets import Assets
-from artsim.loaders.xml import clean
 from artsim.sim.articulation.description import Source
 from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
 
 CPU_SECONDS = 3.0
@@ -28,8 +28,9 @@ def expand_xacro(
     assets: Assets,
     max_mb: float = 64.0,
     arguments: Mapping[str, str] | None = None,
-) -> str:
-    """The text after xacro; `path` is where it came from, for includes, `arguments` are those of its <xacro:arg>.
+) -> tuple[str, list[Place | None]]:
+    """The text after xacro, and where in the sources its elements stand, in their order; `path` is where the text came
+    from, for includes, `arguments` are those of its <xacro:arg>.
 
     Raises ModelError where xacro does not help.
     """
@@ -51,8 +52,34 @@ def expand_xacro(
     }
     answer = asked_of_child(request, source, int(max_mb * 1e6))
     if "text" not in answer:
-        raise ModelError(f"{source}: xacro: {clean(str(answer.get('error', '')))[:400]}")
-    return str(answer["text"])
+        place = place_of(answer.get("place"), file) or Place(source)
+        words = " ".join(str(answer.get("error", ""))[:2000].split())[:400]
+        raise ModelError(f"{place.source}: xacro: {words}{place.words}")
+    listed = answer.get("places")
+    return str(answer["text"]), [place_of(item, file) for item in listed] if isinstance(listed, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a source, and the macro in whose definition it stands."""
+
+    source: Source
+    macro: str = ""
+
+    @property
+    def words(self) -> str:
+        """The macro, for the end of a message."""
+        return f" (in macro {self.macro[:80]!r})" if self.macro else ""
+
+
+def place_of(answered: object, file: str) -> Place | None:
+    """A place as the child tells it, where it is one; the model's own file has no name there."""
+    if not (isinstance(answered, list) and len(answered) == 3):
+        return None
+    name, line, macro = answered
+    if not (isinstance(name, str) and isinstance(line, int) and isinstance(macro, str)):
+        return None
+    return Place(Source(name or file, line), macro)
 
 
 def asked_of_child(request: dict[str, Any], source: Source, most: int) -> dict[str, Any]:

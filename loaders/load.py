@@ -167,6 +167,8 @@ def load_text(
         density=density,
         max_faces=max_faces,
         notes=list(document.notes),
+        lines=document.lines,
+        macros=document.macros,
     )
     articulation = with_follower_notes(read_document(document, reading, assets, max_xml_mb))
     if not articulation.conventions.base_chosen and base == "floating":
@@ -290,12 +292,20 @@ def read_document(document: Document, reading: Reading, assets: Assets, max_xml_
 def expand(
     document: Document, name: str, path: Path | None, assets: Assets, max_xml_mb: float, arguments: Mapping[str, str]
 ) -> Document:
-    """The document after xacro, which met only text that was already found harmless. Lines are those of the result."""
+    """The document after xacro, which met only text that was already found harmless, with its lines in the sources."""
     from artsim.loaders.expand import expand_xacro
 
-    text = expand_xacro(document.text, file=name, path=path, assets=assets, max_mb=max_xml_mb, arguments=arguments)
+    text, places = expand_xacro(
+        document.text, file=name, path=path, assets=assets, max_mb=max_xml_mb, arguments=arguments
+    )
     expanded = parse(text, file=f"{name} (expanded)", max_mb=max_xml_mb)
-    return dataclasses.replace(expanded, notes=(*document.notes, *expanded.notes))
+    lines: dict[int, Source] = {}
+    macros: dict[Source, str] = {}
+    for element, place in zip(expanded.root.iter(), places, strict=False):  # one line of the result each
+        if place is not None and element.sourceline is not None:
+            lines[element.sourceline] = place.source
+            macros[place.source] = place.words
+    return dataclasses.replace(expanded, notes=(*document.notes, *expanded.notes), lines=lines, macros=macros)
 
 
 def read_file(path: Path, max_mb: float) -> bytes:

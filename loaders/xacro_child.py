@@ -80,8 +80,88 @@ def refuse_acts(event: str, arguments: tuple[Any, ...]) -> None:
         raise RefusedError(f"macros may not call {event}")
 
 
-def expand(request: dict[str, Any]) -> str:
-    """The text after xacro."""
+class Places:
+    """Lines of the sources. Every element carries a number in an attribute, which xacro copies with it: the number of
+    its file, its line, and the macro in whose definition it stands.
+    """
+
+    MARK = "artsim-place"
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.known: list[tuple[int, int, str]] = []
+        self.calls: list[tuple[Any, str]] = []  # calls of macros, whose attributes are parameters, and their numbers
+
+    def watch(self, xacro: Any) -> None:
+        """Have xacro's parser number elements, and its macros do without."""
+        from xml.dom import expatbuilder
+
+        start, parse, call = expatbuilder.Namespaces.start_element_handler, xacro.parse, xacro.handle_macro_call
+
+        def numbered(builder: Any, name: str, attributes: Any) -> None:
+            start(builder, name, attributes)
+            node = above = builder.curNode
+            while above is not None and getattr(above, "tagName", "") != "xacro:macro":
+                above = above.parentNode
+            macro = "" if above is None or above is node else above.getAttribute("name")
+            node.setAttribute(self.MARK, str(len(self.known)))
+            self.known.append((len(self.files) - 1, builder.getParser().CurrentLineNumber, macro))
+
+        def of_file(text: Any, name: Any = None) -> Any:
+            self.files.append(str(name or ""))  # '': the model's own
+            return parse(text, name)
+
+        def unnumbered(node: Any, *tables: Any) -> Any:
+            if node.tagName.startswith("xacro:") and node.hasAttribute(self.MARK):
+                self.calls.append((node, node.getAttribute(self.MARK)))
+                node.removeAttribute(self.MARK)
+            return call(node, *tables)
+
+        expatbuilder.Namespaces.start_element_handler = numbered
+        xacro.parse, xacro.handle_macro_call = of_file, unnumbered
+
+    def of(self, node: Any) -> tuple[str, int, str] | None:
+        """The file, line and macro of an element."""
+        text = node.getAttribute(self.MARK) or next((text for call, text in self.calls if call is node), "")
+        if not text.isdecimal():
+            return None
+        file, line, macro = self.known[int(text)]
+        return self.files[file], line, macro
+
+    def of_error(self, error: BaseException, file: str) -> tuple[str, int, str] | None:
+        """The element at which xacro, whose code is in `file`, was when an error came: the innermost one."""
+        from xml.dom.minidom import Element
+
+        if hasattr(error, "lineno") and self.files:  # of expat
+            return self.files[-1], int(error.lineno), ""
+        found, trace = None, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == file:
+                names = trace.tb_frame.f_locals
+                nodes = [names[name] for name in ("elt", "node") if isinstance(names.get(name), Element)]
+                found = next((place for place in map(self.of, nodes) if place), found)
+            trace = trace.tb_next
+        return found
+
+    def taken_from(self, document: Any) -> list[tuple[str, int, str] | None]:
+        """The places of all elements in their order, whose attribute is taken away."""
+        places = []
+        for element in document.getElementsByTagName("*"):
+            places.append(self.of(element))
+            if element.hasAttribute(self.MARK):
+                element.removeAttribute(self.MARK)
+        return places
+
+
+def words_of(error: BaseException) -> str:
+    """Xacro's own words, without a position of expat's, which is told beside them."""
+    if hasattr(error, "lineno"):
+        return f"not well-formed XML: {str(error).partition(': line ')[0]}"
+    return str(error) or type(error).__name__
+
+
+def expand(request: dict[str, Any]) -> dict[str, Any]:
+    """The text after xacro, and the places of its elements; or why there is none, and where."""
     from pathlib import Path
 
     import xacro
@@ -110,15 +190,23 @@ def expand(request: dict[str, Any]) -> str:
     for name in _INTERPRETER:
         dict.pop(xacro._global_symbols["python"], name, None)
     xacro.safe_eval = checked
+    places = Places()
+    places.watch(xacro)
     limit(request["seconds"], request["memory"])
     sys.addaudithook(refuse_acts)
-    document = xacro.parse(request["text"])
-    xacro.init_stacks(request["path"])
-    xacro.process_doc(document, mappings=request["arguments"])
-    return str(document.toprettyxml(indent="  "))
+    try:
+        document = xacro.parse(request["text"])
+        xacro.init_stacks(request["path"])
+        xacro.process_doc(document, mappings=request["arguments"], verbosity=0)
+        listed = places.taken_from(document)
+        return {"text": str(document.toprettyxml(indent="  ")), "places": listed}
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:  # macros are programs: they fail in any way a Python expression can
+        return {"error": words_of(error), "place": places.of_error(error, xacro.__file__)}
 
 
-def answer(words: dict[str, str]) -> NoReturn:
+def answer(words: dict[str, Any]) -> NoReturn:
     """Write the answer and end."""
     told, start = json.dumps(words).encode(), 0
     while start < len(told):
@@ -132,11 +220,10 @@ if __name__ == "__main__":
     asked = json.loads(sys.stdin.buffer.read())
     sys.path[:] = asked["sys_path"]
     try:
-        answer({"text": expand(asked)})
+        answer(expand(asked))
     except MemoryError:
         answer({"error": "needs more memory than macros may take"})
     except RecursionError:
         answer({"error": "macros are nested too deep"})
-    except Exception as error:  # macros are programs: they fail in any way a Python expression can
-        inner = getattr(error, "exc", None) or error  # xacro repeats what it wraps
-        answer({"error": str(inner) or type(inner).__name__})
+    except Exception as error:
+        answer({"error": str(error) or type(error).__name__})

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping
+from dataclasses import field
 from typing import NoReturn
 
 from lxml import etree
@@ -41,6 +43,8 @@ class Document:
     root: etree._Element
     text: str
     notes: tuple[Note, ...] = ()
+    lines: Mapping[int, Source] = field(default_factory=dict)  # of a text that xacro made: where its lines come from
+    macros: Mapping[Source, str] = field(default_factory=dict)  # and words about the macro around such a place
 
 
 def parse(data: bytes | str, *, file: str, max_mb: float = 64.0) -> Document:

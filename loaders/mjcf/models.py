@@ -126,6 +126,7 @@ def in_file(reading: MjcfReading, name: str, folder: Path) -> MjcfReading:
     return replace(
         reading,
         file=name,
+        lines={},
         folders=replace(folders, folder=folder, base_roots=roots),
         assets=None if assets is None else replace(assets, folder=folder, base_roots=roots),
     )

@@ -45,6 +45,8 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
         notes=plain.notes,
         folders=folders,
         ignore_unsupported=plain.ignore_unsupported,
+        lines=plain.lines,
+        macros=plain.macros,
     )
     tree = expand(reading, root, Family(max_mb, [] if folders.folder is None else [Path(plain.file).resolve()]))
     note_misplaced(reading, root)

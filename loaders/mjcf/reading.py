@@ -80,7 +80,8 @@ class MjcfReading(Reading):
             while node is not None and node not in self.included:
                 node = node.getparent()
             file = self.file if node is None else self.included[node]
-        return Source(file, cast(int, element.sourceline or 0))
+        line = cast(int, element.sourceline or 0)
+        return (self.lines.get(line) if file == self.file else None) or Source(file, line)
 
     def folder_of(self, element: Element) -> Path | None:
         """The folder of the included file in which the element stands; None where it stands in the model's own."""

@@ -64,6 +64,8 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
         ignore_unsupported=plain.ignore_unsupported,
         max_faces=plain.max_faces,
         notes=plain.notes,
+        lines=plain.lines,
+        macros=plain.macros,
     )
     files = Files(max_mb, folders, [] if folders.folder is None else [Path(plain.file).resolve()])
     expand(reading, root, files)

@@ -47,7 +47,8 @@ class SdfReading(Reading):
     def at(self, element: Element) -> Source:
         """Where the element stands."""
         origin = self.origin(element)
-        return Source(self.file if origin is None else origin[0], cast(int, element.sourceline or 0))
+        line = cast(int, element.sourceline or 0)
+        return (self.lines.get(line) if origin is None else None) or Source(origin[0] if origin else self.file, line)
 
     def assets_of(self, element: Element) -> Assets | None:
         """What resolves the mesh names in the element; None where meshes are not looked for."""
