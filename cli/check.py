@@ -14,9 +14,12 @@ from artsim.cli.terminal import printable
 from artsim.io.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link, Note
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError
 
 if TYPE_CHECKING:
     from artsim.sim.articulation.model import Compiled
+    from artsim.sim.geometry.collision_pairs import CollisionPairs
 
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
 MAX_INDENT = 24  # levels; a chain of 5000 joints would otherwise print 50 MB of indentation
@@ -39,14 +42,19 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     from artsim.sim.articulation.model import compile_model  # imports numpy, only for a valid file
 
     compiled = compile_model(articulation)
-    notes = [*articulation.notes, *dynamics_notes(articulation, compiled)]
+    pairs = PairTables.of(articulation, compiled)
+    absent = absent_notes(pairs, {"": pairs.alone.allowed.any(axis=1)})
+    refused = [*dynamics_notes(articulation, compiled), *absent]
+    if refused and scene.load["strict"]:
+        raise ModelError(f"{refused[0]} (--strict)")
+    notes = [*articulation.notes, *refused, *(() if absent else absent_notes(pairs, pairs.by_option))]
     if as_json:
-        click.echo(json.dumps(as_object(articulation, compiled, notes, contents), allow_nan=False))
+        click.echo(json.dumps(as_object(articulation, pairs, notes, contents), allow_nan=False))
         return
     for line in describe_tree(articulation):
         click.echo(line)
     click.echo()
-    for line in (*describe_totals(articulation), *describe_contacts(contacts_object(articulation, compiled))):
+    for line in (*describe_totals(articulation), *describe_contacts(contacts_object(pairs))):
         click.echo(line)
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
@@ -82,6 +90,51 @@ def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]
     more = density_helps(articulation, links)
     told = f"{what} without any inertia, that of the links beyond included; run refuses this"
     return [Note(first.source, f"{told} ({more})" if more else told)]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTables:
+    """Which geoms may touch: by default, with --self-collide, with --ground."""
+
+    alone: CollisionPairs
+    crowded: CollisionPairs
+    grounded: CollisionPairs
+
+    @property
+    def by_option(self) -> dict[str, Any]:
+        """Which geoms touch something only with an option."""
+        return {
+            " with --ground": self.grounded.allowed[-1],
+            " with --self-collide": self.crowded.allowed.any(axis=1),
+        }
+
+    @staticmethod
+    def of(articulation: Articulation, compiled: Compiled) -> PairTables:
+        """Those of a model."""
+        from artsim.sim.articulation.description import Geom
+        from artsim.sim.geometry.collision_pairs import collision_pairs
+
+        ground = Geom("ground", "plane", "collision")
+        return PairTables(
+            collision_pairs(articulation, compiled),
+            collision_pairs(articulation, compiled, self_collide=True),
+            collision_pairs(articulation, compiled, world=[ground]),
+        )
+
+
+def absent_notes(pairs: PairTables, ways: Mapping[str, Any]) -> list[Note]:
+    """One warning for all meshes that are absent and may touch something, in one of the ways to run the model: `run`
+    refuses them.
+    """
+    absent = [k for k, (_, geom) in enumerate(pairs.alone.geoms) if geom.kind == "mesh" and geom.mesh_absent]
+    for when, touches in ways.items():
+        found = [pairs.alone.geoms[k][1] for k in absent if touches[k]]
+        if found:
+            first, others = found[0], len(dict.fromkeys(geom.mesh_uri for geom in found)) - 1
+            what = f"mesh {first.mesh_uri!r}" + (f" and {others} more" if others else "")
+            told = f"{what} absent, used for collision; run refuses this{when} (--no-meshes: goes on without)"
+            return [Note(first.source, told)]
+    return []
 
 
 # --- the tree --------------------------------------------------------------------------------------------------------
@@ -230,19 +283,13 @@ def base_of(articulation: Articulation) -> str | None:
     return "floating" if free else articulation.base
 
 
-def contacts_object(articulation: Articulation, compiled: Compiled) -> dict[str, Any]:
+def contacts_object(pairs: PairTables) -> dict[str, Any]:
     """Geoms of each kind, and the number of pairs that may collide under each of the options of `run`."""
-    from artsim.sim.articulation.description import Geom
-    from artsim.sim.geometry.collision_pairs import collision_pairs
-
-    alone = collision_pairs(articulation, compiled)
-    crowded = collision_pairs(articulation, compiled, self_collide=True)
-    grounded = collision_pairs(articulation, compiled, world=[Geom("ground", "plane", "collision")])
     return {
-        "geoms": dict(Counter(geom.kind for _, geom in alone.geoms)),
-        "pairs": int(alone.allowed.sum()) // 2,
-        "pairs_with_self_collide": int(crowded.allowed.sum()) // 2,
-        "touch_ground": int(grounded.allowed[-1].sum()),
+        "geoms": dict(Counter(geom.kind for _, geom in pairs.alone.geoms)),
+        "pairs": int(pairs.alone.allowed.sum()) // 2,
+        "pairs_with_self_collide": int(pairs.crowded.allowed.sum()) // 2,
+        "touch_ground": int(pairs.grounded.allowed[-1].sum()),
     }
 
 
@@ -305,7 +352,7 @@ def total_mass(articulation: Articulation) -> float:
 
 
 def as_object(
-    articulation: Articulation, compiled: Compiled, notes: list[Note], contents: list[MeshContent] | None = None
+    articulation: Articulation, pairs: PairTables, notes: list[Note], contents: list[MeshContent] | None = None
 ) -> dict[str, object]:
     """Everything for --json. The tree is a flat list, parents first: parsers refuse the nested JSON of a long chain."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
@@ -318,7 +365,7 @@ def as_object(
         "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
         "mass": total_mass(articulation),
         "tree": [link_object(link, above.get(link.name, []), couplings) for link in articulation.links],
-        "contact": contacts_object(articulation, compiled),
+        "contact": contacts_object(pairs),
         "ignored": [{"what": part.what, "why": part.why} for part in articulation.ignored],
         "meshes": None
         if contents is None

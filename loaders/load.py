@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
+from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
@@ -302,8 +302,8 @@ def expand(
     lines: dict[int, Source] = {}
     macros: dict[Source, str] = {}
     for element, place in zip(expanded.root.iter(), places, strict=False):  # one line of the result each
-        if place is not None and element.sourceline is not None:
-            lines[element.sourceline] = place.source
+        if place is not None:
+            lines[cast(int, element.sourceline or 0)] = place.source  # lxml-stubs gives it no type
             macros[place.source] = place.words
     return dataclasses.replace(expanded, notes=(*document.notes, *expanded.notes), lines=lines, macros=macros)
 

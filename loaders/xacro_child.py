@@ -117,7 +117,7 @@ class Places:
                 node.removeAttribute(self.MARK)
             return call(node, *tables)
 
-        expatbuilder.Namespaces.start_element_handler = numbered
+        expatbuilder.Namespaces.start_element_handler = numbered  # type: ignore[assignment]
         xacro.parse, xacro.handle_macro_call = of_file, unnumbered
 
     def of(self, node: Any) -> tuple[str, int, str] | None:

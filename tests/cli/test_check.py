@@ -159,3 +159,57 @@ def test_all_joints_of_a_body_and_what_is_ignored(tmp_path: Path) -> None:
     found = json.loads(artsim("check", path, "--json").stdout)
     assert [[joint["name"] for joint in entry["joints"]] for entry in found["tree"]] == [[], ["x", "y"], ["z"]]
     assert {part["what"] for part in found["ignored"]} >= {"<size>", "user", "<light>"}
+
+
+def check_and_run(path: Path, *options: str) -> tuple[Result, Result]:
+    """What `check` and a run of no more than its start say."""
+    return artsim("check", path), artsim("run", path, "--steps", 1, "-o", path.with_suffix(".h5"), *options)
+
+
+MESH = '<collision><geometry><mesh filename="no.stl"/></geometry></collision>'
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (
+            ROBOT.replace('</link>\n<link name="nail"/>', f'{MESH}</link>\n<link name="nail"/>'),
+            ["--ground"],
+            "--ground",
+        ),
+        (
+            '<mujoco><asset><mesh name="m" file="no.stl"/></asset><worldbody><geom type="plane" size="1 1 1"/>'
+            '<body><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="m"/>'
+            "</body></worldbody></mujoco>",
+            [],
+            "run refuses this (",
+        ),
+        (
+            '<sdf version="1.9"><world name="w"><model name="g"><static>true</static><link name="l"><collision name="c">'
+            '<geometry><plane/></geometry></collision></link></model><model name="m"><link name="l">'
+            '<collision name="c"><geometry><mesh><uri>no.stl</uri></mesh></geometry></collision></link></model></world></sdf>',
+            [],
+            "run refuses this (",
+        ),
+    ],
+    ids=["urdf", "mjcf", "sdf"],
+)
+def test_absent_meshes_that_a_run_refuses(text: str, options: list[str], words: str, tmp_path: Path) -> None:
+    """By name, and with the option that makes them matter; --strict refuses those that matter without one."""
+    path = tmp_path / "model.xml"
+    path.write_text(text)
+    checked, run = check_and_run(path, *options)
+    assert checked.exit_code == 0 and run.exit_code == 65
+    told = [line for line in checked.stderr.splitlines() if "run refuses this" in line]
+    assert len(told) == 1 and "mesh 'no.stl' absent, used for collision" in told[0] and words in told[0]
+    assert artsim("check", "--strict", path).exit_code == (0 if options else 65)
+    assert "run refuses" not in artsim("check", "--no-meshes", path).stderr
+
+
+def test_links_without_inertia_that_a_run_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "model.urdf"
+    path.write_text(ROBOT.replace('<mass value="0.25"/>', '<mass value="0"/>').replace(UNIT, ""))
+    checked, run = check_and_run(path)
+    assert checked.exit_code == 0 and run.exit_code == 65
+    assert "move without any inertia" in checked.stderr or "moves without any inertia" in checked.stderr
+    assert artsim("check", "--strict", path).exit_code == 65

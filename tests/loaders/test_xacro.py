@@ -72,7 +72,7 @@ def test_all_is_well(tmp_path: Path) -> None:
         ({"mass": "${1/0}"}, "parts/leg.xacro:5: ", "xacro: division by zero when evaluating expression '1/0'"),
         ({"shape": "${nothing}"}, "robot.urdf.xacro:7: ", "xacro: name 'nothing' is not defined"),
         ({"more": '<xacro:arm n="c"/>'}, "robot.urdf.xacro:8: ", "xacro: unknown macro name: xacro:arm"),
-        ({"more": '<xacro:leg n="c"/>'}, "robot.urdf.xacro:8: ", "xacro: Undefined parameters [*extra]"),
+        ({"more": '<xacro:leg n="c"/>'}, "robot.urdf.xacro:8: ", "xacro: Not enough blocks"),
         ({"more": '<xacro:leg m="c"/>'}, "robot.urdf.xacro:8: ", 'xacro: Invalid parameter "m"'),
         ({"more": '<link name="$(arg no)"/>'}, "robot.urdf.xacro:8: ", "xacro: Undefined substitution argument no"),
         ({"more": '<xacro:if value="maybe"/>'}, "robot.urdf.xacro:8: ", "xacro: "),
