@@ -185,9 +185,9 @@ MESH = '<collision><geometry><mesh filename="no.stl"/></geometry></collision>'
             "run refuses this (",
         ),
         (
-            '<sdf version="1.9"><world name="w"><model name="g"><static>true</static><link name="l"><collision name="c">'
-            '<geometry><plane/></geometry></collision></link></model><model name="m"><link name="l">'
-            '<collision name="c"><geometry><mesh><uri>no.stl</uri></mesh></geometry></collision></link></model></world></sdf>',
+            '<sdf version="1.9"><world name="w"><model name="g"><link name="l"><collision name="c"><geometry><sphere>'
+            '<radius>1</radius></sphere></geometry></collision></link></model><model name="m"><link name="l"><collision '
+            'name="c"><geometry><mesh><uri>no.stl</uri></mesh></geometry></collision></link></model></world></sdf>',
             [],
             "run refuses this (",
         ),
