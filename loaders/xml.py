@@ -33,6 +33,7 @@ DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*["'](?P<version>[^"'<>]*)["']"""
     r"""(?P<encoding>\s+encoding\s*=\s*["'](?P<name>[A-Za-z0-9._-]*)["'])?[^<>]*\?>"""
 )
+DISPLACED = re.compile(r"(?P<before>\s*)(?P<declaration><\?xml\s[^<>]*\?>)")
 PROLOG_ITEM = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
 
 
@@ -92,7 +93,7 @@ def decode(data: bytes, file: str) -> str:
 
 def declared_encoding(data: bytes, file: str) -> str:
     """The codec for the encoding that the XML declaration names; UTF-8 where it names none."""
-    head = DECLARATION.match(data[:256].decode("latin-1").removeprefix("\xef\xbb\xbf"))
+    head = DECLARATION.match(data[:256].decode("latin-1").removeprefix("\xef\xbb\xbf").lstrip())
     name = (head and head["name"]) or "utf-8"
     if name.lower() not in ENCODINGS:
         refuse(file, 1, f"encoding {name!r} is not supported; save the file as UTF-8")
@@ -111,17 +112,36 @@ def refuse_doctype(text: str, file: str) -> None:
 def settle_declaration(text: str, file: str) -> tuple[str, str, list[Note]]:
     """The text without its encoding (it is Unicode now), the same as libxml2 takes it, and notes.
 
-    13 public files say version 0.0, which libxml2 refuses; they are read on with a warning.
+    13 public files say version 0.0, which libxml2 refuses; they are read on with a warning. So are declarations after
+    blank lines or another declaration, which MuJoCo's and urdfdom's reader passes over.
     """
+    text, notes = without_displaced(text, file)
     head = DECLARATION.match(text)
     if head is None:
-        return text, text, []
+        return text, text, notes
     if head["encoding"]:
         text = text[: head.start("encoding")] + text[head.end("encoding") :]
-    if head["version"] != "0.0":
-        return text, text, []
+    if head["version"] in ("1.0", "1.1"):
+        return text, text, notes
     well_formed = text[: head.start("version")] + "1.0" + text[head.end("version") :]
-    return text, well_formed, [Note(Source(file, 1), "XML version '0.0' does not exist; read as 1.0")]
+    told = Note(Source(file, 1), f"XML version {head['version'][:20]!r} does not exist; read as 1.0")
+    return text, well_formed, [*notes, told]
+
+
+def without_displaced(text: str, file: str) -> tuple[str, list[Note]]:
+    """The text with spaces for declarations that stand after white space or another one, and a note on the first."""
+    pieces: list[str] = []
+    notes: list[Note] = []
+    place = 0
+    while item := DISPLACED.match(text, place):
+        place = item.end()
+        if item["before"] or pieces:
+            pieces += [item["before"], " " * len(item["declaration"])]
+            told = "an XML declaration that is not at the start of the file; passed over"
+            notes = notes or [Note(Source(file, line_of(text, item.start("declaration"))), told)]
+        else:
+            pieces.append(item["declaration"])
+    return "".join(pieces) + text[place:], notes
 
 
 def build_tree(encoded: bytes, file: str, notes: tuple[Note, ...] = ()) -> tuple[etree._Element, list[Note]]:

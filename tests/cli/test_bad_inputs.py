@@ -296,8 +296,8 @@ REJECT = [
     ),
     Row("x_undefined_entity", '<robot name="r">\n&boom;</robot>', 2, ("not well-formed XML",)),
     Row("x_encoding", b'<?xml version="1.0" encoding="zlib"?><robot/>', 1, ("encoding 'zlib'",)),
-    Row("x_space_before_declaration", ' <?xml version="1.0"?><robot/>', 1, ("not well-formed XML",)),
-    Row("x_xml_2", '<?xml version="2.0"?><robot/>', 1, ("not well-formed XML",)),
+    Row("x_comment_before_declaration", '<!-- --><?xml version="1.0"?><robot/>', 1, ("not well-formed XML",)),
+    Row("x_declaration_inside", '<robot>\n<?xml version="1.0"?></robot>', 2, ("XML declaration allowed only",)),
     Row("85_escape_character", robot('<link name="\x1b[2J"/>'), 2, ("not well-formed XML",)),
 ]
 
@@ -414,6 +414,14 @@ ACCEPT = [
     Odd("85_name_control", robot(link("\x9b2J"), link("b"), joint(parent="\x9b2J"))),
     Odd("86_name_dot", robot(link("."), link("b"), joint(parent="."))),
     Odd("87_xacro_namespace_only", '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">' + link("a") + "</robot>"),
+    Odd("xml_version_2", '<?xml version="2.0"?>\n' + robot(link("a")), ("version '2.0'",)),
+    Odd("blank_before_declaration", '\n \n<?xml version="1.0"?>\n' + robot(link("a")), (":3: an XML declaration",)),
+    Odd("space_before_declaration", ' <?xml version="1.0"?>' + robot(link("a")), (":1: an XML declaration",)),
+    Odd(
+        "two_declarations",
+        '<?xml version="1.0"?>\n<?xml version="1.0"?>' + robot(link("a")),
+        (":2: an XML declaration",),
+    ),
     Odd("xml_version_0", '<?xml version="0.0" ?>\n' + robot(link("a")), ("version '0.0'",)),
     Odd(
         "namespace_undeclared",

@@ -186,8 +186,8 @@ MESH = '<collision><geometry><mesh filename="no.stl"/></geometry></collision>'
         ),
         (
             '<sdf version="1.9"><world name="w"><model name="g"><link name="l"><collision name="c"><geometry><sphere>'
-            '<radius>1</radius></sphere></geometry></collision></link></model><model name="m"><link name="l"><collision '
-            'name="c"><geometry><mesh><uri>no.stl</uri></mesh></geometry></collision></link></model></world></sdf>',
+            '<radius>1</radius></sphere></geometry></collision></link></model><model name="m"><link name="l"><collision'
+            ' name="c"><geometry><mesh><uri>no.stl</uri></mesh></geometry></collision></link></model></world></sdf>',
             [],
             "run refuses this (",
         ),
