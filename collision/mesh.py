@@ -14,7 +14,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -207,7 +207,9 @@ def read_obj(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
     corners: list[int] = []
     sizes: list[int] = []
     ends: list[int] = []  # polygons before each object
-    for number, line in enumerate(data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines(), 1):
+    vertex_lines: list[int] = []
+    face_lines: list[int] = []
+    for number, line in obj_lines(data):
         words = line.partition(b"#")[0].split()
         if not words:
             continue
@@ -215,26 +217,59 @@ def read_obj(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
             if len(words) < 4:
                 raise MeshError(f"line {number}: a vertex of {len(words) - 1} coordinates")
             coordinates += words[1:4]
+            vertex_lines.append(number)
         elif words[0] == b"f" and len(words) > 3:  # two corners make a line
-            corners += obj_corners(words[1:], len(coordinates) // 3, number)
+            corners += obj_corners(words[1:], len(vertex_lines), number)
             sizes.append(len(words) - 1)
+            face_lines.append(number)
         elif words[0] in (b"o", b"g"):
             ends.append(len(sizes))
     check_faces(sum(sizes) - 2 * len(sizes), max_faces)
-    vertices = numbers(coordinates).reshape(-1, 3)
+    vertices = obj_vertices(coordinates, vertex_lines)
     index = np.array(corners, np.int64)
-    if len(index) and (index.max() >= len(vertices)):
-        raise MeshError(f"a face refers to vertex {index.max() + 1}; there are {len(vertices)}")
+    if len(index) and index.max() >= len(vertices):
+        face = int(np.searchsorted(np.cumsum(sizes), int(np.argmax(index >= len(vertices))), side="right"))
+        worst = index.max() + 1
+        raise MeshError(f"line {face_lines[face]}: a face refers to vertex {worst}; there are {len(vertices)}")
     faces, before = triangulated(vertices, index, np.array(sizes, np.int64))
     parts = np.diff(before[[0, *ends, len(sizes)]])
     return vertices, faces, parts[parts > 0].astype(np.int32)
+
+
+def obj_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of an OBJ with their numbers; those that end in a backslash go on, under the first one's number."""
+    joined, first = b"", 0
+    for number, line in enumerate(data.splitlines(), 1):
+        first = first or number
+        if line.endswith(b"\\"):
+            joined += line[:-1] + b" "
+            continue
+        yield first, joined + line
+        joined, first = b"", 0
+    if joined:
+        yield first, joined
+
+
+def obj_vertices(coordinates: list[bytes], lines: list[int]) -> Real:
+    """Vertices (n, 3) of words. Raises MeshError with the line of one that is no length."""
+    try:
+        vertices = numbers(coordinates).reshape(-1, 3)
+        check_lengths(vertices)
+    except MeshError:
+        for k, line in enumerate(lines):  # the slow way, to find it
+            try:
+                check_lengths(numbers(coordinates[3 * k : 3 * k + 3]).reshape(-1, 3))
+            except MeshError as error:
+                raise MeshError(f"line {line}: {str(error).replace('vertex 1', f'vertex {k + 1}', 1)}") from None
+        raise
+    return vertices
 
 
 def obj_corners(words: list[bytes], known: int, number: int) -> list[int]:
     """Vertex indices, from 0, of one face: `7`, `7/1/2`, or `-1`, counted back from the last vertex so far."""
     try:
         found = [int(word.partition(b"/")[0]) for word in words]
-        if any(b"_" in word for word in words):
+        if any(b"_" in word for word in words) or max(map(abs, found)) >= _MOST_POINTS:
             raise ValueError
     except ValueError:
         raise MeshError(f"line {number}: a face of {b' '.join(words)[:40]!r}") from None
@@ -291,7 +326,7 @@ def read_msh(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
 
 def read_ply(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
     """Read PLY, text or binary. Every element takes at least a byte, so no count may exceed the size."""
-    head, end, _rest = data.partition(b"end_header")
+    head, end, rest = data.partition(b"end_header")
     if not data.startswith(b"ply") or not end:
         raise MeshError("no PLY: it has no header")
     for name, count in re.findall(rb"^element[ \t]+(\w+)[ \t]+(\S+)", head, re.M):
@@ -299,6 +334,8 @@ def read_ply(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
             raise MeshError(f"declares {count.decode('latin-1')[:20]} of {name.decode()}, the file has no room for it")
         if name == b"face":
             check_faces(int(count), max_faces)
+    if re.search(rb"^format[ \t]+ascii", head, re.M) and _FAR.search(rest):  # which would lose its upper digits
+        raise MeshError("an index or a number in it is beyond any mesh")
     return from_scene(through_trimesh("ply", data, {}), max_faces)
 
 
@@ -330,6 +367,9 @@ def read_dae(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
 
 
 _MAX_NODES = 20_000
+_MOST_POINTS = 10**9  # no index is larger
+_NO_INDEX = re.compile(r"\S*[^\d\s]\S*|[1-9]\d{9,}")  # a word that is none: negative, broken, or beyond any mesh
+_FAR = re.compile(rb"(?<![\w.])[+-]?[1-9]\d{9,}(?![\d.eE])")
 _UNREAL = re.compile(r"(?<![\w.])[+-]?(?:nan|inf)", re.I)
 
 
@@ -339,6 +379,10 @@ def check_polygons(root: Any, size: int) -> None:
         words = (counts.text or "").split()
         if not all(word.isdigit() and len(word) < 10 for word in words) or sum(map(int, words)) > size:
             raise MeshError("its polygons have more corners than the file has room for")
+    for indices in (*root.iterfind(".//{*}p"), *root.iterfind(".//{*}h")):
+        wrong = _NO_INDEX.search(indices.text or "")
+        if wrong:
+            raise MeshError(f"line {indices.sourceline}: index {wrong[0][:30]!r}, want whole numbers from 0")
     for values in root.iterfind(".//{*}float_array"):
         if _UNREAL.search(values.text or ""):
             raise MeshError("a number in it is not finite")
@@ -372,6 +416,9 @@ def read_glb(data: bytes, beside: dict[str, bytes], max_faces: int) -> tuple[Rea
     length = int.from_bytes(data[12:16], "little")
     if data[:4] != b"glTF" or data[16:20] != b"JSON" or 20 + length > len(data):
         raise MeshError("no binary glTF, or cut short")
+    declared = int.from_bytes(data[8:12], "little")
+    if declared != len(data):
+        raise MeshError(f"declares {declared} bytes, the file has {len(data)}")
     header = json_object(data[20 : 20 + length])
     buffers = header.get("buffers", [])
     if any("uri" in buffer and not str(buffer["uri"]).startswith("data:") for buffer in buffers):
@@ -426,6 +473,7 @@ def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
     packed = [name for name in header.get("extensionsRequired", []) if "draco" in name or "meshopt" in name]
     if packed:
         raise MeshError(f"compressed by {packed[0]}, which is not read")
+    check_references(header)
     accessors = header.get("accessors", [])
     sizes = [item["count"] * _ITEM[item["type"]] * _COMPONENT[item["componentType"]] for item in accessors]
     views = [view["byteLength"] for view in header.get("bufferViews", [])]
@@ -449,6 +497,31 @@ def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
     roots = [root for scene in header.get("scenes", []) for root in scene.get("nodes", [])]
     if len(set(children)) < len(children) or set(roots) & set(children) or len(children) + len(roots) > _MAX_NODES:
         raise MeshError("its nodes are no trees, or too many")
+
+
+def check_references(header: dict[str, Any]) -> None:
+    """Refuse a glTF whose parts refer to parts that do not exist: Python takes -1 as the last one."""
+    nodes, meshes, accessors = (header.get(name, []) for name in ("nodes", "meshes", "accessors"))
+    views = header.get("bufferViews", [])
+    primitives = [part for mesh in meshes for part in mesh["primitives"]]
+    named: list[tuple[str, list[Any]]] = [
+        ("nodes", [child for node in nodes for child in node.get("children", [])]),
+        ("nodes", [root for scene in header.get("scenes", []) for root in scene.get("nodes", [])]),
+        ("scenes", [header["scene"]] if "scene" in header else []),
+        ("meshes", [node["mesh"] for node in nodes if "mesh" in node]),
+        ("accessors", [k for part in primitives for k in part["attributes"].values()]),
+        ("accessors", [part["indices"] for part in primitives if "indices" in part]),
+        ("bufferViews", [item["bufferView"] for item in accessors if "bufferView" in item]),
+        ("buffers", [view["buffer"] for view in views]),
+    ]
+    for kind, references in named:
+        there = len(header.get(kind, []))
+        wrong = next((k for k in references if type(k) is not int or not 0 <= k < there), None)
+        if wrong is not None:
+            raise MeshError(f"refers to number {str(wrong)[:30]} of its {kind}; there are {there}")
+    places = [item[name] for item in (*accessors, *views) for name in ("byteOffset", "byteStride") if name in item]
+    if any(type(place) is not int or place < 0 for place in places):
+        raise MeshError("a place or a stride in its buffers is no whole number from 0")
 
 
 def through_trimesh(kind: str, data: bytes, beside: dict[str, bytes]) -> Any:

@@ -24,6 +24,7 @@ from artsim.sim.articulation.description import Articulation, Pose, Source
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError
 
+LEAST_LENGTH = 1e-12  # [m], of sizes of shapes; a hundredth of an atom
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
 
 
@@ -171,6 +172,7 @@ def load_text(
         macros=document.macros,
     )
     articulation = with_follower_notes(read_document(document, reading, assets, max_xml_mb))
+    refuse_tiny(articulation)
     if not articulation.conventions.base_chosen and base == "floating":
         refuse_base(name, articulation)
     text = articulation.text or document.text
@@ -254,6 +256,17 @@ def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
     if model.loops_file:
         robot = with_follower_notes(with_loops(robot, model.loops, file=model.loops_file))
     return dataclasses.replace(model, articulation=robot)
+
+
+def refuse_tiny(articulation: Articulation) -> None:
+    """Refuse shapes whose sizes or scales are above 0 and below any length: products of them would be 0."""
+    for link in articulation.links:
+        for geom in link.geoms:
+            for what, values in (("size", geom.size), ("scale", geom.scale)):
+                least = min((abs(value) for value in values if value), default=1.0)
+                if least < LEAST_LENGTH:
+                    told = f"geom {geom.name!r} of link {link.name!r}: {what} {least:.3g} is below {LEAST_LENGTH:g}"
+                    raise ModelError(f"{geom.source}: {told}")
 
 
 def is_scene(text: bytes | str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artsim.loaders.assets import (
     MAX_URI,
@@ -29,9 +30,13 @@ from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 
-MOST_HEIGHTS = 4_000_000  # of all height fields of a model
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_HEIGHTS = 20_000_000  # of all height fields of a model: one of 4097 x 4097, and a few small ones
 MOST_NUMBERS = 2_000_000  # of a mesh's vertices or faces that stand in the model
-Heights = tuple[tuple[float, ...], ...]  # [m] rows along y, in them along x
+Heights = tuple[Sequence[float], ...]  # [m] rows along y, in them along x; arrays, 8 bytes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +288,7 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
             from artsim.loaders.mjcf.elevation import read_elevation  # numpy
 
             path = located(item, uri, compiler, any_format=True)
-            rows, columns, values = item.tried(lambda: read_elevation(path, room))
-            meshes.heights[name] = scaled(item, rows, columns, values)
+            meshes.heights[name] = scaled(item, item.tried(lambda: read_elevation(path, room)))
     except AssetMissingError as error:
         meshes.heights_absent[name] = f"not found: {error}"
     except AssetRefusedError as error:
@@ -296,19 +300,21 @@ def read_heights(item: Item) -> Heights:
     rows, columns = item.whole("nrow"), item.whole("ncol")
     if min(rows, columns) < 2:
         item.refuse("want 2 rows and 2 columns at least")
-    values = item.numbers("elevation", 0, rows * columns, (0.0,) * (rows * columns))
+    import numpy as np
+
+    if not item.has("elevation"):
+        return scaled(item, np.zeros((rows, columns)))
+    values = item.numbers("elevation", 0, rows * columns)
     if len(values) != rows * columns:
         item.refuse(f"elevation holds {len(values)} numbers, want nrow times ncol = {rows * columns}")
-    upward = [value for k in reversed(range(rows)) for value in values[k * columns : (k + 1) * columns]]
-    return scaled(item, rows, columns, upward)
+    return scaled(item, np.array(values).reshape(rows, columns)[::-1])
 
 
-def scaled(item: Item, rows: int, columns: int, values: Sequence[float]) -> Heights:
-    """Heights [m] of values in any unit, rows from low y to high: from 0 to the field's elevation."""
-    lowest, span = min(values), max(values) - min(values)
+def scaled(item: Item, values: NDArray[np.float64]) -> Heights:
+    """Heights [m] of values (rows, columns) in any unit, rows from low y to high: from 0 to the field's elevation."""
+    lowest, span = float(values.min()), float(values.max() - values.min())
     factor = item.numbers("size", 4, 4)[2] / (span if span > TINY else 1.0)
-    heights = [factor * (value - lowest) for value in values]
-    return tuple(tuple(heights[k * columns : (k + 1) * columns]) for k in range(rows))
+    return tuple(array("d", (factor * (row - lowest)).tobytes()) for row in values)
 
 
 def read_material(item: Item) -> Material:

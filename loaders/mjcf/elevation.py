@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 _PNG = b"\x89PNG\r\n\x1a\n"
+_MOST_POINTS = 5_000_000  # of an image: its filters are undone point by point, some seconds for so many
 _MOST_LINES = 1 << 15  # of an image: each costs some microseconds, whatever its width
 _CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by PNG's colour type: grey, RGB, grey and alpha, RGBA
 
 
-def read_elevation(path: Path, most: int) -> tuple[int, int, list[float]]:
-    """Rows, columns and values of a file, by rows from low y to high. Raises ValueError: what is wrong with it."""
+def read_elevation(path: Path, most: int) -> NDArray[np.float64]:
+    """Values (rows, columns) of a file, rows from low y to high. Raises ValueError: what is wrong with it."""
     limit = 64 + 8 * most
     try:
         with path.open("rb") as stream:
@@ -27,12 +28,12 @@ def read_elevation(path: Path, most: int) -> tuple[int, int, list[float]]:
     if len(data) > limit:
         raise ValueError(f"{path}: more than {limit} bytes")
     try:
-        found = _of_png(data, most) if path.suffix.lower() == ".png" else _of_floats(data)
+        found = _of_png(data, min(most, _MOST_POINTS)) if path.suffix.lower() == ".png" else _of_floats(data)
     except (ValueError, struct.error, zlib.error) as error:
         raise ValueError(f"{path}: {error}") from None
     if min(found.shape) < 2:
         raise ValueError(f"{path}: want 2 rows and 2 columns at least")
-    return *found.shape, found.ravel().tolist()
+    return found
 
 
 def _of_floats(data: bytes) -> NDArray[np.float64]:

@@ -95,7 +95,7 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
         refuse_outside(mesh)
     sliding, torsional, rolling = item.filled("friction", (1.0, 0.005, 0.0001))
     size = () if mesh is not None else shape.size
-    heights: tuple[tuple[float, ...], ...] = ()
+    heights: tuple[Sequence[float], ...] = ()
     absent = "" if mesh is None else absence(mesh)
     if shape.kind == "hfield":
         size, heights, absent = meshes.field_shape(item)

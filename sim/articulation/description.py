@@ -7,6 +7,7 @@ item carries its source line, so that an error found late still names file and l
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -157,7 +158,7 @@ class Geom:
     vertices: tuple[float, ...] = ()  # of a mesh given in the model itself, in threes
     faces: tuple[int, ...] = ()  # triples of these vertices; (): those of their hull
     most_hull_vertices: int = -1  # of a mesh; -1: no bound
-    heights: tuple[tuple[float, ...], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
+    heights: tuple[Sequence[float], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
     pieces: tuple[Solid, ...] = ()  # solids it collided as in a run, stored in outputs; no file is then needed
     sights: tuple[Solid, ...] = ()  # solids that rangefinders saw of it in a run, likewise
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat

@@ -7,6 +7,9 @@ raises ours catches ArtsimError first.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
+
+LISTED = 380  # characters of names in a message, of which a terminal's line has 500
 
 
 class ArtsimError(Exception):
@@ -72,7 +75,10 @@ class BusyError(ArtsimError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the known name nearest to `name`, else `; known: a, b, …` (at most eight), else ''."""
+    """`; did you mean 'x'?` for the known name nearest to `name`, else `; known: a, b, c`, else ''.
+
+    All names are listed, but for those beyond LISTED characters, which a line has no room for: they are counted.
+    """
     import difflib  # costs 5 ms, needed on the error path only
 
     names = list(known)
@@ -81,5 +87,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"; did you mean {close[0]!r}?"
     if not names:
         return ""
-    more = ", …" if len(names) > 8 else ""
-    return f"; known: {', '.join(names[:8])}{more}"
+    fit = sum(1 for length in accumulate(len(known_name) + 2 for known_name in names) if length <= LISTED)
+    shown = ", ".join(names[: max(1, fit)])
+    return f"; known: {shown}" + (f" and {len(names) - max(1, fit)} more" if len(names) > max(1, fit) else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import builtins
 import json
 import os
@@ -215,6 +216,51 @@ def gltf(**changes: Any) -> bytes:
     return json.dumps(GLTF | changes).encode()
 
 
+TRIANGLE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<library_geometries><geometry id="g"><mesh><source id="s"><float_array id="f" count="9">0 0 0 1 0 0 0 1 0</float_array>
+<technique_common><accessor source="#f" count="3" stride="3"><param name="X" type="float"/><param name="Y"
+type="float"/><param name="Z" type="float"/></accessor></technique_common></source><vertices id="v"><input
+semantic="POSITION" source="#s"/></vertices><{kind} count="{count}"><input semantic="VERTEX" source="#v" offset="0"/>
+<vcount>3</vcount><p>{p}</p></{kind}></mesh></geometry></library_geometries><library_visual_scenes><visual_scene id="x">
+<node id="n"><instance_geometry url="#g"/></node></visual_scene></library_visual_scenes><scene><instance_visual_scene
+url="#x"/></scene></COLLADA>"""
+PLY = """ply
+format ascii 1.0
+element vertex 3
+property float x
+property float y
+property float z
+element face 1
+property list uchar {kind} vertex_indices
+end_header
+0 0 0
+1 0 0
+0 1 0
+{face}
+"""
+
+
+def indexed(kind: int, indices: list[int]) -> bytes:
+    """The triangle of GLTF with indices, of bytes or of words."""
+    data = np.eye(3, dtype="<f4").tobytes() + np.array(indices, "i1" if kind == 5120 else "<u4").tobytes()
+    views = [{"buffer": 0, "byteLength": 36}, {"buffer": 0, "byteOffset": 36, "byteLength": len(data) - 36}]
+    return gltf(
+        buffers=[{"byteLength": len(data), "uri": "data:;base64," + base64.b64encode(data).decode()}],
+        bufferViews=views,
+        accessors=[GLTF["accessors"][0], {"bufferView": 1, "componentType": kind, "count": 3, "type": "SCALAR"}],  # type: ignore[index]
+        meshes=[{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}],
+    )
+
+
+def glb(more: int) -> bytes:
+    """The triangle of GLTF in one file, whose head declares `more` bytes than there are."""
+    header = gltf(buffers=[{"byteLength": 36}])
+    header += b" " * (-len(header) % 4)
+    chunks = struct.pack("<I4s", len(header), b"JSON") + header + struct.pack("<I4s", 36, b"BIN\0")
+    chunks += np.eye(3, dtype="<f4").tobytes()
+    return struct.pack("<4sII", b"glTF", 2, 12 + len(chunks) + more) + chunks
+
+
 BAD = [
     ("lies.stl", stl(4_000_000_000, FACET), "declares 4000000000 triangles, the file has room for 1"),
     ("empty.stl", stl(0), "no triangles"),
@@ -231,11 +277,23 @@ BAD = [
     ("index.obj", (OBJ + "f 1 2 99\n").encode(), "refers to vertex 99; there are 4"),
     ("zero.obj", (OBJ + "f 0 1 2\n").encode(), "line 5: a face refers to a vertex that does not exist"),
     ("back.obj", (OBJ + "f -9 1 2\n").encode(), "line 5: a face refers to a vertex that does not exist"),
+    (
+        "far.obj",
+        ("# a\n" + OBJ + TETRAHEDRON + "f 1 2 5\nf 1 2 3\n").encode(),
+        "line 10: a face refers to vertex 5; there",
+    ),
+    (
+        "lines.obj",
+        ("v 0 \\\n0 \\\r\n0\n" + OBJ + "f 0 1 2\n").encode(),
+        "line 8: a face refers to a vertex",
+    ),
+    ("huge.obj", (OBJ + "f 1 2 99999999999999999999\n").encode(), "line 5: a face of"),
+    ("minus.obj", (OBJ + "f 1 2 -99999999999999999999\n").encode(), "line 5: a face of"),
     ("text.obj", (OBJ + "f one two three\n").encode(), "line 5: a face of"),
     ("flat.obj", b"v 1 2\n", "line 1: a vertex of 2 coordinates"),
-    ("nan.obj", (OBJ.replace("0 0 1", "0 0 nan") + TETRAHEDRON).encode(), "vertex 4 is not finite"),
-    ("far.obj", (OBJ.replace("0 0 1", "0 0 1e300") + TETRAHEDRON).encode(), "vertex 4 is beyond any length"),
-    ("comma.obj", (OBJ.replace("0 0 1", "0 0 0,5") + TETRAHEDRON).encode(), "'0,5' is not a number"),
+    ("nan.obj", (OBJ.replace("0 0 1", "0 0 nan") + TETRAHEDRON).encode(), "line 4: vertex 4 is not finite"),
+    ("far.obj", (OBJ.replace("0 0 1", "0 0 1e300") + TETRAHEDRON).encode(), "line 4: vertex 4 is beyond any length"),
+    ("comma.obj", (OBJ.replace("0 0 1", "0 0 0,5") + TETRAHEDRON).encode(), "line 4: '0,5' is not a number"),
     ("long.obj", (OBJ.replace("0 0 1", "0 0 " + "1" * 10**6) + TETRAHEDRON).encode(), "1' is not a number"),
     ("blank.obj", b"# nothing\n", "no triangles"),
     (
@@ -270,6 +328,45 @@ BAD = [
     ("list.gltf", b"[1]", "no JSON object"),
     ("deep.gltf", b"[" * 100_000, "no JSON"),
     ("types.gltf", gltf(accessors=3), "not a readable gltf file"),
+    *(
+        (f"{name}.dae", TRIANGLE.format(count=1, kind=kind, p=p).encode(), words)
+        for name, kind, p, words in (
+            ("minus", "triangles", "0 -2 1", "index '-2', want whole numbers from 0"),
+            ("minus_list", "polylist", "0 1 -1", "index '-1'"),
+            ("minus_polygon", "polygons", "-3 1 2", "index '-3'"),
+            ("huge", "triangles", "0 99999999999999999999 1", "index '99999999999999999999'"),
+            ("wrap", "triangles", "0 4294967297 1", "index '4294967297'"),
+            ("half", "triangles", "0 1.5 1", "index '1.5'"),
+            ("beyond", "triangles", "0 1 3", ""),
+        )
+    ),
+    *(
+        (f"{name}.ply", PLY.format(kind=kind, face=face).encode(), "")
+        for name, kind, face in (
+            ("minus", "int", "3 0 -2 1"),
+            ("beyond", "int", "3 0 1 3"),
+            ("huge", "int", "3 0 1 99999999999999999999"),
+            ("wrap", "uint", "3 0 1 4294967297"),
+        )
+    ),
+    ("minus.msh", msh(np.eye(4, 3), [[0, 1, -1]]), "triangle 1 refers to a vertex that does not exist"),
+    ("mesh.gltf", gltf(nodes=[{"mesh": -1}]), "refers to number -1 of its meshes; there are 1"),
+    ("view.gltf", gltf(accessors=[GLTF["accessors"][0] | {"bufferView": -1}]), "number -1 of its bufferViews"),
+    ("buffer.gltf", gltf(bufferViews=[{"buffer": -1, "byteLength": 36}]), "number -1 of its buffers"),
+    ("point.gltf", gltf(meshes=[{"primitives": [{"attributes": {"POSITION": -1}}]}]), "number -1 of its accessors"),
+    (
+        "part.gltf",
+        gltf(meshes=[{"primitives": [{"attributes": {"POSITION": 0}, "indices": 1}]}]),
+        "number 1 of its",
+    ),
+    ("true.gltf", gltf(nodes=[{"mesh": False}]), "number False of its meshes"),
+    ("child.gltf", gltf(nodes=[{"mesh": 0, "children": [-1]}]), "number -1 of its nodes"),
+    ("scene.gltf", gltf(scene=-1), "number -1 of its scenes"),
+    ("offset.gltf", gltf(bufferViews=[{"buffer": 0, "byteLength": 36, "byteOffset": -4}]), "no whole number from 0"),
+    ("signed.gltf", indexed(5120, [0, -1, 1]), "a face refers to a vertex that does not exist"),
+    ("beyond.gltf", indexed(5125, [0, 1, 3]), "a face refers to a vertex that does not exist"),
+    ("more.glb", glb(1), "declares"),
+    ("less.glb", glb(-4), "declares"),
     ("archive.zae", b"PK\3\4", "format '.zae' is not read; formats: stl obj"),
     ("archive.3mf", b"PK\3\4", "format '.3mf' is not read"),
 ]
@@ -293,6 +390,19 @@ def test_the_triangle_of_the_bad_gltf_is_good(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(np.eye(3, dtype="<f4").tobytes())
     (tmp_path / "a.gltf").write_bytes(gltf())
     assert np.array_equal(read_mesh(tmp_path / "a.gltf").vertices, np.eye(3))
+
+
+@pytest.mark.parametrize("kind", ["triangles", "polylist"])
+def test_the_triangles_of_the_other_bad_files_are_good(kind: str, tmp_path: Path) -> None:
+    for name, content in (
+        ("a.dae", TRIANGLE.format(count=1, kind=kind, p="0 1 2").encode()),
+        ("a.ply", PLY.format(kind="int", face="3 0 1 2").encode()),
+        ("a.gltf", indexed(5125, [0, 1, 2])),
+        ("b.gltf", indexed(5120, [0, 1, 2])),
+        ("a.glb", glb(0)),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert len(read_mesh(tmp_path / name).faces) == 1, name
 
 
 def test_a_buffer_behind_a_link_is_outside(tmp_path: Path) -> None:

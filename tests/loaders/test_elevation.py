@@ -102,7 +102,7 @@ def test_damaged_files_are_refused(tmp_path: Path, name: str, content: bytes, to
 def test_a_huge_image_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     head = struct.pack(">2I5B", 2**31 - 1, 2**31 - 1, 8, 0, 0, 0, 0)
     image = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(1000)))
-    with pytest.raises(ModelError, match="at most 4000000 are read"):
+    with pytest.raises(ModelError, match="at most 5000000 are read"):
         load_articulation(written(tmp_path, "x.png", image))
 
 
