@@ -344,7 +344,8 @@ def read_mesh(reading: Reading, element: Element, plain: Geom) -> Geom:
     except AssetOutsideError as error:
         if plain.role == "collision":
             reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
-        reading.note(element, f"{describe(element)}: {uri!r} is not opened: {error}", guess=True)
+        told = f"{describe(element)}: {uri!r} is not opened, nor is any other visual mesh of its folder: {error}"
+        reading.note(element, told, guess=True, once=error.why)
         return dataclasses.replace(geom, mesh_absent=f"not opened: {error}")
     except AssetRefusedError as error:
         reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
