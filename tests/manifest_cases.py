@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import itertools
 import json
 import os
 import shutil
@@ -444,6 +445,14 @@ def glb(more: int) -> bytes:
     return b"glTF" + b"".join(n.to_bytes(4, "little") for n in (2, 12 + len(chunks) + more)) + chunks
 
 
+def crowd(count: int, excluded: int) -> str:
+    """Free bodies, of which many pairs do not touch."""
+    bodies = "".join(f'<body name="b{k}" pos="{k} 0 1"><freejoint/><geom size="0.1"/></body>' for k in range(count))
+    pairs = itertools.islice(((i, (i + gap) % count) for gap in itertools.count(1) for i in range(count)), excluded)
+    excludes = "".join(f'<exclude body1="b{i}" body2="b{j}"/>' for i, j in pairs)
+    return f"<mujoco><worldbody>{bodies}</worldbody><contact>{excludes}</contact></mujoco>"
+
+
 MANY = " ".join(f'a{k}="1"' for k in range(40_000))
 MANY_ATTRIBUTES = {
     "r.urdf": '<robot><link name="a" {}/></robot>',
@@ -660,6 +669,7 @@ CASES: list[Case] = [
         ("sdf", SDF.format('<link name="b"><collision name="c"><geometry><box><size>1 1 1e-310</size></box></geometry>'
                            "</collision></link>").replace('<link name="a"/>', "")))),
     Case("H35_tiny_scale", beside(urdf("a.stl", "1 1e-300 1"), ("a.stl", lies(4)), name="robot.urdf"), 65, ("scale",)),
+    Case("H35_crowd", xml(crowd(3_000, 45_000), "--steps", 1, command="run"), 71, ("18000 x 18000 takes 2.59 GB",)),
     Case("H36_mimic_chain_5000", model(mimics(5000, lambda i: f"l{i}")), 0),
     Case("H36_star_of_hinges", model(chain(10_000, "continuous", lambda i: "l0"), "--json"), 0, room=2.0),
 ]  # fmt: skip
