@@ -20,13 +20,13 @@ from artsim.loaders.elements import (
     tag,
 )
 from artsim.loaders.mjcf.orientation import compose, inverse, multiply
-from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import Scope
-from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, sift, text_of, vector_of
+from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, text_of, vector_of
 from artsim.sim.articulation.description import Geom, GeomRole, Material, Pose, Surface
 
 ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
-BITS = 0xFFFF  # SDFormat's default of collide_bitmask
+BITS = 0xFFFF  # SDFormat's default of collide_bitmask, and all that count of it
+STICKS = 10.0  # friction: with more, nothing slides whose contact's normal is within 84° of the force
 DISC = 3.0 * math.pi / 16.0  # torque of a patch that turns, over its radius and its friction force
 
 
@@ -46,8 +46,10 @@ def read_geoms(reading: SdfReading, element: Element, scope: Scope, link: str) -
 
 def read_geom(reading: SdfReading, element: Element, scope: Scope, link: str, role: GeomRole) -> Geom | None:
     """<collision> or <visual>; None where its shape has no extent or is left out."""
-    sift(reading, element, supported.SHAPE, supported.SHAPE_SILENT)
     geometry = child(reading, element, "geometry")
+    if geometry is None and role == "visual":
+        reading.note(element, f"{describe(element)} has no <geometry>: not drawn", once="visual without geometry")
+        return None
     if geometry is None:
         reading.refuse(element, f"{describe(element)} has no <geometry>")
     plain = Geom(
@@ -67,10 +69,10 @@ def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
     """The <pose> of what stands in a <link>, in that link's frame."""
     item = child(reading, element, "pose")
     pose, relative_to = read_pose(reading, item), "" if item is None else item.get("relative_to", "")
-    if item is None or not relative_to:
-        return pose
     link = element.getparent()
     assert link is not None
+    if item is None or relative_to in ("", link.get("name", "")):
+        return pose
     return compose(inverse(scope.pose_of(link.get("name", ""), link)), compose(scope.pose_of(relative_to, item), pose))
 
 
@@ -80,7 +82,6 @@ def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
 def read_geometry(reading: SdfReading, element: Element, plain: Geom) -> Geom | None:
     """<geometry>: the shape in it; None where it has no extent or is left out."""
     shapes = [item for item in element if tag(item) in SHAPES or tag(item) in MISSING or tag(item) == "empty"]
-    sift(reading, element, frozenset((*SHAPES, *MISSING, "empty")), {})
     if len(shapes) != 1:
         told = f"{len(shapes)} shapes" if shapes else "no shape"
         reading.refuse(element, f"{describe(element)} holds {told}, want one of {', '.join(SHAPES)}")
@@ -202,49 +203,66 @@ MISSING = frozenset(("heightmap", "image", "polyline", "cone", "drake:ellipsoid"
 def read_surface(reading: SdfReading, element: Element | None, geom: Geom) -> Geom:
     """<surface>: friction, restitution, and what the shape may touch."""
     if element is None:
-        return replace(geom, surface=surface_of(BITS))
-    sift(reading, element, supported.SURFACE, {})
+        return replace(geom, surface=surface_of(BITS, BITS))
     if child(reading, element, "soft_contact") is not None:
         reading.note(
             element, f"{describe(element)}: <soft_contact> is ignored: contacts are rigid", once="soft_contact"
         )
-    restitution = number_of(reading, child(reading, element, "bounce"), "restitution_coefficient", 0.0, least=0.0)
+    bounce = child(reading, element, "bounce")
+    restitution = number_of(reading, bounce, "restitution_coefficient", 0.0, least=0.0)
     if restitution > 1:
         reading.refuse(element, f"{describe(element)}: restitution {restitution:g} is not between 0 and 1")
+    if restitution > 0 and number_of(reading, bounce, "threshold", 0.0) > 0:
+        told = f"{describe(element)}: <threshold> is ignored: impacts bounce at any speed"
+        reading.note(element, told, once="<threshold>")
     friction = read_friction(reading, child(reading, element, "friction"))
     surface = replace(
-        surface_of(read_bits(reading, child(reading, element, "contact"))),
+        read_contact(reading, child(reading, element, "contact")),
         restitution=restitution,
         dimension=4 if friction is not None and friction[1] > 0 else 3,
     )
     return replace(geom, surface=surface, friction=friction)
 
 
-def surface_of(bits: int) -> Surface:
-    """The surface of a shape with this mask: it may touch those whose masks share a bit with its own, and whatever
-    has no mask (a ground, models of other formats) unless its own is empty.
+def surface_of(category: int, collide: int) -> Surface:
+    """The surface of a shape with these masks: two touch where one collides with a category of the other. Whatever has
+    no masks (a ground, models of other formats) is of all categories and collides with all.
     """
-    return Surface(type_bits=bits << 1 | int(bits & BITS != 0), affinity_bits=bits << 1)
+    return Surface(type_bits=category << 1 | int(category | collide != 0), affinity_bits=collide << 1)
 
 
-def read_bits(reading: SdfReading, element: Element | None) -> int:
-    """<contact><collide_bitmask>; the rest tunes soft contacts."""
+def read_contact(reading: SdfReading, element: Element | None) -> Surface:
+    """<contact>: masks; the rest tunes soft contacts."""
     if element is None:
-        return BITS
+        return surface_of(BITS, BITS)
     for engine in ("ode", "bullet"):
         item = child(reading, element, engine)
         for gain in (name for name in ("kp", "kd") if item is not None and child(reading, item, name) is not None):
             reading.note(element, f"{describe(element)}: <{gain}> is ignored: contacts are rigid", once=f"<{gain}>")
+    if number_of(reading, element, "elastic_modulus", -1.0) > 0:
+        told = f"{describe(element)}: <elastic_modulus> is ignored: contacts are rigid"
+        reading.note(element, told, once="<elastic_modulus>")
+    collide = read_bits(reading, element, "collide_bitmask", BITS)
+    category = read_bits(reading, element, "category_bitmask", collide)
     if flag_of(reading, element, "collide_without_contact"):
-        reading.leave_out(element, f"{describe(element)}: <collide_without_contact> is not supported", "it")
-    text = text_of(reading, element, "collide_bitmask", str(BITS))
+        told = f"{describe(element)}: <collide_without_contact>: the shape touches nothing, and no contacts are told"
+        reading.note(element, told, once="<collide_without_contact>")
+        collide = category = 0
+    return surface_of(category, collide)
+
+
+def read_bits(reading: SdfReading, element: Element, name: str, default: int) -> int:
+    """A mask, of which 16 bits count."""
+    text = text_of(reading, element, name, str(default))
     try:
         bits = int(text, 16 if text.lower().startswith("0x") else 10) if len(text) < 20 else -1
     except ValueError:
         bits = -1
     if not 0 <= bits < 2**32:
-        reading.refuse(element, f"{describe(element)}: collide_bitmask {text[:40]!r}, want a whole number of 32 bits")
-    return bits
+        reading.refuse(element, f"{describe(element)}: {name} {text[:40]!r}, want a whole number of 32 bits")
+    if bits > BITS and bits & BITS != BITS:
+        reading.note(element, f"{describe(element)}: {name} {text[:40]!r}: 16 bits count, {bits & BITS:#06x}")
+    return bits & BITS
 
 
 def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, float, float] | None:
@@ -255,11 +273,18 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
     if element is None:
         return None
     sliding: float | None = None
-    for engine, first, second in (("ode", "mu", "mu2"), ("bullet", "friction", "friction2")):
+    for engine, first, second, others in (
+        ("ode", "mu", "mu2", ("slip1", "slip2")),
+        ("bullet", "friction", "friction2", ("rolling_friction",)),
+    ):
         item = child(reading, element, engine)
+        for name in others:
+            if item is not None and number_of(reading, item, name, 0.0):
+                reading.note(item, f"{describe(item)}: <{name}> is ignored", once=f"<{name}>")
         if sliding is None and item is not None and child(reading, item, first) is not None:
             sliding = number_of(reading, item, first, 1.0, least=0.0)
-            if number_of(reading, item, second, sliding, least=0.0) != sliding:
+            across = number_of(reading, item, second, sliding, least=0.0)
+            if across != sliding and min(across, sliding) < STICKS:
                 told = f"{describe(item)}: {first} and {second} differ; {first} = {sliding:g} counts in all directions"
                 reading.note(item, told, once=f"<{first}> and <{second}>")
     turning = child(reading, element, "torsional")
@@ -270,6 +295,8 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
     elif turning is not None:
         told = f"{describe(turning)}: torsional friction by the depth of contacts is not supported"
         reading.note(turning, f"{told}: none", guess=True)
+    if number_of(reading, None if turning is None else child(reading, turning, "ode"), "slip", 0.0):
+        reading.note(element, f"{describe(element)}: <slip> of <torsional> is ignored", once="<slip>")
     if sliding is None and not torsional:
         return None
     return (1.0 if sliding is None else sliding, torsional, 0.0)

@@ -20,7 +20,6 @@ from artsim.loaders.sdf.reading import (
     flag_of,
     listed,
     number_of,
-    sift,
     text_of,
     vector_of,
 )
@@ -62,11 +61,15 @@ class Hinge:
     movable: tuple[Joint, ...]
     must_close: bool = False  # Simbody's must_be_loop_joint
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Parent and child."""
+        return self.parent, self.child
+
 
 def read_joint(reading: SdfReading, name: str, scope: Scope, pose: Pose) -> Hinge:
     """<joint> `name` of a scope that is at `pose` in the world."""
     element = scope.names[name].element
-    sift(reading, element, supported.JOINT, supported.JOINT_SILENT)
     if child(reading, element, "physics") is not None:
         reading.silent.setdefault("<physics> of joints", supported.TUNING)
     kind = read_kind(reading, element)
@@ -123,7 +126,6 @@ def read_axis(reading: SdfReading, element: Element, which: str, name: str, scop
     axis = child(reading, element, which)
     if axis is None:
         reading.refuse(element, f"{describe(element)} has no <{which}>")
-    sift(reading, axis, supported.AXIS, supported.AXIS_SILENT)
     xyz = child(reading, axis, "xyz")
     if xyz is None:
         reading.note(axis, f"{describe(axis)} has no <xyz>: taken as 0 0 1", guess=True)
@@ -160,7 +162,6 @@ def read_dynamics(reading: SdfReading, axis: Element | None, joint: Joint) -> Jo
     item = child(reading, axis, "dynamics")
     if item is None:
         return joint
-    sift(reading, item, supported.DYNAMICS, {})
     return replace(
         joint,
         damping=number_of(reading, item, "damping", 0.0, least=0.0),
@@ -174,7 +175,6 @@ def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Jo
     """<limit>: without lower, upper, effort or velocity, and with negative ones of the last two, there is no bound."""
     if element is None:
         return joint
-    sift(reading, element, supported.LIMIT, supported.LIMIT_SILENT)
     lower, upper = bound_of(reading, element, "lower"), bound_of(reading, element, "upper")
     if joint.kind == "continuous":
         if lower is not None or upper is not None:
@@ -339,7 +339,8 @@ def leader_named(
     if found is None:
         prefix = hinge.scope.prefix
         known = [key.removeprefix(prefix) for key in hinges if key.startswith(prefix)]
-        reading.leave_out(element, f"{what}, which does not exist{nearest(name[:80], known)}", "the mimic")
+        hint = "" if reading.ignore_unsupported else nearest(name[:80], known)  # once is quick
+        reading.leave_out(element, f"{what}, which does not exist{hint}", "the mimic")
     return found
 
 
