@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
@@ -22,10 +22,12 @@ from artsim.loaders.elements import (
 from artsim.loaders.mjcf.orientation import compose, inverse, multiply
 from artsim.loaders.sdf.frames import Scope
 from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, text_of, vector_of
-from artsim.sim.articulation.description import Geom, GeomRole, Material, Pose, Surface
+from artsim.sim.articulation.description import Geom, GeomRole, Link, Material, Pose, Surface
 
 ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
 BITS = 0xFFFF  # SDFormat's default of collide_bitmask, and all that count of it
+FRICTION = (1.0, 0.0, 0.0)  # SDFormat's default
+UNBOUNDED = 100.0  # friction in place of that without bound
 STICKS = 10.0  # friction: with more, nothing slides whose contact's normal is within 84° of the force
 DISC = 3.0 * math.pi / 16.0  # torque of a patch that turns, over its radius and its friction force
 
@@ -273,17 +275,14 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
     if element is None:
         return None
     sliding: float | None = None
-    for engine, first, second, others in (
-        ("ode", "mu", "mu2", ("slip1", "slip2")),
-        ("bullet", "friction", "friction2", ("rolling_friction",)),
-    ):
+    for engine, first, second in (("ode", "mu", "mu2"), ("bullet", "friction", "friction2")):
         item = child(reading, element, engine)
-        for name in others:
+        for name in ("slip1", "slip2"):
             if item is not None and number_of(reading, item, name, 0.0):
                 reading.note(item, f"{describe(item)}: <{name}> is ignored", once=f"<{name}>")
         if sliding is None and item is not None and child(reading, item, first) is not None:
-            sliding = number_of(reading, item, first, 1.0, least=0.0)
-            across = number_of(reading, item, second, sliding, least=0.0)
+            sliding = read_coefficient(reading, item, first, 1.0)
+            across = read_coefficient(reading, item, second, sliding)
             if across != sliding and min(across, sliding) < STICKS:
                 told = f"{describe(item)}: {first} and {second} differ; {first} = {sliding:g} counts in all directions"
                 reading.note(item, told, once=f"<{first}> and <{second}>")
@@ -292,7 +291,8 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
     if turning is not None and flag_of(reading, turning, "use_patch_radius", True):
         radius = number_of(reading, turning, "patch_radius", 0.0, least=0.0)
         torsional = DISC * radius * number_of(reading, turning, "coefficient", 1.0, least=0.0)
-    elif turning is not None:
+    elif number_of(reading, turning, "surface_radius", 0.0) > 0:
+        assert turning is not None
         told = f"{describe(turning)}: torsional friction by the depth of contacts is not supported"
         reading.note(turning, f"{told}: none", guess=True)
     if number_of(reading, None if turning is None else child(reading, turning, "ode"), "slip", 0.0):
@@ -300,6 +300,31 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
     if sliding is None and not torsional:
         return None
     return (1.0 if sliding is None else sliding, torsional, 0.0)
+
+
+def read_coefficient(reading: SdfReading, element: Element, name: str, default: float) -> float:
+    """A coefficient of friction; a negative one is Gazebo's word for one without bound."""
+    value = number_of(reading, element, name, default)
+    if value < 0:
+        told = f"{describe(element)}: {name} = {value:g} is without bound in Gazebo; {UNBOUNDED:g} here"
+        reading.note(element, told, once=f"negative <{name}>")
+    return UNBOUNDED if value < 0 else value
+
+
+def rank_friction(links: Sequence[Link]) -> tuple[Link, ...]:
+    """The links with priorities by which, of two shapes that touch, the smaller coefficient of friction counts, as in
+    Gazebo: those with the largest have priority 0, as shapes of other models have.
+    """
+    slides = {(geom.friction or FRICTION)[0] for link in links for geom in link.geoms if geom.role == "collision"}
+    rank = {value: n for n, value in enumerate(sorted(slides, reverse=True))}
+
+    def ranked(geom: Geom) -> Geom:
+        value = (geom.friction or FRICTION)[0]
+        return replace(geom, surface=replace(geom.surface, priority=rank.get(value, 0)))
+
+    if len(rank) < 2:
+        return tuple(links)
+    return tuple(replace(link, geoms=tuple(map(ranked, link.geoms))) for link in links)
 
 
 def read_material(reading: SdfReading, element: Element | None) -> Material | None:

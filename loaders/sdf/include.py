@@ -106,8 +106,27 @@ def upgrade(reading: SdfReading, root: Element) -> None:
             parent = old.getparent()
             if parent is not None and tag(parent) in ("axis", "axis2"):
                 parent.remove(old)
+        for model in root.iter("model"):
+            tell_apart(reading, model)
     if version < NEWEST:
         root.set("version", ".".join(map(str, NEWEST)))
+
+
+def tell_apart(reading: SdfReading, model: Element) -> None:
+    """Rename joints and frames that have the name of something else, which older versions allow: as Gazebo does."""
+    taken = {item.get("name", "") for item in model}
+    others = {item.get("name") for item in model if tag(item) in ("link", "model")}
+    for kind in ("joint", "frame"):
+        items = list(children(model, kind))
+        for item in (item for item in items if item.get("name") in others):
+            name = item.get("name", "")
+            made, count = f"{name}_{kind}", 0
+            while made in taken:
+                made, count = f"{name}_{kind}{count}", count + 1
+            reading.note(item, f"{describe(item)} has the name of another element: called {made!r}")
+            item.set("name", made)
+            taken.add(made)
+        others |= {item.get("name") for item in items}
 
 
 def version_of(reading: SdfReading, root: Element) -> tuple[int, int]:

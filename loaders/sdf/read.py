@@ -13,7 +13,7 @@ from artsim.loaders.loop_motion import Motion, parts_of
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
-from artsim.loaders.sdf.geometry import read_geoms
+from artsim.loaders.sdf.geometry import rank_friction, read_geoms
 from artsim.loaders.sdf.graph import Trees, depth_first, grow
 from artsim.loaders.sdf.include import Files, expand, stored_text
 from artsim.loaders.sdf.inertial import note_bare, read_inertial
@@ -91,7 +91,7 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
         format="sdf",
         conventions=CONVENTIONS,
         no_contact=tuple((hinge.parent, hinge.child) for hinge in hinges.values() if WORLD not in hinge.ends),
-        links=links,
+        links=rank_friction(links),
         joints=tuple(joints),
         couplings=tuple(couplings),
         loops=tuple(loops),

@@ -57,6 +57,7 @@ REASONS = {
     "rigid": "limits of joints are rigid",
     "start": "where a run starts is said by --q0",
     "name": "a name for Gazebo's topics",
+    "bullet": "only Bullet has it, which is none of Gazebo's usual engines",
     "direction": "one coefficient counts in all directions",
 }
 SHAPES = "box sphere cylinder capsule ellipsoid plane mesh heightmap image polyline cone empty"
@@ -123,7 +124,7 @@ TABLE: dict[str, Known] = {
     "bounce": known("restitution_coefficient threshold"),
     "friction": known("ode bullet torsional"),
     "friction/ode": known("mu mu2 slip1 slip2", direction="fdir1"),
-    "friction/bullet": known("friction friction2 rolling_friction", direction="fdir1"),
+    "friction/bullet": known("friction friction2", direction="fdir1", bullet="rolling_friction"),
     "torsional": known("coefficient use_patch_radius patch_radius surface_radius ode"),
     "torsional/ode": known("slip"),
     "contact": known(
@@ -183,7 +184,7 @@ def tell_child(reading: SdfReading, element: Element, item: Element, name: str, 
     elif ":" in name:
         reading.silent.setdefault(f"<{name[:40]}>", "an extension of other programs")
     else:
-        hint = nearest(name[:80], (*here.read, *here.silent)) if here.read else ""
+        hint = nearest(name[:80], sorted((*here.read, *here.silent))) if here.read else ""
         told = f"{describe(item)} is not part of SDFormat{hint}"
         reading.note(item, f"{told}; ignored", guess=True, once=f"<{tag(element)}><{name}>")
 
@@ -195,7 +196,7 @@ def tell_attribute(reading: SdfReading, element: Element, name: str, here: Known
     if ":" in name or "}" in name:
         reading.silent.setdefault(f"{name.rpartition('}')[2][:40]}=", "an extension of other programs")
     else:
-        hint = nearest(name[:80], tuple(here.attributes)) if here.attributes else ""
+        hint = nearest(name[:80], sorted(here.attributes)) if here.attributes else ""
         told = f"{describe(element)}: attribute {name[:80]!r} is not part of SDFormat{hint}"
         reading.note(element, f"{told}; ignored", guess=True, once=f"<{tag(element)} {name}>")
 
