@@ -307,7 +307,7 @@ def read_coefficient(reading: SdfReading, element: Element, name: str, default: 
     value = number_of(reading, element, name, default)
     if value < 0:
         told = f"{describe(element)}: {name} = {value:g} is without bound in Gazebo; {UNBOUNDED:g} here"
-        reading.note(element, told, once=f"negative <{name}>")
+        reading.note(element, told, once="friction without bound")
     return UNBOUNDED if value < 0 else value
 
 

@@ -272,6 +272,7 @@ def pitch_of(reading: SdfReading, element: Element) -> float:
 def read_couplings(reading: SdfReading, hinges: dict[str, Hinge], inner: set[str]) -> list[Coupling]:
     """Every screw, <mimic> and gearbox; `inner` are the hinges that are joints of the tree."""
     couplings: list[Coupling] = []
+    turning = turning_joints(hinges, inner)
     for hinge in hinges.values():
         if hinge.kind == "screw" and hinge.name in inner:
             ratio = pitch_of(reading, hinge.element) / TURN
@@ -285,7 +286,7 @@ def read_couplings(reading: SdfReading, hinges: dict[str, Hinge], inner: set[str
         if item is not None:
             couplings += read_mimic(reading, item, hinge, "", hinges, inner)
         if hinge.kind == "gearbox":
-            couplings.append(read_gearbox(reading, hinge, hinges, inner))
+            couplings.append(read_gearbox(reading, hinge, turning))
     refuse_two_leaders(reading, couplings)
     return couplings
 
@@ -344,7 +345,7 @@ def leader_named(
     return found
 
 
-def read_gearbox(reading: SdfReading, hinge: Hinge, hinges: dict[str, Hinge], inner: set[str]) -> Coupling:
+def read_gearbox(reading: SdfReading, hinge: Hinge, turning: dict[frozenset[str], Hinge]) -> Coupling:
     """A gearbox between two links that turn on a third: θ₂ = -ratio θ₁, the angles of parent and child on it.
 
     θ₁ is about <axis>, θ₂ about <axis2>, each along the axis of the joint by which the link turns on the third.
@@ -362,7 +363,7 @@ def read_gearbox(reading: SdfReading, hinge: Hinge, hinges: dict[str, Hinge], in
     found: list[tuple[Hinge, float]] = []
     for link, which in ((hinge.parent, "axis"), (hinge.child, "axis2" if has(reading, element, "axis2") else "axis")):
         local = read_axis(reading, element, which, hinge.name.removeprefix(scope.prefix), scope)
-        joint = between(hinges, inner, body, link)
+        joint = turning.get(frozenset((body, link)))
         if joint is None:
             told = f"link {link!r} turns by no revolute joint on {body!r}, the <gearbox_reference_body>"
             reading.refuse(element, f"{describe(element)}: {told}")
@@ -388,15 +389,10 @@ def world_rotation(reading: SdfReading, hinge: Hinge) -> tuple[float, float, flo
     return multiply(hinge.frame.rotation, inverse(Pose(rotation=own.rotation)).rotation)
 
 
-def between(hinges: dict[str, Hinge], inner: set[str], one: str, other: str) -> Hinge | None:
-    """The revolute joint of the tree between two links."""
-    return next(
-        (
-            hinge
-            for hinge in hinges.values()
-            if {hinge.parent, hinge.child} == {one, other}
-            and hinge.kind in ("revolute", "continuous")
-            and hinge.name in inner
-        ),
-        None,
-    )
+def turning_joints(hinges: dict[str, Hinge], inner: set[str]) -> dict[frozenset[str], Hinge]:
+    """The revolute joints of the tree by the two links that they are between; of several the first."""
+    found: dict[frozenset[str], Hinge] = {}
+    for hinge in hinges.values():
+        if hinge.kind in ("revolute", "continuous") and hinge.name in inner:
+            found.setdefault(frozenset(hinge.ends), hinge)
+    return found
