@@ -84,11 +84,15 @@ def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
 def read_geometry(reading: SdfReading, element: Element, plain: Geom) -> Geom | None:
     """<geometry>: the shape in it; None where it has no extent or is left out."""
     shapes = [item for item in element if tag(item) in SHAPES or tag(item) in MISSING or tag(item) == "empty"]
-    if len(shapes) != 1:
+    kinds = list(dict.fromkeys(map(tag, shapes)))
+    if len(shapes) != 1 and kinds != ["polyline"]:  # which may be one shape of several outlines
         told = f"{len(shapes)} shapes" if shapes else "no shape"
-        reading.refuse(element, f"{describe(element)} holds {told}, want one of {', '.join(SHAPES)}")
-    (shape,) = shapes
-    kind = tag(shape)
+        told = f"{describe(element)} holds {told}, want one of {', '.join(SHAPES)}"
+        if plain.role == "collision":
+            reading.refuse(element, told)
+        reading.note(element, f"{told}: not drawn", once="visual of several shapes")
+        return None
+    shape, kind = shapes[0], kinds[0]
     if kind == "empty":
         return None
     if kind in MISSING:
