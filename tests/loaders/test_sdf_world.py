@@ -487,3 +487,31 @@ def test_chains_of_frames_take_linear_work(kind: str, monkeypatch: pytest.Monkey
     assert found[1][0] <= 4 * found[0][0] + 40
     assert found[1][0] <= 16 * 400
     assert found[1][1] <= 4 * found[0][1] + 40
+
+
+# --- what is only seen -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("inside", "told"),
+    [
+        ("", "has no <geometry>: not drawn"),
+        ("<geometry><box/><sphere/></geometry>", "holds 2 shapes"),
+        (
+            "<geometry><polyline/><polyline/></geometry>",
+            "<polyline> of <visual> of link 'a' is not supported: not drawn",
+        ),
+        ("<geometry><mesh><uri>https://x.org/a.dae</uri></mesh></geometry>", "is not drawn: https:// is not read"),
+    ],
+)
+def test_visuals_that_cannot_be_drawn_are_told(inside: str, told: str, tmp_path: Path) -> None:
+    """They move nothing; the same shape in a collision is refused, and left out on request."""
+    path = tmp_path / "w.sdf"
+    path.write_text(world(model("m", box("a", more=f'<visual name="v">{inside}</visual>'))))
+    (note,) = load_articulation(path).notes
+    assert told in note.message
+    path.write_text(world(model("m", box("a", more=f'<collision name="v">{inside}</collision>'))))
+    with pytest.raises(ModelError):
+        load_articulation(path)
+    if "mesh" in inside or "polyline" in inside:
+        assert len(load_articulation(path, ignore_unsupported=True).links[0].geoms) == 1
