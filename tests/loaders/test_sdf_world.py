@@ -105,6 +105,23 @@ def test_links_that_a_joint_connects_never_touch() -> None:
     assert touching(robot) == {"ring::a ring::d", "ring::b ring::d", *(f"m::e ring::{name}" for name in "bcd")}
 
 
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("outer", [False, True])
+@pytest.mark.parametrize("inner", [False, True])
+def test_nested_models_are_models_of_their_own(outer: bool, inner: bool, alone: bool) -> None:
+    """By the tests of Gazebo's engines (NestedModelSelfCollide): links of a model touch by its own self_collide, those
+    of a model and of one nested in it touch always.
+    """
+    flag = ("", "<self_collide>1</self_collide>")
+    nested = model("n", box("c"), box("d"), flag[inner])
+    whole = model("m", box("a"), box("b"), flag[outer], nested)
+    robot = read(f'<sdf version="1.11">{whole}</sdf>' if alone else world(whole))
+    across = {f"{one} n::{other}" for one in "ab" for other in "cd"}
+    expected = across | ({"a b"} if outer else set()) | ({"n::c n::d"} if inner else set())
+    found = {pair.replace("m::", "") for pair in touching(robot)}
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     "support",
     [
