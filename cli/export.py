@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import SAMPLES, mesh_options, positive, refuse_own_input
+from artsim.cli.numbers import FACTOR, Number
+from artsim.cli.options import SAMPLES, mesh_options, refuse_own_input
 from artsim.cli.progress import storage_errors
 from artsim.cli.stored_robot import stored_robot
 from artsim.cli.terminal import printable, warn
@@ -54,8 +55,7 @@ def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) ->
 @SAMPLES
 @click.option(
     "--fps",
-    type=float,
-    callback=positive,
+    type=Number(1e-3, 1e4),
     default=30.0,
     show_default=True,
     help="Frame rate of the exported motion [1/s].",
@@ -69,8 +69,7 @@ def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) ->
 )
 @click.option(
     "--force-scale",
-    type=float,
-    callback=positive,
+    type=FACTOR,
     default=1.0,
     show_default=True,
     metavar="X",

@@ -12,11 +12,13 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
+from artsim.cli.numbers import Number, Whole
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, UsageError
 
 R = TypeVar("R")
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 Base = Literal["fixed", "floating"]
+_POSITIVE = Number(0, 1e9, min_open=True, max_open=True)
 
 
 class LoadOptions(TypedDict):
@@ -114,13 +116,6 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     return bases
 
 
-def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Check that the value is above 0 and below 1e9, or None."""
-    if value is not None and not (0 < value < 1e9):
-        raise click.BadParameter(f"{value:g} is not a number above 0, and below 1e9")
-    return value
-
-
 def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
     """Store NAME:=VALUE words as arguments of xacro macros.
 
@@ -175,8 +170,7 @@ LOAD_OPTIONS = (
     click.option("--no-meshes", is_flag=True, envvar="ARTSIM_NO_MESHES", help="Do not look for mesh files."),
     click.option(
         "--max-xml-mb",
-        type=float,
-        callback=positive,
+        type=_POSITIVE,
         default=64.0,
         show_default=True,
         metavar="MB",
@@ -185,7 +179,7 @@ LOAD_OPTIONS = (
     ),
     click.option(
         "--max-faces",
-        type=click.IntRange(min=1),
+        type=Whole(1),
         metavar="N",
         envvar="ARTSIM_MAX_FACES",
         help="Largest number of triangles of a mesh; larger meshes are refused. Default: 2000000.",
@@ -205,8 +199,7 @@ LOAD_OPTIONS = (
     ),
     click.option(
         "--density",
-        type=float,
-        callback=positive,
+        type=_POSITIVE,
         metavar="KG/M3",
         envvar="ARTSIM_DENSITY",
         help="Density [kg/m³] from which links of a URDF without inertia get that of their shapes; water has 1000.",
@@ -237,7 +230,7 @@ LOOPS_OF_ONE = click.option(
 SAMPLES = click.option(
     "--sample",
     "samples",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     multiple=True,
     metavar="K",
     help="Sample of an output of `artsim rollout`, counted from 0; may be repeated.",

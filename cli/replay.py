@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from artsim.cli.main import restart
-from artsim.cli.options import SAMPLES, mesh_options, positive
+from artsim.cli.numbers import FACTOR, FROM_0, Number, Whole
+from artsim.cli.options import SAMPLES, mesh_options
 from artsim.cli.stored_robot import loaded_instead, stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.cli.viewer import served, show, viewer_options
@@ -29,7 +30,7 @@ from artsim.sim.foundation.targets import at_level, has_level, level
 @click.option("--verify", is_flag=True, help="Simulate again from the content of the file and compare byte for byte.")
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0),
+    type=FROM_0,
     default=TOLERANCE,
     show_default=True,
     help="Largest difference of rows that --verify accepts, relative to the largest value of the variable, if another "
@@ -37,30 +38,25 @@ from artsim.sim.foundation.targets import at_level, has_level, level
 )
 @click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=1,
     show_default=True,
     help="Number of threads with which rollouts and batches are verified.",
 )
 @click.option(
     "--rate",
-    type=float,
-    callback=positive,
+    type=FACTOR,
     default=1.0,
     show_default=True,
     metavar="X",
     help="Playback speed: simulated seconds shown per second.",
 )
 @click.option("--loop", is_flag=True, help="Restart the playback when it reaches the end.")
-@click.option(
-    "--start", type=click.FloatRange(min=0), default=0.0, metavar="T", help="Time at which the playback starts [s]."
-)
-@click.option(
-    "--step", type=click.IntRange(min=1), metavar="N", help="Show every N-th row, 30 per second, regardless of --rate."
-)
+@click.option("--start", type=FROM_0, default=0.0, metavar="T", help="Time at which the playback starts [s].")
+@click.option("--step", type=Whole(1), metavar="N", help="Show every N-th row, 30 per second, regardless of --rate.")
 @click.option("--paused", is_flag=True, help="Start with the playback paused.")
 @click.option(
-    "--spacing", type=float, metavar="M", help="Distance between runs shown side by side [m]; 0: superimposed."
+    "--spacing", type=Number(), metavar="M", help="Distance between runs shown side by side [m]; 0: superimposed."
 )
 @click.option(
     "--model",
