@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from artsim.cli.options import SAMPLES, mesh_options, refuse_own_input
 from artsim.cli.progress import storage_errors
 from artsim.cli.stored_robot import stored_robot
 from artsim.cli.terminal import printable, warn
-from artsim.io.exports import FORMATS, Export, write
+from artsim.io.exports import FORMATS, Export, write_all
 from artsim.io.recorder import check_output
 from artsim.io.samples import opened_runs
 from artsim.loaders.stored import load_stored
@@ -95,16 +96,19 @@ def export(
         raise UsageError(f"give a format: {' '.join(f'{option_of(name)} FILE' for name in FORMATS)}")
     if (forces is not None or force_scale != 1.0) and not wanted.keys() & set(_DRAWN):
         raise UsageError("--forces and --force-scale are for --video and --html")
+    if len({*map(os.path.realpath, wanted.values())}) < len(wanted):
+        raise UsageError("two formats have the same file")
     for output in wanted.values():
         refuse_own_input(output, str(file))
         check_output(output, force=force)
     if len(samples) > 1:
         raise UsageError("--sample: one for each export")
     with opened_runs([file], samples, load_stored) as (recording,):
-        for name, output in wanted.items():
-            robot = partial(stored_robot, recording, packages, mesh_root)
-            request = Export(recording, output, robot, fps, forces, force_scale)
-            with storage_errors():
-                notes = write(name, request)
-            warn(notes)
+        robot = partial(stored_robot, recording, packages, mesh_root)
+        with storage_errors():
+            notes = write_all(
+                {name: Export(recording, output, robot, fps, forces, force_scale) for name, output in wanted.items()}
+            )
+        warn(notes)
+        for output in wanted.values():
             click.echo(f"wrote {printable(str(output))} ({output.stat().st_size / 1e6:.3g} MB)")
