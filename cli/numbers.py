@@ -15,8 +15,10 @@ LEAST, MOST = -(2**63), 2**63 - 1
 class Number(click.FloatRange):
     """A finite number in bounds, which `min_open` and `max_open` leave out."""
 
-    def __init__(self, *bounds: float | None, **how: Any) -> None:
-        super().__init__(*bounds, **how)
+    def __init__(
+        self, min: float | None = None, max: float | None = None, *, min_open: bool = False, max_open: bool = False
+    ) -> None:
+        super().__init__(min, max, min_open, max_open)
         self.name = "float" if self._describe_range() == "" else "float range"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
