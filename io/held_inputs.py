@@ -85,7 +85,7 @@ class HeldInputs:
             config = changed_config(self._start.config, content)
         except (ValueError, TypeError, RecursionError, ArtsimError) as error:
             raise UsageError(f"snapshot: {_SETTINGS} is {settings[:80]!r}: {error}") from None
-        return plan_run(now.robot.articulation, config)
+        return plan_run(self._start.robot.articulation, config)
 
     def _reset(self, simulation: Simulation) -> None:
         """Let the control rows of the start act again."""
