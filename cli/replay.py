@@ -18,10 +18,16 @@ from artsim.io.batch_reader import BatchRecording, open_output
 from artsim.io.reader import Difference, Output, Recording
 from artsim.io.runs import TOLERANCE, Load, made_elsewhere
 from artsim.io.runs import verify as verify_run
+from artsim.io.seal import is_whole
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.targets import at_level, has_level, level
+
+_UNSEALED = (
+    "; it has no seal: it was changed after it was written, or its writer was killed; who wrote what else it holds "
+    "(command, dates, notes, foreign data) is not known"
+)
 
 
 @click.command(short_help="Show a stored simulation, or run it again and compare.")
@@ -138,7 +144,9 @@ def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
         entry = f", in {difference.name!r}" if difference.name else ""
         raise StoppedError(f"{file}: {difference.dataset} differs first{where}{entry}")
     told = f"reproduced within {again:g} of the largest values" if again else "reproduced, every byte equal"
-    click.echo(printable(f"{file}: {told}{f' (made elsewhere: {elsewhere})' if elsewhere else ''}"))
+    told += f" (made elsewhere: {elsewhere})" if elsewhere else ""
+    told += "" if is_whole(file) else _UNSEALED
+    click.echo(printable(f"{file}: {told}"))
 
 
 def _level_of(output: Output) -> str:
