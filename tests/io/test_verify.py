@@ -159,7 +159,7 @@ FACTS: dict[str, tuple[Callable[[h5py.File, str], object], str | None]] = {
 def test_facts_beside_rows_are_compared_or_told(
     run_file: Path, others: dict[str, Path], kind: str, what: str, tmp_path: Path
 ) -> None:
-    """The robot's facts and units are those that the content gives again; of all else the seal tells, or its absence."""
+    """The robot's facts and units are those that the content gives again; of all else the seal tells."""
     change, told = FACTS[what]
     path = tmp_path / "changed.h5"
     path.write_bytes((run_file if kind == "trajectory" else others[kind]).read_bytes())
