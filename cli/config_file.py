@@ -14,6 +14,7 @@ import click
 from artsim.cli.options import STREAMS, is_file, read_input
 from artsim.cli.run_options import was_typed
 from artsim.sim.foundation.errors import ModelError, SettingError, UsageError
+from artsim.sim.foundation.files import read_start
 from artsim.sim.foundation.toml import read_toml
 from artsim.sim.geometry.solids import Kept
 
@@ -101,8 +102,7 @@ def is_hdf5(path: Path) -> bool:
     try:
         if not path.is_file():  # a pipe gives its bytes once
             return False
-        with path.open("rb") as file:
-            return file.read(8) == _HDF5
+        return read_start(path, 8) == _HDF5
     except OSError:
         return False
 

@@ -14,6 +14,7 @@ import click
 
 from artsim.cli.numbers import Number, Whole
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, UsageError
+from artsim.sim.foundation.files import read_start
 
 R = TypeVar("R")
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
@@ -81,8 +82,11 @@ def read_input(path: Path, most: int) -> bytes:
             raise UsageError(f"{path}: is neither a file nor a pipe")
         if stat.S_ISFIFO(about.st_mode) and not str(path).startswith(STREAMS):
             raise UsageError(f"{path}: is a named pipe, which may never end; want a file")
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
+        if stat.S_ISREG(about.st_mode):
+            data = read_start(path, most + 1)
+        else:
+            with path.open("rb") as stream:
+                data = stream.read(most + 1)
     except ArtsimError:
         raise
     except (OSError, ValueError) as error:

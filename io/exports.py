@@ -17,7 +17,7 @@ from artsim.io.reader import Recording
 from artsim.io.recorder import errno_of, reason, room
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import StorageError, UsageError
+from artsim.sim.foundation.errors import ArtsimError, OutputError, StorageError, UsageError
 
 if TYPE_CHECKING:
     from artsim.io.viewer.motion import Motion
@@ -135,6 +135,8 @@ def _storing(output: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        if errno_of(error) not in _NO_ROOM:
-            raise
-        raise StorageError(f"{output}: cannot write: {reason(error)}") from None
+        if errno_of(error) in _NO_ROOM:
+            raise StorageError(f"{output}: cannot write: {reason(error)}") from None
+        if isinstance(error, OSError) and not isinstance(error, ArtsimError):
+            raise OutputError(f"{output}: cannot create: {reason(error)}") from None
+        raise

@@ -27,6 +27,7 @@ from artsim.io.probe import probe
 from artsim.io.schema import Labels
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.files import read_start
 from artsim.sim.runs.changes import Change
 from artsim.sim.runs.controls import VALUES, Controls
 
@@ -107,8 +108,7 @@ def _check_is_hdf5(path: Path) -> None:
         if not stat.S_ISREG(mode):
             kind = "directory" if stat.S_ISDIR(mode) else "device or pipe"
             raise ModelError(f"{path}: is a {kind}, not an HDF5 file")
-        with path.open("rb") as stream:
-            head = stream.read(512)
+        head = read_start(path, 512)
     except ArtsimError:
         raise
     except FileNotFoundError:

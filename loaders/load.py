@@ -22,6 +22,7 @@ from artsim.loaders.xml import Document, check_size, decode, parse
 from artsim.sim.articulation.description import Articulation, Pose, Source
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError
+from artsim.sim.foundation.files import read_start
 
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
 
@@ -307,6 +308,8 @@ def read_file(path: Path, max_mb: float) -> bytes:
         if not stat.S_ISREG(status.st_mode) and not is_stream:
             raise ModelError(f"{Source(str(path))}: not a regular file")
         check_size(status.st_size, file=str(path), max_mb=max_mb)
+        if not is_stream:
+            return read_start(path, status.st_size)
         with path.open("rb") as stream:
             return read_stream(stream, str(path), max_mb)
     except ArtsimError:
