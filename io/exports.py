@@ -84,6 +84,7 @@ def write_all(exports: Mapping[str, Export]) -> list[str]:
     notes = []
     try:
         for format_, export in exports.items():
+            export.recording.check_size()
             notes += write(format_, replace(export, written=written))
         while written:
             with _storing(written[0][1]):

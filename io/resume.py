@@ -69,6 +69,7 @@ def resume(
         total = int(recording.config.get("steps", 0)) if steps is None else steps
         if done > total:
             raise UsageError(f"{source}: has {done} steps already, more than {total}")
+        recording.check_size()
         _refuse_odd(recording, state or {}, -(-done // recording.every))
         if done == total:
             recover(source)

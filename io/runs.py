@@ -757,6 +757,7 @@ def verify(path: str | os.PathLike[str], load: Load, *, tolerance: float = TOLER
     with open_recording(path) as recording:
         if not (recording.variables or recording.tables) or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
+        recording.check_size()
         ended = recording.status != schema.RUNNING and bool(np.isfinite(recording.final["time"]))
         plan = stored_plan(recording, load)
         with tempfile.TemporaryDirectory(prefix="artsim-verify-") as folder:

@@ -247,7 +247,7 @@ def load_stored_scene(
 def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
     """The model with what its SRDF and its file of loops say."""
     robot = model.articulation
-    if model.srdf:
+    if model.srdf_file:
         robot = with_srdf(robot, model.srdf, file=model.srdf_file, max_mb=max_mb)
     if model.loops_file:
         robot = with_loops(robot, model.loops, file=model.loops_file)
