@@ -41,7 +41,7 @@ from artsim.sim.runs.compliances import (
     yielding_loops,
     yielding_tendons,
 )
-from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, RunConfig, Value
+from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, MAX_STEPS, RunConfig, Value
 from artsim.sim.runs.contact_model import touching_shapes
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.maximal_choice import with_scheme
@@ -594,6 +594,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
     driven = (drive_stiffness > 0) | (drive_damping > 0)
     accelerating = _chosen(config.drive_mode, "acceleration", "force", robot)
     gain = TRACKING_FREQUENCY
+    resting = min(config.sleep_time / dt, MAX_STEPS)  # steps
     return {
         "time_step": np.array([dt]),
         "solver": np.array([SOLVERS[config.solver].number]),
@@ -609,7 +610,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
         "scheme": np.array([1.0 if x is None else x for x in (config.scheme_alpha, config.scheme_beta)], float),
-        "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
+        "sleep": np.array([config.sleep_threshold, max(1, math.ceil(resting * (1 - 1e-12)))]),
         "drive_acceleration": (driven & accelerating).astype(np.int64),
     }
 
