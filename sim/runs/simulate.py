@@ -62,6 +62,7 @@ _NOTED = (
     "worst_residual",
     "energy",
     "watch",
+    "account",
     "contact_extremes",
     "yielded",
     "loop_gap",
