@@ -67,7 +67,7 @@ ACCOUNT_ENTRIES = 4 * SOURCES + 6
 EXCESS_STEP, EXCESS_DOF, EXCESS_SOURCE, EXCESS, AVAILABLE = range(5)
 # an entry of Step.beside, and what it says shall be done (stepping/beside.py)
 TASK = 2
-BEGIN, WATCH, RECORD, END = range(4)
+BEGIN, WATCH, RECORD, END, LOOK = range(5)
 # entries of Step.contact_extremes
 MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
 # entries of Step.yielded: depths of contacts that yielded are those beyond the deepest of the start
@@ -166,7 +166,7 @@ class Step(NamedTuple):
     work: Reals1  # (10,) of this step by source [J]
     account: Reals1  # (46,) WORK, …
     watch: Reals1  # (5,) EXCESS_STEP, …
-    last_account: Reals1  # these two as they are after a comparison at the end of the block
+    last_account: Reals1  # these two with a comparison at the present state, as LOOK leaves them
     last_watch: Reals1
     contact_extremes: Reals1  # (4,) most contacts in a step so far, largest depth [m], number of regularised steps
     # and of those with penetration left

@@ -41,7 +41,6 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.runs.plan import Plan
 
-
 # what the sources of work are called where they gave what they cannot have had
 GIVERS = (
     *("applied forces", "drives and actuators", "compensated weights", "the medium"),
@@ -152,7 +151,10 @@ class Account:
     def energy_excess(self) -> Excess | None:
         """Energy that nothing can have given, when it was first more than stepping/energy_account.py tolerates; None if
         it never was."""
-        watch = self._step.watch if self._step.watch[EXCESS_STEP] else self._step.last_watch
+        watch = self._step.watch
+        if not watch[EXCESS_STEP]:
+            self._look()
+            watch = self._step.last_watch
         if not watch[EXCESS_STEP]:
             return None
         return Excess(
@@ -162,6 +164,9 @@ class Account:
             created=float(watch[EXCESS]),
             available=float(watch[AVAILABLE]),
         )
+
+    def _look(self) -> None:
+        """Have step.last_watch hold what the account says now; here, where none is kept, nothing."""
 
     @property
     def contact_extremes(self) -> tuple[int, float]:

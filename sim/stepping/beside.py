@@ -13,9 +13,10 @@ from artsim.sim.run_data.run_records import (
     AGAIN,
     AT_START,
     BEGIN,
-    EVALUATION,
     ENERGY,
+    EVALUATION,
     EXCESS_STEP,
+    LOOK,
     NOW,
     RECORD,
     ROWS_RECORDED,
@@ -25,7 +26,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.calibration import calibrate
-from artsim.sim.stepping.energy_account import compare_energy, energies, look_at_end
+from artsim.sim.stepping.energy_account import compare_energy, energies, look
 from artsim.sim.stepping.midpoint import book_midpoint
 from artsim.sim.stepping.recorded_constraints import record_constraints
 from artsim.sim.stepping.recording import record
@@ -33,7 +34,9 @@ from artsim.sim.stepping.recording import record
 
 @njit
 def take_task(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
-    """Do what step.beside[TASK] says: prepare a block of steps, compare energies, record a row, or note the last energy."""
+    """Do what step.beside[TASK] says: prepare a block of steps, compare energies, record a row, look whether energies
+    agree now, or note the last energy.
+    """
     step = run.step
     task = step.beside[TASK]
     if task == BEGIN:
@@ -42,8 +45,9 @@ def take_task(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> 
         compare_energy(robot, run, equipment, step.account, step.watch)
     elif task == RECORD:
         _record_row(robot, run, rows, equipment, contact)
+    elif task == LOOK:
+        look(robot, run, equipment)
     else:
-        look_at_end(robot, run, equipment)
         step.energy[NOW] = _total_energy(robot, step, equipment)
 
 
@@ -74,9 +78,7 @@ def _begin(robot: Any, run: Any, equipment: Any) -> None:
 @njit
 def _total_energy(robot: Any, step: Any, equipment: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
-    moving, heights, springs, tendons, loops = energies(
-        robot, robot.state.qpos, robot.state.qvel, step, equipment
-    )
+    moving, heights, springs, tendons, loops = energies(robot, robot.state.qpos, robot.state.qvel, step, equipment)
     return moving + heights + springs + tendons + loops
 
 

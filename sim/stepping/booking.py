@@ -36,7 +36,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.solvers.sweep import moves_by_mean
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
-from artsim.sim.stepping.energy_account import find_work, note_lag
+from artsim.sim.stepping.energy_account import add_pull_work, find_work, note_lag
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.midpoint import book_midpoint
 from artsim.sim.stepping.sleeping import count_still, note_commands
@@ -85,6 +85,7 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
         note_tendon_forces(rows, equipment, 1.0 / h, False)
     if contact is not None:
         note_contact_forces(rows, step, contact, 1.0 / h)
+        add_pull_work(robot, run, contact)
 
 
 @njit

@@ -31,6 +31,7 @@ from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.registry import MEAN_VELOCITY
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -108,6 +109,24 @@ def find_work(robot: Any, run: Any, equipment: Any) -> None:
         a = model.dof_independent[k]
         if a >= 0:
             _add_way(step, equipment, k, half * (state.qvel[k] + data.gain[k] * step.next[a]))
+
+
+@njit
+def add_pull_work(robot: Any, run: Any, contact: Any) -> None:
+    """Add to the actuators' work that of adhesion, which step.contact holds besides the rows' forces since then."""
+    pulled = False
+    for n in range(contact.data.number[CONTACTS]):
+        pulled = pulled or contact.data.pull[n] > 0.0
+    if not pulled:
+        return
+    model, state, data, step = robot.model, robot.state, robot.data, run.step
+    total = 0.0
+    for k in range(step.velocity.shape[0]):
+        a = model.dof_independent[k]
+        if a >= 0:
+            way = 0.5 * run.inputs.time_step[0] * (state.qvel[k] + data.gain[k] * step.next[a])
+            total += step.contact[k] * way
+    step.work[DRIVE] += total - step.work[CONTACT]
 
 
 @njit
@@ -222,15 +241,16 @@ def compare_energy(robot: Any, run: Any, equipment: Any, account: Any, watch: An
 
 
 @njit
-def look_at_end(robot: Any, run: Any, equipment: Any) -> None:
-    """Compare the account with the state at the end of a block, in copies: the account itself does not depend on how
-    steps are divided into blocks."""
+def look(robot: Any, run: Any, equipment: Any) -> None:
+    """Compare the account with the present state, in copies: the account does not depend on when it is looked at."""
     step = run.step
     for n in range(step.account.shape[0]):
         step.last_account[n] = step.account[n]
     for n in range(step.watch.shape[0]):
         step.last_watch[n] = step.watch[n]
     compare_energy(robot, run, equipment, step.last_account, step.last_watch)
+    kinematics(robot.model, robot.state.qpos, robot.data)  # what else is done between steps finds data at the state
+    velocities(robot.model, robot.state.qvel, robot.data)
 
 
 @njit
