@@ -53,12 +53,13 @@ ONCE, AGAIN, STIFFENED = range(3)
 SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE = range(8)
 # entries of Step.energy
 AT_START, NOW = range(2)
-# entries of Step.work, by source (energy_account.py); MOTION: of none of them
+# entries of Step.work, by source (stepping/work.py); MOTION: of none of them
 APPLIED, DRIVE, WEIGHT, MEDIUM, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT, MOTION = range(11)
 SOURCES = MOTION
-# entries of Step.account: by source its work, what its springs stored at first, the most it can have given, and what of
-# its work counts as given [J]; then energy at the last comparison, the least potential so far, created energy [J], the
-# step in which the account began, 1: rows were asked what they store, and the share of a step by which velocities lag
+# entries of Step.account (stepping/energy_account.py): by source its work, what its springs stored at first, the most
+# that it can have given, and what of its work counts as given [J]; then energy at the last comparison, the least
+# potential so far, created energy [J], the step in which the account began, 1: rows were asked what they store, and the
+# share of a step by which velocities lag
 WORK, STORED, CEILING, CREDIT = range(0, 4 * SOURCES, SOURCES)
 ENERGY, LOWEST, CREATED, BEGAN, OPENED, LAG = range(4 * SOURCES, 4 * SOURCES + 6)
 ACCOUNT_ENTRIES = 4 * SOURCES + 6

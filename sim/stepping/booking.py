@@ -36,10 +36,10 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.solvers.sweep import moves_by_mean
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
-from artsim.sim.stepping.energy_account import add_pull_work, find_work, note_lag
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.midpoint import book_midpoint
 from artsim.sim.stepping.sleeping import count_still, note_commands
+from artsim.sim.stepping.work import add_pull_work, find_work, note_lag
 
 
 @njit

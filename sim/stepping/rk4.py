@@ -53,9 +53,9 @@ from artsim.sim.solvers.alone import run_newton
 from artsim.sim.stepping.assembly import add_constraint_forces
 from artsim.sim.stepping.booking import settle
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.energy_account import add_stage_work, book_work, is_due
 from artsim.sim.stepping.step import begin, choose_controls, is_finite, run_beside
 from artsim.sim.stepping.system import bare_system
+from artsim.sim.stepping.work import add_stage_work, book_work, is_due
 
 
 @njit

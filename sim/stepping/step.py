@@ -42,13 +42,13 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.stepping.assembly import needs_rows
 from artsim.sim.stepping.booking import book_forces, move_on, rest
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.energy_account import book_work, is_due, is_new, note_lag
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
 from artsim.sim.stepping.recorded_constraints import lacks_room
 from artsim.sim.stepping.recording import is_full
 from artsim.sim.stepping.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
 from artsim.sim.stepping.sleeping import is_asleep
 from artsim.sim.stepping.system import find_velocities, set_bias, set_rows, set_system
+from artsim.sim.stepping.work import book_work, is_due, is_new, note_lag
 
 
 @njit
@@ -99,13 +99,12 @@ def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
             return False
     if equipment is not None and connected(equipment.data.feeler):
         run_entry(equipment.data.feeler)
-    if not asleep:
-        book_work(run, rows)
     if step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0:
         mark(run.clock, INTEGRATION)
         run_beside(step, RECORD)
         mark(run.clock, RECORDING)
     if not asleep:
+        book_work(run, rows)
         move_on(robot, run, rows, equipment, contact, solver.sweeps)
     if equipment is not None and connected(equipment.data.keeper):
         run_entry(equipment.data.keeper)

@@ -95,7 +95,7 @@ def _model(rng: Rng, features: set[str]) -> tuple[str, list[str]]:
         medium = f'density="{_numbers(rng.choice([1.2, 1000.0]))}" viscosity="{_numbers(rng.choice([0.0, 1e-3, 1.0]))}"'
         if rng.random() < 0.3:
             medium += f' wind="{_numbers(*rng.normal(0, 2, 3))}"'
-    text = f'<compiler angle="radian"/><option gravity="{gravity}" {medium}><flag energy="enable"/></option>'
+    text = f'<compiler angle="radian"/><option gravity="{gravity}" {medium}/>'
     text += f"<worldbody>{world}</worldbody>{_relations(rng, features, n, names)}{_actuators(rng, features, names)}"
     return f"<mujoco>{text}</mujoco>", names
 
@@ -246,6 +246,7 @@ class Measure:
 
     def __init__(self, case: Case) -> None:
         self._model = mujoco.MjModel.from_xml_string(case.text)
+        self._model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
         self._data = mujoco.MjData(self._model)
         self._back = 0.0 if case.settings["integrator"] == "rk4" else 0.5 * case.settings["dt"]
 
