@@ -68,10 +68,14 @@ def draw(seed: int, number: int, *, only: set[str] | None = None) -> Case:
     if features & ONE_SIDED:
         features.discard("rk4")
     text, names = _model(rng, features)
-    model = mujoco.MjModel.from_xml_string(text)
-    case = Case(text, features, {"steps": STEPS, "record": ()})
-    case.settings |= _settings(rng, features, model, names)
-    return case
+    settings: dict[str, Any] = {"steps": STEPS, "record": ()} | _start(rng, features, names)
+    for name, (inertia, stiffness, damping) in _gains(rng, text, names).items():
+        text = text.replace(f"KP_{name}", f"{stiffness:.6g}").replace(f"KD_{name}", f"{damping:.6g}")
+        _add_inputs(rng, features, settings, name, inertia, stiffness, damping)
+    model = mujoco.MjModel.from_xml_string(text.replace("GROUND", "-9"))
+    low = _lowest(model, settings.get("q0", {})) - rng.choice([1e-3, 0.1])
+    settings["dt"] = float(min(rng.choice([5e-4, 1e-3, 2e-3, 4e-3]), 0.25 / _fastest(model, settings)))
+    return Case(text.replace("GROUND", f"{low:.6g}"), features, settings)
 
 
 # ------------------------------------------------------------------ models
@@ -88,7 +92,7 @@ def _model(rng: Rng, features: set[str]) -> tuple[str, list[str]]:
     names: list[str] = []
     world = "".join(_body(rng, features, parents, k, names) for k, above in enumerate(parents) if above < 0)
     if "contacts" in features:
-        world = f'<geom name="ground" type="plane" size="5 5 1" pos="0 0 {_numbers(rng.uniform(-0.6, -0.2))}"/>{world}'
+        world = f'<geom name="ground" type="plane" size="5 5 1" pos="0 0 GROUND"/>{world}'
     gravity = "0 0 0" if "weightless" in features else "0 0 -9.81"
     medium = ""
     if "medium" in features:
@@ -104,7 +108,7 @@ def _body(rng: Rng, features: set[str], parents: list[int], k: int, names: list[
     kinds = ["hinge", "hinge", "slide", "ball"] if parents[k] >= 0 or "floating" not in features else ["free"]
     kind = str(rng.choice(kinds))
     joint = '<freejoint name="root"/>' if kind == "free" else _joint(rng, features, kind, f"j{k}", names)
-    mass, at = 10 ** rng.uniform(-1.3, 0.5), rng.uniform(-0.2, 0.2, 3)
+    mass, at = 10 ** rng.uniform(-0.7, 0.5), rng.uniform(-0.2, 0.2, 3)
     size = {"sphere": ".06", "capsule": ".04 .1", "box": ".05 .08 .1", "ellipsoid": ".05 .07 .1"}
     shape = str(rng.choice(list(size)))
     touch = 'contype="2" conaffinity="1"' if "contacts" in features else 'contype="0" conaffinity="0"'
@@ -166,56 +170,100 @@ def _actuators(rng: Rng, features: set[str], names: list[str]) -> str:
         kind = rng.choice(["motor", "position", "velocity", "damper"])
         words = {
             "motor": f'gear="{_numbers(rng.uniform(0.5, 3))}"',
-            "position": f'kp="{_numbers(10 ** rng.uniform(0, 3))}" kv="{_numbers(10 ** rng.uniform(-1, 1))}"',
-            "velocity": f'kv="{_numbers(10 ** rng.uniform(-1, 1))}"',
-            "damper": f'kv="{_numbers(10 ** rng.uniform(-1, 1))}" ctrlrange="0 1"',
+            "position": f'kp="KP_{name}" kv="KD_{name}"',
+            "velocity": f'kv="KD_{name}"',
+            "damper": f'kv="KD_{name}" ctrlrange="0 1"',
         }
         made += f'<{kind} name="a_{name}" joint="{name}" {words[str(kind)]}/>'
     return f"<actuator>{made}</actuator>"
 
 
-# ------------------------------------------------------------------ runs
-
-
-def _settings(rng: Rng, features: set[str], model: Any, names: list[str]) -> dict[str, Any]:
-    """The start, the step and the inputs; the step resolves springs and turns."""
-    dofs = {name: float(rng.normal(0, 1)) for name in names}
-    settings: dict[str, Any] = {"v0": {name: 2 * value for name, value in dofs.items()}}
+def _start(rng: Rng, features: set[str], names: list[str]) -> dict[str, Any]:
+    """Coordinates and velocities, the integrator and the controller."""
+    settings: dict[str, Any] = {"v0": {name: float(rng.normal(0, 2)) for name in names}}
     if "limits" not in features:
         settings["q0"] = {name: float(rng.uniform(-0.8, 0.8)) for name in names}
     if features & {"couplings", "loops"}:
-        settings = {"v0": {names[0]: dofs[names[0]]}} if names and "loops" not in features else {}
+        settings = {"v0": {names[0]: float(rng.normal(0, 1))}} if names and "loops" not in features else {}
     settings["integrator"] = "rk4" if "rk4" in features else "semi-implicit-euler"
-    settings["dt"] = float(min(rng.choice([5e-4, 1e-3, 2e-3, 4e-3]), 0.5 / _fastest(model)))
-    if "torques" in features:
-        settings["torque"] = {name: float(rng.normal(0, 2)) for name in names}
-    if "actuators" in features:
-        settings["control"] = {f"a_{name}": float(rng.uniform(0, 1)) for name in names}
-    if "drives" in features:
-        settings["stiffness"] = {name: float(10 ** rng.uniform(0, 3)) for name in names}
-        settings["damping"] = {name: float(10 ** rng.uniform(-1, 1)) for name in names}
-        settings["target"] = {name: float(rng.normal(0, 0.5)) for name in names}
     if "controller" in features:
         settings["controller"] = str(rng.choice(["gravity-compensation", "computed-torque"]))
-        if settings["controller"] == "computed-torque":
-            settings.setdefault("target", {name: float(rng.normal(0, 0.5)) for name in names})
     return settings
 
 
-def _fastest(model: Any) -> float:
-    """The fastest frequency of springs and tendons where the model starts [rad/s], at least 1."""
+def _gains(rng: Rng, text: str, names: list[str]) -> dict[str, tuple[float, float, float]]:
+    """Of each joint the inertia that it meets, and gains of a drive of 0.3 to 5 Hz."""
+    for name in names:
+        text = text.replace(f"KP_{name}", "1").replace(f"KD_{name}", "1")
+    model = mujoco.MjModel.from_xml_string(text.replace("GROUND", "-9"))
+    data, M = mujoco.MjData(model), np.zeros((model.nv, model.nv))
+    mujoco.mj_forward(model, data)
+    mujoco.mj_fullM(model, data, M)
+    inertia = 1.0 / np.diag(np.linalg.inv(M))
+    gains = {}
+    for name in names:
+        met, rate, ratio = (
+            float(inertia[model.joint(name).dofadr[0]]),
+            10 ** rng.uniform(0.3, 1.5),
+            rng.uniform(0.1, 1.5),
+        )
+        gains[name] = met, met * rate**2, 2 * ratio * met * rate
+    return gains
+
+
+def _add_inputs(
+    rng: Rng, features: set[str], settings: dict[str, Any], name: str, inertia: float, stiffness: float, damping: float
+) -> None:
+    """Torques, controls, gains and targets of a joint."""
+    target = settings.get("q0", {}).get(name, 0.0) + float(rng.normal(0, 0.3))
+    if "torques" in features:
+        settings.setdefault("torque", {})[name] = inertia * float(rng.normal(0, 20))
+    if "actuators" in features:
+        settings.setdefault("control", {})[f"a_{name}"] = min(max(target, 0.0), 1.0)
+    if "drives" in features:
+        settings.setdefault("stiffness", {})[name] = stiffness
+        settings.setdefault("damping", {})[name] = damping
+    if "drives" in features or settings.get("controller") == "computed-torque":
+        settings.setdefault("target", {})[name] = target
+
+
+def _lowest(model: Any, q0: Any) -> float:
+    """A height below all bodies at the start [m]."""
+    data = mujoco.MjData(model)
+    for name, value in q0.items():
+        data.joint(name).qpos[0] = value
+    mujoco.mj_forward(model, data)
+    below = [data.geom_xpos[g, 2] - model.geom_rbound[g] for g in range(model.ngeom) if model.geom_bodyid[g] > 0]
+    return float(min(below))
+
+
+def _fastest(model: Any, settings: Any) -> float:
+    """The fastest rate where the model starts, of springs, tendons, drives and actuators on joints, and of their
+    damping [rad/s], at least 1."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
     joints = model.dof_jntid
     bent = 20.0 * model.jnt_stiffnesspoly.reshape(model.njnt, -1).max(axis=1)  # at two radians
-    K = np.diag((model.jnt_stiffness + bent)[joints])
-    J = np.zeros((model.ntendon, model.nv))
+    stiff, damped = (model.jnt_stiffness + bent)[joints], model.dof_damping.copy()
+    for k in range(model.nv):
+        name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, joints[k])
+        stiff[k] += settings.get("stiffness", {}).get(name, 0.0)
+        damped[k] += settings.get("damping", {}).get(name, 0.0)
+        for a in np.flatnonzero(model.actuator_trnid[:, 0] == joints[k]):
+            stiff[k] += abs(model.actuator_biasprm[a, 1])
+            damped[k] += abs(model.actuator_biasprm[a, 2]) + abs(model.actuator_gainprm[a, 2])
+    K, D, J = np.diag(stiff), np.diag(damped), np.zeros((model.ntendon, model.nv))
     if model.ntendon:
         mujoco.mju_sparse2dense(J, data.ten_J.ravel(), model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind)
-        K += J.T @ np.diag(model.tendon_stiffness.reshape(model.ntendon, -1)[:, 0]) @ J
-    return float(np.sqrt(max(np.linalg.eigvals(np.linalg.solve(M, K)).real.max(), 1.0)))
+        K += J.T @ np.diag(model.tendon_stiffness) @ J
+        D += J.T @ np.diag(model.tendon_damping) @ J
+    rates = [np.linalg.eigvals(np.linalg.solve(M, X)).real.max() for X in (K, D)]
+    return float(max(np.sqrt(rates[0]), rates[1] if settings["integrator"] == "rk4" else 0.0, 1.0))
+
+
+# ------------------------------------------------------------------ runs
 
 
 def simulation_of(case: Case) -> Simulation:
@@ -275,7 +323,7 @@ def planted(seed: int, number: int, kind: str) -> tuple[float, Simulation] | Non
         seed, number, only=None if kind in ("kick", "inertia") else KEEPING | ({"rk4"} if kind == "step" else set())
     )
     if kind == "step":
-        case.settings["dt"] = rng.uniform(1.5, 6) / _fastest(mujoco.MjModel.from_xml_string(case.text))
+        case.settings["dt"] = rng.uniform(1.5, 6) / _fastest(mujoco.MjModel.from_xml_string(case.text), case.settings)
     simulation, measure = simulation_of(case), Measure(case)
     if kind == "damping":
         write(simulation, "damping", rng.integers(simulation.plan.robot.nv), -(10 ** rng.uniform(-2, 0.5)))
