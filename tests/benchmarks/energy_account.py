@@ -306,8 +306,10 @@ def changes_with_step(seed: int, number: int, found: Excess) -> bool:
 class Measure:
     """Energies by MuJoCo, where the velocities of a step are halfway to the positions but in RK4 [J]."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, armature: Any = None) -> None:
         self._model = mujoco.MjModel.from_xml_string(case.text)
+        if armature is not None:
+            self._model.dof_armature[:] = armature
         self._model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
         self._data = mujoco.MjData(self._model)
         self._back = 0.0 if case.settings["integrator"] == "rk4" else 0.5 * case.settings["dt"]
@@ -369,13 +371,13 @@ def _planted_at_once(seed: int, number: int, kind: str) -> tuple[float, Simulati
     else:
         return None
     plant(simulation, kind, wanted * there, moving)
-    share = np.inf
+    ruled, share = Measure(case, simulation.plan.robot.model.armature), np.inf
     for _ in range(0, WITHIN, 4):
         take(simulation, 4)
         take(twin, 4)
-        moving, potential = measure(simulation)
+        moving, potential = ruled(simulation)
         lowest = min(lowest, potential)
-        left = moving + potential - sum(measure(twin)) + (wanted * there if kind == "inertia" else 0.0)
+        left = moving + potential - sum(measure(twin))
         share = min(share, left / (moving + potential - lowest) if left > measure.slack else 0.0)
     take(simulation, STEPS - simulation.step)
     return (share, simulation) if share > 0.06 else None
