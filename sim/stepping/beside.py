@@ -42,9 +42,7 @@ def take_task(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> 
     if task == BEGIN:
         _begin(robot, run, equipment)
     elif task == WATCH:
-        n = step.counters[STEP_NUMBER]
-        if n % 8 == 0 or n % 32 == 13 or math.isnan(step.account[ENERGY]):
-            compare_energy(robot, run, equipment, step.account, step.watch)
+        compare_energy(robot, run, equipment, step.account, step.watch)
     elif task == RECORD:
         _record_row(robot, run, rows, equipment, contact)
     elif task == LOOK:
