@@ -121,6 +121,8 @@ FIXED_LABELS["extreme"] = (
     *("energy_given", "energy_most_given", "energy_excess_step", "energy_excess_dof", "energy_excess_factor"),
     *("start_depth", "gave_way", "gave_way_share", "gave_way_link_a", "gave_way_link_b", "unsolved_steps"),
     *("loop_gap", "loop_gap_angle"),
+    *("held_inside_steps", "held_inside", "held_inside_link_a", "held_inside_link_b", "held_inside_by_loop"),
+    *("least_loop_gap", "least_loop_gap_angle", "loop_opened", "loop_opened_angle", "opened_loop", "opened_loop_angle"),
 )
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # of the variable that is itself called wrench
 

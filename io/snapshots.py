@@ -25,6 +25,8 @@ _EXTREMES = {
     "watch": 5,
     "yielded": 6,
     "loop_gap": 2,
+    "held": 5,
+    "opened": 6,
 }
 
 

@@ -65,6 +65,8 @@ _NOTED = (
     "contact_extremes",
     "yielded",
     "loop_gap",
+    "held",
+    "opened",
 )
 _MAY_BE_INFINITE = ("solver_residual",)  # where the solver did not converge at all
 
