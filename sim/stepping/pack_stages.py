@@ -36,6 +36,7 @@ from artsim.sim.stepping.lane_rows import (
     clamp_own_actuators,
     forget_aims,
     note_loop_forces_in_lanes,
+    strains,
     takes_springs,
 )
 from artsim.sim.stepping.midpoint import (
@@ -60,6 +61,7 @@ from artsim.sim.stepping.packs import (
     OUTRUN,
     STIFF_TENDON,
     STIFFENED_LANES,
+    STRAINED,
     THROWN,
     UNSOLVED,
     WEIGHED,
@@ -242,6 +244,10 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         forget_aims(lanes, changed)
         if lanes.found is None:
             lanes.own.stale[0] = largest(lanes.own.stale[0], changed)
+        if lanes.loops is not None:
+            strained = strains(run, rows, solver, contact, settled)
+            leave(lanes, strained, STRAINED)
+            settled = settled - strained
         aimed = aim_own_rows(robot, run, solver, settled)
         settled, again = settled - aimed, largest(again, aimed)
     if contact is not None and contact.bounces is not None:
