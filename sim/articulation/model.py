@@ -110,6 +110,7 @@ class Model(NamedTuple):
     row_compliance: ConstReals1  # (ns,) [rad/(N m) or m/N], -1: none
     row_relaxation: ConstReals1  # (ns,) damping of the compliance [s]
     row_erp: ConstReals1  # (ns,) share of a hard row's error that a step corrects, -1: that of the run
+    row_time: ConstReals1  # (ns,) [s] time constant of a solref; 0 where that gives stiffness and damping
     row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
     row_mobility: ConstReals1  # (ns,) for rows with solimp: M⁻¹ of both joints in the file's pose, summed
     # na couplings of the twist t about an axis of a ball and a coordinate q: a t + b q + c = 0; by their first dof
@@ -571,6 +572,7 @@ def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str,
         "row_compliance": np.array([-1.0 if c.compliance is None else c.compliance.compliance for c in soft]),
         "row_relaxation": np.array([0.0 if c.compliance is None else c.compliance.damping for c in soft]),
         "row_erp": np.array([-1.0 if c.erp is None else c.erp for c in soft]),
+        "row_time": np.array([c.time_constant for c in soft]),
         "row_impedance": np.array([_impedance(c) for c in soft]).reshape(-1, 5),
         "row_mobility": np.zeros(len(soft)),
         "row_damping_ratio": np.array([1.0 if c.damping_ratio is None else c.damping_ratio for c in soft]),

@@ -227,9 +227,8 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
     lane_set(contact.data.distance, slot, lane, contact.found.data.distance[n])
     lane_set(contact.data.restitution, slot, lane, contact.found.data.restitution[n])
     if contact.found.data.soft[n] == 1:
-        lane_set(
-            contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, -contact.found.data.gap[n])
-        )
+        depth = max(-contact.found.data.gap[n], 0.0)
+        lane_set(contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, depth))
     for j in range(3):
         for end in range(2):
             if contact.model.body[contact.found.data.shape[n, end]] > 0:

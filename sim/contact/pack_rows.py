@@ -20,6 +20,7 @@ from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import brings_apart
 from artsim.sim.contact.contact_rows import (
+    acts,
     add_rows,
     impulse_along,
     opens,
@@ -122,7 +123,7 @@ def _limit_row(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, pla
     pressed = solver.pack.pressed[place]
     index, side = solver.pack.limited[place, 0], solver.pack.limited[place, 1]
     if side >= TENDON_LOWER:
-        n = tendon_limit_row(robot.model, robot.data, inputs, rows, equipment, index, side)
+        n = tendon_limit_row(robot.model, robot.state.qvel, robot.data, inputs, rows, equipment, index, side)
     else:
         n = limit_row(robot, inputs, rows, index, side)
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
@@ -180,6 +181,7 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, s
         rows.number[PLACES] += contact.data.rows[slot]
     else:
         opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
+        opening = least(opening, acts(contact, slot, inputs.time_step[0]))
         if any_positive(1.0 - opening):
             _leave_out(contact, slot, opening)
         add_rows(robot, rows, contact, slot)

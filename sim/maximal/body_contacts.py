@@ -141,7 +141,7 @@ class ContactRows:
             d.pull[n] = d.adhesion[n]
             if d.dimension[n] == 0 and d.pull[n] > 0.0:
                 d.dimension[n] = 1
-            if d.dimension[n] > 0 and self._opens(n):
+            if d.dimension[n] > 0 and self._acts(n) and self._opens(n):
                 pyramid = self._contact.model.pyramidal[0] == 1 and d.dimension[n] > 1
                 parts += self._edges(n, len(parts)) if pyramid else self._cone(n, len(parts))
         line = np.full((len(parts), 2), -1)
@@ -161,6 +161,14 @@ class ContactRows:
         inside = d.soft[n] == 0 and d.gap[n] < -_SLOW * _RECOVERY
         least = (_ACROSS_INSIDE if inside else _ACROSS) * np.linalg.norm(along, axis=0)
         return bool(np.any(np.abs(along[0]) > np.maximum(least, 1e-11)))
+
+    def _acts(self, n: int) -> bool:
+        """Whether contact n can push: a soft one that begins apart only if the step looks ahead, as in MuJoCo."""
+        d = self._contact.data
+        if d.soft[n] == 0 or d.gap[n] < 0.0:
+            return True
+        _, y, g, _, _ = self._softness(n)
+        return bool(g * y > 1e-6)
 
     # ------------------------------------------------------------------ cones
 
@@ -190,7 +198,7 @@ class ContactRows:
         rate = share * self._rate(n, k)
         if d.soft[n] == 0:
             return -rate - belt, 0.0
-        b, give = self._soft(n, 0.0, rate, share * float(self._still[DIRECTIONS * n + k]), belt)
+        b, give = self._soft(n, None, rate, share * float(self._still[DIRECTIONS * n + k]), belt)
         return b, float(self._contact.model.slack[0]) * give
 
     # ------------------------------------------------------------------ pyramids
@@ -240,15 +248,11 @@ class ContactRows:
         fall = max(-float(d.frame[n, 0] @ self._gravity), 0.0)
         return math.sqrt(max(e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap, 0.0))
 
-    def _soft(self, n: int, gap: float, rate: float, still: float, belt: float) -> tuple[float, float]:
-        """b and compliance of a soft row: R f = -C̈ - B Ċ - d K C at the end of the step, R = (1 - d) / d times the
-        bodies' mobility (MuJoCo, Computation chapter, "Impedance", "Reference").
-
-        C̈ is what joint accelerations make of it, as in MuJoCo: `still`, that at none, does not count.
-        """
+    def _softness(self, n: int) -> tuple[float, float, float, float, float]:
+        """h B, h² K d, the share g of a step by which contact n looks ahead, S = 1 + g (h B + h² K d), and R."""
         m, d = self._contact
         h = self._scheme.h
-        hardness = impedance(d.impedance[n], abs(float(d.gap[n])) if d.gap[n] < 0 else 0.0)
+        hardness = impedance(d.impedance[n], max(0.0, -float(d.gap[n])))
         time, ratio = (float(x) for x in d.reference[n])
         most = float(d.impedance[n, 1])
         if time > 0.0:
@@ -256,11 +260,27 @@ class ContactRows:
             K, B = 1.0 / (most * time * ratio) ** 2, 2.0 / (most * time)
         else:
             K, B = -time / most**2, -ratio / most
-        K = K if gap != 0.0 else 0.0
+        z, y = h * B, h * h * K * hardness
+        g = 1.0 - 1.0 / max(1.0, 0.6 * z + y)
         mobility = float(m.mobility[m.body[d.shape[n, 0]]] + m.mobility[m.body[d.shape[n, 1]]])
-        scale = 1.0 / (1.0 + h * B + h * h * hardness * K)
-        bias = (h * hardness * K * gap - rate) * scale + belt
-        return -bias - rate + h * still, mobility * (1.0 - hardness) / hardness * scale
+        return z, y, g, 1.0 + g * (z + y), mobility * (1.0 - hardness) / hardness
+
+    def _soft(self, n: int, gap: float | None, rate: float, still: float, belt: float) -> tuple[float, float]:
+        """b and compliance of a soft row; gap None: of friction. R f = -C̈ - B Ċ - d K C (MuJoCo, Computation chapter,
+        "Impedance", "Reference"), with C and Ċ ahead of the step's start by g of it (constraints/impedance.py).
+
+        C̈ is what joint accelerations make of it, as in MuJoCo: `still`, that at none, does not count.
+        """
+        h = self._scheme.h
+        z, y, g, S, R = self._softness(n)
+        speed = rate + belt
+        if self._contact.data.gap[n] > 0.0:
+            bias, S = (0.0 if gap is None else gap / h), g * y
+        elif gap is None:
+            bias = (z / S - 1.0) * speed
+        else:
+            bias = (y / h * gap + (z - g * z - 1.0) * speed) / S
+        return -bias - belt - rate + h * still, R / S
 
     def _rate(self, n: int, k: int) -> float:
         return float(self._lines.rate[DIRECTIONS * n + k])
