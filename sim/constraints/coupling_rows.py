@@ -26,6 +26,8 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, zero_like
 from artsim.sim.run_data.run_records import BETA, LASTING_ROWS
 
+CLOSER = 100.0  # so many times closer than loops are couplings held: elimination holds them to rounding
+
 
 @njit
 def coupling_slope(model: Any, c: Any, x: Any) -> Any:
@@ -166,7 +168,8 @@ def _is_aimed(model: Any, c: Any) -> bool:
 
 @njit
 def find_coupling_misses(model: Any, inputs: Any, q: Any, rows: Any) -> Any:
-    """Set rows.miss of curved hard couplings, and return the largest; q are the coordinates at the step's end."""
+    """Set rows.miss of curved hard couplings, and return the largest times CLOSER; q are the coordinates at the step's
+    end."""
     worst = 0.0
     c = 0
     for n in range(rows.number[LASTING_ROWS]):
@@ -175,6 +178,6 @@ def find_coupling_misses(model: Any, inputs: Any, q: Any, rows: Any) -> Any:
         if _is_aimed(model, c):
             left = rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
             rows.miss[n] = coupling_error(model, q, c) - left
-            worst = max(worst, abs(rows.miss[n]))
+            worst = max(worst, CLOSER * abs(rows.miss[n]))
         c += 1
     return worst

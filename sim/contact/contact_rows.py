@@ -413,10 +413,7 @@ def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: A
     hardness, gap = contact.data.hardness[n], contact.data.gap[n]
     zero = zero_like(hardness)
     z, y, g, S = _softness(contact, n, h)
-    mobility = (
-        contact.model.mobility[contact.model.body[contact.data.shape[n, 0]]]
-        + contact.model.mobility[contact.model.body[contact.data.shape[n, 1]]]
-    )
+    mobility = contact.model.mobility[contact.data.shape[n, 0]] + contact.model.mobility[contact.data.shape[n, 1]]
     rate = row_rate(rows, row, state.qvel) + belt
     if k == 0 or pyramid:
         bias = (y / h * gap + (z - g * z - 1.0) * rate) / S

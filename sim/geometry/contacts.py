@@ -82,7 +82,7 @@ class Contacts(NamedTuple):
     # per run
     pyramidal: ConstInts1  # (1,) 1: friction cones are pyramids
     slack: ConstReals1  # (1,) share of their normal's softness that the friction of soft contacts keeps
-    mobility: ConstReals1  # (nb,) velocity per impulse of a body's centre of mass, the scale of softness [1/kg]
+    mobility: ConstReals1  # (n,) velocity per impulse of the centre of mass of its link, the scale of softness [1/kg]
 
 
 class ContactWork(NamedTuple):

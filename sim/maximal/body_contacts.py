@@ -262,7 +262,7 @@ class ContactRows:
             K, B = -time / most**2, -ratio / most
         z, y = h * B, h * h * K * hardness
         g = 1.0 - 1.0 / max(1.0, 0.6 * z + y)
-        mobility = float(m.mobility[m.body[d.shape[n, 0]]] + m.mobility[m.body[d.shape[n, 1]]])
+        mobility = float(m.mobility[d.shape[n, 0]] + m.mobility[d.shape[n, 1]])
         return z, y, g, 1.0 + g * (z + y), mobility * (1.0 - hardness) / hardness
 
     def _soft(self, n: int, gap: float | None, rate: float, still: float, belt: float) -> tuple[float, float]:
