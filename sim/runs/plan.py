@@ -635,7 +635,9 @@ def _held_places(model: Model, qpos: Real) -> Real:
 
 def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | None) -> Array:
     """(M⁻¹)_kk (nv,) in the pose of the file; zero for a robot without springs and drives."""
-    if not np.any(robot.model.stiffness + inputs["drive_stiffness"]) and equipped is None:
+    model = robot.model
+    springs = model.stiffness + model.limit_stiffness + inputs["drive_stiffness"]
+    if not springs.any() and not (model.row_compliance > 0.0).any() and equipped is None:
         return np.zeros(robot.nv)
     return dof_mobilities(robot.compiled)
 
