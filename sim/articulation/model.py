@@ -596,18 +596,27 @@ def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, re
 
     Tendons' inertias are left to equipment/forces.py.
     """
-    from artsim.sim.articulation.regularity import inverse_inertias
-
-    ends = np.concatenate([model.row_follower, model.row_leader])
-    dofs = np.unique(ends[ends >= 0])
     inverse = np.zeros(len(model.dof_body) + 1)  # the last entry, for rows without a leader, stays 0
-    inverse[dofs] = inverse_inertias(model, reference, [int(k) for k in dofs])
-    sliding = sliding_masses_of(articulation)
-    for joint in articulation.joints:
-        if joint.child in sliding:
-            inverse[labels.joint_dofs[joint.name]] = 1.0 / sliding[joint.child]
+    ends = np.concatenate([model.row_follower, model.row_leader])
+    joints = [name for name, dofs in labels.joint_dofs.items() if dofs.start in ends]
+    first = [labels.joint_dofs[name].start for name in joints]
+    inverse[first] = joint_mobilities(articulation, model, labels, reference, joints)
     mobility: Real = inverse[model.row_follower] + inverse[model.row_leader]
     return np.where(model.row_impedance[:, D_MIN] >= 0, mobility, 0.0)
+
+
+def joint_mobilities(
+    articulation: Articulation, model: Model, labels: Labels, reference: Real, joints: Sequence[str]
+) -> Real:
+    """MuJoCo's dof_invweight0 of joints of one dof: their entries of M⁻¹ at `reference`, or 1 / mass (sliders.py)."""
+    from artsim.sim.articulation.regularity import inverse_inertias
+
+    found = inverse_inertias(model, reference, [labels.joint_dofs[name].start for name in joints])
+    sliding, child = sliding_masses_of(articulation), {joint.name: joint.child for joint in articulation.joints}
+    for k, name in enumerate(joints):
+        if child[name] in sliding:
+            found[k] = 1.0 / sliding[child[name]]
+    return found
 
 
 def _link_arrays(tree: _Tree) -> dict[str, object]:

@@ -106,6 +106,8 @@ def _contacts(
         for name, values in pairs.explicit._asdict().items()
         if f"pair_{name}" in Contacts._fields
     }
+    # in a scene of hundreds of bodies their mobilities take longer than many steps
+    is_soft = bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())
     restitution = [max(pairs.geoms[k].geom.surface.restitution, config.restitution) for k in geom]
     arrays: dict[str, Array] = {
         **surfaces,
@@ -130,7 +132,7 @@ def _contacts(
         "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
         "pyramidal": np.array([config.cone == "pyramidal"], np.int64),
         "slack": np.array([1.0 / max(friction_stiffness, 1.0)]),  # never stiffer than the normal direction
-        "mobility": _mobilities(robot, link, needed=bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())),
+        "mobility": link_mobilities(robot, link) if is_soft else np.zeros(n),
     }
     for name, values in arrays.items():
         arrays[name] = np.ascontiguousarray(values)
@@ -182,14 +184,12 @@ def _reach(explicit: ExplicitPairs, own: Real, allowed: Array) -> Real:
     return wide
 
 
-def _mobilities(robot: Robot, link: Array, *, needed: bool) -> Real:
+def link_mobilities(robot: Robot, link: Array) -> Real:
     """MuJoCo's body_invweight0 of shapes on these links (n,) [1/kg]: the mobility of the link's centre of mass in the
     file's pose, mean of three axes; of a link that only slides 1 / mass; 0 in the scene.
-
-    Zeros where nothing is soft, since in a scene of hundreds of bodies this computation takes longer than many steps.
     """
     result = np.zeros(len(link))
-    if not robot.nv or not needed:
+    if not robot.nv:
         return result
     found = robot.compute(robot.reference, quantities=["inverse_mass_matrix", "jacobian"])
     inverse, jacobian = found["inverse_mass_matrix"], found["jacobian"][:, :3]
