@@ -247,6 +247,7 @@ SPRINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "slider": (LOOP.format("slider") + "k = {k}\nk_rotation = 1.0\n", {}),
     "compliance": (LOOP.format("slider"), {"compliance": "l"}),
     "joint": ("", {"compliance": "x"}),
+    "joint by frequency": ("", {"coupling_frequency": "x"}),
     "tendon": ("", {"compliance": "t"}),
 }
 
@@ -256,9 +257,15 @@ SPRINGS: dict[str, tuple[str, dict[str, Any]]] = {
 def test_springs_that_are_rows_keep_their_energy(name: str, tmp_path: Path) -> None:
     """What a step resolves swings on, and is the two-step form of Newmark's scheme; what it does not comes to rest."""
     loops, given = SPRINGS[name]
-    held = {"joint": HELD["joint"], "tendon": HELD["tendon"]}.get(name, "").format("")
+    held = HELD.get(name.split()[0], "").format("") if not loops else ""
     for k, h, resolved in ((K, 2e-3, True), (1e12, 2e-3, False), (1e9, 0.05, False)):
-        options: dict[str, Any] = {"compliance": {given["compliance"]: 1.0 / k}} if given else {}
+        options: dict[str, Any] = {"compliance": {given["compliance"]: 1.0 / k}} if "compliance" in given else {}
+        if "coupling_frequency" in given:
+            options = {
+                "coupling": "compliant",
+                "coupling_frequency": math.sqrt(k) / 2 / math.pi,
+                "coupling_damping": 0.0,
+            }
         x = swing(tmp_path, held, loops.replace("{k}", repr(k)), dt=h, **options)
         if resolved:
             assert keeps_its_amplitude(x)
