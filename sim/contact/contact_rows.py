@@ -66,7 +66,7 @@ from artsim.sim.run_data.run_records import (
 )
 
 _LEAST = 1e-300  # [m/s or m] below 0 that counts as 0
-_AHEAD = 1e-6  # g h² K d above which a soft contact is met before surfaces touch
+_MOST_DAMPED = 5.0 / 3.0  # h B with which friction is stable, and of which an explicit damper makes use (impedance.py)
 _THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
 
@@ -84,8 +84,7 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
             contact.data.dimension[n] = 1
         if contact.data.soft[n] == 1:
             contact.data.hardness[n] = impedance(contact.data.impedance, n, max(-contact.data.gap[n], 0.0))
-        acting = contact.data.dimension[n] > 0 and acts(contact, n, inputs.time_step[0]) > 0.0
-        if acting and opens(robot.model, robot.data, contact, n, 0.0) > 0.0:
+        if contact.data.dimension[n] > 0 and opens(robot.model, robot.data, contact, n, 0.0) > 0.0:
             contact.data.hit[n] = 0.0
             add_rows(robot, rows, contact, n)
             set_targets(robot, inputs, rows, contact, n)
@@ -405,25 +404,26 @@ def _reach(rows: Any, row: Any) -> Any:
 
 @njit
 def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: Any, pyramid: Any) -> None:
-    """Make row k of contact n compliant as in MuJoCo; friction is damped only, since it has no reference position.
-
-    A contact that the step begins apart acts as far as it looks ahead: the gap, which must not close, gives way.
+    """Make row k of contact n compliant as in MuJoCo (constraints/impedance.py); friction is damped only, since it has
+    no reference position.
     """
     row = contact.data.row[n] + k
-    hardness, gap = contact.data.hardness[n], contact.data.gap[n]
+    hardness = contact.data.hardness[n]
     zero = zero_like(hardness)
-    z, y, g, S = _softness(contact, n, h)
-    mobility = contact.model.mobility[contact.data.shape[n, 0]] + contact.model.mobility[contact.data.shape[n, 1]]
+    most = contact.data.impedance[n, 1]
+    K, B = stiffness_and_damping(contact.data.reference[n], most, h)
+    z, y = h * B, h * h * K * hardness
+    g, S = look_ahead(z, y)
     rate = row_rate(rows, row, state.qvel) + belt
     if k == 0 or pyramid:
-        bias = (y / h * gap + (z - g * z - 1.0) * rate) / S
-        bias = where_greater(gap, zero, gap / h, bias)
+        bias = (y / h * contact.data.gap[n] + (z - g * z - 1.0) * rate) / S
     else:  # by the S of the normal, since all rows of a cone have one cfm
-        bias = where_greater(gap, zero, zero, (z / S - 1.0) * rate)
+        _, B = stiffness_and_damping(contact.data.friction_reference[n], most, h)
+        bias = (least(h * B / S, zero + _MOST_DAMPED) - 1.0) * rate
     rows.bias[row] = bias + belt
     rows.error[row] = zero
     rows.rate[row] = zero
-    S = where_greater(gap, zero, divisor(g * y), S)
+    mobility = contact.model.mobility[contact.data.shape[n, 0]] + contact.model.mobility[contact.data.shape[n, 1]]
     resistance = mobility * (1.0 - hardness) / (divisor(hardness) * S)
     cfm = where_greater(hardness, zero, resistance, zero)  # no hardness: this lane has no contact here
     if pyramid:  # friction as soft as the cone's (MuJoCo, engine_core_constraint.c)
@@ -433,28 +433,6 @@ def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: A
     rows.cfm[row] = cfm
     if k > 0:
         rows.bias[row] -= held_beyond(contact.model.slack[0], cfm, contact.data.start[n, k])
-
-
-@inlined
-def _softness(contact: Any, n: Any, h: Any) -> Any:
-    """h B and h² K d of contact n, and how it looks ahead (constraints/impedance.py)."""
-    K, B = stiffness_and_damping(
-        contact.data.reference[n, 0], contact.data.reference[n, 1], contact.data.impedance[n, 1], h
-    )
-    z, y = zero_like(contact.data.hardness[n]) + h * B, h * h * K * contact.data.hardness[n]
-    g, S = look_ahead(z, y)
-    return z, y, g, S
-
-
-@inlined
-def acts(contact: Any, n: Any, h: Any) -> Any:
-    """1 where contact n can push in this step: a soft one that begins apart only if it looks ahead, as in MuJoCo."""
-    zero = zero_like(contact.data.gap[n])
-    if contact.data.soft[n] == 0:
-        return zero + 1.0
-    _, y, g, _ = _softness(contact, n, h)
-    reach = where_greater(g * y, zero + _AHEAD, zero + 1.0, zero)
-    return where_greater(zero, contact.data.gap[n], zero + 1.0, reach)
 
 
 # ------------------------------------------------------------------ restitution

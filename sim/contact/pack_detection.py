@@ -252,6 +252,7 @@ def _describe(contact: Any, n: Any, slot: Any) -> None:
         contact.data.shape[slot, end] = contact.found.data.shape[n, end]
     for j in range(2):
         contact.data.reference[slot, j] = contact.found.data.reference[n, j]
+        contact.data.friction_reference[slot, j] = contact.found.data.friction_reference[n, j]
     for j in range(5):
         contact.data.impedance[slot, j] = contact.found.data.impedance[n, j]
     for j in range(max(contact.found.data.dimension[n] - 1, 1)):

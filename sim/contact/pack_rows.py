@@ -20,7 +20,6 @@ from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import brings_apart
 from artsim.sim.contact.contact_rows import (
-    acts,
     add_rows,
     impulse_along,
     opens,
@@ -181,7 +180,6 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, s
         rows.number[PLACES] += contact.data.rows[slot]
     else:
         opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
-        opening = least(opening, acts(contact, slot, inputs.time_step[0]))
         if any_positive(1.0 - opening):
             _leave_out(contact, slot, opening)
         add_rows(robot, rows, contact, slot)

@@ -75,6 +75,7 @@ class Contacts(NamedTuple):
     pair_friction: ConstReals2  # (np, 5)
     pair_soft: ConstInts1  # (np,)
     pair_reference: ConstReals2  # (np, 2)
+    pair_friction_reference: ConstReals2  # (np, 2) solref along the surface; 0 0: as across it
     pair_impedance: ConstReals2  # (np, 5)
     pair_margin: ConstReals1  # (np,)
     pair_gap: ConstReals1  # (np,)
@@ -116,6 +117,7 @@ class ContactWork(NamedTuple):
     friction: Reals2  # (k, 5)
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
+    friction_reference: Reals2  # (k, 2) solref along the surface
     impedance: Reals2  # (k, 5)
     hardness: Reals1  # (k,) MuJoCo's d of a soft contact at its depth
     restitution: Reals1  # (k,)
@@ -189,7 +191,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         **dict.fromkeys(("point", "belt", "lag"), (room, 3)),
         "frame": (room, 3, 3),
         **dict.fromkeys(("friction", "impedance"), (room, 5)),
-        **dict.fromkeys(("reference", "swerve"), (room, 2)),
+        **dict.fromkeys(("reference", "friction_reference", "swerve"), (room, 2)),
         "before": (room, CONTACT_BEFORE),
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),

@@ -141,7 +141,7 @@ class ContactRows:
             d.pull[n] = d.adhesion[n]
             if d.dimension[n] == 0 and d.pull[n] > 0.0:
                 d.dimension[n] = 1
-            if d.dimension[n] > 0 and self._acts(n) and self._opens(n):
+            if d.dimension[n] > 0 and self._opens(n):
                 pyramid = self._contact.model.pyramidal[0] == 1 and d.dimension[n] > 1
                 parts += self._edges(n, len(parts)) if pyramid else self._cone(n, len(parts))
         line = np.full((len(parts), 2), -1)
@@ -161,14 +161,6 @@ class ContactRows:
         inside = d.soft[n] == 0 and d.gap[n] < -_SLOW * _RECOVERY
         least = (_ACROSS_INSIDE if inside else _ACROSS) * np.linalg.norm(along, axis=0)
         return bool(np.any(np.abs(along[0]) > np.maximum(least, 1e-11)))
-
-    def _acts(self, n: int) -> bool:
-        """Whether contact n can push: a soft one that begins apart only if the step looks ahead, as in MuJoCo."""
-        d = self._contact.data
-        if d.soft[n] == 0 or d.gap[n] < 0.0:
-            return True
-        _, y, g, _, _ = self._softness(n)
-        return bool(g * y > 1e-6)
 
     # ------------------------------------------------------------------ cones
 
@@ -248,39 +240,26 @@ class ContactRows:
         fall = max(-float(d.frame[n, 0] @ self._gravity), 0.0)
         return math.sqrt(max(e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap, 0.0))
 
-    def _softness(self, n: int) -> tuple[float, float, float, float, float]:
-        """h B, h² K d, the share g of a step by which contact n looks ahead, S = 1 + g (h B + h² K d), and R."""
-        m, d = self._contact
-        h = self._scheme.h
-        hardness = impedance(d.impedance[n], max(0.0, -float(d.gap[n])))
-        time, ratio = (float(x) for x in d.reference[n])
-        most = float(d.impedance[n, 1])
-        if time > 0.0:
-            time = max(time, 2.0 * h)
-            K, B = 1.0 / (most * time * ratio) ** 2, 2.0 / (most * time)
-        else:
-            K, B = -time / most**2, -ratio / most
-        z, y = h * B, h * h * K * hardness
-        g = 1.0 - 1.0 / max(1.0, 0.6 * z + y)
-        mobility = float(m.mobility[d.shape[n, 0]] + m.mobility[d.shape[n, 1]])
-        return z, y, g, 1.0 + g * (z + y), mobility * (1.0 - hardness) / hardness
-
     def _soft(self, n: int, gap: float | None, rate: float, still: float, belt: float) -> tuple[float, float]:
         """b and compliance of a soft row; gap None: of friction. R f = -C̈ - B Ċ - d K C (MuJoCo, Computation chapter,
         "Impedance", "Reference"), with C and Ċ ahead of the step's start by g of it (constraints/impedance.py).
 
         C̈ is what joint accelerations make of it, as in MuJoCo: `still`, that at none, does not count.
         """
+        m, d = self._contact
         h = self._scheme.h
-        z, y, g, S, R = self._softness(n)
-        speed = rate + belt
-        if self._contact.data.gap[n] > 0.0:
-            bias, S = (0.0 if gap is None else gap / h), g * y
-        elif gap is None:
-            bias = (z / S - 1.0) * speed
+        hardness = impedance(d.impedance[n], max(0.0, -float(d.gap[n])))
+        most = float(d.impedance[n, 1])
+        K, B = _reference(d.reference[n], most, h)
+        z, y = h * B, h * h * K * hardness
+        g = 1.0 - 1.0 / max(1.0, 0.6 * z + y)
+        S = 1.0 + g * (z + y)
+        if gap is None:
+            bias = (min(h * _reference(d.friction_reference[n], most, h)[1] / S, 5.0 / 3.0) - 1.0) * (rate + belt)
         else:
-            bias = (y / h * gap + (z - g * z - 1.0) * speed) / S
-        return -bias - belt - rate + h * still, R / S
+            bias = (y / h * gap + (z - g * z - 1.0) * (rate + belt)) / S
+        mobility = float(m.mobility[d.shape[n, 0]] + m.mobility[d.shape[n, 1]])
+        return -bias - belt - rate + h * still, mobility * (1.0 - hardness) / (hardness * S)
 
     def _rate(self, n: int, k: int) -> float:
         return float(self._lines.rate[DIRECTIONS * n + k])
@@ -335,6 +314,15 @@ def impedance(solimp: Real, size: float) -> float:
     else:
         y = 1.0 - (1.0 - middle) * ((1.0 - y) / (1.0 - middle)) ** exponent
     return float(start + y * (end - start))
+
+
+def _reference(solref: Real, most: float, h: float) -> tuple[float, float]:
+    """K [1/s²] and B [1/s] of a solref; most: of solimp. Time constants are at least two steps."""
+    first, second = (float(x) for x in solref)
+    if first > 0.0:
+        first = max(first, 2.0 * h)
+        return 1.0 / (most * first * second) ** 2, 2.0 / (most * first)
+    return -first / most**2, -second / most
 
 
 def _along(lines: Lines, motion: Real) -> Real:

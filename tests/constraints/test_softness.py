@@ -126,6 +126,35 @@ def test_a_pressed_box_is_as_deep_and_creeps_as_in_mujoco(tmp_path: Path) -> Non
     assert truth[-1, 0] - truth[-40, 0] > 1e-6  # it creeps
 
 
+PAIR = """<contact><pair geom1="floor" geom2="box" {}/></contact>"""
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("along", ["0.1 1", "0 -400", "0.01 1"])
+def test_friction_of_pairs_creeps_by_its_own_reference(along: str, tmp_path: Path) -> None:
+    """A pair's solreffriction: what sticks on a slope creeps by R λ / B of that B."""
+    box = free('name="box" type="box" size=".1 .1 .1"', lean(0.3, 1e-4), "")
+    pair = PAIR.format(f'{SOFT} solreffriction="{along}" condim="3"')
+    ours, truth = beside_mujoco(scene(box, pair, plane='name="floor" euler="0 .3 0"'), tmp_path, 100)
+    np.testing.assert_allclose(ours, truth, rtol=0, atol=1e-12)
+    assert truth[-1, 0] - truth[-40, 0] > 1e-6
+
+
+LEG = """<body pos="{x} {y} 0"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 {x} 0 -.2" size=".03" {soft}/>
+<body pos="{x} 0 -.2"><joint axis="0 1 0"/>
+<geom type="capsule" fromto="0 0 0 0 0 -.2" size=".03" {soft}/></body></body>"""
+
+
+@pytest.mark.small
+def test_a_free_robot_without_friction_moves_as_in_mujoco(tmp_path: Path) -> None:
+    soft = f'condim="1" {SOFT}'
+    legs = "".join(LEG.format(x=x, y=y, soft=soft) for x, y in ((0.2, 0.15), (-0.2, 0.15), (-0.2, -0.15)))
+    body = f'<body pos="0 0 .45" euler=".1 .2 0"><freejoint/><geom type="box" size=".2 .1 .05" {soft}/>{legs}</body>'
+    ours, truth = beside_mujoco(scene(body, plane='condim="1"'), tmp_path, 150)
+    np.testing.assert_allclose(ours, truth, rtol=0, atol=1e-9)
+    assert np.abs(truth[-1] - truth[0]).max() > 0.1
+
+
 EQUALITIES = {
     "connect": '<connect body1="b" anchor=".3 0 0" {}/>',
     "weld": '<weld body1="b" torquescale=".4" {}/>',
