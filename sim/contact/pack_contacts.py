@@ -131,6 +131,7 @@ class PackContacts(NamedTuple):
     friction: Lanes2  # (k, 5) times `factor`
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
+    friction_reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
     scale: Lanes2  # (k, DIRECTIONS)
     belt: ConstReals2  # (k, 3) 0: moving surfaces have no slots
@@ -245,7 +246,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "position": (n, 3),
         "rotation": (n, 3, 3),
         "margin": (n,),
-        **dict.fromkeys(("shape", "reference", "swerve"), (k, 2)),
+        **dict.fromkeys(("shape", "reference", "friction_reference", "swerve"), (k, 2)),
         **dict.fromkeys(("friction", "impedance"), (k, 5)),
         **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
         **dict.fromkeys(("belt", "lag"), (k, 3)),
