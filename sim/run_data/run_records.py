@@ -61,7 +61,7 @@ SOURCES = MOTION
 # potential so far, created energy [J], the step in which the account began, 1: rows were asked what they store, and the
 # share of a step by which velocities lag
 WORK, STORED, CEILING, CREDIT = range(0, 4 * SOURCES, SOURCES)
-ENERGY, LOWEST, CREATED, BEGAN, OPENED, LAG = range(4 * SOURCES, 4 * SOURCES + 6)
+ENERGY, LOWEST, CREATED, BEGAN, ASKED, LAG = range(4 * SOURCES, 4 * SOURCES + 6)
 ACCOUNT_ENTRIES = 4 * SOURCES + 6
 # entries of Step.watch: of the first excess step + 1, the dof with most of it, the source, the energy created and what
 # else was there [J]

@@ -30,6 +30,7 @@ from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import (
+    ASKED,
     AT_REST,
     AVAILABLE,
     BEGAN,
@@ -46,7 +47,6 @@ from artsim.sim.run_data.run_records import (
     LOWEST,
     MEDIUM,
     MOTION,
-    OPENED,
     PASSIVE,
     SOURCES,
     START_DEPTH,
@@ -159,7 +159,7 @@ def _open(step: Any, equipment: Any, account: Any, springs: Any, tendons: Any, l
     if equipment is not None and _is_windy(equipment):
         account[CEILING + MEDIUM] = math.inf
     account[BEGAN] = step.counters[STEP_NUMBER]
-    account[OPENED] = 0.0
+    account[ASKED] = 0.0
     account[CREATED] = 0.0
 
 

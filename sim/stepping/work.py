@@ -17,6 +17,7 @@ from artsim.sim.run_data.registry import MEAN_VELOCITY
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     APPLIED,
+    ASKED,
     BETA,
     CEILING,
     CONTACT,
@@ -27,7 +28,6 @@ from artsim.sim.run_data.run_records import (
     LIMIT,
     LOOP,
     MEDIUM,
-    OPENED,
     PASSIVE,
     STEP_NUMBER,
     TENDON,
@@ -108,8 +108,8 @@ def book_work(run: Any, rows: Any) -> None:
     for s in range(step.work.shape[0]):
         account[WORK + s] += step.work[s]
     account[WORK + PASSIVE] -= step.work[WEIGHT] + step.work[MEDIUM]
-    if account[OPENED] == 0.0:
-        account[OPENED] = 1.0
+    if account[ASKED] == 0.0:
+        account[ASKED] = 1.0
         _let_close(rows, step, run.inputs.time_step[0])
 
 
