@@ -345,6 +345,20 @@ def sdf(uri: str) -> Make:
     return model(SDF.format(f"<include><uri>{uri}</uri></include>"), name="model.sdf")
 
 
+def doubled(folder: Path) -> Sequence[object]:
+    """Twelve SDF files, each of which includes the next twice."""
+    for n in range(12):
+        more = "".join(f"<include><uri>m{n + 1}.sdf</uri><name>{name}</name></include>" for name in "xy" if n < 11)
+        written(folder, f"m{n}.sdf", SDF.format(more))
+    return ["check", folder / "m0.sdf"]
+
+
+def frames(count: int, form: str) -> Make:
+    """A chain of SDF frames, each in or on the next."""
+    ends = [*(f"f{n + 1}" for n in range(count - 1)), "a"]
+    return model(SDF.format("".join(form.format(n, end) for n, end in enumerate(ends))), name="model.sdf")
+
+
 def beside_loops(text: str) -> Make:
     """The arm with a file of loops."""
     return lambda folder: ["check", ARM, "--loops", written(folder, "l.toml", text)]
@@ -441,6 +455,16 @@ CASES: list[Case] = [
     Case("sdf_include_doctype", beside(SDF.format("<include><uri>b.sdf</uri></include>"),
                                        ("b.sdf", "<!DOCTYPE r [<!ENTITY a 'x'>]><sdf/>"), name="model.sdf"), 65,
          ("DOCTYPE",)),
+    Case("sdf_includes_doubled", doubled, 0, ("4095 links",)),
+    Case("sdf_includes_doubled_beyond", beside(
+        SDF.format("".join(f"<include><uri>big.sdf</uri><name>n{n}</name></include>" for n in range(200))),
+        ("big.sdf", SDF.format("".join(f'<frame name="f{n}"/>' for n in range(2000)))),
+        name="model.sdf"), 65, ("beyond the limit of 250000 elements",)),
+    Case("sdf_includes_in_a_row", beside(
+        SDF.format("".join(f"<include><uri>b.sdf</uri><name>n{n}</name></include>" for n in range(2000))),
+        ("b.sdf", SDF.format("")), name="model.sdf"), 0, ("2001 links",)),
+    Case("sdf_frames_attached", frames(4000, '<frame name="f{}" attached_to="{}"/>'), 0, ("1 link",)),
+    Case("sdf_frames_in_frames", frames(4000, '<frame name="f{}"><pose relative_to="{}"/></frame>'), 0, ("1 link",)),
     Case("sdf_deep", model('<sdf version="1.9">' + '<model name="m">' * 900 + "</model>" * 900 + "</sdf>"), 65,
          ("nest deeper",)),
     Case("loops_deep", beside_loops("a = " + "[" * 100_000), 65, ("not TOML",)),

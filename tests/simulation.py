@@ -268,15 +268,15 @@ class Truth:
 
     def __init__(self, model: str | Path, robot: Robot, *, base: str = "fixed", gravity: Array | None = None) -> None:
         text = without(source_text(model), "mimic", "visual", "collision")
-        free = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
-        self.model = pin.buildModelFromXML(text, *free)
+        root = (pin.JointModelFreeFlyer(),) if base == "floating" else ()
+        self.model = pin.buildModelFromXML(text, *root)
         if gravity is not None:
             self.model.gravity.linear = np.asarray(gravity, float)
         self.data = self.model.createData()
         self.robot = robot
-        names = {"root": "root_joint"} if base == "floating" else {}
+        free = {name for name in robot.labels.joint_coords if base == "floating" and name.split("::")[-1] == "root"}
         self.joints = [
-            (self.model.getJointId(names.get(name, name)), coords, robot.labels.joint_dofs[name])
+            (self.model.getJointId("root_joint" if name in free else name), coords, robot.labels.joint_dofs[name])
             for name, coords in robot.labels.joint_coords.items()
         ]
         assert sum(self.model.joints[i].nv for i, _, _ in self.joints) == self.model.nv

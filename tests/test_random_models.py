@@ -1,4 +1,7 @@
-"""200 random models, 150 MJCF and 50 URDF, agree with MuJoCo and Pinocchio; more: `python -m tests.random_models`."""
+"""260 random models, 150 MJCF, 50 URDF and 60 SDF, agree with MuJoCo and Pinocchio.
+
+More: `python -m tests.random_models`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,14 @@ mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where t
 
 @pytest.mark.parametrize(
     ("kind", "count", "least"),
-    [("mjcf", 150, 130), ("urdf", 50, 40), ("still", 60, 50), ("refused", 60, 50), ("classes", 400, 150)],
+    [
+        ("mjcf", 150, 130),
+        ("urdf", 50, 40),
+        ("sdf", 60, 50),
+        ("still", 60, 50),
+        ("refused", 60, 50),
+        ("classes", 400, 150),
+    ],
 )
 def test_they_agree(kind: str, count: int, least: int, tmp_path: Path) -> None:
     """still: what has no effect changes nothing; refused: what is refused is refused by name; classes: what actuators

@@ -54,6 +54,7 @@ class Scope:
     names: dict[str, Named] = field(default_factory=dict)
     inner: dict[str, Scope] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=dict)  # found so far, in the scope's own frame
+    links: dict[str, tuple[Scope, str]] = field(default_factory=dict)  # found so far, by link_of
 
     def of_kind(self, kind: Kind) -> Mapping[str, Named]:
         """What is of a kind, by name."""
@@ -110,28 +111,34 @@ class Scope:
 
     def link_of(self, name: str, element: Element) -> tuple[Scope, str]:
         """The scope and the name of the link that a named frame moves with; of the world: its scope and `world`."""
-        scope, seen = self, set[tuple[int, str]]()
-        asks = element
-        while True:
-            if scope.own == WORLD and name == WORLD:
-                return scope, WORLD
-            first, rest = scope.split(name, asks)
-            if (id(scope), name) in seen:
+        scope, asks = self, element
+        path: dict[tuple[int, str], Scope] = {}  # frames on the way, with their scopes, by identity and name
+        while name not in scope.links:
+            if (id(scope), name) in path:
                 scope.reading.refuse(asks, f"{describe(asks)}: what frames are attached to forms a cycle at {name!r}")
-            seen.add((id(scope), name))
+            path[id(scope), name] = scope
+            if scope.own == WORLD and name == WORLD:
+                scope.links[name] = (scope, WORLD)
+                break
+            first, rest = scope.split(name, asks)
             if rest:
                 scope, name = scope.inner[first], rest
-            elif first == scope.own:
+                continue
+            if first == scope.own:
                 name = scope.canonical()
+                continue
+            item = scope.names[first]
+            asks = item.element
+            if item.kind == "link":
+                scope.links[name] = (scope, first)
+            elif item.kind == "model":
+                scope, name = scope.inner[first], MODEL
             else:
-                item = scope.names[first]
-                if item.kind == "link":
-                    return scope, first
-                asks = item.element
-                if item.kind == "model":
-                    scope, name = scope.inner[first], MODEL
-                else:
-                    name = item.attached_to
+                name = item.attached_to
+        found = scope.links[name]
+        for (_, passed), owner in path.items():
+            owner.links[passed] = found
+        return found
 
     def canonical(self) -> str:
         """The name of what the model's own frame moves with: canonical_link, else its first link, else its first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
@@ -20,13 +20,15 @@ from artsim.loaders.elements import (
     tag,
 )
 from artsim.loaders.mjcf.orientation import compose, inverse, multiply
-from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import Scope
-from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, sift, text_of, vector_of
-from artsim.sim.articulation.description import Geom, GeomRole, Material, Pose, Surface
+from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, text_of, vector_of
+from artsim.sim.articulation.description import Geom, GeomRole, Link, Material, Pose, Surface
 
 ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
-BITS = 0xFFFF  # SDFormat's default of collide_bitmask
+BITS = 0xFFFF  # SDFormat's default of collide_bitmask, and all that count of it
+FRICTION = (1.0, 0.0, 0.0)  # SDFormat's default
+UNBOUNDED = 100.0  # friction in place of that without bound
+STICKS = 10.0  # friction: with more, nothing slides whose contact's normal is within 84° of the force
 DISC = 3.0 * math.pi / 16.0  # torque of a patch that turns, over its radius and its friction force
 
 
@@ -46,8 +48,10 @@ def read_geoms(reading: SdfReading, element: Element, scope: Scope, link: str) -
 
 def read_geom(reading: SdfReading, element: Element, scope: Scope, link: str, role: GeomRole) -> Geom | None:
     """<collision> or <visual>; None where its shape has no extent or is left out."""
-    sift(reading, element, supported.SHAPE, supported.SHAPE_SILENT)
     geometry = child(reading, element, "geometry")
+    if geometry is None and role == "visual":
+        reading.note(element, f"{describe(element)} has no <geometry>: not drawn", once="visual without geometry")
+        return None
     if geometry is None:
         reading.refuse(element, f"{describe(element)} has no <geometry>")
     plain = Geom(
@@ -67,10 +71,10 @@ def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
     """The <pose> of what stands in a <link>, in that link's frame."""
     item = child(reading, element, "pose")
     pose, relative_to = read_pose(reading, item), "" if item is None else item.get("relative_to", "")
-    if item is None or not relative_to:
-        return pose
     link = element.getparent()
     assert link is not None
+    if item is None or relative_to in ("", link.get("name", "")):
+        return pose
     return compose(inverse(scope.pose_of(link.get("name", ""), link)), compose(scope.pose_of(relative_to, item), pose))
 
 
@@ -80,12 +84,15 @@ def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
 def read_geometry(reading: SdfReading, element: Element, plain: Geom) -> Geom | None:
     """<geometry>: the shape in it; None where it has no extent or is left out."""
     shapes = [item for item in element if tag(item) in SHAPES or tag(item) in MISSING or tag(item) == "empty"]
-    sift(reading, element, frozenset((*SHAPES, *MISSING, "empty")), {})
-    if len(shapes) != 1:
+    kinds = list(dict.fromkeys(map(tag, shapes)))
+    if len(shapes) != 1 and kinds != ["polyline"]:  # which may be one shape of several outlines
         told = f"{len(shapes)} shapes" if shapes else "no shape"
-        reading.refuse(element, f"{describe(element)} holds {told}, want one of {', '.join(SHAPES)}")
-    (shape,) = shapes
-    kind = tag(shape)
+        told = f"{describe(element)} holds {told}, want one of {', '.join(SHAPES)}"
+        if plain.role == "collision":
+            reading.refuse(element, told)
+        reading.note(element, f"{told}: not drawn", once="visual of several shapes")
+        return None
+    shape, kind = shapes[0], kinds[0]
     if kind == "empty":
         return None
     if kind in MISSING:
@@ -202,49 +209,66 @@ MISSING = frozenset(("heightmap", "image", "polyline", "cone", "drake:ellipsoid"
 def read_surface(reading: SdfReading, element: Element | None, geom: Geom) -> Geom:
     """<surface>: friction, restitution, and what the shape may touch."""
     if element is None:
-        return replace(geom, surface=surface_of(BITS))
-    sift(reading, element, supported.SURFACE, {})
+        return replace(geom, surface=surface_of(BITS, BITS))
     if child(reading, element, "soft_contact") is not None:
         reading.note(
             element, f"{describe(element)}: <soft_contact> is ignored: contacts are rigid", once="soft_contact"
         )
-    restitution = number_of(reading, child(reading, element, "bounce"), "restitution_coefficient", 0.0, least=0.0)
+    bounce = child(reading, element, "bounce")
+    restitution = number_of(reading, bounce, "restitution_coefficient", 0.0, least=0.0)
     if restitution > 1:
         reading.refuse(element, f"{describe(element)}: restitution {restitution:g} is not between 0 and 1")
+    if restitution > 0 and number_of(reading, bounce, "threshold", 0.0) > 0:
+        told = f"{describe(element)}: <threshold> is ignored: impacts bounce at any speed"
+        reading.note(element, told, once="<threshold>")
     friction = read_friction(reading, child(reading, element, "friction"))
     surface = replace(
-        surface_of(read_bits(reading, child(reading, element, "contact"))),
+        read_contact(reading, child(reading, element, "contact")),
         restitution=restitution,
         dimension=4 if friction is not None and friction[1] > 0 else 3,
     )
     return replace(geom, surface=surface, friction=friction)
 
 
-def surface_of(bits: int) -> Surface:
-    """The surface of a shape with this mask: it may touch those whose masks share a bit with its own, and whatever
-    has no mask (a ground, models of other formats) unless its own is empty.
+def surface_of(category: int, collide: int) -> Surface:
+    """The surface of a shape with these masks: two touch where one collides with a category of the other. Whatever has
+    no masks (a ground, models of other formats) is of all categories and collides with all.
     """
-    return Surface(type_bits=bits << 1 | int(bits & BITS != 0), affinity_bits=bits << 1)
+    return Surface(type_bits=category << 1 | int(category | collide != 0), affinity_bits=collide << 1)
 
 
-def read_bits(reading: SdfReading, element: Element | None) -> int:
-    """<contact><collide_bitmask>; the rest tunes soft contacts."""
+def read_contact(reading: SdfReading, element: Element | None) -> Surface:
+    """<contact>: masks; the rest tunes soft contacts."""
     if element is None:
-        return BITS
+        return surface_of(BITS, BITS)
     for engine in ("ode", "bullet"):
         item = child(reading, element, engine)
         for gain in (name for name in ("kp", "kd") if item is not None and child(reading, item, name) is not None):
             reading.note(element, f"{describe(element)}: <{gain}> is ignored: contacts are rigid", once=f"<{gain}>")
+    if number_of(reading, element, "elastic_modulus", -1.0) > 0:
+        told = f"{describe(element)}: <elastic_modulus> is ignored: contacts are rigid"
+        reading.note(element, told, once="<elastic_modulus>")
+    collide = read_bits(reading, element, "collide_bitmask", BITS)
+    category = read_bits(reading, element, "category_bitmask", collide)
     if flag_of(reading, element, "collide_without_contact"):
-        reading.leave_out(element, f"{describe(element)}: <collide_without_contact> is not supported", "it")
-    text = text_of(reading, element, "collide_bitmask", str(BITS))
+        told = f"{describe(element)}: <collide_without_contact>: the shape touches nothing, and no contacts are told"
+        reading.note(element, told, once="<collide_without_contact>")
+        collide = category = 0
+    return surface_of(category, collide)
+
+
+def read_bits(reading: SdfReading, element: Element, name: str, default: int) -> int:
+    """A mask, of which 16 bits count."""
+    text = text_of(reading, element, name, str(default))
     try:
         bits = int(text, 16 if text.lower().startswith("0x") else 10) if len(text) < 20 else -1
     except ValueError:
         bits = -1
     if not 0 <= bits < 2**32:
-        reading.refuse(element, f"{describe(element)}: collide_bitmask {text[:40]!r}, want a whole number of 32 bits")
-    return bits
+        reading.refuse(element, f"{describe(element)}: {name} {text[:40]!r}, want a whole number of 32 bits")
+    if bits > BITS and bits & BITS != BITS:
+        reading.note(element, f"{describe(element)}: {name} {text[:40]!r}: 16 bits count, {bits & BITS:#06x}")
+    return bits & BITS
 
 
 def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, float, float] | None:
@@ -257,9 +281,13 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
     sliding: float | None = None
     for engine, first, second in (("ode", "mu", "mu2"), ("bullet", "friction", "friction2")):
         item = child(reading, element, engine)
+        for name in ("slip1", "slip2"):
+            if item is not None and number_of(reading, item, name, 0.0):
+                reading.note(item, f"{describe(item)}: <{name}> is ignored", once=f"<{name}>")
         if sliding is None and item is not None and child(reading, item, first) is not None:
-            sliding = number_of(reading, item, first, 1.0, least=0.0)
-            if number_of(reading, item, second, sliding, least=0.0) != sliding:
+            sliding = read_coefficient(reading, item, first, 1.0)
+            across = read_coefficient(reading, item, second, sliding)
+            if across != sliding and min(across, sliding) < STICKS:
                 told = f"{describe(item)}: {first} and {second} differ; {first} = {sliding:g} counts in all directions"
                 reading.note(item, told, once=f"<{first}> and <{second}>")
     turning = child(reading, element, "torsional")
@@ -267,12 +295,40 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
     if turning is not None and flag_of(reading, turning, "use_patch_radius", True):
         radius = number_of(reading, turning, "patch_radius", 0.0, least=0.0)
         torsional = DISC * radius * number_of(reading, turning, "coefficient", 1.0, least=0.0)
-    elif turning is not None:
+    elif number_of(reading, turning, "surface_radius", 0.0) > 0:
+        assert turning is not None
         told = f"{describe(turning)}: torsional friction by the depth of contacts is not supported"
         reading.note(turning, f"{told}: none", guess=True)
+    if number_of(reading, None if turning is None else child(reading, turning, "ode"), "slip", 0.0):
+        reading.note(element, f"{describe(element)}: <slip> of <torsional> is ignored", once="<slip>")
     if sliding is None and not torsional:
         return None
     return (1.0 if sliding is None else sliding, torsional, 0.0)
+
+
+def read_coefficient(reading: SdfReading, element: Element, name: str, default: float) -> float:
+    """A coefficient of friction; a negative one is Gazebo's word for one without bound."""
+    value = number_of(reading, element, name, default)
+    if value < 0:
+        told = f"{describe(element)}: {name} = {value:g} is without bound in Gazebo; {UNBOUNDED:g} here"
+        reading.note(element, told, once="friction without bound")
+    return UNBOUNDED if value < 0 else value
+
+
+def rank_friction(links: Sequence[Link]) -> tuple[Link, ...]:
+    """The links with priorities by which, of two shapes that touch, the smaller coefficient of friction counts, as in
+    Gazebo: those with the largest have priority 0, as shapes of other models have.
+    """
+    slides = {(geom.friction or FRICTION)[0] for link in links for geom in link.geoms if geom.role == "collision"}
+    rank = {value: n for n, value in enumerate(sorted(slides, reverse=True))}
+
+    def ranked(geom: Geom) -> Geom:
+        value = (geom.friction or FRICTION)[0]
+        return replace(geom, surface=replace(geom.surface, priority=rank.get(value, 0)))
+
+    if len(rank) < 2:
+        return tuple(links)
+    return tuple(replace(link, geoms=tuple(map(ranked, link.geoms))) for link in links)
 
 
 def read_material(reading: SdfReading, element: Element | None) -> Material | None:

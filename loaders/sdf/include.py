@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import field, replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from lxml import etree
 
@@ -19,7 +20,7 @@ from artsim.loaders.assets import MAX_URI, AssetMissingError, AssetRefusedError,
 from artsim.loaders.elements import Element, child, children, describe, tag
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf.frames import MODEL, MOST_NESTED, WORLD, read_scope
-from artsim.loaders.sdf.reading import SdfReading, attribute_flag, flag_of, read_pose, text_of
+from artsim.loaders.sdf.reading import Origin, SdfReading, attribute_flag, flag_of, read_pose, text_of
 from artsim.loaders.xml import MAX_ELEMENTS, check_size, parse
 from artsim.sim.articulation.description import Pose
 from artsim.sim.foundation.budget import MORE, allowed
@@ -35,18 +36,51 @@ EXPRESSED = (1, 7)  # from which on expressed_in and relative_to say in which fr
 NET = re.compile(r"https?://", re.IGNORECASE)
 MERGED = ("link", "model", "joint", "frame")  # what of a merged model comes over
 MERGED_INTO_WORLD = ("model", "joint", "frame")
+LIGHT, SEEN = "<include> of a light or an actor", "it is only seen"
+PLANE = Path("model://ground_plane")  # no file: the model of Gazebo, where there is none of this name
+COPIES = 4  # elements that are copied at most, for each that a model may have
+HELP = "; --mesh-root DIR and GZ_SIM_RESOURCE_PATH name folders of models"
+
+
+GAZEBO = re.compile(
+    r"(?:model://|https?://fuel\.(?:gazebosim|ignitionrobotics)\.org/(?:1\.0/)?openrobotics/models/)?"
+    r"(sun|ground[ _]plane)(?:/(?:\d+|tip|model\.sdf))?/?",
+    re.IGNORECASE,
+)
+GROUND_PLANE = """<sdf version="1.12"><model name="ground_plane"><static>true</static><link name="link">
+<collision name="collision"><geometry><plane><normal>0 0 1</normal><size>100 100</size></plane></geometry>
+<surface><friction><ode><mu>100</mu><mu2>50</mu2></ode></friction></surface></collision>
+<visual name="visual"><geometry><plane><normal>0 0 1</normal><size>100 100</size></plane></geometry></visual>
+</link></model></sdf>"""  # that of Gazebo
 
 
 @dataclass(slots=True)
 class Files:
-    """The files of one model: what may be read [MB and elements], those that are being read, and how many came."""
+    """The files of one model: what may be read [MB, elements], those that are being read, and those that were.
+
+    A file is read once, and what stands in it is copied for each <include>. `elements` are those of the whole model so
+    far, `copies` all that were copied, also into files that are copied in turn.
+    """
 
     max_mb: float
     assets: Assets
-    ancestors: list[Path] = field(default_factory=list)
+    own: tuple[Path, ...] = ()  # the model's own file; none for a text
+    ancestors: list[Path] = field(default_factory=list)  # those that are being read
     megabytes: float = 0.0
     elements: int = 0
-    count: int = 0
+    copies: int = 0
+    count: int = 0  # of <include>s
+    read: dict[Path, Template | None] = field(default_factory=dict)  # None: it moves nothing
+    found: dict[tuple[str, Path | None], Path] = field(default_factory=dict)  # by uri and the folder of who includes
+
+
+@dataclass(slots=True)
+class Template:
+    """The model of a file with all that it includes, to be copied: its elements, and those that came from a file."""
+
+    model: Element
+    elements: int
+    homes: list[tuple[int, Origin]]  # by number in document order
 
 
 def expand(reading: SdfReading, root: Element, files: Files) -> None:
@@ -68,8 +102,31 @@ def upgrade(reading: SdfReading, root: Element) -> None:
             xyz = child(reading, axis, "xyz")
             if xyz is not None and (version < OWN_AXES or flag_of(reading, axis, "use_parent_model_frame")):
                 xyz.set("expressed_in", MODEL)
+        for old in list(root.iter("use_parent_model_frame")):
+            parent = old.getparent()
+            if parent is not None and tag(parent) in ("axis", "axis2"):
+                parent.remove(old)
+        for model in root.iter("model"):
+            tell_apart(reading, model)
     if version < NEWEST:
         root.set("version", ".".join(map(str, NEWEST)))
+
+
+def tell_apart(reading: SdfReading, model: Element) -> None:
+    """Rename joints and frames that have the name of something else, which older versions allow: as Gazebo does."""
+    taken = {item.get("name", "") for item in model}
+    others = {item.get("name") for item in model if tag(item) in ("link", "model")}
+    for kind in ("joint", "frame"):
+        items = list(children(model, kind))
+        for item in (item for item in items if item.get("name") in others):
+            name = item.get("name", "")
+            made, count = f"{name}_{kind}", 0
+            while made in taken:
+                made, count = f"{name}_{kind}{count}", count + 1
+            reading.note(item, f"{describe(item)} has the name of another element: called {made!r}")
+            item.set("name", made)
+            taken.add(made)
+        others |= {item.get("name") for item in items}
 
 
 def version_of(reading: SdfReading, root: Element) -> tuple[int, int]:
@@ -104,16 +161,11 @@ def include(reading: SdfReading, element: Element, files: Files) -> None:
     assert parent is not None
     if tag(parent) == "sdf":
         reading.refuse(element, "<include> stands in neither a world nor a model")
-    origin = reading.origin(element)
-    assets = files.assets if origin is None else origin[1]
-    path = find(reading, element, assets)
-    if path in files.ancestors or len(files.ancestors) > MOST_NESTED:
-        chain = " -> ".join(above.name for above in (*files.ancestors[-6:], path))
-        reading.refuse(element, f"<include>: {path.name!r} includes itself ({chain})")
-    model = read_included(reading, element, path, assets, files)
+    model = included(reading, element, files)
     if model is None:
         parent.remove(element)
         return
+    files.count += 1
     override(reading, element, model)
     if attribute_flag(reading, element, "merge"):
         put_merged(reading, element, parent, model)
@@ -121,23 +173,56 @@ def include(reading: SdfReading, element: Element, files: Files) -> None:
         parent.replace(element, model)
 
 
-def read_included(reading: SdfReading, element: Element, path: Path, assets: Assets, files: Files) -> Element | None:
+def included(reading: SdfReading, element: Element, files: Files) -> Element | None:
+    """A copy of the model that an <include> names; None where that moves nothing, or is left out."""
+    origin = reading.origin(element)
+    assets = files.assets if origin is None else origin[1]
+    uri = text_of(reading, element, "uri")
+    key = (uri, assets.folder)
+    if key not in files.found:
+        path = find(reading, element, uri, assets)
+        if path is None:
+            return None
+        files.found[key] = path
+    path = files.found[key]
+    if path in files.ancestors or len(files.ancestors) > MOST_NESTED:
+        chain = " -> ".join(above.name for above in (*files.ancestors[-6:], path))
+        reading.refuse(element, f"<include>: {path.name!r} includes itself ({chain})")
+    if path not in files.read:
+        files.read[path] = read_included(reading, element, path, assets, files)
+    template = files.read[path]
+    return None if template is None else copied(reading, element, template, path, files)
+
+
+def copied(reading: SdfReading, element: Element, template: Template, path: Path, files: Files) -> Element:
+    """The template's elements, made anew, and where they came from."""
+    most = allowed(MAX_ELEMENTS)
+    files.copies += template.elements
+    if len(files.ancestors) == len(files.own):
+        files.elements += template.elements
+    if files.elements > most or template.elements > most or files.copies > COPIES * most:
+        told = f"<include>: with {path.name!r} beyond the limit of {allowed(MAX_ELEMENTS):.0f} elements; {MORE}"
+        reading.refuse(element, told)
+    model = deepcopy(template.model)
+    places = list(model.iter())
+    for number, origin in template.homes:
+        reading.origins[places[number]] = origin
+    return model
+
+
+def read_included(reading: SdfReading, element: Element, path: Path, assets: Assets, files: Files) -> Template | None:
     """The model in a file, with what it includes; None for a light or an actor, which do not move anything."""
-    files.megabytes += path.stat().st_size / 1e6
+    builtin = path == PLANE
+    files.megabytes += 0.0 if builtin else path.stat().st_size / 1e6
     if files.megabytes > files.max_mb:
         told = f"<include>: with {path.name!r} the files exceed the cap of {files.max_mb:g} MB (--max-xml-mb)"
         reading.refuse(element, told)
-    name = shown(assets, path)
+    name = str(path) if builtin else shown(assets, path)
     try:
-        document = parse(path.read_bytes(), file=name, max_mb=files.max_mb)
+        document = parse(GROUND_PLANE if builtin else path.read_bytes(), file=name, max_mb=files.max_mb)
     except OSError as error:
         reading.refuse(element, f"<include>: {str(path)!r}: {error.strerror}")
     root = document.root
-    files.elements += sum(1 for _ in root.iter())
-    files.count += 1
-    if files.elements > allowed(MAX_ELEMENTS):
-        told = f"<include>: with {path.name!r} beyond the limit of {allowed(MAX_ELEMENTS):.0f} elements; {MORE}"
-        reading.refuse(element, told)
     reading.notes.extend(document.notes)
     reading.origins[root] = (name, in_folder(assets, path.parent))
     if tag(root) != "sdf":
@@ -147,12 +232,14 @@ def read_included(reading: SdfReading, element: Element, path: Path, assets: Ass
     files.ancestors.pop()
     models = list(children(root, "model"))
     if not models and any(tag(item) in ("light", "actor") for item in root):
-        reading.silent.setdefault("<include> of a light or an actor", "it is only seen")
+        reading.silent.setdefault(LIGHT, SEEN)
         return None
     if len(models) != 1:
         reading.refuse(root, f"the included {path.name!r} holds {len(models)} models, want one")
     reading.origins[models[0]] = reading.origins.pop(root)
-    return models[0]
+    places = list(models[0].iter())
+    homes = [(number, reading.origins[item]) for number, item in enumerate(places) if item in reading.origins]
+    return Template(models[0], len(places), homes)
 
 
 def override(reading: SdfReading, element: Element, model: Element) -> None:
@@ -211,6 +298,9 @@ def put_merged(reading: SdfReading, element: Element, parent: Element, model: El
 
 def stand_in(reading: SdfReading, item: Element, proxy: str) -> None:
     """Let what names __model__, or by its default stands in it, name the frame in its place."""
+    for inner in item.iter("pose") if tag(item) in ("link", "joint") else ():
+        if inner.get("relative_to") == MODEL:
+            inner.set("relative_to", proxy)
     pose = child(reading, item, "pose")
     if pose is None and tag(item) in ("link", "model"):
         pose = etree.SubElement(item, "pose")
@@ -235,14 +325,39 @@ def pose_element(parent: Element, pose: Pose, relative_to: str) -> None:
     made.text = " ".join(map(repr, (*pose.position, *vector, w)))
 
 
-def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
-    """The file that an <include> names. Raises ModelError: missing, outside the allowed roots, not on this machine."""
-    uri = text_of(reading, element, "uri")
-    if assets.folder is None and not (assets.packages or assets.mesh_root):
-        reading.refuse(element, f"<include>: {uri[:80]!r}: the model is not in a file")
+def find(reading: SdfReading, element: Element, uri: str, assets: Assets) -> Path | None:
+    """The file that an <include> names; None where nothing need be read, or is left out on request.
+
+    Raises ModelError: missing, outside the allowed roots, not on this machine.
+    """
+    known = GAZEBO.fullmatch(unquote(uri))
+    named = "" if known is None else known[1].lower()
+    try:
+        path, tried = look_for(reading, element, uri, assets, known=bool(known))
+    except ArtsimError:
+        if not known:
+            raise
+        path, tried = None, ""
+    if path is not None:
+        return path
+    if named == "sun":
+        reading.silent.setdefault(LIGHT, SEEN)
+    elif known:
+        return PLANE
+    else:
+        reading.leave_out(element, f"<include>: {uri[:80]!r}{tried}", "the model")
+    return None
+
+
+def look_for(
+    reading: SdfReading, element: Element, uri: str, assets: Assets, *, known: bool
+) -> tuple[Path | None, str]:
+    """The file, or None and where it was looked for. Raises ModelError for what must not be read."""
     if NET.match(uri):
         told = "includes are files on this machine; fetch the model and name it model://NAME (--package NAME=DIR)"
-        reading.refuse(element, f"<include>: {uri[:80]!r}: {uri.partition(':')[0]}:// is not read: {told}")
+        return None, f": {uri.partition('://')[0]}:// is not read: {told}"
+    if assets.folder is None and not (assets.packages or assets.mesh_root) and not known:
+        reading.refuse(element, f"<include>: {uri[:80]!r}: the model is not in a file")
     if len(uri) > MAX_URI:
         reading.refuse(element, f"<include>: the name has {len(uri)} characters; at most {MAX_URI} are read")
     tried: dict[Path, None] = {}
@@ -250,7 +365,7 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
     try:
         for candidate, root in assets.candidates(uri.replace("\\", "/")):
             try:
-                return model_file(assets, candidate, root)
+                return model_file(assets, candidate, root), ""
             except FileNotFoundError:
                 tried[candidate] = None
             except AssetRefusedError as error:
@@ -260,14 +375,14 @@ def find(reading: SdfReading, element: Element, assets: Assets) -> Path:
         refused = error
     except AssetMissingError as error:
         if not tried:
-            reading.refuse(element, f"<include>: {uri[:80]!r} not found: {error}")
+            return None, f" not found: {error}{HELP}"
     except ArtsimError:
         raise
     except ValueError:  # a NUL in the name
         reading.refuse(element, f"<include>: {uri[:80]!r} is no name of a file")
     if refused:
         reading.refuse(element, f"<include>: {uri[:80]!r}: {refused}")
-    return reading.refuse(element, f"<include>: {uri[:80]!r} not found: tried {listed(tried)}")
+    return None, f" not found: tried {listed(tried)}{HELP}"
 
 
 def model_file(assets: Assets, candidate: Path, root: Path | None) -> Path:

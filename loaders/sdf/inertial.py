@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from lxml import etree
 
 from artsim.loaders.elements import Element, child, children, describe
-from artsim.loaders.sdf import supported
-from artsim.loaders.sdf.reading import SdfReading, attribute_flag, listed, number_of, read_pose, sift
+from artsim.loaders.sdf.reading import SdfReading, attribute_flag, listed, number_of, read_pose
 from artsim.sim.articulation.description import Geom, Inertial, Pose
 
 DENSITY = 1000.0  # [kg/m³], SDFormat's default
@@ -27,15 +26,16 @@ def read_inertial(
             return None
         reading.bare[link] = name
         return Inertial(1.0, Pose(), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), reading.at(link))
-    sift(reading, element, supported.INERTIAL, {})
     if child(reading, element, "fluid_added_mass") is not None:
         reading.leave_out(element, f"{describe(element)}: <fluid_added_mass> is not supported", "it")
     if attribute_flag(reading, element, "auto"):
         return read_automatic(reading, link, element, geoms)
     mass = number_of(reading, element, "mass", 1.0, least=0.0)
     item = child(reading, element, "pose")
-    if item is not None and item.get("relative_to"):
-        reading.refuse(item, f"{describe(item)} has relative_to; an inertial stands in its link")
+    frame = "" if item is None else item.get("relative_to", "")
+    if item is not None and frame not in ("", link.get("name")):
+        told = f"{describe(item)} is relative_to {frame[:80]!r}; SDFormat has inertials in their links alone"
+        reading.leave_out(item, told, "relative_to")
     return Inertial(mass, read_pose(reading, item), read_inertia(reading, element), reading.at(element))
 
 
@@ -52,8 +52,6 @@ def read_inertia(reading: SdfReading, element: Element) -> tuple[float, float, f
     """<inertia><ixx>…<izz>; judge_inertias says whether a body can have it."""
     item = child(reading, element, "inertia")
     names = {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0}
-    if item is not None:
-        sift(reading, item, frozenset(names), {})
     xx, xy, xz, yy, yz, zz = (number_of(reading, item, name, default) for name, default in names.items())
     return (xx, xy, xz, yy, yz, zz)
 

@@ -20,7 +20,6 @@ from artsim.loaders.sdf.reading import (
     flag_of,
     listed,
     number_of,
-    sift,
     text_of,
     vector_of,
 )
@@ -62,11 +61,15 @@ class Hinge:
     movable: tuple[Joint, ...]
     must_close: bool = False  # Simbody's must_be_loop_joint
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Parent and child."""
+        return self.parent, self.child
+
 
 def read_joint(reading: SdfReading, name: str, scope: Scope, pose: Pose) -> Hinge:
     """<joint> `name` of a scope that is at `pose` in the world."""
     element = scope.names[name].element
-    sift(reading, element, supported.JOINT, supported.JOINT_SILENT)
     if child(reading, element, "physics") is not None:
         reading.silent.setdefault("<physics> of joints", supported.TUNING)
     kind = read_kind(reading, element)
@@ -123,7 +126,6 @@ def read_axis(reading: SdfReading, element: Element, which: str, name: str, scop
     axis = child(reading, element, which)
     if axis is None:
         reading.refuse(element, f"{describe(element)} has no <{which}>")
-    sift(reading, axis, supported.AXIS, supported.AXIS_SILENT)
     xyz = child(reading, axis, "xyz")
     if xyz is None:
         reading.note(axis, f"{describe(axis)} has no <xyz>: taken as 0 0 1", guess=True)
@@ -160,7 +162,6 @@ def read_dynamics(reading: SdfReading, axis: Element | None, joint: Joint) -> Jo
     item = child(reading, axis, "dynamics")
     if item is None:
         return joint
-    sift(reading, item, supported.DYNAMICS, {})
     return replace(
         joint,
         damping=number_of(reading, item, "damping", 0.0, least=0.0),
@@ -174,7 +175,6 @@ def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Jo
     """<limit>: without lower, upper, effort or velocity, and with negative ones of the last two, there is no bound."""
     if element is None:
         return joint
-    sift(reading, element, supported.LIMIT, supported.LIMIT_SILENT)
     lower, upper = bound_of(reading, element, "lower"), bound_of(reading, element, "upper")
     if joint.kind == "continuous":
         if lower is not None or upper is not None:
@@ -272,6 +272,7 @@ def pitch_of(reading: SdfReading, element: Element) -> float:
 def read_couplings(reading: SdfReading, hinges: dict[str, Hinge], inner: set[str]) -> list[Coupling]:
     """Every screw, <mimic> and gearbox; `inner` are the hinges that are joints of the tree."""
     couplings: list[Coupling] = []
+    turning = turning_joints(hinges, inner)
     for hinge in hinges.values():
         if hinge.kind == "screw" and hinge.name in inner:
             ratio = pitch_of(reading, hinge.element) / TURN
@@ -285,7 +286,7 @@ def read_couplings(reading: SdfReading, hinges: dict[str, Hinge], inner: set[str
         if item is not None:
             couplings += read_mimic(reading, item, hinge, "", hinges, inner)
         if hinge.kind == "gearbox":
-            couplings.append(read_gearbox(reading, hinge, hinges, inner))
+            couplings.append(read_gearbox(reading, hinge, turning))
     refuse_two_leaders(reading, couplings)
     return couplings
 
@@ -339,11 +340,12 @@ def leader_named(
     if found is None:
         prefix = hinge.scope.prefix
         known = [key.removeprefix(prefix) for key in hinges if key.startswith(prefix)]
-        reading.leave_out(element, f"{what}, which does not exist{nearest(name[:80], known)}", "the mimic")
+        hint = "" if reading.ignore_unsupported else nearest(name[:80], known)  # once is quick
+        reading.leave_out(element, f"{what}, which does not exist{hint}", "the mimic")
     return found
 
 
-def read_gearbox(reading: SdfReading, hinge: Hinge, hinges: dict[str, Hinge], inner: set[str]) -> Coupling:
+def read_gearbox(reading: SdfReading, hinge: Hinge, turning: dict[frozenset[str], Hinge]) -> Coupling:
     """A gearbox between two links that turn on a third: θ₂ = -ratio θ₁, the angles of parent and child on it.
 
     θ₁ is about <axis>, θ₂ about <axis2>, each along the axis of the joint by which the link turns on the third.
@@ -361,7 +363,7 @@ def read_gearbox(reading: SdfReading, hinge: Hinge, hinges: dict[str, Hinge], in
     found: list[tuple[Hinge, float]] = []
     for link, which in ((hinge.parent, "axis"), (hinge.child, "axis2" if has(reading, element, "axis2") else "axis")):
         local = read_axis(reading, element, which, hinge.name.removeprefix(scope.prefix), scope)
-        joint = between(hinges, inner, body, link)
+        joint = turning.get(frozenset((body, link)))
         if joint is None:
             told = f"link {link!r} turns by no revolute joint on {body!r}, the <gearbox_reference_body>"
             reading.refuse(element, f"{describe(element)}: {told}")
@@ -387,15 +389,10 @@ def world_rotation(reading: SdfReading, hinge: Hinge) -> tuple[float, float, flo
     return multiply(hinge.frame.rotation, inverse(Pose(rotation=own.rotation)).rotation)
 
 
-def between(hinges: dict[str, Hinge], inner: set[str], one: str, other: str) -> Hinge | None:
-    """The revolute joint of the tree between two links."""
-    return next(
-        (
-            hinge
-            for hinge in hinges.values()
-            if {hinge.parent, hinge.child} == {one, other}
-            and hinge.kind in ("revolute", "continuous")
-            and hinge.name in inner
-        ),
-        None,
-    )
+def turning_joints(hinges: dict[str, Hinge], inner: set[str]) -> dict[frozenset[str], Hinge]:
+    """The revolute joints of the tree by the two links that they are between; of several the first."""
+    found: dict[frozenset[str], Hinge] = {}
+    for hinge in hinges.values():
+        if hinge.kind in ("revolute", "continuous") and hinge.name in inner:
+            found.setdefault(frozenset(hinge.ends), hinge)
+    return found

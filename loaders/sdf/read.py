@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,12 +13,12 @@ from artsim.loaders.loop_motion import Motion, parts_of
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
-from artsim.loaders.sdf.geometry import read_geoms
+from artsim.loaders.sdf.geometry import rank_friction, read_geoms
 from artsim.loaders.sdf.graph import Trees, depth_first, grow
 from artsim.loaders.sdf.include import Files, expand, stored_text
 from artsim.loaders.sdf.inertial import note_bare, read_inertial
 from artsim.loaders.sdf.joint import Hinge, as_joints, note_idle, read_couplings, read_joint
-from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, sift, vector_of
+from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, vector_of
 from artsim.loaders.urdf import refuse_mimic_cycles
 from artsim.sim.articulation.description import (
     Articulation,
@@ -38,6 +36,7 @@ from artsim.sim.articulation.description import (
 CONVENTIONS = Conventions(
     pose_drawn=True,
     base_chosen=False,
+    parents="listed",
     how_to_free="a link that no <joint> ties to the world is free, unless its model is <static>",
 )
 ROOT = "root"  # the joint of a link that nothing holds
@@ -67,8 +66,10 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
         lines=plain.lines,
         macros=plain.macros,
     )
-    files = Files(max_mb, folders, [] if folders.folder is None else [Path(plain.file).resolve()])
+    own = () if folders.folder is None else (Path(plain.file).resolve(),)
+    files = Files(max_mb, folders, own, list(own))
     expand(reading, root, files)
+    supported.tell_unread(reading, root)
     scope, place, options = read_root(reading, root)
     scopes = [(inner, compose(place, pose)) for inner, pose in scopes_in(scope)]
     parts = {part.link.name: part for inner, pose in scopes for part in read_links(reading, inner, pose)}
@@ -91,9 +92,8 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
         name=named(reading, scope.element),
         format="sdf",
         conventions=CONVENTIONS,
-        self_collide=len(models_of(parts)) > 1,
-        no_contact=apart(parts),
-        links=links,
+        no_contact=tuple((hinge.parent, hinge.child) for hinge in hinges.values() if WORLD not in hinge.ends),
+        links=rank_friction(links),
         joints=tuple(joints),
         couplings=tuple(couplings),
         loops=tuple(loops),
@@ -111,8 +111,7 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
 
 def read_root(reading: SdfReading, root: Element) -> tuple[Scope, Pose, FileOptions]:
     """The one world or model of the file: its names, where it is, and the options of a simulation."""
-    sift(reading, root, supported.ROOT, {"actor": supported.LOOKS, "light": supported.LOOKS})
-    tops = [item for item in root if tag(item) in supported.ROOT]
+    tops = [item for item in root if tag(item) in ("model", "world")]
     if len(tops) != 1:
         told = ", ".join(describe(item) for item in tops[:8]) or "nothing"
         reading.refuse(root if not tops else tops[1], f"<sdf> holds {told}; want one <model> or one <world>")
@@ -125,7 +124,6 @@ def read_root(reading: SdfReading, root: Element) -> tuple[Scope, Pose, FileOpti
 
 def read_world(reading: SdfReading, element: Element) -> FileOptions:
     """<world>: gravity [m/s²], magnetic field [T], time step [s]."""
-    sift(reading, element, supported.WORLD, supported.WORLD_SILENT)
     for item in children(element, "population"):
         reading.leave_out(item, f"{describe(item)} is not supported", "what it adds")
     if next(children(element, "actor"), None) is not None:
@@ -166,10 +164,6 @@ def elements_in(parts: dict[str, Part], hinges: dict[str, Hinge], kind: Kind) ->
 
 def read_links(reading: SdfReading, scope: Scope, pose: Pose) -> list[Part]:
     """The links of a scope that is at `pose` in the world, and what else its model says."""
-    if scope.own != WORLD:
-        sift(reading, scope.element, supported.MODEL, supported.MODEL_SILENT)
-    for frame in scope.of_kind("frame").values():
-        sift(reading, frame.element, supported.FRAME, {})
     check_frames(scope)
     refuse_extensions(reading, scope.element)
     collide = flag_of(reading, scope.element, "self_collide")
@@ -193,7 +187,6 @@ def refuse_extensions(reading: SdfReading, element: Element) -> None:
 
 def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, collide: bool) -> Link:
     """<link>, called `name` in the whole."""
-    sift(reading, element, supported.LINK, supported.LINK_SILENT)
     refuse_extensions(reading, element)
     decay = child(reading, element, "velocity_decay")
     if any(number_of(reading, decay, part, 0.0) for part in ("linear", "angular")):
@@ -207,33 +200,9 @@ def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, co
         inertial=read_inertial(reading, element, name, geoms, static=scope.fixed),
         geoms=tuple(geoms),
         self_collide=flag_of(reading, element, "self_collide", collide),
+        model=scope.prefix.partition(BETWEEN)[0] if scope.in_world else "",
         gravity_compensation=0.0 if flag_of(reading, element, "gravity", True) else 1.0,
         source=reading.at(element),
-    )
-
-
-def models_of(parts: Mapping[str, Part]) -> dict[str, list[Link]]:
-    """The links by the model of the world in which they are; a <model> alone is one."""
-    found: dict[str, list[Link]] = {}
-    for part in parts.values():
-        found.setdefault(part.scope.prefix.partition(BETWEEN)[0] if part.scope.in_world else "", []).append(part.link)
-    return found
-
-
-def apart(parts: Mapping[str, Part]) -> tuple[tuple[str, str], ...]:
-    """The pairs of links that do not touch where there are several models, which touch each other: those of one model,
-    unless one of the two collides with its own.
-    """
-    models = models_of(parts)
-    return (
-        ()
-        if len(models) < 2
-        else tuple(
-            (one.name, other.name)
-            for links in models.values()
-            for one, other in combinations(links, 2)
-            if not (one.self_collide or other.self_collide)
-        )
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import cast
 
@@ -15,7 +15,6 @@ from artsim.loaders.elements import (
     convert,
     describe,
     normalised,
-    tag,
 )
 from artsim.sim.articulation.description import Pose, Quaternion, Source, Vector3
 from artsim.sim.foundation.angles import quaternion_from_rpy
@@ -54,21 +53,6 @@ class SdfReading(Reading):
         """What resolves the mesh names in the element; None where meshes are not looked for."""
         origin = self.origin(element)
         return self.assets if self.assets is None or origin is None else origin[1]
-
-
-def sift(reading: SdfReading, element: Element, read: frozenset[str], silent: Mapping[str, str]) -> None:
-    """Say what of the element's children is not read: those that move nothing to `check`, unknown ones as warnings."""
-    for item in element:
-        name = tag(item)
-        if name in read:
-            continue
-        if name in silent:
-            reading.silent.setdefault(f"<{name}>", silent[name])
-        elif ":" in name:
-            reading.silent.setdefault(f"<{name[:40]}>", "an extension of other programs")
-        else:
-            told = f"{describe(item)} is not part of SDFormat{nearest(name[:80], (*read, *silent))}"
-            reading.note(item, f"{told}; ignored", guess=True, once=f"<{tag(element)}><{name}>")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -200,6 +200,7 @@ class Link:
     inertial: Inertial | None = None
     geoms: tuple[Geom, ...] = ()
     self_collide: bool | None = None
+    model: str = ""  # of several in one file (SDF's world): links of different models touch each other
     gravity_compensation: float = 0.0  # MJCF gravcomp: share of the weight that is compensated
     source: Source = Source()
 
@@ -682,7 +683,7 @@ class Conventions:
     pose_drawn: bool = False  # the file draws the robot in a pose that can be checked against limits; False: zeros
     base_chosen: bool = True  # the user chooses whether the root is free (--base); False: the file does
     how_to_free: str = "--base floating frees its root"
-    parents_apart: bool = True  # no link touches its parent, or the world it is fixed to; False: filter_parent
+    parents: Literal["apart", "filtered", "listed"] = "apart"  # see collision_pairs.joined
     surfaces: bool = True  # static meshes collide as they are; False: as their hulls
     seen_by_shapes: bool = True  # rangefinders see the collision geoms of a link, not its visual ones
     shown_by_group: bool = False  # viewers show geoms by their group, even those whose role is to collide

@@ -1,7 +1,8 @@
 """Decides which geoms may touch, and with which contact parameters. Plain numpy, at compile time.
 
 The rules are MuJoCo's (Computation chapter, "Collision detection", "Contact"), and for a URDF those that its users
-expect: links connected by a joint do not touch, and a robot touches itself only on request.
+expect: links connected by a joint do not touch, and a robot touches itself only on request. Those of SDFormat are the
+same for its models, but that links which a fixed joint holds together do not count as one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import Array, ConstInts1, ConstInts2, ConstReals1, ConstReals2
 from artsim.sim.foundation.spatial import Real
 
-_OF_WORLD = Conventions(parents_apart=False, surfaces=False)  # for geoms that belong to no model
+_OF_WORLD = Conventions(parents="listed", surfaces=False)  # for geoms that belong to no model
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding, torsional, rolling; the default of a geom
 LEAST_FRICTION = 1e-5  # of a contact, as in MuJoCo
@@ -107,7 +108,7 @@ def collision_pairs(
 
     Args:
         world: additional static geoms, such as a ground; they come last.
-        self_collide: the robots of a URDF also touch themselves.
+        self_collide: the robots of a URDF and the models of an SDF also touch themselves.
 
     Raises:
         ModelError: a <pair> names a geom that does not exist.
@@ -153,42 +154,58 @@ def _allowed(articulation: Articulation, compiled: Compiled, geoms: Sequence[Tan
     allowed |= allowed.T
     allowed &= body[:, None] != body
     allowed &= ~(open_[:, None] & open_)
-    allowed &= ~_parent_and_child(articulation, compiled, link, body)
+    allowed &= ~joined(articulation, compiled, link)
     allowed &= ~_of_one_robot(articulation, link, self_collide=self_collide)
     _exclude(articulation, link, allowed)
     result: Array = allowed
     return result
 
 
-def _parent_and_child(articulation: Articulation, compiled: Compiled, link: Array, body: Array) -> Array:
-    """(n, n) True where a joint connects the two. Bodies that move as one count as one; the world is nobody's parent,
-    except of what a URDF fixes to it (Conventions.parents_apart).
+def joined(articulation: Articulation, compiled: Compiled, link: Array) -> Array:
+    """(n, n) True for geoms of links that a joint connects, by the conventions of their model:
+
+    - "apart" (URDF): links that move as one count as one; the world, and a link called so, holds nothing together;
+    - "filtered" (MJCF): the same where the option filter_parent is set, but what stands still is nobody's parent;
+    - "listed" (SDF): no_contact has such pairs, link by link.
     """
-    parent = np.append(_parent_bodies(compiled), -2)[link]  # -2: no joint connects anything to a ground
+    rules = np.array([conventions.parents for conventions in conventions_of_links(articulation)])[link]
+    filtered = (rules == "filtered") & articulation.options.filter_parent
+    groups, groups_above = _groups(articulation, compiled)
+    group, above = np.append(groups, -1)[link], np.append(groups_above, -2)[link]
     part = _part_of_links(articulation)[link]
-    apart = np.array([conventions.parents_apart for conventions in conventions_of_links(articulation)])[link]
-    same = part[:, None] == part
-    child = parent[:, None] == body
-    child &= same & (apart[:, None] | (articulation.options.filter_parent & (body != 0)))
+    moves = np.append(compiled.model.link_body, 0)[link] != 0
+    child = above[:, None] == group
+    child &= (part[:, None] == part) & ((rules == "apart") | (filtered & moves))
     result: Array = child | child.T
     return result
 
 
-def _parent_bodies(compiled: Compiled) -> Array:
-    """(nlink,) the parent body of each link's body, skipping massless ones between several joints."""
-    model = compiled.model
-    above: dict[int, int] = {0: -1}
-    for body, parent in zip(model.link_body, model.link_parent, strict=True):
-        above.setdefault(int(body), int(model.link_body[parent]) if parent >= 0 else 0)
-    return np.array([above[int(body)] for body in model.link_body], np.int64)
+def _groups(articulation: Articulation, compiled: Compiled) -> tuple[list[int], list[int]]:
+    """Of each link: the first link of those that move as one with it, and that of the link above them; -2: the world.
+
+    Massless links between several joints of one link are passed over, since they are no links.
+    """
+    body, parent = compiled.model.link_body.tolist(), compiled.model.link_parent.tolist()
+    names = [link.name.rpartition("/")[2] for link in articulation.links]
+    group: list[int] = []
+    above: list[int] = []
+    for n, up in enumerate(parent):
+        together = up >= 0 and body[n] == body[up] and not (parent[up] < 0 and body[up] == 0 and names[up] == "world")
+        group.append(group[up] if together else n)
+        above.append(above[up] if together else (group[up] if up >= 0 else -2))
+    return group, above
 
 
 def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool) -> Array:
-    """(n, n) True for two geoms of a robot that does not touch itself."""
+    """(n, n) True for two geoms of a robot, or of a model of a world, that does not touch itself."""
     numbs = np.array([not (part.self_collide or self_collide) for part in _parts(articulation)] + [False], bool)
     part = _part_of_links(articulation)[link]
+    numbers: dict[str, int] = {}
+    models = [numbers.setdefault(link.model, len(numbers)) for link in articulation.links]
+    model = np.array([*models, -1])[link]
     touching = np.array([bool(link.self_collide) for link in articulation.links] + [False])[link]
-    result: Array = (part[:, None] == part) & numbs[part] & ~(touching[:, None] | touching)
+    one = (part[:, None] == part) & (model[:, None] == model)
+    result: Array = one & numbs[part] & ~(touching[:, None] | touching)
     return result
 
 

@@ -304,6 +304,27 @@ def test_a_urdf_touches_the_ground_with_what_moves() -> None:
     assert floating == {f"{name} ground" for name in ("base", "upper", "fore", "cuff", "hand")}
 
 
+def test_a_link_called_world_holds_nothing_together() -> None:
+    """What a URDF fixes to its link `world` stands there side by side: an arm touches the table beside it, not the
+    link by which it hangs. Where the world is free, all move as one.
+    """
+    shape = '<collision><geometry><sphere radius="1"/></geometry></collision>'
+    mass = '<mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    links = "".join(
+        f'<link name="{name}"><inertial>{mass}</inertial>{shape}</link>' for name in ("table", "plate", "base", "arm")
+    )
+    ends = (("world", "table"), ("table", "plate"), ("world", "base"), ("base", "arm"))
+    joints = "".join(
+        f'<joint name="{child}_joint" type="{"continuous" if child == "arm" else "fixed"}"><parent link="{parent}"/>'
+        f'<child link="{child}"/></joint>'
+        for parent, child in ends
+    )
+    text = f'<robot name="r"><link name="{{}}"/>{links}{joints}</robot>'
+    assert touching(text.format("world"), self_collide=True) == {"table arm", "plate arm"}
+    assert touching(text.format("world"), base="floating", self_collide=True) == set()
+    assert touching(text.format("cell").replace('"world"', '"cell"'), self_collide=True) == set()
+
+
 def test_seen_geoms_of_a_urdf_touch_nothing() -> None:
     articulation = load_text(chain(), name="r.urdf")
     assert [geom.role for _, geom in table(articulation).geoms] == ["collision"] * 5

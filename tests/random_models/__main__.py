@@ -12,6 +12,7 @@ import mujoco
 from tests.random_models.compare import COMPARISONS, Table
 from tests.random_models.least import least
 from tests.random_models.random_mjcf import random_mjcf
+from tests.random_models.random_sdf import random_sdf
 from tests.random_models.random_urdf import random_urdf
 from tests.random_models.share import Place, shares, used
 
@@ -26,8 +27,7 @@ def main() -> None:
     parser.add_argument("--least", type=int, metavar="NUMBER", help="make one MJCF model that differs small, and end")
     arguments = parser.parse_args()
     if arguments.show is not None:
-        make = random_urdf if arguments.kind == "urdf" else lambda *at: random_mjcf(*at).text
-        print(make(arguments.seed, arguments.show))
+        print(text_of(arguments.kind, arguments.seed, arguments.show))
         return
     warnings.simplefilter("ignore")
     mujoco.set_mju_user_warning(lambda _: None)
@@ -47,6 +47,16 @@ def main() -> None:
     for name, (value, number) in sorted(table.worst.items()):
         print(f"{name:20} {value:9.2e}  (model {number})")
     print(*table.beyond, sep="\n")
+
+
+def text_of(kind: str, seed: int, number: int) -> str:
+    """A model as its files have it; of an SDF, the same robot as a URDF too."""
+    if kind == "urdf":
+        return random_urdf(seed, number)
+    if kind == "sdf":
+        drawn = random_sdf(seed, number)
+        return "\n\n".join((*(f"<!-- {name} -->\n{text}" for name, text in drawn.files.items()), drawn.urdf))
+    return random_mjcf(seed, number).text
 
 
 if __name__ == "__main__":

@@ -13,11 +13,14 @@ import numpy.typing as npt
 import artsim
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
+from artsim.sim.foundation.spatial import rotation_matrix
 from tests.equipment.mujoco_tendons import dropped_inertia
 from tests.equipment.wrench_balance import RECORD, imbalance
 from tests.random_models.classes import compare_actuator, random_classes
 from tests.random_models.model_settings import compare_settings, off
 from tests.random_models.random_mjcf import Drawn, random_mjcf
+from tests.random_models.random_sdf import Drawn as DrawnSdf
+from tests.random_models.random_sdf import random_sdf
 from tests.random_models.random_urdf import random_urdf
 from tests.random_models.silent import compare_refused, compare_stripped
 
@@ -293,6 +296,63 @@ def compare_urdf(seed: int, number: int, folder: Path) -> dict[str, float]:
     return found
 
 
+# ------------------------------------------------------------------ SDF
+
+
+def compare_sdf(seed: int, number: int, folder: Path) -> dict[str, float]:
+    """M, bias, wrenches and where links are by Pinocchio from the same robot as a URDF, which artsim reads alike;
+    shapes, limits and settings of joints as drawn; mimics as in that URDF.
+    """
+    import pinocchio as pin
+
+    from tests.simulation import Mimics, Truth
+
+    drawn = random_sdf(seed, number)
+    place = folder / f"{number}"
+    place.mkdir()
+    for name, text in drawn.files.items():
+        (place / name).write_text(text)
+    robot = artsim.load(place / "model.sdf")
+    if robot.nv == 0:
+        raise Skipped("nothing moves")
+    base = "floating" if drawn.floating else "fixed"
+    truth = Truth(drawn.urdf, robot, base=base, gravity=np.array(drawn.gravity))
+    q, v, a = random_state(robot, np.random.default_rng([seed, number, 6]))
+    names = ["mass_matrix", "bias", "inverse_dynamics", "link_position", "link_quaternion"]
+    ours = robot.compute(q, v, a, quantities=names)
+    found = {
+        "mass_matrix": relative(ours["mass_matrix"], truth.mass_matrix(q)),
+        "bias": relative(ours["bias"], truth.bias(q, v)),
+        "inverse_dynamics": relative(ours["inverse_dynamics"], truth.inverse_dynamics(q, v, a)),
+        "unlike drawn": float(unlike(robot.articulation, drawn, Mimics(drawn.urdf, robot))),
+    }
+    pin.framesForwardKinematics(truth.model, truth.data, truth.convert(q, v)[0])
+    for n, name in enumerate(robot.links):
+        frame = truth.data.oMf[truth.model.getFrameId(name)].homogeneous @ drawn.offsets[name]
+        mine = np.append(rotation_matrix(ours["link_quaternion"][n]), ours["link_position"][n][:, None], axis=1)
+        found["link poses"] = max(found.get("link poses", 0.0), relative(mine, frame[:3]))
+    return found
+
+
+def unlike(robot: Articulation, drawn: DrawnSdf, mimics: Any) -> int:
+    """How many shapes, settings of joints and couplings are not as they were drawn."""
+    count = 0
+    geoms = {geom.name: geom.pose for link in robot.links for geom in link.geoms}
+    for name, wanted in drawn.geoms.items():
+        pose = geoms.pop(name)
+        count += relative(rotation_matrix(np.array(pose.rotation)), wanted[:3, :3]) > 1e-12
+        count += relative(np.array(pose.position), wanted[:3, 3]) > 1e-12
+    joints = {joint.name: joint for joint in robot.joints}
+    for name, settings in drawn.joints.items():
+        count += any(getattr(joints[name], field) != value for field, value in settings.items())
+    read = {c.follower: (c.leader, c.coefficients[1], c.coefficients[0]) for c in robot.couplings}
+    count += set(read) != set(mimics.of)
+    for follower, (leader, *numbers) in mimics.of.items():
+        name, *mine = read.get(follower, ("", 0.0, 0.0))
+        count += name != leader or relative(np.array(mine), np.array(numbers)) > 1e-12
+    return count + len(geoms)
+
+
 def random_state(robot: Any, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """Coordinates, velocities and accelerations; quaternions are unit ones."""
     q = rng.normal(size=robot.nq)
@@ -408,6 +468,7 @@ COMPARISONS = {
     "refused": compare_refusal,
     "mjcf": compare_mjcf,
     "urdf": compare_urdf,
+    "sdf": compare_sdf,
     "restore": compare_restored,
     "resume": compare_resumed,
 }
