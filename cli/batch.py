@@ -13,6 +13,7 @@ import click
 from artsim.cli.batch_options import batch_config, batch_options, loops_left_open
 from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.grouped import BatchCommand
+from artsim.cli.numbers import Whole
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import printable, warn, warn_of_model
@@ -37,10 +38,8 @@ from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
 @batch_options
 @sharding_options
 @model_options
-@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Number of threads; default: one per core.")
-@click.option(
-    "--chunk", type=click.IntRange(min=1), metavar="N", help="Rows per block; default: as many as fit in a cache."
-)
+@click.option("--threads", type=Whole(1, 1024), metavar="N", help="Number of threads; default: one per core.")
+@click.option("--chunk", type=Whole(1), metavar="N", help="Rows per block; default: as many as fit in a cache.")
 @click.option(
     "-o",
     "--output",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from artsim.cli.numbers import FROM_0, Whole
 from artsim.cli.options import OneModelOptions
 from artsim.cli.run_options import pairs_of, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
@@ -21,6 +23,7 @@ R = TypeVar("R")
 
 KNOWN = ", ".join([*QUANTITIES, *GROUPS])
 _SCALES = {"velocity": "qvel", "acceleration": "qacc", "torque": "tau", "wrench": "wrench"}
+_COUNT = re.compile("[0-9]{1,18}")
 _WITH_WRENCH = {"external_force", "inverse_dynamics", "forward_dynamics"}
 
 
@@ -29,20 +32,13 @@ def names(ctx: click.Context, param: click.Parameter, value: str | None) -> tupl
     return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-def scale(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """Check that the value is finite and not negative."""
-    if not (math.isfinite(value) and value >= 0):
-        raise click.BadParameter(f"{value:g} is not a finite number from 0")
-    return value
-
-
 def read_grid(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
     """Read JOINT=LOW:HIGH:N words; the numbers stay texts that may have the suffix deg."""
     axes: dict[str, tuple[Any, ...]] = {}
     for word in words:
         name, equals, text = word.rpartition("=")
         ends = text.split(":")
-        if not equals or len(ends) != 3 or not ends[2].strip().isdecimal() or None in map(_quantity, ends[:2]):
+        if not equals or len(ends) != 3 or not _COUNT.fullmatch(ends[2].strip()) or None in map(_quantity, ends[:2]):
             raise click.BadParameter(f"{word!r} is not JOINT=LOW:HIGH:N")
         if name in axes:
             raise click.BadParameter(f"{name!r} is named twice")
@@ -74,7 +70,7 @@ def _in_degrees(text: str) -> bool:
 
 
 def _scale(name: str, help_text: str) -> Any:
-    return click.option(name, type=float, callback=scale, default=0.0, show_default=True, metavar="X", help=help_text)
+    return click.option(name, type=FROM_0, default=0.0, show_default=True, metavar="X", help=help_text)
 
 
 BATCH_OPTIONS = (
@@ -85,7 +81,7 @@ BATCH_OPTIONS = (
     ),
     click.option(
         "--samples",
-        type=click.IntRange(min=0),
+        type=Whole(0),
         metavar="N",
         help="Number of random configurations to draw instead of reading --input.",
     ),
@@ -106,7 +102,7 @@ BATCH_OPTIONS = (
     ),
     click.option(
         "--seed",
-        type=click.IntRange(min=0),
+        type=Whole(0),
         default=0,
         show_default=True,
         help="Seed of the random numbers of --samples.",

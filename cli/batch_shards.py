@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from artsim.cli.numbers import Whole
 from artsim.cli.options import refuse_own_input
 from artsim.io.batch_csv import STDOUT
 from artsim.io.batches import BatchConfig, Job, Outcome
@@ -21,6 +22,7 @@ from artsim.sim.foundation.errors import UsageError
 R = TypeVar("R")
 
 SHARDS = 16  # number with --scheduler and without --shards
+MOST_SHARDS = 100_000
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,12 @@ def read_shard(ctx: click.Context, param: click.Parameter, value: str | None) ->
     """Read I/K with 1 ≤ I ≤ K."""
     if value is None:
         return None
-    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", value)
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", value)
     if match is None:
         raise click.BadParameter(f"{value!r} is not I/K, as 3/16")
     number, count = int(match[1]), int(match[2])
+    if count > MOST_SHARDS:
+        raise click.BadParameter(f"{value!r}: more than {MOST_SHARDS} shards")
     if not 1 <= number <= count:
         raise click.BadParameter(f"{value!r}: shards count from 1: 1/{count} … {count}/{count}")
     return number, count
@@ -114,7 +118,7 @@ SHARDING_OPTIONS = (
     ),
     click.option(
         "--shards",
-        type=click.IntRange(min=1),
+        type=Whole(1, MOST_SHARDS),
         metavar="K",
         help="Number of shards to compute, one file each, together with their index.",
     ),

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from artsim.cli.grouped import GroupedCommand
+from artsim.cli.numbers import Whole
 from artsim.cli.options import reading_words
 from artsim.cli.run_options import control_file, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
@@ -47,7 +48,7 @@ class Timing(NamedTuple):
 @scene_options
 @click.option(
     "--pieces",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=10,
     show_default=True,
     help="Number of pieces into which the run is divided and timed.",

@@ -14,9 +14,11 @@ import click
 from artsim.cli.options import STREAMS, is_file, read_input
 from artsim.cli.run_options import was_typed
 from artsim.sim.foundation.errors import ModelError, SettingError, UsageError
+from artsim.sim.foundation.files import read_start
+from artsim.sim.foundation.toml import read_toml
 from artsim.sim.geometry.solids import Kept
 
-_MOST_TOML = 1 << 24  # bytes
+_MOST_TOML = 1 << 21  # bytes
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER = re.compile(r"\s*\[+\s*([^\]]*?)\s*\]")
 _KEY = re.compile(r"""\s*((?:"(?:[^"\\]|\\.)*"|'[^']*'|[\w-]+|\s*\.\s*)+?)\s*=""")
@@ -71,19 +73,15 @@ def read_config(config: Path | None) -> Stored:
 
 
 def _parse(data: bytes, name: str, folder: Path) -> Stored:
-    import tomllib
-
     try:
         text = data.decode()
-        values = tomllib.loads(text)
+        values = read_toml(text)
     except UnicodeDecodeError as error:
         raise UsageError(f"{name}: not TOML: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         at = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
         where = f"{name}:{at[1]}:{at[2]}" if at else name
         raise UsageError(f"{where}: not TOML: {str(error)[: at.start()] if at else error}") from None
-    except RecursionError:
-        raise UsageError(f"{name}: not TOML: nested too deep") from None
     return Stored(values, models=_models_of(values.pop("model", []), folder), file=name, toml=text)
 
 
@@ -104,8 +102,7 @@ def is_hdf5(path: Path) -> bool:
     try:
         if not path.is_file():  # a pipe gives its bytes once
             return False
-        with path.open("rb") as file:
-            return file.read(8) == _HDF5
+        return read_start(path, 8) == _HDF5
     except OSError:
         return False
 

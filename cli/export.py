@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import SAMPLES, mesh_options, positive, refuse_own_input
+from artsim.cli.numbers import FACTOR, Number
+from artsim.cli.options import SAMPLES, mesh_options, refuse_own_input
 from artsim.cli.progress import storage_errors
 from artsim.cli.stored_robot import stored_robot
 from artsim.cli.terminal import printable, warn
-from artsim.io.exports import FORMATS, Export, write
+from artsim.io.exports import FORMATS, Export, write_all
 from artsim.io.recorder import check_output
 from artsim.io.samples import opened_runs
 from artsim.loaders.stored import load_stored
@@ -54,8 +56,7 @@ def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) ->
 @SAMPLES
 @click.option(
     "--fps",
-    type=float,
-    callback=positive,
+    type=Number(1e-3, 1e4),
     default=30.0,
     show_default=True,
     help="Frame rate of the exported motion [1/s].",
@@ -69,8 +70,7 @@ def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) ->
 )
 @click.option(
     "--force-scale",
-    type=float,
-    callback=positive,
+    type=FACTOR,
     default=1.0,
     show_default=True,
     metavar="X",
@@ -96,16 +96,19 @@ def export(
         raise UsageError(f"give a format: {' '.join(f'{option_of(name)} FILE' for name in FORMATS)}")
     if (forces is not None or force_scale != 1.0) and not wanted.keys() & set(_DRAWN):
         raise UsageError("--forces and --force-scale are for --video and --html")
+    if len({*map(os.path.realpath, wanted.values())}) < len(wanted):
+        raise UsageError("two formats have the same file")
     for output in wanted.values():
         refuse_own_input(output, str(file))
         check_output(output, force=force)
     if len(samples) > 1:
         raise UsageError("--sample: one for each export")
     with opened_runs([file], samples, load_stored) as (recording,):
-        for name, output in wanted.items():
-            robot = partial(stored_robot, recording, packages, mesh_root)
-            request = Export(recording, output, robot, fps, forces, force_scale)
-            with storage_errors():
-                notes = write(name, request)
-            warn(notes)
+        robot = partial(stored_robot, recording, packages, mesh_root)
+        with storage_errors():
+            notes = write_all(
+                {name: Export(recording, output, robot, fps, forces, force_scale) for name, output in wanted.items()}
+            )
+        warn(notes)
+        for output in wanted.values():
             click.echo(f"wrote {printable(str(output))} ({output.stat().st_size / 1e6:.3g} MB)")

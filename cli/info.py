@@ -14,6 +14,7 @@ from artsim.cli.options import OneModelOptions, model_options, set_arguments
 from artsim.cli.terminal import printable
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Actuator, Articulation
+from artsim.sim.foundation.files import read_start
 
 MAX_ROWS = 24  # lines of a table
 MAX_NAMES = 12  # names in a line
@@ -56,8 +57,7 @@ def is_recording(file: str) -> bool:
     try:
         if file == "-" or not path.is_file():
             return False
-        with path.open("rb") as stream:
-            return stream.read(len(_HDF5)) == _HDF5
+        return read_start(path, len(_HDF5)) == _HDF5
     except (OSError, ValueError):
         return False  # reading it as a model reports the reason
 

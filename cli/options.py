@@ -12,11 +12,14 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
+from artsim.cli.numbers import Number, Whole
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, UsageError
+from artsim.sim.foundation.files import read_start
 
 R = TypeVar("R")
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 Base = Literal["fixed", "floating"]
+_POSITIVE = Number(0, 1e9, min_open=True, max_open=True)
 
 
 class LoadOptions(TypedDict):
@@ -79,8 +82,11 @@ def read_input(path: Path, most: int) -> bytes:
             raise UsageError(f"{path}: is neither a file nor a pipe")
         if stat.S_ISFIFO(about.st_mode) and not str(path).startswith(STREAMS):
             raise UsageError(f"{path}: is a named pipe, which may never end; want a file")
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
+        if stat.S_ISREG(about.st_mode):
+            data = read_start(path, most + 1)
+        else:
+            with path.open("rb") as stream:
+                data = stream.read(most + 1)
     except ArtsimError:
         raise
     except (OSError, ValueError) as error:
@@ -112,13 +118,6 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
             raise click.BadParameter(f"{value!r} is not fixed, floating, NAME=fixed or NAME=floating")
         bases[name] = cast(Base, base)
     return bases
-
-
-def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Check that the value is above 0 and below 1e9, or None."""
-    if value is not None and not (0 < value < 1e9):
-        raise click.BadParameter(f"{value:g} is not a number above 0, and below 1e9")
-    return value
 
 
 def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
@@ -175,8 +174,7 @@ LOAD_OPTIONS = (
     click.option("--no-meshes", is_flag=True, envvar="ARTSIM_NO_MESHES", help="Do not look for mesh files."),
     click.option(
         "--max-xml-mb",
-        type=float,
-        callback=positive,
+        type=_POSITIVE,
         default=64.0,
         show_default=True,
         metavar="MB",
@@ -185,7 +183,7 @@ LOAD_OPTIONS = (
     ),
     click.option(
         "--max-faces",
-        type=click.IntRange(min=1),
+        type=Whole(1),
         metavar="N",
         envvar="ARTSIM_MAX_FACES",
         help="Largest number of triangles of a mesh; larger meshes are refused. Default: 2000000.",
@@ -205,8 +203,7 @@ LOAD_OPTIONS = (
     ),
     click.option(
         "--density",
-        type=float,
-        callback=positive,
+        type=_POSITIVE,
         metavar="KG/M3",
         envvar="ARTSIM_DENSITY",
         help="Density [kg/m³] from which links of a URDF without inertia get that of their shapes; water has 1000.",
@@ -237,7 +234,7 @@ LOOPS_OF_ONE = click.option(
 SAMPLES = click.option(
     "--sample",
     "samples",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     multiple=True,
     metavar="K",
     help="Sample of an output of `artsim rollout`, counted from 0; may be repeated.",

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from artsim.cli.main import restart
-from artsim.cli.options import SAMPLES, mesh_options, positive
+from artsim.cli.numbers import FACTOR, FROM_0, Number, Whole
+from artsim.cli.options import SAMPLES, mesh_options
 from artsim.cli.stored_robot import loaded_instead, stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.cli.viewer import served, show, viewer_options
@@ -17,10 +18,16 @@ from artsim.io.batch_reader import BatchRecording, open_output
 from artsim.io.reader import Difference, Output, Recording
 from artsim.io.runs import TOLERANCE, Load, made_elsewhere
 from artsim.io.runs import verify as verify_run
+from artsim.io.seal import is_whole
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.targets import at_level, has_level, level
+
+_UNSEALED = (
+    "; it has no seal: it was changed after it was written, or its writer was killed; who wrote what else it holds "
+    "(command, dates, notes, foreign data) is not known"
+)
 
 
 @click.command(short_help="Show a stored simulation, or run it again and compare.")
@@ -29,7 +36,7 @@ from artsim.sim.foundation.targets import at_level, has_level, level
 @click.option("--verify", is_flag=True, help="Simulate again from the content of the file and compare byte for byte.")
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0),
+    type=FROM_0,
     default=TOLERANCE,
     show_default=True,
     help="Largest difference of rows that --verify accepts, relative to the largest value of the variable, if another "
@@ -37,30 +44,25 @@ from artsim.sim.foundation.targets import at_level, has_level, level
 )
 @click.option(
     "--threads",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=1,
     show_default=True,
     help="Number of threads with which rollouts and batches are verified.",
 )
 @click.option(
     "--rate",
-    type=float,
-    callback=positive,
+    type=FACTOR,
     default=1.0,
     show_default=True,
     metavar="X",
     help="Playback speed: simulated seconds shown per second.",
 )
 @click.option("--loop", is_flag=True, help="Restart the playback when it reaches the end.")
-@click.option(
-    "--start", type=click.FloatRange(min=0), default=0.0, metavar="T", help="Time at which the playback starts [s]."
-)
-@click.option(
-    "--step", type=click.IntRange(min=1), metavar="N", help="Show every N-th row, 30 per second, regardless of --rate."
-)
+@click.option("--start", type=FROM_0, default=0.0, metavar="T", help="Time at which the playback starts [s].")
+@click.option("--step", type=Whole(1), metavar="N", help="Show every N-th row, 30 per second, regardless of --rate.")
 @click.option("--paused", is_flag=True, help="Start with the playback paused.")
 @click.option(
-    "--spacing", type=float, metavar="M", help="Distance between runs shown side by side [m]; 0: superimposed."
+    "--spacing", type=Number(), metavar="M", help="Distance between runs shown side by side [m]; 0: superimposed."
 )
 @click.option(
     "--model",
@@ -142,7 +144,9 @@ def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
         entry = f", in {difference.name!r}" if difference.name else ""
         raise StoppedError(f"{file}: {difference.dataset} differs first{where}{entry}")
     told = f"reproduced within {again:g} of the largest values" if again else "reproduced, every byte equal"
-    click.echo(printable(f"{file}: {told}{f' (made elsewhere: {elsewhere})' if elsewhere else ''}"))
+    told += f" (made elsewhere: {elsewhere})" if elsewhere else ""
+    told += "" if is_whole(file) else _UNSEALED
+    click.echo(printable(f"{file}: {told}"))
 
 
 def _level_of(output: Output) -> str:

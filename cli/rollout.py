@@ -13,6 +13,7 @@ import click
 import numpy as np
 
 from artsim.cli.grouped import GroupedCommand
+from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
 from artsim.cli.run_options import control_file, rollout_options, run_config
@@ -32,7 +33,7 @@ from artsim.io.rollouts import (
     spread_ends,
 )
 from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
-from artsim.sim.foundation.angles import DEGREES, angle_or_number
+from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.runs.controls import Controls
@@ -51,7 +52,7 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
         name, equals, ends = word.partition("=")
         numbers = ends.split(":")
         try:
-            low, high = (float(number) for number in numbers)
+            low, high = map(plain_number, numbers)
         except ValueError:
             raise click.BadParameter(f"{word!r} is not NAME=LOW:HIGH") from None
         if not (equals and math.isfinite(low) and math.isfinite(high)):
@@ -96,9 +97,7 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
 @models_argument()
-@click.option(
-    "--samples", type=click.IntRange(min=1), metavar="N", required=True, help="Number of samples to simulate."
-)
+@click.option("--samples", type=Whole(1), metavar="N", required=True, help="Number of samples to simulate.")
 @click.option(
     "--start",
     type=click.Choice(STARTS),
@@ -116,7 +115,10 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     "HIGH.",
 )
 @click.option(
-    "--velocity-spread", type=float, default=0.0, help="Largest random offset of the initial velocities [rad/s, m/s]."
+    "--velocity-spread",
+    type=Number(),
+    default=0.0,
+    help="Largest random offset of the initial velocities [rad/s, m/s].",
 )
 @click.option(
     "--randomise",
@@ -127,7 +129,7 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
 )
 @rollout_options
 @scene_options
-@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Number of threads; default: one per core.")
+@click.option("--threads", type=Whole(1, 1024), metavar="N", help="Number of threads; default: one per core.")
 @click.option(
     "-o",
     "--output",

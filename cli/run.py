@@ -18,6 +18,7 @@ import click
 
 from artsim.cli.config_file import Stored, read_config
 from artsim.cli.grouped import GroupedCommand
+from artsim.cli.numbers import Whole
 from artsim.cli.options import LoadOptions, is_file, reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals, storage_errors
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
@@ -97,7 +98,7 @@ _INPUTS = (
 )
 @click.option(
     "--checkpoint",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     help="Steps between checkpoints, which store the whole state for --resume; 0: none. Default: 10000, or more where "
     "states are large beside the rows, so that they take a hundredth of the file.",
 )
@@ -109,7 +110,7 @@ _INPUTS = (
 )
 @click.option(
     "--threads",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     default=1,
     show_default=True,
     metavar="N",

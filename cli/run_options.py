@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 import click
 
+from artsim.cli.numbers import ABOVE_0, FROM_0, Number, Whole
 from artsim.cli.options import STREAMS, is_file, read_input
 from artsim.io.control_files import links_pushed
 from artsim.io.output_words import variables_named
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import compile_model
 from artsim.sim.equipment.equip import labels_of
-from artsim.sim.foundation.angles import DEGREES, angle_or_number
+from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.errors import ArtsimError, SettingError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.integration import INTEGRATORS
@@ -52,17 +53,10 @@ R = TypeVar("R")
 _MOST_NUMBERS = 1 << 26  # bytes read at most from a file of numbers
 
 
-def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Check that the value is a finite number above 0, or None."""
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise click.BadParameter(f"{value:g} is not a finite number above 0")
-    return value
-
-
 def read_gap(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
     """Read a length [m] that may be left out, in which case the next word is no number but, say, a MODEL."""
     try:
-        gap = None if value is None else float(value)
+        gap = None if value is None else plain_number(value)
     except ValueError:
         raise click.BadParameter(f"{value!r} is no gap in metres; give MODEL first, or --on-ground=0") from None
     return gap
@@ -83,16 +77,10 @@ def _named(name: str, help_text: str, metavar: str = "[JOINT=]VALUE") -> Any:
 
 
 RUN_OPTIONS = (
-    click.option(
-        "--steps", type=click.IntRange(min=1), default=1000, show_default=True, help="Number of time steps to simulate."
-    ),
-    click.option("--duration", type=float, callback=finite, help="Simulated time [s], given instead of --steps."),
-    click.option(
-        "--dt", type=float, callback=finite, help=f"Time step [s]; default: that of the model file, else {TIME_STEP}."
-    ),
-    click.option(
-        "--every", type=click.IntRange(min=1), default=1, show_default=True, help="Steps between two recorded rows."
-    ),
+    click.option("--steps", type=Whole(1), default=1000, show_default=True, help="Number of time steps to simulate."),
+    click.option("--duration", type=ABOVE_0, help="Simulated time [s], given instead of --steps."),
+    click.option("--dt", type=ABOVE_0, help=f"Time step [s]; default: that of the model file, else {TIME_STEP}."),
+    click.option("--every", type=Whole(1), default=1, show_default=True, help="Steps between two recorded rows."),
     click.option(
         "--gravity",
         callback=read_gravity,
@@ -228,7 +216,7 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--relaxation",
-        type=click.FloatRange(min=0, min_open=True, max=1),
+        type=Number(0, 1, min_open=True),
         default=1.0,
         show_default=True,
         help="Share of its correction that a row takes in an iteration of --solver jacobi.",
@@ -242,7 +230,7 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--iterations",
-        type=click.IntRange(1, MAX_ITERATIONS),
+        type=Whole(1, MAX_ITERATIONS),
         default=64,
         show_default=True,
         help="Sweeps per step of the solvers pgs, tgs, block-gs and jacobi, which start from zero impulses as PhysX "
@@ -250,7 +238,7 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--velocity-iterations",
-        type=click.IntRange(0, MAX_ITERATIONS),
+        type=Whole(0, MAX_ITERATIONS),
         default=0,
         show_default=True,
         help="Sweeps of pgs and tgs after those of --iterations, by whose velocities positions move: without "
@@ -297,13 +285,13 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--scheme-alpha",
-        type=float,
+        type=Number(),
         help="α of the scheme. baumgarte: α [1/s], default 1/dt; implicit: weight of the force at the end of the step, "
         "default 1; in reduced coordinates that of springs and of what has a compliance.",
     ),
     click.option(
         "--scheme-beta",
-        type=float,
+        type=Number(),
         help="β of the scheme. baumgarte: β [1/s²], default 1/dt²; implicit: weight of the velocity at the end of the "
         "step in the motion of positions, default 1 (with smaller ones motion gains energy, and in maximal coordinates "
         "joints drift apart).",
@@ -377,14 +365,14 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--restitution",
-        type=click.FloatRange(0, 1),
+        type=Number(0, 1),
         default=0.0,
         show_default=True,
         help="Coefficient of restitution of all contacts.",
     ),
     click.option(
         "--max-contacts",
-        type=click.IntRange(min=1),
+        type=Whole(1),
         default=20_000,
         show_default=True,
         help="Largest number of simultaneous contacts; more of them stop the run.",
@@ -392,13 +380,13 @@ RUN_OPTIONS = (
     click.option("--ground", is_flag=True, help="Add level ground that the robot's collision geometry can touch."),
     click.option(
         "--ground-friction",
-        type=click.FloatRange(min=0),
+        type=FROM_0,
         default=1.0,
         show_default=True,
         help="Coefficient of friction of the ground; a contact uses the larger of it and the geom's (1 where the file "
         "gives none).",
     ),
-    click.option("--ground-height", type=float, default=0.0, show_default=True, help="Height of the ground [m]."),
+    click.option("--ground-height", type=Number(), default=0.0, show_default=True, help="Height of the ground [m]."),
     click.option("--velocity-limits", is_flag=True, help="Enforce the joints' velocity limits."),
     _named(
         "--link-damping", "Damping of a link's linear and angular velocity [1/s]; LINK may contain *.", "LINK=LIN,ANG"
@@ -415,21 +403,21 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--sleep-threshold",
-        type=float,
+        type=FROM_0,
         default=0.0,
         show_default=True,
         help="Kinetic energy per mass [m²/s²] below which a link counts as at rest (PhysX: 5e-5); 0: never sleep.",
     ),
     click.option(
         "--sleep-time",
-        type=float,
+        type=FROM_0,
         default=0.4,
         show_default=True,
         help="Time for which all links must be at rest before the robot sleeps [s].",
     ),
     click.option(
         "--seed",
-        type=int,
+        type=Whole(),
         default=0,
         show_default=True,
         help="Seed stored with the run, from which `artsim rollout` draws its samples.",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from artsim.cli.numbers import Whole
 from artsim.cli.progress import caught_signals
 
 R = TypeVar("R")
@@ -16,7 +17,7 @@ R = TypeVar("R")
 VIEWER_OPTIONS = (
     click.option(
         "--port",
-        type=click.IntRange(0, 65535),
+        type=Whole(0, 65535),
         default=0,
         envvar="ARTSIM_PORT",
         help="Port of the page on 127.0.0.1; default: a free port.",

@@ -11,7 +11,7 @@ import click
 from artsim.io.progress import warm
 from artsim.sim.contact.continuous import ADVANCE
 from artsim.sim.equipment.delays import DELAY_CONTROLS, KEEP, feel_entry
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import OutputError, UsageError
 from artsim.sim.foundation.jit import Entry, build
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.targets import LEVELS, level
@@ -54,6 +54,10 @@ def warmup(levels: tuple[str, ...], into: Path | None, more: bool) -> None:
         warm((*_kernels(), *(_others() if more else ())))
         click.echo(f"kernels are ready, for {level()}")
         return
+    try:
+        into.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{into}: cannot create: {error.strerror}") from None
     build((*_kernels(), *(_others() if more else ())), levels, into)
     for each in levels:
         sizes = [path.stat().st_size for path in (into / each).glob("*.o")]

@@ -10,6 +10,7 @@ from typing import Any
 from artsim.io.batch_reader import BatchRecording
 from artsim.io.batches import BatchConfig, Job, block_rows, check_memory, prepare, stream_rows
 from artsim.io.comparison import Comparison
+from artsim.io.facts import first_sampled_fact
 from artsim.io.reader import Difference, opened
 from artsim.io.runs import TOLERANCE, Load, made_elsewhere
 from artsim.sim.articulation.description import Articulation
@@ -62,7 +63,8 @@ def verify_batch(
                 found.compare(start, {name: values[:count] for name, values in block.items()})
 
             stream_rows(job, write, range(first, first + stored.rows, rows), slots)
-        return found.first
+        facts = None if made_elsewhere(stored) else first_sampled_fact(stored, job.robot.articulation)
+        return found.first or facts
 
 
 def _job(stored: BatchRecording, load: Load) -> tuple[Job, int]:

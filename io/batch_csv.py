@@ -18,6 +18,7 @@ import numpy as np
 from artsim.io import schema
 from artsim.io.batch_file import Content
 from artsim.io.export_tables import harmless
+from artsim.io.finishing import put_in_place
 from artsim.io.recorder import check_output, claim, reason
 from artsim.sim.foundation.errors import StorageError
 from artsim.sim.foundation.records import Array
@@ -75,8 +76,7 @@ class CsvWriter:
         try:
             self._stream.flush()
             if self._partial is not None:
-                os.fsync(self._stream.fileno())
-                self._partial.replace(self.path)
+                put_in_place(self._partial, self.path)
                 self._stream.close()
                 self._partial = None
         except BrokenPipeError:

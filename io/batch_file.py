@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from artsim.io import schema, seal
+from artsim.io.finishing import put_in_place
 from artsim.io.layout import Section, lay_out_inputs, lay_out_model, lay_out_root
 from artsim.io.recorder import ModelRecord, abandon, check_output, claim, reason, room
 from artsim.io.schema import Labels
@@ -129,14 +130,12 @@ class BatchWriter:
                 _close_archive(self._handle, self._layout)
             else:
                 seal.seal(self._handle, self._rows())
-            os.fsync(self._handle)
             self._layout = self._layout._replace(size=os.fstat(self._handle).st_size)
-            self.partial.replace(self._target)
+            put_in_place(self.partial, self._target)
         except OSError as error:
             raise self._failed("cannot finish the file", error) from None
         os.close(self._handle)
         self._handle = -1
-        sync_folder(self._target.parent)
 
     def discard(self) -> None:
         """Give up and remove the file. Idempotent."""
@@ -236,16 +235,6 @@ def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
     while len(view):
         done = os.pwrite(handle, view, offset)
         view, offset = view[done:], offset + done
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to disk."""
-    with contextlib.suppress(OSError):  # unsupported by some file systems; the file itself is safe
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # ---- HDF5

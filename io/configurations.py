@@ -142,11 +142,12 @@ def _opened(text: str, stack: ExitStack) -> tuple[str, str, int]:
     if Path(name).suffix.lower() not in _SUFFIXES:
         raise UsageError(f"{name}: cannot tell what it is; configurations are in {', '.join(_SUFFIXES)} or -")
     try:
-        mode = Path(name).stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise MissingInputError(
-                f"{name}: is {'a folder' if stat.S_ISDIR(mode) else 'a device or pipe'}, not a file"
-            )
+        about = Path(name).stat()
+        if not stat.S_ISREG(about.st_mode):
+            kind = "a folder" if stat.S_ISDIR(about.st_mode) else "a device or pipe"
+            raise MissingInputError(f"{name}: is {kind}, not a file")
+        if about.st_size == 0:  # the system's own files (/proc) tell no size, and may never end
+            raise ModelError(f"{name}: is empty")
         handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     except ArtsimError:
         raise

@@ -18,6 +18,7 @@ from artsim.io.interpolation import HELD, Interpolation
 from artsim.io.tables import npy_header
 from artsim.sim.equipment.build_link_wrenches import COMPONENTS
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.files import read_start
 from artsim.sim.runs.configuration import HOLD
 from artsim.sim.runs.controls import VALUES, Controls
 
@@ -198,7 +199,7 @@ def _names_in(path: str | os.PathLike[str]) -> set[str]:
         return set()
     _check_readable(where)
     if where.suffix.lower() == ".csv":
-        return _header_of(where.read_bytes())
+        return _header_of(read_start(where, MAX_FILE_BYTES))
     nobody = _Names((), ())
     if where.suffix.lower() == ".npz":
         arrays, present = _npz_arrays(where, nobody)
@@ -331,7 +332,7 @@ def _index(path: Path | str, kind: str, name: str, names: tuple[str, ...]) -> in
 
 
 def _read_csv(path: Path, names: _Names) -> InputTable:
-    return _parse_csv(path, path.read_bytes(), names)
+    return _parse_csv(path, read_start(path, MAX_FILE_BYTES), names)
 
 
 def _parse_csv(path: Path, data: bytes, names: _Names) -> InputTable:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io.tables import NumberFile, Stored, spooling
+from artsim.sim.foundation.angles import plain_number
 from artsim.sim.foundation.errors import ModelError, nearest
 
 Array = npt.NDArray[Any]
@@ -34,7 +35,7 @@ def words_of(where: str, line: str) -> list[str]:
 def number_of(word: str) -> float | None:
     """The number that a word stands for, or None; nan and inf are numbers, 1_000 is not."""
     try:
-        return None if "_" in word else float(word)
+        return plain_number(word)
     except ValueError:
         return None
 

@@ -32,7 +32,7 @@ def write_mcap(export: Export) -> list[str]:
     interval = recording.every * recording.dt
     if not recording.n_valid * interval < _MOST_SECONDS:
         raise UsageError(f"{recording.path}: {recording.n_valid} rows, {interval:g} s apart, end beyond MCAP's times")
-    with written_whole(export.output) as path, path.open("wb") as stream:
+    with written_whole(export.output, written=export.written) as path, path.open("wb") as stream:
         writer: Any = Writer(stream)
         writer.start(profile="", library="artsim")
         writer.add_metadata("artsim", {key: str(value) for key, value in recording.attrs.items()})

@@ -35,7 +35,7 @@ def write_robomimic(export: Export) -> list[str]:
     width = shapes["qpos"][1] + shapes["qvel"][1]
     numbers = actions.size + rows * (2 + width) + sum(math.prod(shape) for shape in shapes.values())
     size = 8 * numbers + len(recording.model_text) + _TABLES  # HDF5 crashes if a write fails
-    with written_whole(export.output, size) as path, h5py.File(path, "w") as file:
+    with written_whole(export.output, size, written=export.written) as path, h5py.File(path, "w") as file:
         data = file.create_group("data")
         data.attrs["total"] = rows
         names = [f"{kind}.{name}" for kind in kinds for name in _entries(recording, kind)]

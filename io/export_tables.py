@@ -23,7 +23,10 @@ _WITHOUT_CONSTRAINTS = "constraint rows and delassus are left out; --npz holds t
 def write_csv(export: Export) -> list[str]:
     """Write a line per row and a column per entry, `time,qpos.joint_1,…`; every number can be read back exactly."""
     recording = export.recording
-    with written_whole(export.output) as path, path.open("w", newline="", encoding="utf-8") as stream:
+    with (
+        written_whole(export.output, written=export.written) as path,
+        path.open("w", newline="", encoding="utf-8") as stream,
+    ):
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([harmless(column.name) for column in columns_of(recording)])
         for start, stop in blocks_of(recording):
@@ -48,7 +51,10 @@ def write_parquet(export: Export) -> list[str]:
 def write_contacts_csv(export: Export) -> list[str]:
     """Write a line per contact: time, step, names of links and geoms, point, normal, … Raises UsageError if none."""
     blocks = _contacts(export.recording)
-    with written_whole(export.output) as path, path.open("w", newline="", encoding="utf-8") as stream:
+    with (
+        written_whole(export.output, written=export.written) as path,
+        path.open("w", newline="", encoding="utf-8") as stream,
+    ):
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([column.name for column in contact_columns(export.recording)])
         for columns in blocks:
@@ -92,7 +98,7 @@ def _write_parquet(export: Export, columns: Sequence[Column], blocks: Iterable[S
     ]
     about = {"artsim": json.dumps({**recording.attrs, "dt": recording.dt, "every": recording.every})}
     layout = pyarrow.schema(fields, metadata=about)
-    with written_whole(export.output) as path, parquet.ParquetWriter(path, layout) as writer:
+    with written_whole(export.output, written=export.written) as path, parquet.ParquetWriter(path, layout) as writer:
         for block in blocks:
             arrays = [
                 pyarrow.array(np.ascontiguousarray(values), type=field.type)
@@ -104,7 +110,10 @@ def _write_parquet(export: Export, columns: Sequence[Column], blocks: Iterable[S
 def write_npz(export: Export) -> list[str]:
     """Write an array per variable (Jacobians dense), and `labels/…`, `units/…`, `contact/…`, `controls/…`."""
     recording = export.recording
-    with written_whole(export.output) as path, zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+    with (
+        written_whole(export.output, written=export.written) as path,
+        zipfile.ZipFile(path, "w", allowZip64=True) as archive,
+    ):
         for name in ("time", *recording.variables):
             _add_variable(archive, recording, name)
         for name, array in _smaller_arrays(recording).items():

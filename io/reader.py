@@ -27,6 +27,7 @@ from artsim.io.probe import probe
 from artsim.io.schema import Labels
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.files import read_start
 from artsim.sim.runs.changes import Change
 from artsim.sim.runs.controls import VALUES, Controls
 
@@ -45,6 +46,7 @@ _SMALL = 1 << 20  # bytes that may be declared without being stored (fill values
 _RATIOS = {1: 1032, 32015: 1 << 15}  # largest compression ratios of zlib and zstd
 _WHOLE = 1 << 26  # bytes to which a dataset that is read whole may unpack regardless of its stored size
 _ROWS = 1 << 30  # likewise for rows that are read at once
+_MOST_PACKED = 64  # times its stored bytes that a run of more than _ROWS may unpack to
 _FEW = 1 << 20  # bytes of a chunk that HDF5 caches for its next row
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
 _BLOCK_BYTES = 1 << 22
@@ -107,8 +109,7 @@ def _check_is_hdf5(path: Path) -> None:
         if not stat.S_ISREG(mode):
             kind = "directory" if stat.S_ISDIR(mode) else "device or pipe"
             raise ModelError(f"{path}: is a {kind}, not an HDF5 file")
-        with path.open("rb") as stream:
-            head = stream.read(512)
+        head = read_start(path, 512)
     except ArtsimError:
         raise
     except FileNotFoundError:
@@ -528,6 +529,19 @@ class Recording(Output, LabelledRows):
             _refuse_unpacking(self.path, dataset, (stop - start) * _row_bytes(dataset), _ROWS)
             values: Array = dataset[start : max(start, stop)]
         return values
+
+    def check_size(self) -> None:
+        """Raise ModelError if the rows of all variables unpack far more than is stored: who reads them all writes as
+        much, and a small file can hold rows without end."""
+        with reading(self.path):
+            rows = [self._file["trajectory"][name] for name in ("time", *self.variables)]
+            tables = [self._file[group][name] for group in self.tables for name in schema.RAGGED[group].table]
+            size = sum(self.n_valid * _row_bytes(dataset) for dataset in rows) + sum(int(t.nbytes) for t in tables)
+            stored = sum(int(dataset.id.get_storage_size()) for dataset in (*rows, *tables))
+        if size > allowed(_ROWS) and size > _MOST_PACKED * stored:
+            raise ModelError(
+                f"{self.path}: refused: its rows unpack from {stored / 1e6:.3g} MB to {size / 1e9:.3g} GB; {MORE}"
+            )
 
     def check_packing(self, name: str, rows: int | None = None) -> None:
         """Raise ModelError if reading a variable, or `rows` single rows of it, unpacks far more than is stored."""

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema, seal, superblock
+from artsim.io.finishing import put_in_place
 from artsim.io.layout import Section, lay_out_model, lay_out_root
 from artsim.io.pieces import kept_bytes
 from artsim.io.schema import Labels, Variable
@@ -451,8 +452,7 @@ class Recorder:
     def _take_place(self) -> None:
         """Let a continued run replace the file that it continues."""
         if self._waiting is not None:
-            part, place = self._waiting
-            part.replace(place)
+            put_in_place(*self._waiting)
             self._waiting = None
 
     def close(self, status: int = schema.COMPLETE, final: Mapping[str, Any] | None = None) -> None:
@@ -478,6 +478,8 @@ class Recorder:
         with contextlib.suppress(OSError):  # no room for it: the file is whole without
             seal.seal(self._handle, rows)
         self._closed = True
+        with _Guard(self):
+            os.fsync(self._handle)
         if self._rows == 0 and status == schema.INTERRUPTED:
             self.path.unlink(missing_ok=True)  # a run that failed at once leaves nothing
         os.close(self._handle)
@@ -528,7 +530,7 @@ class Recorder:
             with contextlib.suppress(OSError):
                 fcntl.flock(self._handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             if copied is None:
-                part.replace(place)
+                put_in_place(part, place)
             else:  # a run that is taken up stays as it is until there is more of it
                 self._waiting = part, place
         except BaseException:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from artsim.io import schema, seal, superblock
+from artsim.io.finishing import put_in_place
 from artsim.io.reader import Recording, open_recording, reading
 from artsim.io.recorder import claim, is_row, reason, room
 from artsim.io.snapshots import checkpoints
@@ -73,8 +74,7 @@ def clean_copy(recording: Recording, target: Path) -> Iterator[Path]:
         os.ftruncate(handle, 0)
         superblock.copy_unmarked(recording.path, handle)
         yield part
-        os.fsync(handle)
-        part.replace(place)
+        put_in_place(part, place)
     except OSError as error:
         raise (StorageError if error.errno else OutputError)(f"{target}: cannot write: {reason(error)}") from None
     finally:

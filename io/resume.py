@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from artsim.io.exported_rows import blocks_of
 from artsim.io.reader import Recording, open_recording
 from artsim.io.recorder import Earlier, Recorder, model_record
 from artsim.io.recovery import recover
@@ -24,9 +25,9 @@ from artsim.io.runs import (
     stored_state,
 )
 from artsim.io.snapshots import checkpoint_state, checkpoints, final_state, restored
-from artsim.sim.foundation.errors import BusyError, StoppedError, UsageError
+from artsim.sim.foundation.errors import BusyError, ModelError, StoppedError, UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.runs.simulate import ControllerFunction, simulation_of
+from artsim.sim.runs.simulate import MAY_BE_INFINITE, ControllerFunction, first_odd, simulation_of
 
 
 def resume(
@@ -68,6 +69,8 @@ def resume(
         total = int(recording.config.get("steps", 0)) if steps is None else steps
         if done > total:
             raise UsageError(f"{source}: has {done} steps already, more than {total}")
+        recording.check_size()
+        _refuse_odd(recording, state or {}, -(-done // recording.every))
         if done == total:
             recover(source)
             return None
@@ -100,6 +103,24 @@ def resume(
         if interval and done == (made + 1) * interval:  # the former end of the run becomes a checkpoint
             recorder.checkpoint(stored_state(simulation))
         return record(simulation, recorder, progress)
+
+
+def _refuse_odd(recording: Recording, state: Mapping[str, Array], rows: int) -> None:
+    """Raise ModelError for rows to keep, or a state to go on from, that are not finite, as no run writes them."""
+    for name in state.keys() - {"extremes"}:
+        if first_odd(state[name]) is not None:
+            raise ModelError(f"{recording.path}: the state's {name} is not finite: no run has written this")
+    for start, stop in blocks_of(recording):
+        if start >= rows:
+            return
+        parts = {name: recording.read_stored(name, start, stop) for name in recording.variables}
+        for group in recording.tables:
+            contacts = group == "contact"
+            parts |= recording.read_contacts(start, stop) if contacts else recording.read_table(group, start, stop)
+        for name, values in parts.items():
+            if name not in MAY_BE_INFINITE and first_odd(values) is not None:
+                where = f"steps {start * recording.every} to {stop * recording.every}"
+                raise ModelError(f"{recording.path}: {name} is not finite in {where}: no run has written this")
 
 
 def _start(recording: Recording) -> tuple[dict[str, Array] | None, int]:

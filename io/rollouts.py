@@ -24,6 +24,7 @@ from artsim.io import schema
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.comparison import Comparison
 from artsim.io.control_files import for_every_step, read_sample_controls
+from artsim.io.facts import first_sampled_fact
 from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.memory import memory_left
@@ -522,7 +523,8 @@ def verify_rollout(
         found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
         controls = check_rollout(plan, config, stored.controls)
         roll(plan, config, controls=controls, threads=threads, on_block=found.compare)
-        return found.first
+        facts = None if made_elsewhere(stored) else first_sampled_fact(stored, plan.robot.articulation)
+        return found.first or facts
 
 
 # ------------------------------------------------------------------ from Python

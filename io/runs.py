@@ -17,6 +17,7 @@ import numpy as np
 from artsim import __version__
 from artsim.io import schema
 from artsim.io.control_files import controls_of, for_every_step, links_pushed, read_controls, read_run_controls
+from artsim.io.facts import first_fact, first_other
 from artsim.io.interpolation import Interpolation
 from artsim.io.labelled_rows import LabelledRows
 from artsim.io.output_inputs import read_output_inputs
@@ -756,13 +757,17 @@ def verify(path: str | os.PathLike[str], load: Load, *, tolerance: float = TOLER
     with open_recording(path) as recording:
         if not (recording.variables or recording.tables) or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
+        recording.check_size()
         ended = recording.status != schema.RUNNING and bool(np.isfinite(recording.final["time"]))
         plan = stored_plan(recording, load)
         with tempfile.TemporaryDirectory(prefix="artsim-verify-") as folder:
             again = Path(folder) / "again.h5"
             status = _again(plan, recording, again)
             with open_recording(again) as other:
-                difference = first_difference(recording, other, tolerance if made_elsewhere(recording) else 0.0)
+                elsewhere = made_elsewhere(recording)
+                difference = first_difference(recording, other, tolerance if elsewhere else 0.0)
+                if difference is None and not elsewhere:
+                    difference = first_other(recording, other) or first_fact(recording, plan.robot.articulation)
     if difference and difference.dataset.startswith("final/") and not ended:
         return None
     return difference or _in_ending(recording, plan, status)

@@ -36,7 +36,7 @@ from artsim.sim.quantities.compute_records import COMPUTE
 
 _POLL = 0.1  # s
 _CONNECT = 20.0  # s
-_LOCAL = re.compile(r"local:(\d{1,3})")
+_LOCAL = re.compile(r"local:([0-9]{1,3})")
 _REMOTE = re.compile(r"(tcp|tls)://.+")
 
 

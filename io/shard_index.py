@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from artsim.io import schema, seal
+from artsim.io.finishing import put_in_place
 from artsim.io.layout import Section, texts
 from artsim.io.reader import attributes_of, check_schema, open_gated, read_texts, reading
 from artsim.sim.foundation.errors import MissingInputError, ModelError, StorageError, UsageError
@@ -54,7 +55,7 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
     """
     import h5py
 
-    from artsim.io.batch_file import check_room, lay_out_groups, sync_folder
+    from artsim.io.batch_file import check_room, lay_out_groups
     from artsim.io.recorder import abandon, reason
 
     partial = _own_partial(path)
@@ -73,13 +74,11 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
     try:
         with partial.open("r+b") as stream:
             seal.seal(stream.fileno())
-            os.fsync(stream.fileno())
-        partial.replace(path)
+        put_in_place(partial, path)
     except OSError as error:
         raise StorageError(f"{path}: cannot finish the index: {reason(error)}") from None
     finally:
         partial.unlink(missing_ok=True)
-    sync_folder(path.parent)
 
 
 def _own_partial(path: Path) -> Path:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from artsim.io import runs, schema
+from artsim.io.held_inputs import HeldInputs, pushed_places
 from artsim.io.progress import warm
 from artsim.io.recorder import Recorder, check_run_name
 from artsim.io.settings import RunSettings
@@ -24,7 +25,7 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs import simulate
-from artsim.sim.runs.changes import Change, changed, with_entry
+from artsim.sim.runs.changes import Change, changed, told_otherwise, with_entry
 from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, simulation_of
@@ -101,6 +102,7 @@ class Simulation:
         if not plan.config.is_maximal:
             warm((entry, 1) for entry in plan.entries)
         self._set(simulation_of(plan, given or runs.held_controls(plan), function, threads))
+        self._held = HeldInputs(self._simulation)
         self._last: weakref.ref[StepRows] | None = None
         self._recorder: Recorder | None = None
         if output is not None:
@@ -296,31 +298,36 @@ class Simulation:
 
     def _give(self, name: str, values: Numbers) -> None:
         """Set an input from the next step on."""
-        place = self._simulation.acting(name, later=True)
-        width = place.shape[1]
-        if isinstance(values, np.ndarray) and values.shape == (width,):
-            place[:] = values
+        place, held = self._simulation.acting(name, later=True), self._held.values[name]
+        if isinstance(values, np.ndarray) and values.shape == held.shape:
+            held[:] = values
+            place[:, : len(held)] = held
             return
+        entries, numbers = self._entries(name, values)
+        held[entries] = numbers
+        place[:, entries] = held[entries]
+
+    def _entries(self, name: str, values: Numbers) -> tuple[list[int], Real]:
+        """The entries of an input that are given, and their numbers. Raises UsageError."""
         names = self._names(name)
         if isinstance(values, Mapping):
-            for entry, number in values.items():
+            for entry in values:
                 if entry not in names:
                     noun = "an actuator" if name == "control" else "a joint"
                     raise UsageError(f"{name}: {entry!r} is not {noun} of this robot{nearest(entry, names)}")
-                place[:, names.index(entry)] = number
-            return
+            return [names.index(entry) for entry in values], _vector(name, [*values.values()])
         given = _vector(name, values)
         free = [names.index(dof) for dof in self.robot.independent_dofs] if name != "control" else []
         if given.shape == (len(names),):
-            place[:, : len(names)] = given
-        elif free and given.shape == (len(free),):
-            place[:, free] = given
-        else:
-            raise UsageError(f"{name} has shape {given.shape}, want ({len(names)},): {', '.join(names[:8])}")
+            return [*range(len(names))], given
+        if free and given.shape == (len(free),):
+            return free, given
+        raise UsageError(f"{name} has shape {given.shape}, want ({len(names)},): {', '.join(names[:8])}")
 
     def _push(self, wrench: Mapping[str, ArrayLike]) -> None:
         """Set wrenches on links from the next step on."""
-        links = [push.link for push in self._simulation.plan.pushed.wrenches]
+        given = {link: _wrench(f"wrench of {link!r}", numbers) for link, numbers in wrench.items()}
+        links = [*pushed_places(self._simulation)]
         if not set(wrench) <= set(links):
             if self._recorder is not None:
                 link = next(link for link in wrench if link not in links)
@@ -329,28 +336,29 @@ class Simulation:
                 )
             before = self._simulation.plan.config.wrench
             self._change(settings={"wrench": {**before, **{k: [0.0] * WRENCH for k in wrench if k not in links}}})
-            links = [push.link for push in self._simulation.plan.pushed.wrenches]
-        place = self._simulation.acting("control", later=True)
-        for link, given in wrench.items():
-            numbers = _wrench(f"wrench of {link!r}", given)
-            at = place.shape[1] - WRENCH * (len(links) - links.index(link))
-            place[:, at : at + WRENCH] = 0.0
-            place[:, at : at + len(numbers)] = numbers
+        place, places = self._simulation.acting("control", later=True), pushed_places(self._simulation)
+        for link, numbers in given.items():
+            held = self._held.values["wrench"][self.robot.links.index(link)]
+            held[:] = 0.0
+            held[: len(numbers)] = numbers
+            place[:, places[link]] = held
 
     def push(self, link: str, impulse: ArrayLike) -> StepRows:
         """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link; see step."""
         numbers = _wrench("push", impulse)
-        pushed = [push.link for push in self._simulation.plan.pushed.wrenches]
-        now = np.zeros(WRENCH)
-        if link in pushed:
-            row = self._simulation.acting("control")
-            first = len(row) - WRENCH * (len(pushed) - pushed.index(link))
-            now = row[first : first + WRENCH].copy()
-        wrench = now.copy()
+        at = pushed_places(self._simulation).get(link)
+        wrench = np.zeros(WRENCH) if at is None else self._simulation.acting("control")[at].copy()
         wrench[: len(numbers)] += numbers / self._simulation.plan.dt
+        if at is None:
+            self._push({link: np.zeros(WRENCH)})
+            at = pushed_places(self._simulation)[link]
+        held = self._held.values["wrench"][self.robot.links.index(link)]
+        before, later = held.copy(), self._simulation.acting("control", later=True)[:, at].copy()
         rows = self.step(wrench={link: wrench})
         rows.keep()
-        self._push({link: now})
+        held[:] = before
+        place = self._simulation.acting("control", later=True)[:, at]
+        place[:] = later[len(later) - len(place) :]
         return rows
 
     # ------------------------------------------------------------------ changes
@@ -446,12 +454,13 @@ class Simulation:
     ) -> None:
         self._keep_last()
         change = Change(self.steps, dict(settings or {}), dict(state or {}))
-        after = changed(self._simulation, change)
+        before, after = self._simulation.plan, changed(self._simulation, change)
         if self._recorder is not None:
             self._flush()
             self._recorder.change(change.to_json())
         if after is not self._simulation:
             self._set(after)
+            self._push(told_otherwise(before, after.plan))
 
     def _whole(self, what: str, values: Numbers, names: tuple[str, ...], now: Real) -> Real:
         """All entries of a part of the state, those that are not given by name as they are now."""
@@ -470,18 +479,24 @@ class Simulation:
     # ------------------------------------------------------------------ snapshots and files
 
     def save(self) -> dict[str, Array]:
-        """The current state as plain arrays by name, for numpy.savez; `restore` continues from it byte for byte."""
-        return self._simulation.save()
+        """The current state as plain arrays by name, for numpy.savez; `restore` continues from it byte for byte.
+
+        The inputs that steps were given belong to it, and the settings that were changed; a Python controller's own
+        memory does not.
+        """
+        return self._held.saved(self._simulation)
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
-        """Continue from a snapshot of this robot with the same settings, taken in this process or another.
+        """Continue from a snapshot of this robot that started with the same settings, in this process or another.
 
         Raises UsageError if it does not fit, or if the simulation writes a file, which holds one run only.
         """
         if self._recorder is not None:
             raise UsageError("restore: this simulation writes a file, in which time only goes on")
         self._keep_last()
-        self._simulation.restore(snapshot)
+        restored = self._held.restored(self._simulation, snapshot)
+        if restored is not self._simulation:
+            self._set(restored)
 
     def close(self) -> None:
         """Finish the output file, if there is one."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from artsim.io.shard_runs import Watch
 from artsim.io.shards import Finished, Shard
+from artsim.sim.foundation.apart import end_with
 from artsim.sim.foundation.errors import StoppedError
 
 Stop = Callable[[], bool]
@@ -122,6 +123,10 @@ def _end(pipe: Connection, entry: _Busy) -> None:
 
 def _serve(work: Work, pipe: Any) -> None:
     """The main function of a worker: perform orders until the pipe is closed."""
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None and parent.pid is not None
+    end_with(parent.pid, parent.sentinel)
 
     def stop() -> bool:
         return bool(pipe.poll())  # orders come one at a time: while one is performed, only the end can arrive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import Any
 
 from artsim.loaders.assets import Assets
 from artsim.sim.articulation.description import Source
+from artsim.sim.foundation.apart import life_line
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
@@ -85,11 +87,17 @@ def place_of(answered: object, file: str) -> Place | None:
 def asked_of_child(request: dict[str, Any], source: Source, most: int) -> dict[str, Any]:
     """The child's answer, of at most some times `most` bytes. Raises ModelError where it gives none."""
     script = Path(__file__).with_name("xacro_child.py")
+    line = life_line()
     child = subprocess.Popen(
-        [sys.executable, "-P", str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [sys.executable, "-P", str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(line,) if line >= 0 else (),
     )
+    asked = json.dumps({**request, "parent": [os.getpid(), line]}).encode()
     try:
-        told, _ = child.communicate(json.dumps(request).encode(), timeout=allowed(WALL_SECONDS))
+        told, _ = child.communicate(asked, timeout=allowed(WALL_SECONDS))
     except subprocess.TimeoutExpired:
         told = b""
     finally:

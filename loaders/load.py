@@ -23,6 +23,7 @@ from artsim.loaders.xml import Document, check_size, decode, parse
 from artsim.sim.articulation.description import Articulation, Pose, Source
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError
+from artsim.sim.foundation.files import read_start
 
 LEAST_LENGTH = 1e-12  # [m], of sizes of shapes; a hundredth of an atom
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
@@ -251,7 +252,7 @@ def load_stored_scene(
 def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
     """The model with what its SRDF and its file of loops say."""
     robot = model.articulation
-    if model.srdf:
+    if model.srdf_file:
         robot = with_srdf(robot, model.srdf, file=model.srdf_file, max_mb=max_mb)
     if model.loops_file:
         robot = with_follower_notes(with_loops(robot, model.loops, file=model.loops_file))
@@ -331,6 +332,8 @@ def read_file(path: Path, max_mb: float) -> bytes:
         if not stat.S_ISREG(status.st_mode) and not is_stream:
             raise ModelError(f"{Source(str(path))}: not a regular file")
         check_size(status.st_size, file=str(path), max_mb=max_mb)
+        if not is_stream:
+            return read_start(path, status.st_size)
         with path.open("rb") as stream:
             return read_stream(stream, str(path), max_mb)
     except ArtsimError:

@@ -61,7 +61,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, NoReturn
@@ -90,6 +89,7 @@ from artsim.sim.articulation.description import (
 from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError, nearest
+from artsim.sim.foundation.toml import read_toml
 
 MAX_MB = 1.0
 MOST = 10_000  # loops
@@ -277,8 +277,8 @@ def read_entries(text: bytes | str, file: str, poses: Poses) -> list[Entry]:
     check_size(len(text), file=file, max_mb=MAX_MB)
     content = decode(text, file) if isinstance(text, bytes) else text
     try:
-        values = tomllib.loads(content)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        values = read_toml(content)
+    except ValueError as error:
         raise ModelError(f"{file}: not TOML: {str(error)[:200]}") from None
     for key in values:
         if key != "loop":
@@ -298,7 +298,7 @@ def read_entries(text: bytes | str, file: str, poses: Poses) -> list[Entry]:
 def read_entry(values: Mapping[str, Any], source: Source, number: int, poses: Poses) -> Entry:
     """One [[loop]], its keys and its kind checked."""
     name = values.get("name", f"loop_{number}")
-    if not isinstance(name, str) or not name.strip() or len(name) > 256:
+    if not isinstance(name, str) or not name.strip() or len(name) > 256 or "\0" in name:
         raise ModelError(f"{source}: loop {number}: name is {shown(name)}, want a text")
     kind = values.get("kind")
     entry = Entry(values, source, name, str(kind), poses)

@@ -219,6 +219,9 @@ if __name__ == "__main__":
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what macros print is nobody's answer
     asked = json.loads(sys.stdin.buffer.read())
     sys.path[:] = asked["sys_path"]
+    from artsim.sim.foundation.apart import end_with
+
+    end_with(*asked["parent"])
     try:
         answer(expand(asked))
     except MemoryError:

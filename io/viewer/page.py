@@ -51,7 +51,7 @@ def write_page(export: Export) -> list[str]:
     title = html.escape(f"artsim: {export.recording.path.name}")
     page = re.sub(r"<title>.*?</title>", lambda _: f"<title>{title}</title>", page, count=1, flags=re.S)
     page = page.replace("</body>", f"{_legend(motion, scales)}</body>", 1)
-    write_whole(export.output, page.encode("utf-8", "backslashreplace"))
+    write_whole(export.output, page.encode("utf-8", "backslashreplace"), export.written)
     return notes
 
 

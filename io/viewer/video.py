@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from artsim.io.exports import Export, written_whole
 from artsim.io.viewer.drawables import Piece, pieces_of
 from artsim.io.viewer.motion import Motion, Poses
 from artsim.io.viewer.stage import ARROW, SEE_THROUGH, WITHIN, colour_of, legend
+from artsim.sim.foundation.apart import life_line
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import rotation_matrix
@@ -23,6 +25,9 @@ SIZE = (1280, 720)  # [pixels] multiples of 16, as video codecs require
 _SLENDER = {"shaft_radius": 0.025, "tip_radius": 0.06, "tip_length": 0.18}  # of an arrow's length
 _TEXT = 14  # [pixels] of the legend
 _PROBE = """
+import sys
+from artsim.sim.foundation.apart import end_with
+end_with(int(sys.argv[1]), int(sys.argv[2]))
 import pyvista
 plotter = pyvista.Plotter(off_screen=True, window_size=(32, 32))
 plotter.add_mesh(pyvista.Sphere())
@@ -65,7 +70,7 @@ def write_video(export: Export) -> list[str]:
     _add_legend(plotter, motion, scales)
     plotter.camera_position = [middle + 1.4 * size * np.array([0.75, -0.6, 0.35]), middle, (0.0, 0.0, 1.0)]
     plotter.camera.clipping_range = (0.01 * size, 100.0 * size)
-    with written_whole(export.output) as path:
+    with written_whole(export.output, written=export.written) as path:
         packer: Any = imageio_ffmpeg.write_frames(str(path), SIZE, fps=export.fps, macro_block_size=16)
         packer.send(None)
         try:
@@ -83,7 +88,9 @@ def write_video(export: Export) -> list[str]:
 
 def _check_graphics() -> None:
     """Render once in another process: without an OpenGL library VTK crashes instead of raising. Raises UsageError."""
-    done = subprocess.run([sys.executable, "-P", "-c", _PROBE], capture_output=True, check=False)
+    line = life_line()
+    probe = [sys.executable, "-P", "-c", _PROBE, str(os.getpid()), str(line)]
+    done = subprocess.run(probe, capture_output=True, check=False, pass_fds=(line,) if line >= 0 else ())
     if done.returncode:
         raise UsageError(
             "videos need OpenGL, and this system has no library that draws without a screen; "

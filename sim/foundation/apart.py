@@ -1,5 +1,9 @@
 """Runs work that may fail in a forked child under limits of time and memory: a reader of untrusted files may search
 without end, ask for all memory or crash, and none of that reaches the process itself.
+
+A child ends with the process that started it, however that ends: on Linux the kernel kills it (PR_SET_PDEATHSIG, sent
+when the thread that forked ends, so children are started by threads that wait for them); elsewhere a thread of the
+child waits for the end of a pipe of which only the parent holds the other side.
 """
 
 from __future__ import annotations
@@ -7,11 +11,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 
+_PR_SET_PDEATHSIG = 1
 _SIGNALS = ("SIGALRM", "SIGXCPU", "SIGINT", "SIGTERM")  # end the child, whatever handlers the process has for them
 
 
@@ -47,9 +53,13 @@ def apart(work: Callable[[], bytes], limits: Limits) -> Answer:
     if child == 0:
         os.close(reader)
         _work(work, limits, writer)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        data = stream.read()
+    try:
+        os.close(writer)
+        with os.fdopen(reader, "rb") as stream:
+            data = stream.read()
+    except BaseException:  # a signal of the user's
+        end_children([child])
+        raise
     _, status = os.waitpid(child, 0)
     ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     return Answer(b"" if ended_by else data, ended_by)
@@ -77,10 +87,57 @@ def start_child(work: Callable[[], object]) -> int:
     return child
 
 
+def end_children(children: Iterable[int]) -> None:
+    """Kill children of this process that have not been waited for, and wait for them."""
+    children = list(children)
+    for child in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+    for child in children:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(child, 0)
+
+
 def _fork() -> int:
+    parent, line = os.getpid(), life_line()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which wait for work
-        return os.fork()
+        child = os.fork()
+    if child == 0:
+        end_with(parent, line)
+    return child
+
+
+_lines: dict[int, tuple[int, int]] = {}  # the pipe of each process that has started children: both of its ends
+
+
+def life_line() -> int:
+    """The end of a pipe at which children see this process end; -1 on Linux, where the kernel ends them."""
+    if sys.platform == "linux":
+        return -1
+    if os.getpid() not in _lines:
+        _lines[os.getpid()] = os.pipe()
+    return _lines[os.getpid()][0]
+
+
+def end_with(parent: int, line: int) -> None:
+    """Have this child process end with its parent, at once if that has ended; `line` is the parent's `life_line`."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(0)
+        return
+    if parent in _lines:  # forked: the pipe's other side is the parent's alone
+        os.close(_lines[parent][1])
+
+    def watch() -> None:
+        with contextlib.suppress(OSError):
+            os.read(line, 1)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _reset_signals() -> None:

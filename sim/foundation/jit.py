@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from artsim.sim.foundation import object_cache
-from artsim.sim.foundation.apart import available_cores, can_fork, start_child
+from artsim.sim.foundation.apart import available_cores, can_fork, end_children, start_child
 from artsim.sim.foundation.compiler import C_LIBRARY, OPTIONS, RUNTIME, compiled
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
@@ -292,17 +292,22 @@ def _in_children(take: Callable[[int], None], count: int, done: Callable[[int], 
             take(number[0])
             os.write(report, number)
 
-    children = [start_child(take_turns) for _ in range(min(count, available_cores()))]
-    os.close(reader)
-    os.close(report)
-    returned = 0
-    while os.read(reports, 1):
-        returned += 1
-        if done:
-            done(returned)
-    os.close(reports)
-    for child in children:
-        os.waitpid(child, 0)
+    children: list[int] = []
+    try:
+        for _ in range(min(count, available_cores())):
+            children.append(start_child(take_turns))
+        os.close(report)
+        returned = 0
+        while os.read(reports, 1):
+            returned += 1
+            if done:
+                done(returned)
+        while children:
+            os.waitpid(children.pop(), 0)
+    finally:
+        end_children(children)
+        os.close(reader)
+        os.close(reports)
 
 
 _loaded: dict[tuple[str, int, str], tuple[Callable[[int], None], Any]] = {}

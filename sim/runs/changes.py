@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, nearest
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs.configuration import OF_COUPLINGS, RunConfig
@@ -93,7 +94,9 @@ def changed(simulation: Simulation, change: Change) -> Simulation:
     if change.settings:
         old = simulation.plan
         plan = plan_run(old.robot.articulation, changed_config(old.config, change.settings))
-        changed_run = simulation_of(plan, acting_controls(simulation, plan), simulation.controller, simulation.threads)
+        values = {name: getattr(simulation.inputs, name) for name in VALUES}
+        acting = controls_for(Controls(simulation.inputs.start_step, **values), old, plan)
+        changed_run = simulation_of(plan, acting, simulation.controller, simulation.threads)
         changed_run.go_on_from(simulation)
         qpos, qvel = np.array(changed_run.qpos), np.array(changed_run.qvel)
         settle_coordinates(plan.robot.model, plan.robot.labels, qpos, {})
@@ -126,21 +129,29 @@ def _checked_state(simulation: Simulation, state: Mapping[str, Sequence[float]])
     return found
 
 
-def acting_controls(simulation: Simulation, plan: Plan) -> Controls:
-    """The inputs of a run from now on, for a plan that has wrenches on other links."""
-    values = {name: np.array(getattr(simulation.inputs, name)) for name in VALUES}
-    before, after = simulation.plan.pushed.wrenches, plan.pushed.wrenches
-    if before != after:
-        actuated = values["control"].shape[1] - len(simulation.plan.pushed.held)
-        columns = {name: values["control"][:, actuated + k] for k, name in enumerate(_columns(before))}
-        held = dict(zip(_columns(after), plan.pushed.held, strict=True))
-        pushed = [columns.get(name, np.full(len(values["control"]), held[name])) for name in _columns(after)]
-        values["control"] = np.column_stack([values["control"][:, :actuated], *pushed])
-    return Controls(np.array(simulation.inputs.start_step), **values)
+def controls_for(controls: Controls, before: Plan, after: Plan) -> Controls:
+    """The controls of one plan for another: wrenches that only the other has are as its settings say."""
+    told, tells = _wrenches(before), _wrenches(after)
+    if [*told] == [*tells]:
+        return controls
+    values = {name: getattr(controls, name) for name in VALUES}
+    own = values["control"].shape[1] - WRENCH * len(told)
+    columns = {link: values["control"][:, own + WRENCH * k : own + WRENCH * (k + 1)] for k, link in enumerate(told)}
+    pushed = [columns[link] if link in told else np.tile(held, (controls.rows, 1)) for link, held in tells.items()]
+    values["control"] = np.concatenate([values["control"][:, :own], *pushed], axis=1)
+    return Controls(controls.start_step, **values)
 
 
-def _columns(wrenches: Sequence[Any]) -> list[str]:
-    return [name for wrench in wrenches for name in wrench.controls]
+def told_otherwise(before: Plan, after: Plan) -> dict[str, tuple[float, ...]]:
+    """The wrenches of the second plan on links for which the settings of the first tell another one."""
+    told = _wrenches(before)
+    return {link: wrench for link, wrench in _wrenches(after).items() if told.get(link, wrench) != wrench}
+
+
+def _wrenches(plan: Plan) -> dict[str, tuple[float, ...]]:
+    """The wrenches that a plan holds, by link, in their order among the controls."""
+    held = plan.pushed.held.reshape(-1, WRENCH).tolist()
+    return {wrench.link: tuple(values) for wrench, values in zip(plan.pushed.wrenches, held, strict=True)}
 
 
 def with_entry(config: RunConfig, setting: str, name: str, value: float) -> dict[str, Any]:

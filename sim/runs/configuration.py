@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, field, fields
 from typing import Any, NamedTuple
 
-from artsim.sim.foundation.angles import angle_or_number
+from artsim.sim.foundation.angles import angle_or_number, plain_number
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.run_data.integration import INTEGRATORS
@@ -297,7 +297,7 @@ def read_angles(setting: str, entry: object, what: str = "") -> Angles:
         parts = list(entry) if isinstance(entry, Iterable) else []
     if setting == "swing_limit" and len(parts) == 1:
         parts = parts * 2
-    read = float if setting == "twist_axis" else angle_or_number
+    read = plain_number if setting == "twist_axis" else angle_or_number
     try:
         numbers = tuple(read(part) if isinstance(part, str) else float(part) for part in parts)
     except (TypeError, ValueError):

@@ -66,7 +66,7 @@ _NOTED = (
     "yielded",
     "loop_gap",
 )
-_MAY_BE_INFINITE = ("solver_residual",)  # where the solver did not converge at all
+MAY_BE_INFINITE = ("solver_residual",)  # where the solver did not converge at all
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,7 @@ class Simulation(Account):
     def checked(self, block: BlockOfRows) -> dict[str, Array]:
         """The rows of a block. Raises StoppedError for one that is not finite, naming its variable and entry."""
         for name, values in block.rows.items():
-            if name not in _MAY_BE_INFINITE and (place := _first_odd(values)) is not None:
+            if name not in MAY_BE_INFINITE and (place := first_odd(values)) is not None:
                 raise StoppedError(f"{name}{self._whose(name, place[1:])} is not finite (row {place[0]} of the steps)")
         return block.rows
 
@@ -397,7 +397,7 @@ class Simulation(Account):
         counted_by = {name: count for count in ends for name in TABLES[count]}
         found: tuple[int, str] | None = None
         for name, values in (*block.rows.items(), *block.tables.items()):
-            if name in _MAY_BE_INFINITE or (place := _first_odd(values)) is None:
+            if name in MAY_BE_INFINITE or (place := first_odd(values)) is None:
                 continue
             table = counted_by.get(name)
             row = place[0] if table is None else int(np.searchsorted(ends[table], place[0], "right"))
@@ -429,7 +429,7 @@ class Simulation(Account):
         if self.stop_reason:
             return
         known = self._state._asdict() | {"energy": np.array(self.energy)}
-        odd = next((name for name, values in known.items() if _first_odd(values) is not None), "")
+        odd = next((name for name, values in known.items() if first_odd(values) is not None), "")
         if odd:
             self._odd = f"state's {odd}"
             self.stop_reason = NON_FINITE
@@ -557,7 +557,7 @@ class Simulation(Account):
         return torque
 
 
-def _first_odd(values: Array) -> tuple[int, ...] | None:
+def first_odd(values: Array) -> tuple[int, ...] | None:
     """The first entry that is not finite, or None. A sum is the cheapest test, but can itself overflow."""
     if values.dtype.kind != "f":
         return None

@@ -17,9 +17,10 @@ from artsim.sim.articulation.description import Vector3
 from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.equipment.build_link_wrenches import LinkWrench
+from artsim.sim.foundation.angles import plain_number
 from artsim.sim.foundation.errors import SettingError, nearest
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.configuration import MAX_STEPS, RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ def _point(text: str, link: str) -> Vector3 | None:
     if text in (ORIGIN, CENTRE):
         return (0.0, 0.0, 0.0) if text == ORIGIN else None
     try:
-        x, y, z = map(float, text.split(","))
+        x, y, z = map(plain_number, text.split(","))
     except ValueError:
         x = y = z = math.nan
     if not math.isfinite(x + y + z):
@@ -131,7 +132,7 @@ def read_push(text: str) -> Push:
     link, _, rest = text.rpartition("=")
     numbers, _, time = rest.partition("@")
     try:
-        impulse, at = tuple(map(float, numbers.split(","))), float(time)
+        impulse, at = tuple(map(plain_number, numbers.split(","))), plain_number(time)
     except ValueError:
         impulse, at = (), math.nan
     if not link or len(impulse) not in (3, WRENCH) or not all(map(math.isfinite, impulse)) or not 0 <= at < math.inf:
@@ -152,7 +153,8 @@ def with_pushes(controls: Controls, acting: LinkWrenches, dt: float) -> Controls
     """The controls with the pushes, each in the first step that does not begin before its time."""
     if not acting.pushes:
         return controls
-    steps = [math.ceil(push.time / dt - 1e-9 - 1e-15 * push.time / dt) for push in acting.pushes]
+    begins = (min(push.time / dt, MAX_STEPS) for push in acting.pushes)
+    steps = [math.ceil(begin - 1e-9 - 1e-15 * begin) for begin in begins]
     start = np.unique(np.concatenate([controls.start_step, steps, np.array(steps) + 1])).astype(np.int64)
     row = np.maximum(np.searchsorted(controls.start_step, start, side="right") - 1, 0)
     values = {name: getattr(controls, name)[row] for name in VALUES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from artsim.cli.main import cli
 from artsim.io.reader import open_recording
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.runs.controls import Controls
+from tests.conftest import ROOT
 
 Q0 = {f"joint_{k}": 0.1 * k for k in range(1, 8)}
 
@@ -245,3 +247,122 @@ def test_a_run_that_stops_says_where() -> None:
     simulation.step()
     with pytest.raises(StoppedError, match="is not finite"):
         simulation.step(5, torque=np.full(7, 1e300))
+
+
+# every way to change a simulation, by the name of the method, property or input
+MUTATORS: dict[str, tuple[str, Callable[[artsim.Simulation], object]]] = {
+    "torque": ("arm7", lambda s: s.step(torque=np.linspace(-3.0, 3.0, 7))),
+    "torque by name": ("arm7", lambda s: s.step(torque={"joint_2": 3.0})),
+    "target": ("arm7", lambda s: s.step(target=np.full(7, 0.3))),
+    "target_velocity": ("arm7", lambda s: s.step(target_velocity={"joint_4": 0.5})),
+    "target_acceleration": ("arm7", lambda s: s.step(target_acceleration={"joint_4": 2.0})),
+    "control": ("clamp.xml", lambda s: s.step(control=np.full(len(s._names("control")), 0.4))),
+    "wrench": ("arm7", lambda s: s.step(wrench={"link_7": (1.0, 2.0, 3.0)})),
+    "wrench again": ("arm7", lambda s: (s.step(wrench={"link_7": (1, 2, 3)}), s.change(wrench={"link_7": (9, 0, 0)}))),
+    "push": ("arm7", lambda s: s.push("link_5", (0.5, 0.0, 0.1))),
+    "qpos": ("arm7", lambda s: setattr(s, "qpos", {"joint_3": 0.7})),
+    "qvel": ("arm7", lambda s: setattr(s, "qvel", np.linspace(0.0, 0.6, 7))),
+    "activation": ("clamp.xml", lambda s: setattr(s, "activation", s.activation + 0.1)),
+    "change": ("arm7", lambda s: s.change(armature={"joint_1": 0.3}, link_damping={"link_4": (1.0, 2.0)})),
+    "set_drive": ("arm7", lambda s: s.set_drive("joint_3", stiffness=90.0, damping=3.0, limit=8.0)),
+    "set_coupling": ("parallel_gripper", lambda s: s.set_coupling("right_finger_joint", ratio=-0.5)),
+    "set_compliance": ("parallel_gripper", lambda s: s.set_compliance("right_finger_joint", 1e-3, damping=0.01)),
+    "set_friction": ("arm7", lambda s: s.set_friction("joint_*", force=0.4)),
+    "set_gravity": ("arm7", lambda s: s.set_gravity((1.0, 0.0, -3.0))),
+}
+
+
+def _after(simulation: artsim.Simulation) -> bytes:
+    rows = simulation.step(4)
+    return b"".join(np.ascontiguousarray(rows[name]).tobytes() for name in rows) + simulation.qpos.tobytes()
+
+
+def _disturb(simulation: artsim.Simulation) -> None:
+    """Give inputs and change settings and state, so that only a snapshot brings back what was there."""
+    robot = simulation.robot
+    simulation.step(torque=np.ones(robot.nv))
+    simulation.step(2, wrench={robot.links[-1]: (0.0, 4.0, 1.0), robot.links[1]: (1.0, 1.0, 1.0)})
+    simulation.set_gravity((0.0, 2.0, 0.0))
+    simulation.set_friction("*", force=0.2)
+
+
+@pytest.mark.parametrize("what", MUTATORS)
+def test_a_snapshot_holds_what_was_given_and_changed(what: str, tmp_path: Path) -> None:
+    """After any change or input, what follows a restored snapshot has the bytes of what followed it: in the same
+    simulation after other inputs and changes, in a fresh one, and in a fresh one from a file."""
+    name, act = MUTATORS[what]
+    robot = artsim.load(ROOT / "robots" / name if name.endswith(".xml") else name)
+    gains: dict[str, Any] = {"controller": "computed-torque"} if what == "target_acceleration" else {}
+    settings = {"stiffness": 20.0, "damping": 2.0, **gains} if name == "arm7" else {}
+    simulation = artsim.Simulation(robot, **settings)
+    simulation.step(2)
+    begun = simulation.save()
+    untouched = _after(simulation)
+    simulation.restore(begun)
+    act(simulation)
+    snapshot = simulation.save()
+    follows = _after(simulation)
+    if not what.startswith("set_"):  # other settings can have other constraint rows
+        assert {key: values.shape for key, values in snapshot.items()} == {k: v.shape for k, v in begun.items()}
+    _disturb(simulation)
+    simulation.restore(snapshot)
+    assert _after(simulation) == follows
+    np.savez(tmp_path / "snapshot.npz", **snapshot)
+    with np.load(tmp_path / "snapshot.npz", allow_pickle=False) as kept:
+        for given in (snapshot, dict(kept)):
+            fresh = artsim.Simulation(robot, **settings)
+            fresh.restore(given)
+            assert _after(fresh) == follows
+    simulation.restore(begun)
+    assert _after(simulation) == untouched
+
+
+def test_every_mutator_is_in_the_table() -> None:
+    """Methods and properties of Simulation that change it, and the inputs of `step`."""
+    public = {name: value for name, value in vars(artsim.Simulation).items() if not name.startswith("_")}
+    setters = {name for name, value in public.items() if isinstance(value, property) and value.fset}
+    methods = {name for name, value in public.items() if callable(value)} - {"step", "save", "restore", "close"}
+    inputs = set(inspect.signature(artsim.Simulation.step).parameters) - {"self", "steps"}
+    assert setters | methods | inputs <= {name.partition(" ")[0] for name in MUTATORS}
+
+
+def test_inputs_over_time_act_again_after_a_restore(arm: artsim.Robot) -> None:
+    """The rows of a control file that an input of a step overrode are back, and a push leaves later rows alone."""
+    torque = np.random.default_rng(2).normal(size=(30, 7))
+    held, zero = np.tile([Q0[name] for name in arm.dofs], (30, 1)), np.zeros((30, 7))
+    controls = Controls(np.arange(30), torque, held, zero)
+    simulation = artsim.Simulation(arm, q0=Q0, controls=controls)
+    simulation.step(3)
+    snapshot = simulation.save()
+    follows = _after(simulation)
+    simulation.step(2, torque={"joint_1": 4.0})
+    simulation.restore(snapshot)
+    assert _after(simulation) == follows
+    simulation.step(2, torque={"joint_1": 4.0})
+    overridden = simulation.save()
+    later = _after(simulation)
+    simulation.restore(snapshot)
+    simulation.restore(overridden)
+    assert _after(simulation) == later
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"changed_settings": np.array("{")},
+        {"changed_settings": np.array('{"dt": 1.0}')},
+        {"changed_settings": np.array('{"gravity": "down"}')},
+        {"held_torque": np.zeros(3)},
+        {"held_wrench": np.array("x")},
+        {"command_wrench": np.zeros(0)},
+        {"command": np.zeros((2, 2))},
+    ],
+)
+def test_odd_snapshots_are_refused(arm: artsim.Robot, change: dict[str, Any]) -> None:
+    """A snapshot that does not fit leaves the simulation as it was."""
+    simulation, other = artsim.Simulation(arm, q0=Q0), artsim.Simulation(arm, q0=Q0)
+    for each in (simulation, other):
+        each.step(torque=np.ones(7))
+    with pytest.raises(UsageError, match="snapshot"):
+        simulation.restore(simulation.save() | change)
+    assert _after(simulation) == _after(other)

@@ -11,8 +11,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import artsim
+from artsim.cli.main import cli
 from artsim.io import probe as probe_module
 from artsim.io import seal
 from artsim.io.probe import probe
@@ -123,7 +125,48 @@ def test_what_others_write_takes_the_seal_away(run_file: Path, tmp_path: Path) -
     with h5py.File(path, "r+") as file:
         file.attrs["note"] = "mine"
     assert seal.is_whole(path) is None
-    good("replay", "--verify", path)
+    assert "no seal" in good("replay", "--verify", path).stdout
+    assert "seal" not in good("replay", "--verify", run_file).stdout
+
+
+def put(place: str, value: object) -> Callable[[h5py.File, str], object]:
+    return lambda file, group: file[place].__setitem__(..., value)
+
+
+def named(place: str, name: str, value: str) -> Callable[[h5py.File, str], object]:
+    return lambda file, group: file[place.replace("ROWS", group)].attrs.__setitem__(name, value)
+
+
+# what somebody changes in a file whose rows are in a group, and what is told of it; None: that the seal is gone
+FACTS: dict[str, tuple[Callable[[h5py.File, str], object], str | None]] = {
+    "masses": (put("model/link_mass", 7.0), "model/link_mass differs"),
+    "a limit": (put("model/joint_upper", 9.0), "model/joint_upper differs"),
+    "a parent": (put("model/joint_parent", "elsewhere"), "model/joint_parent differs"),
+    "a unit": (named("ROWS/qpos", "units", "deg"), "qpos units differs"),
+    "a format": (named("model", "format", "sdf"), "model format differs"),
+    "a comment of the source": (
+        lambda file, group: put("model/source", file["model/source"][()] + b"<!-- safe -->")(file, group),
+        "model sha256 differs",
+    ),
+    "the command": (named("provenance", "command", "run good.urdf"), None),
+    "foreign data": (lambda file, group: file.create_dataset(f"{group}/mine", data=np.ones(3)), None),
+    "a foreign group": (lambda file, group: file.create_group("mine"), None),
+}
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "rollout", "batch"])
+@pytest.mark.parametrize("what", FACTS)
+def test_facts_beside_rows_are_compared_or_told(
+    run_file: Path, others: dict[str, Path], kind: str, what: str, tmp_path: Path
+) -> None:
+    """The robot's facts and units are those that the content gives again; of all else the seal tells."""
+    change, told = FACTS[what]
+    path = tmp_path / "changed.h5"
+    path.write_bytes((run_file if kind == "trajectory" else others[kind]).read_bytes())
+    with h5py.File(path, "r+") as file:
+        change(file, kind)
+    done = CliRunner().invoke(cli, ["replay", "--verify", str(path)])
+    assert (done.exit_code, (told or "it has no seal") in done.output) == (0 if told is None else 3, True), done.output
 
 
 def endless() -> None:
