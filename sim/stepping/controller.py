@@ -1,8 +1,9 @@
 """Applied torques and the built-in controllers: gravity compensation, and computed torque.
 
 Computed torque (Siciliano 2009, sec. 8.5.2) gives the joints accelerations a = a_d + ω² (q_d - q) + 2 ζ ω (v_d - v):
-tau = Gᵀ (M a + bias - passive), where the passive forces are those that the step will find: damping, springs and soft
-couplings at its end, as they are implicit, tendons, fluids and compensated weight at its start, and dry friction.
+tau = Gᵀ (M a + bias - passive), where the bias and the passive forces are those that the step will find: the bias at
+the velocities midway, damping, springs and soft couplings at the step's end, as they are implicit, tendons, fluids and
+compensated weight at its start, and dry friction.
 
 Friction is taken in the direction in which a joint shall move, not in that in which it does: that cannot chatter,
 and a joint that shall rest gets none and is held by its friction. Steps of Euler find velocities that lead
@@ -36,28 +37,28 @@ _RESTING = 1e-6  # rad/s or m/s: below it friction grows with the velocity, so t
 
 
 @njit
-def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any, midway: Any) -> None:
     """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links.
 
-    `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v). The
-    equipment's forces at (q, v) are up to date.
+    `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v).
+    `midway`: the same of the velocities at which the bias acts. The equipment's forces at (q, v) are up to date.
     """
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[row, k]
     if inputs.controller[0] != NO_CONTROLLER:
-        _control(robot, q, v, run, equipment, ahead)
+        _control(robot, q, v, run, equipment, ahead, midway)
     if equipment is not None:
         apply_link_wrenches(robot, run, equipment)
 
 
 @njit
-def _control(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+def _control(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any, midway: Any) -> None:
     """Add the forces of the built-in controller to step.applied."""
     step = run.step
     if run.inputs.controller[0] == COMPUTED_TORQUE:
-        _computed_torque(robot, q, v, run, equipment, ahead)
+        _computed_torque(robot, q, v, run, equipment, ahead, midway)
     else:
         for k in range(step.force.shape[0]):
             step.velocity[k] = 0.0
@@ -90,12 +91,14 @@ def _actuated(model: Any, k: Any) -> Any:
 
 
 @njit
-def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any, midway: Any) -> None:
     """Set step.qacc (nv,) to the accelerations wanted and step.force (nv,) to the joint forces for them, without those
     of the armature. The accelerations of joints that are not actuated count as zero."""
     model, data, step = robot.model, robot.data, run.step
     _wanted_accelerations(model, data, q, v, run, ahead)
-    inverse_dynamics(model, v, step.qacc, data, step.force)
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] = v[k] + midway * step.qacc[k]
+    inverse_dynamics(model, step.velocity, step.qacc, data, step.force)
     for k in range(step.velocity.shape[0]):
         step.velocity[k] = v[k] + ahead * step.qacc[k]
     _add_joints_own(robot, q, v, run, ahead)
