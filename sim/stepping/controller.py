@@ -32,6 +32,7 @@ from artsim.sim.run_data.run_records import (
     POSITION_GAIN,
     VELOCITY_GAIN,
 )
+from artsim.sim.stepping.midpoint import expected_change
 
 _RESTING = 1e-6  # rad/s or m/s: below it friction grows with the velocity, so that rounding in a file does not flip it
 
@@ -41,7 +42,8 @@ def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: 
     """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links.
 
     `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v).
-    `midway`: the same of the velocities at which the bias acts. The equipment's forces at (q, v) are up to date.
+    `midway`: the share of the step's change of velocity after which the bias acts. The equipment's forces at (q, v) are
+    up to date.
     """
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
@@ -96,8 +98,9 @@ def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead
     of the armature. The accelerations of joints that are not actuated count as zero."""
     model, data, step = robot.model, robot.data, run.step
     _wanted_accelerations(model, data, q, v, run, ahead)
+    _expect_wanted(robot, ahead, step)
     for k in range(step.velocity.shape[0]):
-        step.velocity[k] = v[k] + midway * step.qacc[k]
+        step.velocity[k] = v[k] + midway * expected_change(robot.state, k)
     inverse_dynamics(model, step.velocity, step.qacc, data, step.force)
     for k in range(step.velocity.shape[0]):
         step.velocity[k] = v[k] + ahead * step.qacc[k]
@@ -125,6 +128,17 @@ def _wanted_accelerations(model: Any, data: Any, q: Any, v: Any, run: Any, ahead
     for k in range(step.qacc.shape[0]):
         a = model.dof_independent[k]
         step.qacc[k] = data.gain[k] * step.force[model.independent_dof[a]] + data.drift[k] if a >= 0 else 0.0
+
+
+@njit
+def _expect_wanted(robot: Any, ahead: Any, step: Any) -> None:
+    """Have the step expect the changes of velocity that the controller wants, where joints are actuated."""
+    model, state = robot.model, robot.state
+    for k in range(step.qacc.shape[0]):
+        a = model.dof_independent[k]
+        if a >= 0 and _actuated(model, model.independent_dof[a]):
+            state.change[k] = ahead * step.qacc[k]
+            state.earlier_change[k] = state.change[k]
 
 
 @inlined

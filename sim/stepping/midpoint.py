@@ -71,7 +71,7 @@ def foresee(model: Any, state: Any, data: Any, h: Any, step: Any, chosen: Any) -
     """
     zero = zero_like(chosen)
     for k in range(step.middle.shape[0]):
-        change = where_greater(data.struck[model.dof_body[k]], zero, zero, _expected_change(state, k))
+        change = where_greater(data.struck[model.dof_body[k]], zero, zero, expected_change(state, k))
         step.middle[k] = state.qvel[k] + 0.5 * change
     for a in range(step.next.shape[0]):
         k = model.independent_dof[a]
@@ -80,9 +80,9 @@ def foresee(model: Any, state: Any, data: Any, h: Any, step: Any, chosen: Any) -
 
 
 @inlined
-def _expected_change(state: Any, k: Any) -> Any:
-    """The smaller of the last two changes of a velocity; 0 where they have opposite signs (minmod), so that a blow,
-    which is not repeated, leads nowhere.
+def expected_change(state: Any, k: Any) -> Any:
+    """The change of a velocity in the step: the smaller of the last two, 0 where they have opposite signs (minmod), so
+    that a blow, which is not repeated, leads nowhere.
     """
     last, earlier = state.change[k], state.earlier_change[k]
     zero = zero_like(last)

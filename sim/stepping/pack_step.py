@@ -44,8 +44,8 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
 )
 from artsim.sim.stepping.booking import note_load
-from artsim.sim.stepping.midpoint import note_changes
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
+from artsim.sim.stepping.midpoint import note_changes
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step

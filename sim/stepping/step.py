@@ -151,9 +151,8 @@ def find_forces(robot: Any, run: Any, equipment: Any, solver: Any) -> None:
     find_places(robot.model, state.qpos, run, step.counters[CONTROL_ROW])
     if equipment is not None:
         equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
-    h = run.inputs.time_step[0]
-    midway = 0.5 * h if solver.sweeps is None else 0.0
-    applied_forces(robot, state.qpos, state.qvel, run, equipment, h, midway)
+    midway = 0.5 if solver.sweeps is None else 0.0
+    applied_forces(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0], midway)
     mark(run.clock, FORCES)
 
 
