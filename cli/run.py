@@ -483,9 +483,9 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
 
 
 def _excess(simulation: Simulation) -> dict[str, Any] | None:
-    """When the kinetic energy first exceeded what can have been supplied, or None."""
+    """Energy that nothing can have given, or None."""
     found = simulation.energy_excess
-    return None if found is None else dict(zip(("time", "joint", "factor"), found, strict=True))
+    return None if found is None else found._asdict()
 
 
 def _contacts(simulation: Simulation) -> dict[str, Any] | None:
@@ -540,9 +540,9 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
 
 def _describe_excess(excess: Mapping[str, Any]) -> str:
     return (
-        f"at t = {excess['time']:.6g} s there was {excess['factor']:.3g} times as much kinetic energy as "
-        f"inputs, drives, springs and heights can have given, most of it at joint {excess['joint']!r}; "
-        "try a smaller --dt"
+        f"at t = {excess['time']:.6g} s there were {excess['created']:.3g} J of energy more than the "
+        f"{excess['available']:.3g} J that inputs, drives, springs and heights can have given: {excess['source']} "
+        f"gave it, and joint {excess['joint']!r} moves with most; try a smaller --dt"
     )
 
 

@@ -108,6 +108,10 @@ FIXED_LABELS = {
     "wrench": ("fx", "fy", "fz", "tx", "ty", "tz"),
     "energy_kind": ("kinetic", "potential"),
 }
+FIXED_LABELS["work_source"] = (
+    *("applied", "drive", "weight", "medium"),
+    *("passive", "coupling", "limit", "loop", "tendon", "contact"),
+)
 FIXED_LABELS["plane_entry"] = ("x", "y", "z", "distance")
 FIXED_LABELS["direction"] = ("normal", "tangent_1", "tangent_2")
 FIXED_LABELS["contact_entry"] = (
@@ -118,9 +122,11 @@ FIXED_LABELS["contact_entry"] = (
 FIXED_LABELS["extreme"] = (
     *("coupling_error", "tendon_error", "worst_residual", "energy_at_start", "energy"),
     *("most_contacts", "deepest_contact", "eased_steps", "left_inside_steps", "joint_gap", "joint_gap_angle"),
-    *("energy_given", "energy_most_given", "energy_excess_step", "energy_excess_dof", "energy_excess_factor"),
+    *("energy_excess_step", "energy_excess_dof", "energy_excess_source", "energy_excess", "energy_available"),
     *("start_depth", "gave_way", "gave_way_share", "gave_way_link_a", "gave_way_link_b", "unsolved_steps"),
     *("loop_gap", "loop_gap_angle"),
+    *(f"{what}_{source}" for what in ("work", "stored", "ceiling", "credit") for source in FIXED_LABELS["work_source"]),
+    *("account_energy", "account_lowest", "account_created", "account_step", "account_opened", "account_lag"),
 )
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # of the variable that is itself called wrench
 

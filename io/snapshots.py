@@ -11,6 +11,7 @@ import numpy.typing as npt
 from artsim.io.reader import Recording, read_count, read_whole, reading
 from artsim.io.schema import COMPLETE, INTERRUPTED, STATE
 from artsim.sim.foundation.errors import ModelError
+from artsim.sim.run_data.run_records import ACCOUNT_ENTRIES
 
 Array = npt.NDArray[Any]
 
@@ -25,6 +26,7 @@ _EXTREMES = {
     "watch": 5,
     "yielded": 6,
     "loop_gap": 2,
+    "account": ACCOUNT_ENTRIES,
 }
 
 

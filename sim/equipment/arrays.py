@@ -342,7 +342,8 @@ class EquipmentWork(NamedTuple):
     damping: Reals1  # (nv,) their summed damping
     offset: Reals1  # (nv,) their summed force at q = 0, v = 0
     compensation: Reals1  # (nv,) gravity compensation by the joints' actuators; part of actuator_total
-    given: Reals1  # (nv,) the part of `passive` that may supply energy: the medium and gravity compensation
+    carried: Reals1  # (nv,) the part of `passive` that compensates gravity
+    drag: Reals1  # (nv,) the part of `passive` that is the medium's
     passive: Reals1  # (nv,) explicit passive forces: gravity compensation, medium, ball springs, polynomials
     tendon: Reals1  # (nv,) explicit forces of the springs and dampers of tendons
 
@@ -417,7 +418,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
         (na,),
     )
     dofs = dict.fromkeys(
-        "row row2 actuator_total stiffness damping offset compensation passive given tendon dof_held".split(),
+        "row row2 actuator_total stiffness damping offset compensation passive carried drag tendon dof_held".split(),
         (nv,),
     )
     work: EquipmentWork = allocate(

@@ -26,7 +26,8 @@ def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None
     """
     for k in range(v.shape[0]):
         equipment.data.passive[k] = 0.0
-        equipment.data.given[k] = 0.0
+        equipment.data.carried[k] = 0.0
+        equipment.data.drag[k] = 0.0
     _dampers(v, equipment)
     _springs(model, q, equipment)
     if equipment.model.compensated_mass.shape[0] > 0:
@@ -38,7 +39,7 @@ def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None
                 equipment.data.actuator_total[k] += equipment.data.row[k]
             else:
                 equipment.data.passive[k] += equipment.data.row[k]
-                equipment.data.given[k] += equipment.data.row[k]
+                equipment.data.carried[k] = equipment.data.row[k]
     if equipment.model.box_body.shape[0] + equipment.model.ellipsoid_body.shape[0] > 0:
         for body in range(model.body_parent.shape[0]):
             for axis in range(3):
@@ -48,7 +49,7 @@ def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None
         gather_forces(model, data, equipment.data.row)
         for k in range(v.shape[0]):
             equipment.data.passive[k] += equipment.data.row[k]
-            equipment.data.given[k] += equipment.data.row[k]
+            equipment.data.drag[k] = equipment.data.row[k]
 
 
 @njit

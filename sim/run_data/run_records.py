@@ -53,11 +53,22 @@ ONCE, AGAIN, STIFFENED = range(3)
 SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE = range(8)
 # entries of Step.energy
 AT_START, NOW = range(2)
-# entries of Step.watch (energy_watch.py)
-GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
+# entries of Step.work, by source (stepping/work.py); MOTION: of none of them
+APPLIED, DRIVE, WEIGHT, MEDIUM, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT, MOTION = range(11)
+SOURCES = MOTION
+# entries of Step.account (stepping/energy_account.py): by source its work, what its springs stored at first, the most
+# that it can have given, and what of its work counts as given [J]; then energy at the last comparison, the least
+# potential so far, created energy [J], the step in which the account began, 1: rows were asked what they store, and the
+# share of a step by which velocities lag
+WORK, STORED, CEILING, CREDIT = range(0, 4 * SOURCES, SOURCES)
+ENERGY, LOWEST, CREATED, BEGAN, OPENED, LAG = range(4 * SOURCES, 4 * SOURCES + 6)
+ACCOUNT_ENTRIES = 4 * SOURCES + 6
+# entries of Step.watch: of the first excess step + 1, the dof with most of it, the source, the energy created and what
+# else was there [J]
+EXCESS_STEP, EXCESS_DOF, EXCESS_SOURCE, EXCESS, AVAILABLE = range(5)
 # an entry of Step.beside, and what it says shall be done (stepping/beside.py)
 TASK = 2
-BEGIN, WATCH, RECORD, END = range(4)
+BEGIN, WATCH, RECORD, END, LOOK = range(5)
 # entries of Step.contact_extremes
 MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
 # entries of Step.yielded: depths of contacts that yielded are those beyond the deepest of the start
@@ -153,7 +164,11 @@ class Step(NamedTuple):
     worst_residual: Reals1  # (1,) largest constraint residual of any step so far [rad/s or m/s]
     yielded: Reals1  # (6,) depths at the start and where contacts yielded [m], share of a shape, links; unsolved steps
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
-    watch: Reals1  # (5,) energy received so far, the most at any time [J]; of the first excess step + 1, dof, factor
+    work: Reals1  # (10,) of this step by source [J]
+    account: Reals1  # (46,) WORK, …
+    watch: Reals1  # (5,) EXCESS_STEP, …
+    last_account: Reals1  # these two with a comparison at the present state, as LOOK leaves them
+    last_watch: Reals1
     contact_extremes: Reals1  # (4,) most contacts in a step so far, largest depth [m], number of regularised steps
     # and of those with penetration left
     applied: Reals1  # (nv,) [N m or N]

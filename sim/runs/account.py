@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from artsim.sim.articulation.model import ANGULAR, LINEAR
@@ -13,10 +15,12 @@ from artsim.sim.run_data.integration import DEFAULT
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     AT_START,
+    AVAILABLE,
     DEEPEST,
     DEPTH,
+    EXCESS,
     EXCESS_DOF,
-    EXCESS_FACTOR,
+    EXCESS_SOURCE,
     EXCESS_STEP,
     GAVE_WAY,
     ITERATIONS,
@@ -36,6 +40,24 @@ from artsim.sim.run_data.run_records import (
     Step,
 )
 from artsim.sim.runs.plan import Plan
+
+# what the sources of work are called where they gave what they cannot have had
+GIVERS = (
+    *("applied forces", "drives and actuators", "compensated weights", "the medium"),
+    *("springs, dampers and friction of joints", "couplings", "limits", "loops", "tendons", "contacts"),
+    "the motion itself",
+)
+
+
+class Excess(NamedTuple):
+    """Energy that nothing can have given: when it was found [s], the joint that has most of the energy of motion, which
+    source gave it, and how much of it there was beside how much else [J]."""
+
+    time: float
+    joint: str
+    source: str
+    created: float
+    available: float
 
 
 class Account:
@@ -126,15 +148,25 @@ class Account:
         return float(self._step.energy[AT_START]), float(self._step.energy[NOW])
 
     @property
-    def energy_excess(self) -> tuple[float, str, float] | None:
-        """When the kinetic energy first exceeded what can have been supplied [s], the joint with most of it, and the
-        factor; None if it never did.
-        """
+    def energy_excess(self) -> Excess | None:
+        """Energy that nothing can have given, when it was first more than stepping/energy_account.py tolerates; None if
+        it never was."""
         watch = self._step.watch
         if not watch[EXCESS_STEP]:
+            self._look()
+            watch = self._step.last_watch
+        if not watch[EXCESS_STEP]:
             return None
-        dof = self.plan.robot.dofs[int(watch[EXCESS_DOF])]
-        return (float(watch[EXCESS_STEP]) - 1.0) * self.plan.dt, dof, float(watch[EXCESS_FACTOR])
+        return Excess(
+            time=(float(watch[EXCESS_STEP]) - 1.0) * self.plan.dt,
+            joint=self.plan.robot.dofs[int(watch[EXCESS_DOF])],
+            source=GIVERS[int(watch[EXCESS_SOURCE])],
+            created=float(watch[EXCESS]),
+            available=float(watch[AVAILABLE]),
+        )
+
+    def _look(self) -> None:
+        """Have step.last_watch hold what the account says now; here, where none is kept, nothing."""
 
     @property
     def contact_extremes(self) -> tuple[int, float]:

@@ -28,6 +28,7 @@ from artsim.sim.run_data.run_records import (
     AT_REST,
     AT_START,
     CROWDED,
+    LOOK,
     NON_FINITE,
     NOW,
     ROWS_RECORDED,
@@ -37,6 +38,7 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
     TABLES,
     TABLES_OF,
+    TASK,
     Block,
     Inputs,
     RunBundle,
@@ -62,6 +64,7 @@ _NOTED = (
     "worst_residual",
     "energy",
     "watch",
+    "account",
     "contact_extremes",
     "yielded",
     "loop_gap",
@@ -187,7 +190,7 @@ class Simulation(Account):
         """Connect the kernels that a step calls: beside.py, newton, continuous collision detection, delays."""
         plan, newton = self.plan, self._solver.newton
         aside = self._robot, self._run._replace(clock=None), self._rows, self._equipment, self._contact
-        self._beside = point_at(plan.beside_entry, 1, self._step.beside, *aside)
+        self._beside, self._aside = point_at(plan.beside_entry, 1, self._step.beside, *aside), aside
         if newton is not None:
             solved = self._robot, self._rows, self._step
             self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved, SolverBundle(newton))
@@ -198,6 +201,11 @@ class Simulation(Account):
             )
         if plan.delayed is not None and self._equipment is not None:
             self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
+
+    def _look(self) -> None:
+        if not self.left_alone:  # an abandoned step still runs on these arrays
+            self._step.beside[TASK] = LOOK
+            bind(self.plan.beside_entry, 1, *self._aside)()
 
     def _bundles(self) -> tuple[NamedTuple | None, ...]:
         """The arguments of the integrators' entries."""

@@ -5,12 +5,24 @@ This file does not import numba, since the process that starts with warm kernels
 
 from __future__ import annotations
 
+import numpy as np
+
 from artsim.sim.articulation.chains import jacobian_columns
 from artsim.sim.articulation.model import Model
 from artsim.sim.constraints.kinds import RowOrigins, total_room
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.foundation.records import allocate
-from artsim.sim.run_data.run_records import CONSTRAINT_TABLE, ENTRY_TABLE, TABLES, Block, Rows, Step
+from artsim.sim.run_data.run_records import (
+    ACCOUNT_ENTRIES,
+    CONSTRAINT_TABLE,
+    ENERGY,
+    ENTRY_TABLE,
+    SOURCES,
+    TABLES,
+    Block,
+    Rows,
+    Step,
+)
 
 
 def make_rows(of: RowOrigins) -> Rows:
@@ -42,7 +54,9 @@ def make_step(model: Model) -> Step:
         "loop_gap": (2,),
         "energy": (2,),
         "contact_extremes": (4,),
-        "watch": (5,),
+        "work": (SOURCES,),
+        **dict.fromkeys(("account", "last_account"), (ACCOUNT_ENTRIES,)),
+        **dict.fromkeys(("watch", "last_watch"), (5,)),
         "worst_residual": (1,),
         "yielded": (6,),
         "pressed": (nv, 4),
@@ -52,6 +66,7 @@ def make_step(model: Model) -> Step:
     shapes |= {"start_qpos": (nq,), "stage_qpos": (nq,), "link_force": (nl, 3), "link_torque": (nl, 3)}
     shapes |= {"columns": (6, nv), "com": (3,), "momentum": (6,), "effective_coupling": (len(model.row_follower),)}
     step: Step = allocate(Step, shapes)
+    step.account[ENERGY] = np.nan  # not opened
     return step
 
 

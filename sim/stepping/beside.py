@@ -13,10 +13,10 @@ from artsim.sim.run_data.run_records import (
     AGAIN,
     AT_START,
     BEGIN,
+    ENERGY,
     EVALUATION,
     EXCESS_STEP,
-    GIVEN,
-    MOST,
+    LOOK,
     NOW,
     RECORD,
     ROWS_RECORDED,
@@ -26,7 +26,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.calibration import calibrate
-from artsim.sim.stepping.energy_watch import energies, watch_energy
+from artsim.sim.stepping.energy_account import compare_energy, energies, look
 from artsim.sim.stepping.midpoint import book_midpoint
 from artsim.sim.stepping.recorded_constraints import record_constraints
 from artsim.sim.stepping.recording import record
@@ -34,15 +34,19 @@ from artsim.sim.stepping.recording import record
 
 @njit
 def take_task(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
-    """Do what step.beside[TASK] says: prepare a block of steps, watch energy, record a row, or note the last energy."""
+    """Do what step.beside[TASK] says: prepare a block of steps, compare energies, record a row, look whether energies
+    agree now, or note the last energy.
+    """
     step = run.step
     task = step.beside[TASK]
     if task == BEGIN:
         _begin(robot, run, equipment)
     elif task == WATCH:
-        watch_energy(robot, step, equipment, contact)
+        compare_energy(robot, run, equipment, step.account, step.watch)
     elif task == RECORD:
         _record_row(robot, run, rows, equipment, contact)
+    elif task == LOOK:
+        look(robot, run, equipment)
     else:
         step.energy[NOW] = _total_energy(robot, step, equipment)
 
@@ -63,8 +67,7 @@ def _begin(robot: Any, run: Any, equipment: Any) -> None:
     expand(model, state.qpos, state.qvel, robot.data)
     if step.counters[STEP_NUMBER] == 0 or math.isnan(step.energy[AT_START]):  # where the state or settings were changed
         step.energy[AT_START] = _total_energy(robot, step, equipment)
-        step.watch[GIVEN] = 0.0
-        step.watch[MOST] = 0.0
+        step.account[ENERGY] = math.nan
     if step.counters[STEP_NUMBER] == 0:
         step.watch[EXCESS_STEP] = 0.0
         for k in range(step.qacc.shape[0]):
@@ -75,8 +78,8 @@ def _begin(robot: Any, run: Any, equipment: Any) -> None:
 @njit
 def _total_energy(robot: Any, step: Any, equipment: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
-    moving, stored = energies(robot, step, equipment)
-    return moving + stored
+    moving, heights, springs, tendons, loops = energies(robot, robot.state.qpos, robot.state.qvel, step, equipment)
+    return moving + heights + springs + tendons + loops
 
 
 @njit

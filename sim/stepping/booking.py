@@ -39,6 +39,7 @@ from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.midpoint import book_midpoint, note_changes
 from artsim.sim.stepping.sleeping import count_still, note_commands
+from artsim.sim.stepping.work import add_pull_work, find_work, note_lag
 
 
 @njit
@@ -73,6 +74,7 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
             step.passive[k] += rules.data.force[k]
         step.qacc[k] = (v - state.qvel[k]) / h
     add_constraint_forces(rows, step, 1.0 / h)
+    find_work(robot, run, equipment)
     if step.counters[EVALUATION] == STIFFENED:
         book_midpoint(model, state.qvel, data, step)
     elif step.counters[EVALUATION] == AGAIN:  # otherwise booked where it is recorded
@@ -83,6 +85,7 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
         note_tendon_forces(rows, equipment, 1.0 / h, False)
     if contact is not None:
         note_contact_forces(rows, step, contact, 1.0 / h)
+        add_pull_work(robot, run, contact)
 
 
 @njit
@@ -111,6 +114,7 @@ def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweep
     inputs, step = run.inputs, run.step
     _hand_on(state, rows, contact)
     count_limits(rows, step)
+    note_lag(run, rows)
     note_load(robot, step)
     beta = inputs.scheme[BETA]
     if beta < 1.0:

@@ -37,6 +37,7 @@ from artsim.sim.run_data.run_records import (
     END,
     INEQUALITY,
     ITERATIONS,
+    LAG,
     RECORD,
     RESIDUAL,
     ROWS_RECORDED,
@@ -52,9 +53,9 @@ from artsim.sim.solvers.alone import run_newton
 from artsim.sim.stepping.assembly import add_constraint_forces
 from artsim.sim.stepping.booking import settle
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.energy_watch import EVERY, note_work
 from artsim.sim.stepping.step import begin, choose_controls, is_finite, run_beside
 from artsim.sim.stepping.system import bare_system
+from artsim.sim.stepping.work import add_stage_work, book_work, is_due
 
 
 @njit
@@ -63,8 +64,9 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
     model, state = robot.model, robot.state
     step, block = run.step, run.block
     begin(robot, run, equipment, rules)
+    step.account[LAG] = 0.0
     for _ in range(block.plan[STEPS_TO_TAKE]):
-        if step.counters[STEP_NUMBER] % EVERY == 0:
+        if is_due(step):
             run_beside(step, WATCH)
         choose_controls(run)
         rows.report[ITERATIONS] = 0.0
@@ -72,6 +74,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
         if equipment is not None:
             equipment.data.stage[0] = 0.0
         _stage(robot, state.qpos, state.qvel, run, rows, equipment, solver, state.activation)
+        add_stage_work(step, equipment, state.qvel, True, run.inputs.time_step[0] / 6.0)
         if not is_finite(model, step):
             break
         if equipment is not None and connected(equipment.data.feeler):
@@ -82,7 +85,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
         if equipment is not None:
             note_loop_gaps(model, robot.data, step, equipment)
         _finish(robot, run, rows, equipment, solver)
-        note_work(run, equipment, step.start_qvel, state.qvel)  # of the last stage's forces
+        book_work(run, rows)
         if step.counters[STOP_REASON] != RUNNING:
             step.counters[ROWS_RECORDED] -= recorded  # a step that was not taken has no row
             break
@@ -271,6 +274,7 @@ def _take_stage(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, st
         for n in range(state.activation.shape[0]):
             state.activation[n] = equipment.data.start_activation[n] + ahead * equipment.data.activation_rate[n]
     _stage(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, solver, state.activation)
+    add_stage_work(step, equipment, step.stage_qvel, False, weight * h / 6.0)
     if equipment is not None:
         for n in range(state.activation.shape[0]):
             equipment.data.sum_activation[n] += weight * equipment.data.activation_rate[n]

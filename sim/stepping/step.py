@@ -42,13 +42,13 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.stepping.assembly import needs_rows
 from artsim.sim.stepping.booking import book_forces, move_on, rest
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.energy_watch import EVERY, note_work
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
 from artsim.sim.stepping.recorded_constraints import lacks_room
 from artsim.sim.stepping.recording import is_full
 from artsim.sim.stepping.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
 from artsim.sim.stepping.sleeping import is_asleep
 from artsim.sim.stepping.system import find_velocities, set_bias, set_rows, set_system
+from artsim.sim.stepping.work import book_work, is_due, is_new, note_lag
 
 
 @njit
@@ -63,6 +63,8 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     step, block = run.step, run.block
     start(run.clock)
     begin(robot, run, equipment, rules)
+    if is_new(step):
+        note_lag(run, rows)
     block.constraints[CONSTRAINTS] = 0
     block.constraints[ENTRIES] = 0
     if contact is not None:
@@ -72,7 +74,7 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         if (contact is not None and is_full(run, contact)) or lacks_room(block, rows):
             break
         mark(run.clock, INTEGRATION)
-        if step.counters[STEP_NUMBER] % EVERY == 0:
+        if is_due(step):
             run_beside(step, WATCH)
         choose_controls(run)
         if not take_step(robot, run, rows, equipment, contact, rules, solver):
@@ -102,7 +104,7 @@ def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
         run_beside(step, RECORD)
         mark(run.clock, RECORDING)
     if not asleep:
-        note_work(run, equipment, robot.state.qvel, step.velocity)
+        book_work(run, rows)
         move_on(robot, run, rows, equipment, contact, solver.sweeps)
     if equipment is not None and connected(equipment.data.keeper):
         run_entry(equipment.data.keeper)

@@ -1,0 +1,239 @@
+"""Keeps an account of energy: what was there and what was given since (work.py), against the energy of the state.
+
+Velocities of semi-implicit Euler are those half a step before its positions, so that energy is measured at q ⊖ ½ h v:
+there the account of a free body, a weight or a linear spring (actuation.py) is exact, and others differ by h².
+
+Inputs, drives and actuators, compensated weight and wind give and take. Springs give what they have stored. Everything
+else only takes: of joints (damping, friction) never less than before, of rows (couplings, limits, loops, tendons,
+contacts) never less than none in all, since soft ones store, but for what closes them where they start open. Whatever
+is there beyond what these have given was created. Of it remains the share that is not dissipated since.
+
+Sums of work miss nothing between the steps in which they are compared with the energy at the state.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.centroidal import body_energy, centre_of_mass, kinetic_energy, potential_energy
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.dynamics import composites
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import kinematics, velocities, world_inertia
+from artsim.sim.articulation.model import LINEAR, WORLD
+from artsim.sim.constraints.loop_rows import loop_spring_energy
+from artsim.sim.constraints.row import RECOVERY
+from artsim.sim.equipment.arrays import WIND_X, WIND_Y, WIND_Z
+from artsim.sim.equipment.passive import spring_energy
+from artsim.sim.equipment.tendon_forces import tendon_spring_energy
+from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import (
+    AT_REST,
+    AVAILABLE,
+    BEGAN,
+    CEILING,
+    CREATED,
+    CREDIT,
+    ENERGY,
+    EXCESS,
+    EXCESS_DOF,
+    EXCESS_SOURCE,
+    EXCESS_STEP,
+    LAG,
+    LOOP,
+    LOWEST,
+    MEDIUM,
+    MOTION,
+    OPENED,
+    PASSIVE,
+    SOURCES,
+    START_DEPTH,
+    STEP_NUMBER,
+    STORED,
+    TENDON,
+    WORK,
+)
+
+TOO_MUCH = 0.05  # created energy over what is there otherwise, above which it is told
+_SLACK = 5e-5  # [J/kg] created in any case: 1 cm/s
+_ROUNDING = 1e-10  # of the energies that are added
+_LOOSE = 0.125  # [J/kg] with which loops, equalities and contacts may be closed: 0.5 m/s
+_PLACING = 1.0  # [s] at the start, during which they are
+
+
+@njit
+def energies(robot: Any, q: Any, v: Any, step: Any, equipment: Any) -> Any:
+    """Energy of motion and that of heights, joint springs, tendons and loops at (q, v) [J]; leaves data there.
+
+    Tendons have that of their springs and of their inertia.
+    """
+    model, data = robot.model, robot.data
+    kinematics(model, q, data)
+    world_inertia(model, data)
+    composites(model, data)
+    centre_of_mass(model, data, step.com)
+    velocities(model, v, data)
+    moving = kinetic_energy(model, v, data)
+    g = model.gravity
+    heights = -model.carried_mass[WORLD] * (g[0] * step.com[0] + g[1] * step.com[1] + g[2] * step.com[2])
+    springs = potential_energy(model, q, step.com) - heights
+    tendons = 0.0
+    loops = 0.0
+    if equipment is not None:
+        tendon_paths(robot, q, v, equipment)
+        springs += spring_energy(model, q, equipment)
+        tendons = tendon_spring_energy(equipment) + inertia_energy(equipment)
+        loops = loop_spring_energy(model, data, equipment)
+    return moving, heights, springs, tendons, loops
+
+
+@njit
+def compare_energy(robot: Any, run: Any, equipment: Any, account: Any, watch: Any) -> None:
+    """Compare the account with the energy of the state, and open it if it is new; the first excess goes to `watch`."""
+    step = run.step
+    if step.counters[AT_REST] == 1 or watch[EXCESS_STEP] > 0.0:
+        return
+    moving, heights, springs, tendons, loops = _measure(robot, run, equipment)
+    energy = moving + heights + springs + tendons + loops
+    if math.isnan(account[ENERGY]):  # new
+        _open(step, equipment, account, springs, tendons, loops)
+        account[LOWEST] = energy - moving
+        account[ENERGY] = energy
+        return
+    given, taken = _settle(robot.model, run, account, springs, tendons, loops)
+    account[LOWEST] = min(account[LOWEST], energy - moving)
+    there = max(energy - account[LOWEST], 0.0)
+    kept = there / (there + taken) if taken > 0.0 else 1.0
+    account[CREATED] = max(kept * account[CREATED] + energy - account[ENERGY] - given, 0.0)
+    account[ENERGY] = energy
+    available = max(there - account[CREATED], 0.0)
+    slack = _SLACK * _moving_mass(robot.model) + _ROUNDING * (abs(energy) + abs(heights) + springs)
+    if account[CREATED] > TOO_MUCH * available + slack:
+        watch[EXCESS_STEP] = step.counters[STEP_NUMBER] + 1.0
+        watch[EXCESS_DOF] = _liveliest(robot.model, robot.data)
+        watch[EXCESS_SOURCE] = _main_source(account, springs, tendons, loops)
+        watch[EXCESS] = account[CREATED]
+        watch[AVAILABLE] = available
+
+
+@njit
+def look(robot: Any, run: Any, equipment: Any) -> None:
+    """Compare the account with the present state, in copies: the account does not depend on when it is looked at."""
+    step = run.step
+    for n in range(step.account.shape[0]):
+        step.last_account[n] = step.account[n]
+    for n in range(step.watch.shape[0]):
+        step.last_watch[n] = step.watch[n]
+    compare_energy(robot, run, equipment, step.last_account, step.last_watch)
+    kinematics(robot.model, robot.state.qpos, robot.data)  # what else is done between steps finds data at the state
+    velocities(robot.model, robot.state.qvel, robot.data)
+
+
+@njit
+def _measure(robot: Any, run: Any, equipment: Any) -> Any:
+    """`energies` where the velocities of the state belong: account[LAG] of a step before its positions."""
+    model, state, step = robot.model, robot.state, run.step
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = state.qpos[n]
+    for k in range(step.stage_qvel.shape[0]):
+        step.stage_qvel[k] = state.qvel[k]
+    move(model, step.stage_qpos, step.stage_qvel, -step.account[LAG] * run.inputs.time_step[0])
+    expand(model, step.stage_qpos, step.stage_qvel, robot.data)
+    found = energies(robot, step.stage_qpos, step.stage_qvel, step, equipment)
+    expand(model, state.qpos, state.qvel, robot.data)
+    return found
+
+
+@njit
+def _open(step: Any, equipment: Any, account: Any, springs: Any, tendons: Any, loops: Any) -> None:
+    """Begin the account anew: nothing was given, and rows may close what is open."""
+    for s in range(SOURCES):
+        account[WORK + s] = 0.0
+        account[CREDIT + s] = 0.0
+        account[STORED + s] = _stored(s, springs, tendons, loops)
+        account[CEILING + s] = math.inf if s < MEDIUM else 0.0
+    if equipment is not None and _is_windy(equipment):
+        account[CEILING + MEDIUM] = math.inf
+    account[BEGAN] = step.counters[STEP_NUMBER]
+    account[OPENED] = 0.0
+    account[CREATED] = 0.0
+
+
+@inlined
+def _is_windy(equipment: Any) -> bool:
+    medium = equipment.model.medium
+    windy: bool = medium[WIND_X] != 0.0 or medium[WIND_Y] != 0.0 or medium[WIND_Z] != 0.0
+    return windy
+
+
+@inlined
+def _stored(s: Any, springs: Any, tendons: Any, loops: Any) -> Any:
+    """What the springs of source s store [J]."""
+    if s == PASSIVE:
+        return springs
+    if s == TENDON:
+        return tendons
+    return loops if s == LOOP else 0.0
+
+
+@njit
+def _settle(model: Any, run: Any, account: Any, springs: Any, tendons: Any, loops: Any) -> Any:
+    """Energy that sources can have given since the last comparison, and how much of it they took [J]."""
+    step = run.step
+    time = (step.counters[STEP_NUMBER] - account[BEGAN]) * run.inputs.time_step[0]
+    deep, open_by = step.yielded[START_DEPTH], step.loop_gap[LINEAR]
+    speed = 2.0 * deep / RECOVERY  # with which bodies are pushed out, and turn
+    placed = _moving_mass(model) * (_LOOSE + 0.5 * speed * speed + _weight_of(model) * max(deep, open_by))
+    given = 0.0
+    taken = 0.0
+    for s in range(SOURCES):
+        gave = account[WORK + s] + _stored(s, springs, tendons, loops) - account[STORED + s]
+        if s == PASSIVE:
+            account[CEILING + s] = min(account[CEILING + s], gave)
+        elif s > PASSIVE and time <= _PLACING:
+            account[CEILING + s] = max(account[CEILING + s], min(gave, placed))
+        credit = min(account[CEILING + s], gave)
+        given += credit - account[CREDIT + s]
+        taken += max(account[CREDIT + s] - credit, 0.0)
+        account[CREDIT + s] = credit
+    return given, taken
+
+
+@inlined
+def _weight_of(model: Any) -> Any:
+    g = model.gravity
+    return math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+
+
+@inlined
+def _moving_mass(model: Any) -> Any:
+    """Mass of all bodies but what is fixed to the world [kg]."""
+    return model.carried_mass[WORLD] - model.body_mass[WORLD]
+
+
+@njit
+def _main_source(account: Any, springs: Any, tendons: Any, loops: Any) -> Any:
+    """The source that gave more than half of the created energy, MOTION if none did."""
+    most = 0.5 * account[CREATED]
+    found = MOTION
+    for s in range(SOURCES):
+        over = account[WORK + s] + _stored(s, springs, tendons, loops) - account[STORED + s] - account[CREDIT + s]
+        if over > most:
+            most = over
+            found = s
+    return found
+
+
+@njit
+def _liveliest(model: Any, data: Any) -> Any:
+    """The last dof of the body with the most kinetic energy. Needs `world_inertia` and `velocities`."""
+    found = 0
+    most = -1.0
+    for i in range(1, model.body_parent.shape[0]):
+        energy = body_energy(model, data, i)
+        if model.body_dof[i + 1] > model.body_dof[i] and energy > most:
+            most = energy
+            found = model.body_dof[i + 1] - 1
+    return found

@@ -1,0 +1,148 @@
+"""The work of a step's forces by source, over the way of the step's middle, and its sums in the account.
+
+M (v⁺ - v) = h Σ τ makes h ½ (v + v⁺) · τ exactly the change of kinetic energy at the step's start. With couplings v is
+G u, and RK4 weighs the powers of its stages. energy_account.py compares the sums with the energy of the state.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.constraints.kinds import TAU, TENDON_ROW, TENDON_SPRING
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.run_data.registry import MEAN_VELOCITY
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    APPLIED,
+    BETA,
+    CEILING,
+    CONTACT,
+    COUPLING,
+    DRIVE,
+    ENERGY,
+    LAG,
+    LIMIT,
+    LOOP,
+    MEDIUM,
+    OPENED,
+    PASSIVE,
+    STEP_NUMBER,
+    TENDON,
+    WEIGHT,
+    WORK,
+)
+
+_EACH = 16  # first steps, each of which is compared
+_CYCLE, _WITHIN = 32, 13  # later two comparisons in so many steps, apart by 13 and 19: no period meets both
+_SOURCE_OF = (DRIVE, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT)  # by TAU
+
+
+@inlined
+def _add_way(step: Any, equipment: Any, k: Any, way: Any) -> None:
+    """Add to step.work what the forces on dof k do along its way; in both widths."""
+    work = step.work
+    work[APPLIED] = work[APPLIED] + step.applied[k] * way
+    work[DRIVE] = work[DRIVE] + step.drive[k] * way
+    work[PASSIVE] = work[PASSIVE] + step.passive[k] * way
+    work[COUPLING] = work[COUPLING] + step.coupling[k] * way
+    work[LIMIT] = work[LIMIT] + step.limit[k] * way
+    work[LOOP] = work[LOOP] + step.loop[k] * way
+    work[TENDON] = work[TENDON] + step.tendon[k] * way
+    work[CONTACT] = work[CONTACT] + step.contact[k] * way
+    if equipment is not None:
+        work[WEIGHT] = work[WEIGHT] + equipment.data.carried[k] * way
+        work[MEDIUM] = work[MEDIUM] + equipment.data.drag[k] * way
+
+
+@njit
+def find_work(robot: Any, run: Any, equipment: Any) -> None:
+    """Set step.work, by source, of the forces booked along the mean of the velocities before and after the step.
+
+    Needs step.passive without what midpoint.py adds to it for files.
+    """
+    model, state, data, step = robot.model, robot.state, robot.data, run.step
+    half = 0.5 * run.inputs.time_step[0]
+    for s in range(step.work.shape[0]):
+        step.work[s] = like(0.0, data)
+    for k in range(step.velocity.shape[0]):
+        a = model.dof_independent[k]
+        if a >= 0:
+            _add_way(step, equipment, k, half * (state.qvel[k] + data.gain[k] * step.next[a]))
+
+
+@njit
+def add_pull_work(robot: Any, run: Any, contact: Any) -> None:
+    """Add to the actuators' work that of adhesion, which step.contact holds besides the rows' forces since then."""
+    pulled = False
+    for n in range(contact.data.number[CONTACTS]):
+        pulled = pulled or contact.data.pull[n] > 0.0
+    if not pulled:
+        return
+    model, state, data, step = robot.model, robot.state, robot.data, run.step
+    total = 0.0
+    for k in range(step.velocity.shape[0]):
+        a = model.dof_independent[k]
+        if a >= 0:
+            way = 0.5 * run.inputs.time_step[0] * (state.qvel[k] + data.gain[k] * step.next[a])
+            total += step.contact[k] * way
+    step.work[DRIVE] += total - step.work[CONTACT]
+
+
+@njit
+def add_stage_work(step: Any, equipment: Any, v: Any, first: bool, time: Any) -> None:
+    """Add to step.work what the forces of a stage of RK4 do at velocities v (nv,) in its share of time [s]."""
+    for s in range(step.work.shape[0]):
+        if first:
+            step.work[s] = v[0] - v[0]
+    for k in range(v.shape[0]):
+        _add_way(step, equipment, k, time * v[k])
+
+
+@njit
+def book_work(run: Any, rows: Any) -> None:
+    """Add a step's work to the account; in its first step, what rows that are not closed may give."""
+    step, account = run.step, run.step.account
+    for s in range(step.work.shape[0]):
+        account[WORK + s] += step.work[s]
+    account[WORK + PASSIVE] -= step.work[WEIGHT] + step.work[MEDIUM]
+    if account[OPENED] == 0.0:
+        account[OPENED] = 1.0
+        _let_close(rows, step, run.inputs.time_step[0])
+
+
+@njit
+def _let_close(rows: Any, step: Any, h: Any) -> None:
+    """Raise the ceilings of rows' sources by what their errors store, or the motion that corrects these has."""
+    for n in range(rows.number[ALL_ROWS]):
+        if rows.kind[n] == TENDON_ROW and rows.part[n] == TENDON_SPRING:
+            continue
+        source = _SOURCE_OF[TAU[rows.kind[n]]]
+        one_sided = source == LIMIT or source == CONTACT
+        if source > PASSIVE and not (one_sided and rows.error[n] > 0.0):
+            rate = rows.rate[n] if rows.rate[n] > 0.0 else 1.0 / h
+            step.account[CEILING + source] += 0.5 * abs(rows.impulse[n] * rows.error[n]) * rate
+
+
+@njit
+def note_lag(run: Any, rows: Any) -> None:
+    """Note by how much of a step the velocities found are behind the positions: ½, or less of sub-steps."""
+    run.step.account[LAG] = run.inputs.scheme[BETA] - 0.5
+    if MEAN_VELOCITY[run.inputs.solver[0]] and rows.number[ALL_ROWS] > 0:
+        run.step.account[LAG] /= run.inputs.iterations[0]
+
+
+@inlined
+def is_new(step: Any) -> bool:
+    """Whether the account has yet to be opened, with the energy of the next step's start."""
+    return math.isnan(step.account[ENERGY])
+
+
+@inlined
+def is_due(step: Any) -> bool:
+    """Whether the account is to be compared with the energy before this step."""
+    n = step.counters[STEP_NUMBER]
+    due: bool = n < _EACH or n % _CYCLE == 0 or n % _CYCLE == _WITHIN or is_new(step)
+    return due
