@@ -79,6 +79,7 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
         _pull_by_actuators(equipment, contact)
     for n in range(contact.data.number[CONTACTS]):
         contact.data.row[n] = -1
+        contact.data.left[n] = 0
         if contact.data.dimension[n] == 0 and contact.data.pull[n] > 0.0:
             contact.data.dimension[n] = 1
         if contact.data.soft[n] == 1:
@@ -526,6 +527,7 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
 def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
     """Only keep contact n from getting deeper, without its compliance and warm start."""
     row = contact.data.row[n]
+    contact.data.left[n] = 1
     for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
         rows.bias[row + k] -= rows.rate[row + k] * contact.data.gap[n] + second_order(
             inputs.time_step[0], contact.data.drift[n]

@@ -13,7 +13,7 @@ import numpy as np
 
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.constraints.kinds import RowOrigins, total_room
-from artsim.sim.contact.continuous import connect_advancement
+from artsim.sim.contact.continuous import connect_advancement, connect_foresight
 from artsim.sim.equipment.arrays import EquipmentBundle, make_equipment_work
 from artsim.sim.equipment.delays import connect_delays
 from artsim.sim.foundation.dataclass import dataclass
@@ -192,10 +192,13 @@ class Simulation(Account):
             solved = self._robot, self._rows, self._step
             self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved, SolverBundle(newton))
             self._helped = self._crew.connect(plan.solve_entry, *solved, newton)
-        if plan.touching is not None and self._contact is not None and plan.config.continuous:
-            self._advancement = connect_advancement(
-                plan.touching, plan.equipped, self._robot, self._run, self._contact.data
-            )
+        if plan.touching is not None and self._contact is not None:
+            work = self._contact.data
+            self._foresight = connect_foresight(plan.touching, self._robot, self._run, work)
+            if plan.config.continuous:
+                self._advancement = connect_advancement(
+                    plan.touching, plan.equipped, self._robot, self._run, work
+                )
         if plan.delayed is not None and self._equipment is not None:
             self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
 

@@ -12,6 +12,7 @@ actuators) |
 | bodies are taut (midpoint.py) | their inertias are stiffened | from the bias | 1 |
 | bodies turn fast, couplings curve (midpoint.py) | where the bias acts | from the bias | 8 |
 | shapes leave their speculative margins (detection.py) | the contacts | from the bias | 3; 39 if some bounce |
+| contacts of bodies that turn far miss (contact/foresight.py) | their biases | on the spot | 6 |
 
 The table is in order: each line is settled before those below it are examined, and again after them.
 """
@@ -32,6 +33,7 @@ from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import limit_energy, may_bounce
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
+from artsim.sim.contact.foresight import choose_aimed
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
 from artsim.sim.equipment.actuation import is_beyond_drive
 from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
@@ -65,6 +67,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.aims import close_loops
+from artsim.sim.stepping.contact_aims import aim_contacts
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
@@ -167,8 +170,11 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
             return FROM_ROWS
     if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment):
         return FROM_BIAS
-    if contact is not None and _outruns_contacts(robot, run, contact, solver):
-        return FROM_BIAS
+    if contact is not None:
+        if _outruns_contacts(robot, run, contact, solver):
+            return FROM_BIAS
+        if _aims_contacts(robot, run, rows, contact, solver) and presses(robot, run, False):
+            return FROM_ROWS
     return SOLVED
 
 
@@ -328,8 +334,21 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
         if not are_as_before(contact.data.before, contact, count):
             start_search(robot, run, contact, solver)
             return True
-    velocities(model, state.qvel, data)
     return False
+
+
+@njit
+def _aims_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bool:
+    """Whether contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions."""
+    model, data, step = robot.model, robot.data, run.step
+    aims = False
+    if solver.sweeps is None and run.inputs.scheme[BETA] == 1.0:
+        velocities(model, step.velocity, data)
+        aims = choose_aimed(robot, run, rows, contact)
+        if aims:
+            aim_contacts(robot, run, rows, contact, solver)
+    velocities(model, robot.state.qvel, data)
+    return aims
 
 
 @njit
