@@ -513,7 +513,7 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
         elif (
             rows.regularised[row] == 0  # regularised contacts yield before they throw, and count as unsolved
             and brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0
-            and (throws(state, rows, rows.impulse, step, contact, n) > 0.0 or not solved)
+            and (throws(robot, rows, rows.impulse, step, contact, n) > 0.0 or not solved)
         ):
             _leave_inside(inputs, rows, contact, n)
             limited = True
@@ -538,16 +538,19 @@ def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
 
 
 @inlined
-def throws(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
-    """1 where contact n does work on a dof that moves faster than the removal of penetration may make it, in both
-    widths."""
+def throws(robot: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+    """1 where contact n does work on a dof whose velocity changes by more in the step than the removal of penetration
+    may change it, in both widths. How fast a dof is does not count: a body that spins stays no deeper for it.
+    """
     row = contact.data.row[n]
-    fastest = zero_like(rows.bias[row])
+    opening = -rows.rate[row] * contact.data.gap[n]
+    thrown = zero_like(opening)
     for entry in range(rows.start[row], rows.stop[row]):
-        fastest = largest(absolute(step.velocity[rows.entry_dof[entry]]), fastest)
-    thrown = is_thrown(fastest)
+        k = rows.entry_dof[entry]
+        change = absolute(step.velocity[k] - robot.state.qvel[k])
+        thrown = largest(thrown, is_thrown(change, opening, robot.model.dof_linear[k]))
     if any_positive(thrown):
-        thrown = least(thrown, gains(state, rows, impulse, step, contact, n))
+        thrown = least(thrown, gains(robot.state, rows, impulse, step, contact, n))
     return thrown
 
 

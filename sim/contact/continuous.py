@@ -63,9 +63,7 @@ ADVANCE = Entry(
     (RobotBundle, RunBundle, ContactBundle, NarrowBundle, ContinuousWork),
 )
 
-FORESEE = Entry(
-    "foresee", "artsim.sim.contact.foresight", (RobotBundle, RunBundle, ContactBundle, NarrowBundle)
-)
+FORESEE = Entry("foresee", "artsim.sim.contact.foresight", (RobotBundle, RunBundle, ContactBundle, NarrowBundle))
 
 
 def connect_foresight(touching: Touching, robot: RobotBundle, run: RunBundle, work: ContactWork) -> object:

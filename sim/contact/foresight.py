@@ -17,14 +17,14 @@ from typing import Any
 from artsim.collision.narrow_phase import collide
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
-from artsim.sim.articulation.kinematics import kinematics
+from artsim.sim.articulation.kinematics import kinematics, like
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import second_order
 from artsim.sim.contact.contact_rows import bounces, is_pyramid
 from artsim.sim.contact.detection import place_moving, velocity_of
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import zero_like
-from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.lanes import any_positive, zero_like
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import crossed, dot, minus, plus, plus_times, put, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 
@@ -143,16 +143,28 @@ def turns_far(model: Any, data: Any, inputs: Any, contact: Any, n: Any) -> Any:
 
 
 @njit
+def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where contact n, a hard one, pushes or may, and one of its bodies turns far: its row alone may leave
+    it deeper than it asks for. In both widths; impulse (rows,): as found. Needs the bodies' velocities of step.velocity.
+    """
+    far = turns_far(robot.model, robot.data, run.inputs, contact, n)
+    if any_positive(far):
+        h = run.inputs.time_step[0]
+        near = _bend(robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
+        far = least(far, largest(near, push(impulse, contact, n)))
+    return far
+
+
+@njit
 def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
-    """Choose the contacts to aim, contact.data.aimed: hard ones that push or may, and turn far. True if there are any.
-    Needs the bodies' velocities of step.velocity.
+    """Choose the contacts to aim, contact.data.aimed, all hard ones of bodies that turn far; True if one of them may
+    sink. Needs the bodies' velocities of step.velocity.
     """
     chosen = False
     h = run.inputs.time_step[0]
     for n in range(contact.data.number[CONTACTS]):
-        row = contact.data.row[n]
         contact.data.aimed[n] = 0
-        if row < 0 or contact.data.soft[n] == 1 or contact.data.left[n] == 1:
+        if contact.data.row[n] < 0 or contact.data.soft[n] == 1 or contact.data.left[n] == 1:
             continue
         if not turns_far(robot.model, robot.data, run.inputs, contact, n) > 0.0:
             continue
@@ -162,27 +174,37 @@ def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
         contact.data.curve[n] = second_order(h, contact.data.drift[n])
         contact.data.unaimed[n] = contact.data.curve[n]
         contact.data.change[n] = 0.0
-        if pushes(rows, contact, n) or h * slack(rows, run.step, contact, n) < _bend(robot.data, h, contact, n):
-            chosen = True
+        chosen = chosen or sinks(robot, run, rows, rows.impulse, contact, n) > 0.0
     return chosen
+
+
+@njit
+def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) -> Any:
+    """More than 0 in lanes of a pack in which a contact may sink; they take the step alone."""
+    worst = like(-1.0, robot.data)
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
+            deeper = sinks(robot, run, rows, impulse, contact, slot)
+            worst = largest(worst, least(deeper, contact.data.present[slot]))
+    return worst
 
 
 @inlined
 def _bounces(state: Any, rows: Any, contact: Any, n: Any, h: Any) -> bool:
-    """Whether contact n opens in this step since it bounces, by itself or in a sequence of impacts."""
+    """Whether contact n, of a single robot, opens in this step since it bounces, by itself or in a sequence of impacts."""
     rate = _rate(rows, contact, n, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
     bouncing: bool = contact.data.hit[n] > 0.0 or bounces(contact, n, rate, h) > 0.0
     return bouncing
 
 
 @inlined
-def pushes(rows: Any, contact: Any, n: Any) -> bool:
-    """Whether contact n pushes."""
+def push(impulse: Any, contact: Any, n: Any) -> Any:
+    """The largest impulse of the normal rows of contact n, in both widths."""
     row = contact.data.row[n]
-    pushing = False
-    for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
-        pushing = pushing or rows.impulse[row + k] > 0.0
-    return pushing
+    most = impulse[row]
+    for k in range(1, contact.data.rows[n] if is_pyramid(contact, n) else 1):
+        most = largest(most, impulse[row + k])
+    return most
 
 
 @inlined
@@ -215,12 +237,14 @@ def _size(contact: Any, n: Any) -> Any:
 
 @inlined
 def _bend(data: Any, h: Any, contact: Any, n: Any) -> Any:
-    """How far the gap of contact n may bend in the step at most [m]."""
-    square = 0.0
+    """How far the gap of contact n may bend in the step at most [m], in both widths."""
+    square = zero_like(contact.data.gap[n])
     for end in range(2):
-        o = triple(data.angular_velocity[contact.model.body[contact.data.shape[n, end]]])
-        square = max(square, dot(o, o))
-    return _ODD * 0.5 * h * h * square * _size(contact, n)
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            square = largest(square, dot(o, o))
+    return (0.5 * _ODD * h * h * _size(contact, n)) * square
 
 
 @njit
@@ -241,7 +265,7 @@ def aim(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
         change = curve - contact.data.curve[n]
         if change > 0.0 and curve * h > _bend(robot.data, h, contact, n):
             continue
-        acts = pushes(rows, contact, n) or slack(rows, run.step, contact, n) + change < 0.0
+        acts = push(rows.impulse, contact, n) > 0.0 or slack(rows, run.step, contact, n) + change < 0.0
         before = contact.data.change[n]
         contact.data.change[n] = change if acts else 0.0
         if acts and abs(before) > abs(change) and before * change > 0.0:

@@ -145,12 +145,14 @@ class PackContacts(NamedTuple):
     tilt: Lanes1  # (k,)
     lag: Lanes2  # (k, 3)
     drift: Lanes1  # (k,)
+    bend: Lanes2  # (k, 2)
     swerve: Lanes2  # (k, 2)
     start: Lanes2  # (k, DIRECTIONS)
     restitution: Lanes1  # (k,)
     # several impacts in one step
     hit: Lanes1  # (k,)
     lightness: Lanes1  # (k,)
+    opening: Lanes1  # (k,)
     wish: Lanes1  # (k,)
     blow: Lanes1  # (k,)
 
@@ -245,7 +247,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "position": (n, 3),
         "rotation": (n, 3, 3),
         "margin": (n,),
-        **dict.fromkeys(("shape", "reference", "swerve"), (k, 2)),
+        **dict.fromkeys(("shape", "reference", "swerve", "bend"), (k, 2)),
         **dict.fromkeys(("friction", "impedance"), (k, 5)),
         **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
         **dict.fromkeys(("belt", "lag"), (k, 3)),

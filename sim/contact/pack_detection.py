@@ -22,6 +22,7 @@ from artsim.sim.contact.detection import (
     straight_share,
     widen,
 )
+from artsim.sim.contact.rolling import trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
     absolute,
@@ -217,6 +218,8 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
     """Enter contact n of a lane in a slot."""
     if contact.data.active[slot] == 0:
         _describe(contact, n, slot)
+    for end in range(2):
+        lane_set(contact.data.bend, 2 * slot + end, lane, trusted_turn(contact.found, n, end))
     if not is_steady(contact.found, n):
         note_turning(data, inputs, contact.found, n, lane)
         lane_set(contact.data.tilt, slot, lane, contact.found.data.tilt[n])
@@ -276,7 +279,7 @@ def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
                 way = way * straight_share(data, run.inputs, contact.sweep, contact, n)
             contact.data.outrun[0] = largest(contact.data.outrun[0], widen(contact, n, way))
     contact.data.outrun[0] = contact.data.outrun[0] * chosen
-    if highest(contact.data.outrun[0]) <= 0.0:
+    if highest(contact.data.outrun[0]) <= 0.0:  # data keeps the velocities at the step's end
         return contact.data.other[0]
     velocities(model, state.qvel, data)
     for lane in range(lane_count(contact.data.outrun)):
@@ -288,6 +291,7 @@ def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
                     lane_set(contact.data.other, 0, lane, 1.0)
                     _forget_contacts(data, contact, lane)
                     _take_contacts(model, data, run.inputs, contact, lane)
+    velocities(model, run.step.velocity, data)
     return contact.data.other[0]
 
 

@@ -251,13 +251,12 @@ def throw(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
     """More than 0 where `contact_rows.limit_energy` intervenes although nothing bounces: the removal of penetration
     throws something.
     """
-    state = robot.state
     worst = like(-1.0, robot.data)
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
             apart = brings_apart(rows.rate[contact.data.row[slot]], contact.data.gap[slot])
             if any_positive(apart):
-                worst = largest(worst, least(apart, throws(state, rows, solver.pack.impulse, run.step, contact, slot)))
+                worst = largest(worst, least(apart, throws(robot, rows, solver.pack.impulse, run.step, contact, slot)))
     return worst
 
 

@@ -194,11 +194,10 @@ class Simulation(Account):
             self._helped = self._crew.connect(plan.solve_entry, *solved, newton)
         if plan.touching is not None and self._contact is not None:
             work = self._contact.data
-            self._foresight = connect_foresight(plan.touching, self._robot, self._run, work)
+            if plan.foresees:
+                self._foresight = connect_foresight(plan.touching, self._robot, self._run, work)
             if plan.config.continuous:
-                self._advancement = connect_advancement(
-                    plan.touching, plan.equipped, self._robot, self._run, work
-                )
+                self._advancement = connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)
         if plan.delayed is not None and self._equipment is not None:
             self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
 
