@@ -1,11 +1,11 @@
 """Foresees how the gaps of a step's contacts close along the arcs on which bodies turn.
 
-The rows of contacts know their gap's first derivative, and of its second what the velocities before the step give
-(rolling.py). A body that turns far in a step, or is struck in it, leaves more: depths that add up from step to step. The
-contacts of such bodies are therefore aimed as loops are (stepping/contact_aims.py): this file places the shapes where
-the velocities found lead, measures the gaps there by the same narrow phase, and has the bias of each normal row hold the
-mean curvature of its gap over the step instead of the foreseen one. So a step leaves as little inside as it has aims
-for, whatever turns, and nothing has to be pushed out afterwards, which would throw bodies.
+The rows of contacts know the first derivative of their gaps, and of the second what the velocities before the step give
+(rolling.py). A body that turns far in a step, or is struck in it, leaves more: depths that add up from step to step.
+The contacts of such bodies are therefore aimed as loops are (stepping/contact_aims.py): this file places the shapes
+where the velocities found lead, measures the gaps there by the same narrow phase, and has the bias of each normal row
+hold the mean curvature of its gap over the step in the place of the expected one. So a step leaves almost nothing
+inside, whatever turns, and nothing has to be pushed out afterwards, which would throw bodies.
 
 `foresee` is an entry of its own, compiled once for all variants of the step.
 """
@@ -40,7 +40,8 @@ _ODD = 4.0  # times ½ (hω)² of the sizes: what the gap of the same contact ca
 @njit
 def foresee(robot: Any, run: Any, contact: Any, narrow: Any) -> None:
     """Set contact.data.ahead, the distances of the surfaces at the end of the step with step.velocity; _UNKNOWN where
-    they are out of reach. Needs bodies' velocities of step.velocity; data and the places of shapes are left as they were.
+    they are out of reach. Needs the bodies' velocities of step.velocity; leaves data and the places of shapes as they
+    were.
     """
     model, state, data = robot.model, robot.state, robot.data
     step, h = run.step, run.inputs.time_step[0]
@@ -145,7 +146,9 @@ def turns_far(model: Any, data: Any, inputs: Any, contact: Any, n: Any) -> Any:
 @njit
 def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
     """More than 0 where contact n, a hard one, pushes or may, and one of its bodies turns far: its row alone may leave
-    it deeper than it asks for. In both widths; impulse (rows,): as found. Needs the bodies' velocities of step.velocity.
+    it deeper than it asks for. In both widths; impulse (rows,): as found.
+
+    Needs the bodies' velocities of step.velocity.
     """
     far = turns_far(robot.model, robot.data, run.inputs, contact, n)
     if any_positive(far):
@@ -191,7 +194,7 @@ def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) 
 
 @inlined
 def _bounces(state: Any, rows: Any, contact: Any, n: Any, h: Any) -> bool:
-    """Whether contact n, of a single robot, opens in this step since it bounces, by itself or in a sequence of impacts."""
+    """Whether contact n, of a single robot, bounces in this step, by itself or in a sequence of impacts."""
     rate = _rate(rows, contact, n, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
     bouncing: bool = contact.data.hit[n] > 0.0 or bounces(contact, n, rate, h) > 0.0
     return bouncing
@@ -249,11 +252,11 @@ def _bend(data: Any, h: Any, contact: Any, n: Any) -> Any:
 
 @njit
 def aim(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
-    """Aim the chosen contacts at the gaps foreseen; True where that changes what one of them asks for. Needs the bodies'
-    velocities of step.velocity.
+    """Aim the chosen contacts at the gaps foreseen; True where that changes what one of them asks for.
 
-    Where an aim has changed the gap by less than it asked for, the next one asks for more in proportion (Aitken 1926).
-    A gap that opens by more than the rotation of the bodies can make it is of another contact.
+    Needs the bodies' velocities of step.velocity. Where an aim has changed the gap by less than it asked for, the next
+    one asks for more in proportion (Aitken 1926). A gap that opens by more than the rotation of the bodies can make it
+    is of another contact.
     """
     h = run.inputs.time_step[0]
     changed = False

@@ -250,8 +250,8 @@ def _choose(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any, chosen: 
 
 @njit
 def _take_apart(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: Any, chosen: Any) -> None:
-    """Of the contacts that close at once keep the first, those of the same two bodies, and those of one of them that its
-    blow does not make close faster. The others are put off: they are struck next.
+    """Keep, of the contacts that close at once, the first, those of the same two bodies, and those of one of them that
+    its blow does not make close faster. The others are put off: they are struck next.
     """
     model, data = robot.model, robot.data
     zero = zero_like(chosen)

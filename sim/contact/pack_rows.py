@@ -25,6 +25,7 @@ from artsim.sim.contact.contact_rows import (
     opens,
     pull,
     set_targets,
+    slips_for_grip,
     throws,
 )
 from artsim.sim.contact.detection import set_drift, straight_share
@@ -244,6 +245,17 @@ def _leave_out(contact: Any, slot: Any, opening: Any) -> None:
 def _kept(value: Any, opening: Any) -> Any:
     zero = zero_like(value)
     return where_greater(opening, zero, value, zero)
+
+
+@njit
+def slips_in_lanes(rows: Any, impulse: Any, contact: Any) -> Any:
+    """More than 0 where a contact slips for want of grip, of which single robots have more."""
+    worst = zero_like(impulse[0]) - 1.0
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1 and contact.data.dimension[slot] > 1:
+            slips = slips_for_grip(rows, impulse, contact, slot)
+            worst = largest(worst, where_greater(slips, zero_like(slips), contact.data.present[slot], worst))
+    return worst
 
 
 @njit

@@ -115,6 +115,8 @@ class ContactWork(NamedTuple):
     near: Ints1  # (k,) 1: within margin and gap, where adhesion acts
     dimension: Ints1  # (k,) 0: detected, but not active
     friction: Reals2  # (k, 5)
+    grip: Reals2  # (k, 5) as much of it as the contact has needed so far (contact_rows.py: set_grip)
+    most_grip: Reals1  # (k,) largest coefficient of that
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
@@ -141,6 +143,7 @@ class ContactWork(NamedTuple):
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone circular
     start: Reals2  # (k, 6) impulses of the last step
     regularised: Ints1  # (k,) Rows.regularised of the last step
+    allowed: Reals1  # (k,) depth of its pair at the start of the run, as long as that stays near [m]
     # several impacts in one step
     hit: Reals1  # (k,) 1: it took part in them
     lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
@@ -199,7 +202,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         "shape": (room, 2),
         **dict.fromkeys(("point", "ahead_point", "belt", "lag"), (room, 3)),
         "frame": (room, 3, 3),
-        **dict.fromkeys(("friction", "impedance"), (room, 5)),
+        **dict.fromkeys(("friction", "grip", "impedance"), (room, 5)),
         **dict.fromkeys(("reference", "swerve", "bend"), (room, 2)),
         "before": (room, CONTACT_BEFORE),
         "arm": (room, 2, 3),

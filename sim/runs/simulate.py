@@ -375,7 +375,19 @@ class Simulation(Account):
             yield self._finite_rows(block, first)
             if self._failure is not None:  # raised after the rows before it
                 raise self._failure
+        self._measure()
         self._look_at_state()
+
+    def _measure(self) -> None:
+        """Note how deep contacts are at the state, by a call that takes no step; what it recorded stays."""
+        if self._contact is None or not self.step or self.stop_reason:
+            return
+        block, counters = self._block, self._step.counters
+        kept = [np.array(values) for values in (block.plan, block.contacts, block.constraints, counters)]
+        block.plan[STEPS_TO_TAKE] = 0
+        self._call()
+        for values, before in zip((block.plan, block.contacts, block.constraints, counters), kept, strict=True):
+            values[:] = before
 
     @property
     def deepest(self) -> float:

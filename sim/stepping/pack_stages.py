@@ -18,7 +18,7 @@ from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
-from artsim.sim.contact.pack_rows import list_side, list_slots, throw
+from artsim.sim.contact.pack_rows import list_side, list_slots, slips_in_lanes, throw
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives, still_free
@@ -59,6 +59,7 @@ from artsim.sim.stepping.packs import (
     M_IS_SET,
     NO_SLOT,
     OUTRUN,
+    SLIPPED,
     STIFF_TENDON,
     STIFFENED_LANES,
     THROWN,
@@ -458,6 +459,7 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
         if contact.bounces is None:
             leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
         leave(lanes, contact.data.away[0], NO_SLOT)
+        leave(lanes, slips_in_lanes(rows, solver.pack.impulse, contact), SLIPPED)
         leave(lanes, sinks_in_lanes(robot, run, rows, solver.pack.impulse, contact), TURNED)
 
 

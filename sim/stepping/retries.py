@@ -6,6 +6,7 @@
 | an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 8 + 8 (nv +
 actuators) |
 | hard loops, tendon equalities and axes of balls miss (stepping/aims.py) | their biases | on the spot | 12 |
+| contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
 | impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
 | contacts gain energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
 | a link is too fast (constraints/link_velocity_rows.py) | the direction bounded | from the rows | 8 |
@@ -31,7 +32,7 @@ from artsim.sim.constraints.loop_rows import clear_loop_forces, has_hard_loops, 
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
-from artsim.sim.contact.contact_rows import limit_energy, may_bounce
+from artsim.sim.contact.contact_rows import grips_more, limit_energy, may_bounce, reset_grip
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.contact.foresight import choose_aimed
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
@@ -110,6 +111,8 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     step.counters[EVALUATION] = ONCE
     if contact is not None:
         note_struck(data, contact)
+        for n in range(contact.data.number[CONTACTS]):
+            reset_grip(contact, n)
     if solver.sweeps is None:
         foresee_spin(model, state.qvel, data, h, step.middle)
         for k in range(step.middle.shape[0]):
@@ -164,7 +167,7 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         if presses(robot, run, False) or _leaves_bounds(robot, run, rows, equipment):
             return FROM_ROWS
         _solve_on(robot, run, rows, equipment, contact, solver)
-        if presses(robot, run, False):
+        if presses(robot, run, False) or _slips(run, rows, contact):
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
@@ -173,7 +176,9 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if contact is not None:
         if _outruns_contacts(robot, run, contact, solver):
             return FROM_BIAS
-        if _aims_contacts(robot, run, rows, contact, solver) and presses(robot, run, False):
+        if _aims_contacts(robot, run, rows, contact, solver) and (
+            presses(robot, run, False) or _slips(run, rows, contact)
+        ):
             return FROM_ROWS
     return SOLVED
 
@@ -243,6 +248,15 @@ def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: An
         solve_again(robot, rows, step, solver)
         found(model, data, run)
         mark(run.clock, SOLVER)
+
+
+@inlined
+def _slips(run: Any, rows: Any, contact: Any) -> bool:
+    """Whether rows must be rebuilt since contacts slip that have more friction."""
+    if contact is not None:
+        slips: bool = grips_more(run.inputs, rows, contact)
+        return slips
+    return False
 
 
 @njit
