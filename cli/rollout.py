@@ -35,7 +35,7 @@ from artsim.io.rollouts import (
 from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
@@ -193,6 +193,8 @@ def rollout(
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
     refuse_stopped(outcome)
+    if outcome.sunk and scene.load["strict"]:
+        raise StoppedError(f"stopped (--strict): {_describe_sunk(outcome)}")
 
 
 def _most_sunk(outcome: Outcome) -> dict[str, Any]:
