@@ -86,6 +86,8 @@ def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
     velocities(model, robot.state.qvel, data)
     place_moving(model, data, contact)
     _choose_frame(model, data, contact)
+    for b in range(contact.data.turning.shape[0]):
+        put(contact.data.turning[b], triple(data.angular_velocity[b]))
     still = h * length(contact.data.common)
     for n in range(contact.model.body.shape[0]):
         moves = contact.model.body[n] > 0

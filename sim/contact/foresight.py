@@ -22,14 +22,15 @@ from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import second_order
 from artsim.sim.contact.contact_rows import bounces, is_pyramid
 from artsim.sim.contact.detection import place_moving, velocity_of
+from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, zero_like
+from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import crossed, dot, minus, plus, plus_times, put, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 
 _UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
-_SETTLED = 1e-7  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
+_SETTLED = 1e-6  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
 _FARTHER = 8.0  # by which an aim at most exceeds what is missing
 _ODD = 4.0  # times ½ (hω)² of the sizes: what the gap of the same contact cannot have bent in one step
 
@@ -129,17 +130,25 @@ def _measure(contact: Any, narrow: Any, first: Any, end: Any) -> None:
 
 @njit
 def turns_far(model: Any, data: Any, inputs: Any, contact: Any, n: Any) -> Any:
-    """More than 0 where one of the bodies of contact n turns farther in the step than its row foresees, in both widths.
-    Needs the bodies' velocities.
+    """More than 0 where one of the bodies of contact n turns farther in the step than its row knows, or its rotation
+    changes in it: the drift is that of the rotation before. In both widths. Needs the bodies' velocities.
     """
     h = inputs.time_step[0]
+    struck = STRUCK_TURN * STRUCK_TURN * STRUCK_TURN * STRUCK_TURN
     beyond = zero_like(contact.data.gap[n]) - 1.0
     for end in range(2):
         body = contact.model.body[contact.data.shape[n, end]]
         if body > 0:
             o = triple(data.angular_velocity[body])
+            before = triple(contact.data.turning[body])
+            change = minus(o, before)
             most = contact.data.bend[n, end]
-            beyond = largest(beyond, h * h * dot(o, o) - most * most)
+            square = h * h * dot(o, o)
+            beyond = largest(beyond, square - most * most)
+            changed = 2.0 * h * h * dot(change, change) * (square + h * h * dot(before, before)) - struck
+            beyond = largest(
+                beyond, where_greater(most, zero_like(most) + ANY_TURN * 0.5, zero_like(most) - 1.0, changed)
+            )
     return beyond
 
 

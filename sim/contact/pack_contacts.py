@@ -148,6 +148,7 @@ class PackContacts(NamedTuple):
     tilt: Lanes1  # (k,)
     lag: Lanes2  # (k, 3)
     drift: Lanes1  # (k,)
+    turning: Lanes2  # (nb, 3)
     bend: Lanes2  # (k, 2)
     swerve: Lanes2  # (k, 2)
     start: Lanes2  # (k, DIRECTIONS)
@@ -247,6 +248,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "before": (width, contacts, CONTACT_BEFORE),
         **dict.fromkeys(("found", "deepest", "start_depth"), (width,)),
         "sunk": (width, 4),
+        "turning": (len(touching.contacts.mobility), 3),
         "common": (3,),
         "position": (n, 3),
         "rotation": (n, 3, 3),

@@ -129,6 +129,7 @@ class ContactWork(NamedTuple):
     tilt: Reals1  # (k,) part of the drift from the rotation of the normal (rolling.py) [m/s²]
     lag: Reals2  # (k, 3) the same from motion over curved surfaces, where the contact persists (rolling.py) [m/s²]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
+    turning: Reals2  # (nb, 3) angular velocities of the bodies before the step [rad/s]
     bend: Reals2  # (k, 2) rotation of each body in a step up to which the drift suffices [rad]
     left: Ints1  # (k,) 1: it is only kept from getting deeper in this step
     aimed: Ints1  # (k,) 1: aimed at where its bodies are at the end of the step (foresight.py)
@@ -188,6 +189,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(ContactWork._fields, (room,)),
         "number": (2,),
+        "turning": (len(touching.contacts.mobility), 3),
         "detector": (2,),
         "advancement": (2,),
         "foresight": (2,),

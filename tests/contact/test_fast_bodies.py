@@ -118,7 +118,9 @@ def test_a_wheel_that_rolls_fast_stays_outside() -> None:
     judge(run, 1.0)
 
 
-PLANKS = """<mujoco><option cone="elliptic"/><worldbody><geom type="plane" size="5 5 1"/>{bodies}</worldbody></mujoco>"""
+PLANKS = (
+    """<mujoco><option cone="elliptic"/><worldbody><geom type="plane" size="5 5 1"/>{bodies}</worldbody></mujoco>"""
+)
 
 
 def stacked(overlap: float) -> str:
