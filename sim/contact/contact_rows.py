@@ -722,7 +722,8 @@ def share_inside(contact: Any, n: Any) -> Any:
     """
     if contact.data.soft[n] == 1 or contact.data.dimension[n] == 0:
         return 0.0
-    return (-contact.data.distance[n] - contact.data.allowed[n]) * _per_thickness(contact, n)
+    depth = -contact.data.distance[n] - contact.data.allowed[n]
+    return depth * _per_thickness(contact, n) if depth > 0.0 else 0.0
 
 
 @njit
@@ -739,13 +740,12 @@ def _stop_at_half(rows: Any, step: Any, contact: Any) -> None:
 @inlined
 def _per_thickness(contact: Any, n: Any) -> Any:
     """1 / the least extent of the shapes of contact n [1/m]; 0 for planes."""
-    value = 0.0
+    least_half = 1e300
     for end in range(2):
         for axis in range(3):
             half = contact.model.extent[contact.data.shape[n, end], axis]
-            if half > 0.0:
-                value = max(value, 0.5 / half)
-    return value
+            least_half = min(least_half, half if half > 0.0 else 1e300)
+    return 0.5 / least_half
 
 
 @inlined

@@ -31,7 +31,7 @@ from artsim.sim.articulation.state import (
 )
 from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
-from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt, trusted_turn
+from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_get, real, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
@@ -281,8 +281,6 @@ def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
     `set_drift`.
     """
     for n in range(contact.data.number[CONTACTS]):
-        for end in range(2):
-            contact.data.bend[n, end] = trusted_turn(contact, n, end)
         if is_steady(contact, n):
             contact.data.tilt[n] = 0.0
             put(contact.data.lag[n], (0.0, 0.0, 0.0))

@@ -22,7 +22,7 @@ from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import second_order
 from artsim.sim.contact.contact_rows import bounces, is_pyramid
 from artsim.sim.contact.detection import place_moving, velocity_of
-from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN
+from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN, trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
@@ -178,6 +178,10 @@ def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
         contact.data.aimed[n] = 0
         if contact.data.row[n] < 0 or contact.data.soft[n] == 1 or contact.data.left[n] == 1:
             continue
+        if not _turns(robot.data, contact, n, h):
+            continue
+        for end in range(2):
+            contact.data.bend[n, end] = trusted_turn(contact, n, end)
         if not turns_far(robot.model, robot.data, run.inputs, contact, n) > 0.0:
             continue
         if contact.data.restitution[n] > 0.0 and _bounces(robot.state, rows, contact, n, h):
@@ -199,6 +203,20 @@ def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) 
             deeper = sinks(robot, run, rows, impulse, contact, slot)
             worst = largest(worst, least(deeper, contact.data.present[slot]))
     return worst
+
+
+@inlined
+def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
+    """Whether one of the bodies of contact n turns, or turned before the step, by what may count."""
+    square = 0.0
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            before = triple(contact.data.turning[body])
+            square = max(square, dot(o, o), dot(before, before))
+    turning: bool = h * h * square > STRUCK_TURN * STRUCK_TURN
+    return turning
 
 
 @inlined

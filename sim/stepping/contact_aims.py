@@ -13,6 +13,7 @@ from artsim.sim.constraints.row import FASTER, UNSOLVED
 from artsim.sim.contact.foresight import aim, take_aims_back
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import RESIDUAL
@@ -21,6 +22,8 @@ from artsim.sim.stepping.aims import fastest_of
 from artsim.sim.stepping.system import found
 
 _AIMS = 6  # per step at most
+_MANY = 200  # contacts that are too many for more than _FEW_AIMS: each takes as long as the step
+_FEW_AIMS = 2
 
 
 @njit
@@ -32,7 +35,7 @@ def aim_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> 
     model, data, step = robot.model, robot.data, run.step
     most = FASTER * fastest_of(step)
     solved = rows.report[RESIDUAL] <= UNSOLVED
-    for _ in range(_AIMS):
+    for _ in range(_AIMS if contact.data.number[CONTACTS] <= _MANY else _FEW_AIMS):
         run_entry(contact.data.foresight)
         if not aim(robot, run, rows, contact):
             break

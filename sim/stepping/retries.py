@@ -330,14 +330,16 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any) -> b
 
 @njit
 def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
-    """Whether shapes leave their speculative margins and meet other contacts. Where these exceed the room,
-    step.counters say so. Bodies then have their velocities from before the step again.
+    """Whether shapes leave their speculative margins and meet other contacts, where bodies have their velocities from
+    before the step again; else they have those at its end. Where contacts exceed the room, step.counters say so.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     step.retries[SEARCHES] += 1
     most = _SEARCHES_OF_BLOWS if may_bounce(contact) else _SEARCHES
-    if step.retries[SEARCHES] < most and outrun(model, data, run, contact):
+    if step.retries[SEARCHES] >= most:
+        velocities(model, step.velocity, data)
+    elif outrun(model, data, run, contact):
         velocities(model, state.qvel, data)
         count = contact.data.number[CONTACTS]
         note_found(contact.data.before, contact)
@@ -348,20 +350,21 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
         if not are_as_before(contact.data.before, contact, count):
             start_search(robot, run, contact, solver)
             return True
+        velocities(model, step.velocity, data)
     return False
 
 
 @njit
 def _aims_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bool:
-    """Whether contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions."""
-    model, data, step = robot.model, robot.data, run.step
-    aims = False
-    if solver.sweeps is None and run.inputs.scheme[BETA] == 1.0:
-        velocities(model, step.velocity, data)
-        aims = choose_aimed(robot, run, rows, contact)
-        if aims:
-            aim_contacts(robot, run, rows, contact, solver)
-    velocities(model, robot.state.qvel, data)
+    """Whether contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions.
+
+    Bodies have their velocities at the step's end, and then those from before it again.
+    """
+    aims: bool = solver.sweeps is None and run.inputs.scheme[BETA] == 1.0
+    aims = aims and run.step.counters[STOP_REASON] != CROWDED and choose_aimed(robot, run, rows, contact)
+    if aims:
+        aim_contacts(robot, run, rows, contact, solver)
+    velocities(robot.model, robot.state.qvel, robot.data)
     return aims
 
 
