@@ -58,6 +58,7 @@ class Excess(NamedTuple):
     source: str
     created: float
     available: float
+SUNK_FAR = 0.01  # share of a shape's thickness: hard contacts that got deeper by more are told, and end strict runs
 
 
 class Account:
@@ -190,18 +191,21 @@ class Account:
 
     @property
     def gave_way(self) -> tuple[str, str, float, float] | None:
-        """Where hard contacts yielded most: two links, penetration [m], and its share of a shape's thickness; or None.
+        """Where hard contacts got deepest, whatever the reason; None: nowhere.
 
-        Penetration counts beyond that of the deepest contact at the start of the run.
+        Two links, by how much deeper than at the start [m], and its share of the thickness of the thinner shape.
         """
         yielded = self._step.yielded
         if not yielded[DEPTH] > 0.0:
             return None
-        names = (self._link_name(int(yielded[entry])) for entry in (LINK_A, LINK_B))
-        return next(names), next(names), float(yielded[DEPTH]), float(yielded[SHARE])
+        one, two = (link_name(self.plan, int(yielded[entry])) for entry in (LINK_A, LINK_B))
+        return one, two, float(yielded[DEPTH]), float(yielded[SHARE])
 
-    def _link_name(self, link: int) -> str:
-        return self.plan.robot.links[link] if link >= 0 else "the scene"
+    @property
+    def sunk(self) -> tuple[float, float, int, int]:
+        """The same as numbers: share, depth [m], and links, -1: the scene."""
+        yielded = self._step.yielded
+        return float(yielded[SHARE]), float(yielded[DEPTH]), int(yielded[LINK_A]), int(yielded[LINK_B])
 
     @property
     def joint_gap(self) -> tuple[float, float] | None:
@@ -251,6 +255,11 @@ class Account:
     def _tendon(self, t: int) -> str:
         assert self.plan.equipped is not None
         return self.plan.equipped.labels.tendons[t]
+
+
+def link_name(plan: Plan, link: int) -> str:
+    """The name of a link by its index; -1: a shape that belongs to none."""
+    return plan.robot.links[link] if link >= 0 else "the scene"
 
 
 def bound_of_link(plan: Plan, n: int) -> str:

@@ -40,7 +40,7 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
     before = math.inf
     for n in range(rows.number[LASTING_ROWS]):
         rows.unaimed[n] = rows.bias[n]
-    most = FASTER * _fastest(step)
+    most = FASTER * fastest_of(step)
     for aims in range(AIMS):
         miss = find_misses(robot, run, rows, equipment)
         if aims > 0 and miss <= CLOSED:
@@ -49,7 +49,7 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
         for n in range(rows.number[LASTING_ROWS]):
             rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
         solve_again(robot, rows, step, solver)
-        absurd = rows.report[RESIDUAL] > UNSOLVED or _fastest(step) > most
+        absurd = rows.report[RESIDUAL] > UNSOLVED or fastest_of(step) > most
         if absurd:
             _take_aims_back(rows)
             solve_again(robot, rows, step, solver)
@@ -74,7 +74,7 @@ def _relax(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None
 
 
 @inlined
-def _fastest(step: Any) -> Any:
+def fastest_of(step: Any) -> Any:
     """The largest velocity found."""
     fastest = 0.0
     for a in range(step.next.shape[0]):

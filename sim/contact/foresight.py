@@ -1,0 +1,322 @@
+"""Foresees how the gaps of a step's contacts close along the arcs on which bodies turn.
+
+The rows of contacts know the first derivative of their gaps, and of the second what the velocities before the step give
+(rolling.py). A body that turns far in a step, or is struck in it, leaves more: depths that add up from step to step.
+The contacts of such bodies are therefore aimed as loops are (stepping/contact_aims.py): this file places the shapes
+where the velocities found lead, measures the gaps there by the same narrow phase, and has the bias of each normal row
+hold the mean curvature of its gap over the step in the place of the expected one. So a step leaves almost nothing
+inside, whatever turns, and nothing has to be pushed out afterwards, which would throw bodies.
+
+`foresee` is an entry of its own, compiled once for all variants of the step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.collision.narrow_phase import collide
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import kinematics, like
+from artsim.sim.constraints.row import row_rate
+from artsim.sim.contact.contact_law import second_order
+from artsim.sim.contact.contact_rows import bounces, is_pyramid
+from artsim.sim.contact.detection import place_moving, velocity_of
+from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN, trusted_turn
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.foundation.vec3 import crossed, dot, minus, plus, plus_times, put, triple
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
+
+_UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
+_SETTLED = 1e-6  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
+_FARTHER = 8.0  # by which an aim at most exceeds what is missing
+_ODD = 4.0  # times ½ (hω)² of the sizes: what the gap of the same contact cannot have bent in one step
+
+
+# ------------------------------------------------------------------ the entry
+
+
+@njit
+def foresee(robot: Any, run: Any, contact: Any, narrow: Any) -> None:
+    """Set contact.data.ahead, the distances of the surfaces at the end of the step with step.velocity; _UNKNOWN where
+    they are out of reach. Needs the bodies' velocities of step.velocity; leaves data and the places of shapes as they
+    were.
+    """
+    model, state, data = robot.model, robot.state, robot.data
+    step, h = run.step, run.inputs.time_step[0]
+    _note_paths(model, data, contact, h)
+    for k in range(step.tangent.shape[0]):
+        step.tangent[k] = data.drift[k]
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = state.qpos[n]
+    move(model, step.stage_qpos, step.velocity, h)
+    expand(model, step.stage_qpos, step.stage_qvel, data)
+    kinematics(model, step.stage_qpos, data)
+    place_moving(model, data, contact)
+    first = 0
+    while first < contact.data.number[CONTACTS]:
+        end = _end_of_pair(contact, first)
+        if _are_aimed(contact, first, end):
+            _measure(contact, narrow, first, end)
+        first = end
+    expand(model, state.qpos, state.qvel, data)
+    for k in range(step.tangent.shape[0]):
+        data.drift[k] = step.tangent[k]
+    kinematics(model, state.qpos, data)
+    place_moving(model, data, contact)
+
+
+@njit
+def _note_paths(model: Any, data: Any, contact: Any, h: Any) -> None:
+    """contact.data.ahead_point: where the mean of the two surfaces' points is at the end of the step."""
+    for n in range(contact.data.number[CONTACTS]):
+        x = triple(contact.data.point[n])
+        for end in range(2):
+            shape = contact.data.shape[n, end]
+            arm = minus(contact.data.point[n], contact.data.position[shape])
+            turning = crossed(triple(data.angular_velocity[contact.model.body[shape]]), arm)
+            x = plus_times(x, 0.5 * h, plus(velocity_of(model, data, contact, shape), turning))
+        put(contact.data.ahead_point[n], x)
+
+
+@inlined
+def _end_of_pair(contact: Any, first: Any) -> Any:
+    """One past the last contact of the pair of shapes of contact `first`; they are adjacent."""
+    end = first + 1
+    while (
+        end < contact.data.number[CONTACTS]
+        and contact.data.shape[end, 0] == contact.data.shape[first, 0]
+        and contact.data.shape[end, 1] == contact.data.shape[first, 1]
+    ):
+        end += 1
+    return end
+
+
+@inlined
+def _are_aimed(contact: Any, first: Any, end: Any) -> bool:
+    aimed = False
+    for n in range(first, end):
+        contact.data.ahead[n] = _UNKNOWN
+        aimed = aimed or contact.data.aimed[n] == 1
+    return aimed
+
+
+@njit
+def _measure(contact: Any, narrow: Any, first: Any, end: Any) -> None:
+    """Measure the contacts of a pair at its places. A point found is that of the contact of the same feature, else of
+    the one that comes nearest to it."""
+    a = contact.data.shape[first, 0]
+    b = contact.data.shape[first, 1]
+    reach = contact.data.margin[a] + contact.data.margin[b]
+    for n in range(first, end):
+        reach = max(reach, contact.data.distance[n])
+    manifold = narrow.manifold
+    manifold.number[0] = 0
+    collide(narrow.shapes, contact.data, narrow.gjk, a, b, reach, manifold)
+    for found in range(manifold.number[0]):
+        nearest, least = first, _UNKNOWN
+        for n in range(first, end):
+            way = minus(manifold.point[found], contact.data.ahead_point[n])
+            square = -1.0 if contact.data.feature[n] == manifold.feature[found] else dot(way, way)
+            if square < least:
+                nearest, least = n, square
+        contact.data.ahead[nearest] = min(contact.data.ahead[nearest], manifold.gap[found])
+
+
+# ------------------------------------------------------------------ which contacts, and their biases
+
+
+@njit
+def turns_far(model: Any, data: Any, inputs: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where one of the bodies of contact n turns farther in the step than its row knows, or its rotation
+    changes in it: the drift is that of the rotation before. In both widths. Needs the bodies' velocities.
+    """
+    h = inputs.time_step[0]
+    struck = STRUCK_TURN * STRUCK_TURN * STRUCK_TURN * STRUCK_TURN
+    beyond = zero_like(contact.data.gap[n]) - 1.0
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            before = triple(contact.data.turning[body])
+            change = minus(o, before)
+            most = contact.data.bend[n, end]
+            square = h * h * dot(o, o)
+            beyond = largest(beyond, square - most * most)
+            changed = 2.0 * h * h * dot(change, change) * (square + h * h * dot(before, before)) - struck
+            beyond = largest(
+                beyond, where_greater(most, zero_like(most) + ANY_TURN * 0.5, zero_like(most) - 1.0, changed)
+            )
+    return beyond
+
+
+@njit
+def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where contact n, a hard one, pushes or may, and one of its bodies turns far: its row alone may leave
+    it deeper than it asks for. In both widths; impulse (rows,): as found.
+
+    Needs the bodies' velocities of step.velocity.
+    """
+    far = turns_far(robot.model, robot.data, run.inputs, contact, n)
+    if any_positive(far):
+        h = run.inputs.time_step[0]
+        near = _bend(robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
+        far = least(far, largest(near, push(impulse, contact, n)))
+    return far
+
+
+@njit
+def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+    """Choose the contacts to aim, contact.data.aimed, all hard ones of bodies that turn far; True if one of them may
+    sink. Needs the bodies' velocities of step.velocity.
+    """
+    chosen = False
+    h = run.inputs.time_step[0]
+    for n in range(contact.data.number[CONTACTS]):
+        contact.data.aimed[n] = 0
+        if contact.data.row[n] < 0 or contact.data.soft[n] == 1 or contact.data.left[n] == 1:
+            continue
+        if not _turns(robot.data, contact, n, h):
+            continue
+        for end in range(2):
+            contact.data.bend[n, end] = trusted_turn(contact, n, end)
+        if not turns_far(robot.model, robot.data, run.inputs, contact, n) > 0.0:
+            continue
+        if contact.data.restitution[n] > 0.0 and _bounces(robot.state, rows, contact, n, h):
+            continue
+        contact.data.aimed[n] = 1
+        contact.data.curve[n] = second_order(h, contact.data.drift[n])
+        contact.data.unaimed[n] = contact.data.curve[n]
+        contact.data.change[n] = 0.0
+        chosen = chosen or sinks(robot, run, rows, rows.impulse, contact, n) > 0.0
+    return chosen
+
+
+@njit
+def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) -> Any:
+    """More than 0 in lanes of a pack in which a contact may sink; they take the step alone."""
+    worst = like(-1.0, robot.data)
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
+            deeper = sinks(robot, run, rows, impulse, contact, slot)
+            worst = largest(worst, least(deeper, contact.data.present[slot]))
+    return worst
+
+
+@inlined
+def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
+    """Whether one of the bodies of contact n turns, or turned before the step, by what may count."""
+    square = 0.0
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            before = triple(contact.data.turning[body])
+            square = max(square, dot(o, o), dot(before, before))
+    turning: bool = h * h * square > STRUCK_TURN * STRUCK_TURN
+    return turning
+
+
+@inlined
+def _bounces(state: Any, rows: Any, contact: Any, n: Any, h: Any) -> bool:
+    """Whether contact n, of a single robot, bounces in this step, by itself or in a sequence of impacts."""
+    rate = _rate(rows, contact, n, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
+    bouncing: bool = contact.data.hit[n] > 0.0 or bounces(contact, n, rate, h) > 0.0
+    return bouncing
+
+
+@inlined
+def push(impulse: Any, contact: Any, n: Any) -> Any:
+    """The largest impulse of the normal rows of contact n, in both widths."""
+    row = contact.data.row[n]
+    most = impulse[row]
+    for k in range(1, contact.data.rows[n] if is_pyramid(contact, n) else 1):
+        most = largest(most, impulse[row + k])
+    return most
+
+
+@inlined
+def _rate(rows: Any, contact: Any, n: Any, v: Any) -> Any:
+    """The rate at which the gap of contact n opens by the bodies' velocities v (nv,), to first order [m/s]."""
+    row = contact.data.row[n]
+    if is_pyramid(contact, n):  # the mean of two edges is the normal
+        return 0.5 * (row_rate(rows, row, v) + row_rate(rows, row + 1, v))
+    return row_rate(rows, row, v)
+
+
+@inlined
+def slack(rows: Any, step: Any, contact: Any, n: Any) -> Any:
+    """How much faster contact n opens than it must [m/s]."""
+    row = contact.data.row[n]
+    bias = rows.bias[row]
+    if is_pyramid(contact, n):
+        bias = 0.5 * (rows.bias[row] + rows.bias[row + 1])
+    return _rate(rows, contact, n, step.velocity) + bias
+
+
+@inlined
+def _size(contact: Any, n: Any) -> Any:
+    """The size of what turns at contact n [m]."""
+    one, two = contact.data.shape[n, 0], contact.data.shape[n, 1]
+    return max(
+        contact.model.swing[one] + contact.model.rounding[one], contact.model.swing[two] + contact.model.rounding[two]
+    )
+
+
+@inlined
+def _bend(data: Any, h: Any, contact: Any, n: Any) -> Any:
+    """How far the gap of contact n may bend in the step at most [m], in both widths."""
+    square = zero_like(contact.data.gap[n])
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            square = largest(square, dot(o, o))
+    return (0.5 * _ODD * h * h * _size(contact, n)) * square
+
+
+@njit
+def aim(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+    """Aim the chosen contacts at the gaps foreseen; True where that changes what one of them asks for.
+
+    Needs the bodies' velocities of step.velocity. Where an aim has changed the gap by less than it asked for, the next
+    one asks for more in proportion (Aitken 1926). A gap that opens by more than the rotation of the bodies can make it
+    is of another contact.
+    """
+    h = run.inputs.time_step[0]
+    changed = False
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.aimed[n] == 0 or contact.data.ahead[n] >= _UNKNOWN:
+            continue
+        rate = _rate(rows, contact, n, run.step.velocity) + contact.data.belt[n, ALONG_NORMAL]
+        curve = (contact.data.ahead[n] - contact.data.distance[n]) / h - rate
+        change = curve - contact.data.curve[n]
+        if change > 0.0 and curve * h > _bend(robot.data, h, contact, n):
+            continue
+        acts = push(rows.impulse, contact, n) > 0.0 or slack(rows, run.step, contact, n) + change < 0.0
+        before = contact.data.change[n]
+        contact.data.change[n] = change if acts else 0.0
+        if acts and abs(before) > abs(change) and before * change > 0.0:
+            change *= min(1.0 / (1.0 - change / before), _FARTHER)
+        bend_to(rows, contact, n, contact.data.curve[n] + change)
+        changed = changed or (acts and abs(change) * h > _SETTLED * _size(contact, n))
+    return changed
+
+
+@inlined
+def bend_to(rows: Any, contact: Any, n: Any, curve: Any) -> None:
+    """Replace the second-order term in the bias of contact n [m/s]."""
+    row = contact.data.row[n]
+    for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
+        rows.bias[row + k] += curve - contact.data.curve[n]
+    contact.data.curve[n] = curve
+
+
+@njit
+def take_aims_back(rows: Any, contact: Any) -> None:
+    """Restore the biases from before all aims."""
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.aimed[n] == 1:
+            bend_to(rows, contact, n, contact.data.unaimed[n])
