@@ -51,7 +51,10 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
+_FAR = 1e-3  # m or rad: loops that came open by more are reported
+_EXCLUDE = "an SRDF, or <exclude> in MJCF, takes such pairs out"
 _MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
+_SMALLER = "a smaller --dt helps"
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
 _INPUTS = (
     "control",
@@ -419,6 +422,11 @@ def _refused(simulation: Simulation) -> str:
     excess, residual = _excess(simulation), simulation.worst_residual
     if excess is not None:
         return _describe_excess(excess)
+    held, opened = _held_inside(simulation), _opened(simulation)
+    if held is not None:
+        return _describe_held(held)
+    if opened is not None:
+        return _describe_opened(opened)
     if _gives_way_far(simulation):
         return _describe_yielding(_yielding(simulation) or {})
     unsolved = f"{_describe_residual(residual, simulation.unsolved_steps)}; {_MORE_EXACT}"
@@ -474,6 +482,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "worst_solver_residual": _number(simulation.worst_residual),
         "unsolved_steps": simulation.unsolved_steps,
         "worst_loop_gap": simulation.loop_gap,
+        "loops_opened": _opened(simulation),
         "joint_gap": simulation.joint_gap,
         "contacts": _contacts(simulation),
         "limit_steps": simulation.limit_steps,
@@ -490,6 +499,19 @@ def _excess(simulation: Simulation) -> dict[str, Any] | None:
     return None if found is None else found._asdict()
 
 
+def _opened(simulation: Simulation) -> dict[str, Any] | None:
+    """By how much a hard loop came open, if a user may not overlook it."""
+    for (gap, loop), unit in zip(simulation.loops_opened or (), ("m", "rad"), strict=False):
+        if gap > _FAR:
+            return {"loop": loop, "gap": gap, "unit": unit}
+    return None
+
+
+def _describe_opened(opened: Mapping[str, Any]) -> str:
+    """A sentence on it."""
+    return f"loop {opened['loop']!r} came open by {opened['gap']:.3g} {opened['unit']} during the run; {_SMALLER}"
+
+
 def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     """The largest number of contacts in a step, the deepest [m] and the room for contacts; None without contacts."""
     touching = simulation.plan.touching
@@ -499,7 +521,20 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     rooms = {"room": simulation.room, "first_room": first_room(touching)}
     steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
     yielding = {"gave_way": _yielding(simulation), "gave_way_far": _gives_way_far(simulation)}
+    yielding |= {"held_inside": _held_inside(simulation)}
     return {"most": most, "deepest": deepest, **steps, **yielding, **rooms}
+
+
+def _held_inside(simulation: Simulation) -> dict[str, Any] | None:
+    """The contacts that hard loops hold inside, or None."""
+    found = simulation.held_inside
+    return None if found is None else dict(zip(("steps", "depth", "link_a", "link_b", "loop"), found, strict=True))
+
+
+def _describe_held(held: Mapping[str, Any]) -> str:
+    pair = f"{held['link_a']!r} and {held['link_b']!r} up to {held['depth']:.3g} m inside each other"
+    left_out = f"their contact was left out in {held['steps']} steps"
+    return f"loop {held['loop']!r} holds {pair}: {left_out}; {_EXCLUDE}"
 
 
 def _number(value: float) -> float | None:
@@ -521,6 +556,8 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         lines.append(f"worst coupling error: {how}")
     if summary["worst_loop_gap"] is not None:
         lines.append("loops open by up to {:.3g} m and {:.3g} rad".format(*summary["worst_loop_gap"]))
+    if summary["loops_opened"] is not None:
+        lines.append(f"warning: {_describe_opened(summary['loops_opened'])}")
     if summary["tendon_equalities"]:
         lines.append(f"worst error of tendon equalities: {summary['worst_tendon_error']:.3g}")
     residual = summary["worst_solver_residual"]
@@ -562,6 +599,8 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
             f"{stayed}, where removing it would throw bodies or contradict other constraints; "
             "an SRDF, or <exclude> in MJCF, takes out links that overlap by design"
         )
+    if contacts["held_inside"]:
+        lines.append(f"warning: {_describe_held(contacts['held_inside'])}")
     if contacts["room"] > contacts["first_room"]:
         lines.append(f"room for contacts was enlarged from {contacts['first_room']} to {contacts['room']}")
     return lines

@@ -27,6 +27,8 @@ _EXTREMES = {
     "yielded": 6,
     "loop_gap": 2,
     "account": ACCOUNT_ENTRIES,
+    "held": 5,
+    "opened": 6,
 }
 
 

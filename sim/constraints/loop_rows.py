@@ -33,16 +33,26 @@ from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_
 from artsim.sim.equipment.arrays import BY_FREQUENCY, LOOP_JOINT, REFERENCE_B, REFERENCE_K, RIGID
 from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import real, sqrt, surely_zero, zero_like
+from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, zero_like
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.vec3 import cross, turn
-from artsim.sim.run_data.run_records import ALL_ROWS, BETA, LASTING_ROWS
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    BETA,
+    LASTING_ROWS,
+    LEAST_GAP,
+    OPENED,
+    OPENED_LOOP,
+    STEP_NUMBER,
+)
 
 _SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed in RK4
 _YIELD = 2e-6
 _TRACE = 1e-7
 HAIR = 1e-9  # [m or rad]
 SURPLUS = 1e-5
+STRAINED = 1e-7  # [m or rad] opening of a row in a step from which loads count (stepping/strain.py)
+_LEAST_PUSH, _MOST_PUSH = 0.01, 1e4  # power of a contact that strains loops, as shares of what their yield takes up
 
 
 @njit
@@ -65,8 +75,6 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
         K = equipment.model.loop_reference[n, REFERENCE_K]
         for part in range(_parts(equipment, n)):
             size = _size(equipment, n, part)
-            if run.lanes is None:
-                step.loop_gap[part] = max(step.loop_gap[part], size)
             for axis in range(3 * part, 3 * part + 3):
                 if not equipment.model.loop_held[n, axis]:
                     continue
@@ -80,7 +88,7 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
                 rows.rate[row] = rate if K < 0.0 else zero_like(rate)
                 rows.bias[row] = rate * (C + behind(inputs) * speed) + (1.5 - inputs.scheme[BETA]) * h * drift
                 equipment.data.loop_aim[n, axis] = C - h * rate * C
-                rows.cfm[row] = _YIELD * mobility
+                rows.cfm[row] = softness(equipment, n, axis)
                 if equipment.model.loop_sprung[n] != RIGID:
                     spring = equipment.model.loop_spring[n, part]
                     rows.rate[row], rows.bias[row], rows.cfm[row] = sprung(
@@ -97,6 +105,8 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
                     rows.bias[row], rows.cfm[row] = softened(
                         h, K, equipment.model.loop_reference[n, REFERENCE_B], d, mobility, C, speed, drift
                     )
+    if run.lanes is None:
+        _note_gaps(step, equipment)
 
 
 @inlined
@@ -156,6 +166,31 @@ def has_hard_loops(equipment: Any) -> bool:
     return False
 
 
+@inlined
+def is_hard(equipment: Any, n: Any) -> bool:
+    """Whether loop n is to be closed exactly, its rows yielding by _YIELD alone."""
+    hard: bool = equipment.model.loop_reference[n, REFERENCE_K] < 0.0 and equipment.model.loop_sprung[n] == RIGID
+    return hard
+
+
+@inlined
+def softness(equipment: Any, n: Any, axis: Any) -> Any:
+    """The cfm of a row of loop n that is to be closed exactly."""
+    return _YIELD * equipment.data.loop_mobility[n, axis // 3]
+
+
+@inlined
+def is_pushing(power: Any, taken: Any) -> Any:
+    """1 where the removal of a penetration may be what loops yield to, for the power of both, in both widths.
+
+    A removal that moves bodies has a million times the power of the yield, and less only where these are much harder to
+    move along the contact's normal than by themselves; a small one beside a load has far less.
+    """
+    zero = zero_like(power)
+    enough = where_greater(power, _LEAST_PUSH * taken, zero + 1.0, zero)
+    return where_greater(_MOST_PUSH * taken, power, enough, zero)
+
+
 @njit
 def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
     """Set rows.miss of the rows of hard loops, and return the largest; data holds the kinematics of the step's end."""
@@ -211,13 +246,30 @@ def tighten_loops(inputs: Any, rows: Any) -> bool:
 
 @njit
 def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
-    """Update step.loop_gap (2,), distance and angle, where loops are open farther than before; data holds their
-    kinematics.
-    """
+    """Update step.loop_gap and step.opened; data holds the kinematics."""
     for n in range(equipment.model.loop_kind.shape[0]):
         loop_error(model, data, equipment, n)
-        for part in range(_parts(equipment, n)):
-            step.loop_gap[part] = max(step.loop_gap[part], _size(equipment, n, part))
+    _note_gaps(step, equipment)
+
+
+@njit
+def _note_gaps(step: Any, equipment: Any) -> None:
+    """Update step.loop_gap (2,), distance and angle, where loops are open farther than before, and step.opened, where
+    hard loops have come open: farther than all of them were at some time before.
+    """
+    for part in range(2):
+        worst, loop = 0.0, 0
+        for n in range(equipment.model.loop_kind.shape[0]):
+            if part < _parts(equipment, n):
+                size = _size(equipment, n, part)
+                step.loop_gap[part] = max(step.loop_gap[part], size)
+                if is_hard(equipment, n) and size > worst:
+                    worst, loop = size, n
+        if step.counters[STEP_NUMBER] == 0 or worst < step.opened[LEAST_GAP + part]:
+            step.opened[LEAST_GAP + part] = worst
+        if worst - step.opened[LEAST_GAP + part] > step.opened[OPENED + part]:
+            step.opened[OPENED + part] = worst - step.opened[LEAST_GAP + part]
+            step.opened[OPENED_LOOP + part] = loop
 
 
 @njit

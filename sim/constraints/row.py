@@ -19,6 +19,7 @@ MISSED = 1e-6  # [m or rad] miss above which the rows are aimed once more
 CLOSED = 1e-9  # [m or rad] miss below which no further aim is needed
 FASTER = 1.5  # largest growth of the fastest generalised velocity that an aim may cause
 NEARER = 0.5  # an aim has helped if it leaves at most this share of the previous miss
+_MOVED = 0.5  # least change of a miss by an aim, as a share of what was aimed at, that is not a redundant row's
 RECOVERY = 0.1  # [s] over which penetration of a bound, or an initial opening, is removed
 _CREEP = 1e-3  # [m/s or rad/s] at which an error may always be removed: what one step leaves, at once
 _CLOSING = 0.5  # [m/s or rad/s] at which an open loop or tendon equality is closed
@@ -123,6 +124,21 @@ def closing_rate(inputs: Any, size: Any, erp: Any) -> Any:
     if inputs.recovery[0] > 0.0:
         return real(inputs.recovery[0] / h, size)
     return least(real(1.0 / h, size), _CLOSING / largest(size, real(1e-300, size)))
+
+
+@inlined
+def share_of_aim(along: Any, square: Any) -> Any:
+    """The share of an aim that would have met its target, by the secant along it; 0 where the aim hardly moved its
+    rows.
+
+    `square` is the sum of squares of the misses aimed at, `along` their product with the misses that are left. Near a
+    change point of a linkage J itself changes its size or sign within the step, and aims by J at the step's start go
+    much too far or the wrong way.
+    """
+    moved = square - along
+    if abs(moved) <= _MOVED * square:
+        return 0.0
+    return square / moved
 
 
 @inlined

@@ -54,6 +54,11 @@ from artsim.sim.run_data.run_records import (
     DEEPEST,
     DEPTH,
     GAVE_WAY,
+    HELD_A,
+    HELD_B,
+    HELD_BY,
+    HELD_DEPTH,
+    HELD_STEPS,
     LEFT_INSIDE_STEPS,
     LINK_A,
     LINK_B,
@@ -87,6 +92,7 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
         contact.data.row[n] = -1
         contact.data.left[n] = 0
         set_grip(inputs, contact, n)
+        contact.data.held[n] = 0
         if contact.data.dimension[n] == 0 and contact.data.pull[n] > 0.0:
             contact.data.dimension[n] = 1
         if contact.data.soft[n] == 1:
@@ -605,13 +611,29 @@ def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
     """Only keep contact n from getting deeper, without its compliance and warm start."""
     row = contact.data.row[n]
     contact.data.left[n] = 1
-    for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
+    for k in range(normal_rows(contact, n)):
         rows.bias[row + k] -= rows.rate[row + k] * contact.data.gap[n] + second_order(
             inputs.time_step[0], contact.data.drift[n]
         )
         rows.rate[row + k] = 0.0
     for k in range(contact.data.rows[n]):
         rows.impulse[row + k] = 0.0
+
+
+@inlined
+def normal_rows(contact: Any, n: Any) -> Any:
+    """The number of contact n's rows that keep its surfaces apart, which come first."""
+    return contact.data.rows[n] if is_pyramid(contact, n) else 1
+
+
+@inlined
+def removal_power(rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+    """What removing the penetration of contact n takes [W h], in both widths."""
+    first = contact.data.row[n]
+    power = zero_like(rows.bias[first])
+    for row in range(first, first + normal_rows(contact, n)):
+        power -= impulse[row] * rows.rate[row] * contact.data.gap[n]
+    return power
 
 
 @inlined
@@ -691,10 +713,26 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
         if is_felt(contact, n):
             count += 1
     note_depths(step, contact)
+    _note_held(step, contact)
     _stop_at_half(rows, step, contact)
     step.contact_extremes[MOST_AT_ONCE] = max(step.contact_extremes[MOST_AT_ONCE], count)
     step.contact_extremes[REGULARISED_STEPS] += regularised
     step.contact_extremes[LEFT_INSIDE_STEPS] += left
+
+
+@njit
+def _note_held(step: Any, contact: Any) -> None:
+    """Note in step.held the contacts that hard loops hold inside: the deepest, and in how many steps there are any."""
+    held = 0.0
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.held[n] > 0:
+            held = 1.0
+            if -contact.data.distance[n] > step.held[HELD_DEPTH]:
+                step.held[HELD_DEPTH] = -contact.data.distance[n]
+                step.held[HELD_A] = contact.model.link[contact.data.shape[n, 0]]
+                step.held[HELD_B] = contact.model.link[contact.data.shape[n, 1]]
+                step.held[HELD_BY] = contact.data.held[n] - 1
+    step.held[HELD_STEPS] += held
 
 
 @njit

@@ -145,6 +145,7 @@ class ContactWork(NamedTuple):
     start: Reals2  # (k, 6) impulses of the last step
     regularised: Ints1  # (k,) Rows.regularised of the last step
     allowed: Reals1  # (k,) depth of its pair at the start of the run, as long as that stays near [m]
+    held: Ints1  # (k,) 1 + the hard loop that holds it inside, so that it is left out; 0: none (stepping/strain.py)
     # several impacts in one step
     hit: Reals1  # (k,) 1: it took part in them
     lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]

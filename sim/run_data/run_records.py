@@ -71,6 +71,10 @@ TASK = 2
 BEGIN, WATCH, RECORD, END, LOOK = range(5)
 # entries of Step.contact_extremes
 MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
+# of Step.held
+HELD_STEPS, HELD_DEPTH, HELD_A, HELD_B, HELD_BY = range(5)
+# of Step.opened, each for distances and angles
+LEAST_GAP, OPENED, OPENED_LOOP = range(0, 6, 2)
 # entries of Step.yielded: depths of contacts that yielded are those beyond the deepest of the start
 START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
 # entries of Block.plan, the last of RolloutBlock.plan
@@ -144,7 +148,7 @@ class Rows(NamedTuple):
     impulse: Lanes1  # (rows,) λ
     found: Reals1  # (rows,) by place: λ of the step's previous solution
     miss: Reals1  # (rows,) by how much a loop or tendon equality misses its target [m or rad]
-    unaimed: Reals1  # (rows,) bias before aims
+    unaimed: Reals1  # (rows,) bias before the last aim
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
 
@@ -160,6 +164,7 @@ class Step(NamedTuple):
     pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     loop_gap: Reals1  # (2,) largest opening of loops at the start of a step or the end of a block [m], [rad]
+    opened: Reals1  # (6,) of hard loops, [m] and [rad]: the least of their largest gaps, beyond it, and which loop was
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) largest constraint residual of any step so far [rad/s or m/s]
     yielded: Reals1  # (6,) depths at the start and where contacts yielded [m], share of a shape, links; unsolved steps
@@ -169,6 +174,7 @@ class Step(NamedTuple):
     watch: Reals1  # (5,) EXCESS_STEP, …
     last_account: Reals1  # these two with a comparison at the present state, as LOOK leaves them
     last_watch: Reals1
+    held: Reals1  # (5,) steps in which hard loops held contacts inside; of the deepest its depth [m], links and loop
     contact_extremes: Reals1  # (4,) most contacts in a step so far, largest depth [m], number of regularised steps
     # and of those with penetration left
     applied: Reals1  # (nv,) [N m or N]

@@ -23,6 +23,11 @@ from artsim.sim.run_data.run_records import (
     EXCESS_SOURCE,
     EXCESS_STEP,
     GAVE_WAY,
+    HELD_A,
+    HELD_B,
+    HELD_BY,
+    HELD_DEPTH,
+    HELD_STEPS,
     ITERATIONS,
     LEFT_INSIDE_STEPS,
     LINK_A,
@@ -30,6 +35,8 @@ from artsim.sim.run_data.run_records import (
     MOST_AT_ONCE,
     NON_FINITE,
     NOW,
+    OPENED,
+    OPENED_LOOP,
     REGULARISED_STEPS,
     SHARE,
     STEP_NUMBER,
@@ -139,6 +146,17 @@ class Account:
         return float(self._step.loop_gap[LINEAR]), float(self._step.loop_gap[ANGULAR])
 
     @property
+    def loops_opened(self) -> tuple[tuple[float, str], tuple[float, str]] | None:
+        """By how much hard loops came open beyond the least that they were, and which did, [m] and [rad]; None without
+        loops.
+        """
+        if self.loop_gap is None or self.plan.equipped is None:
+            return None
+        opened, names = self._step.opened, self.plan.equipped.labels.loops
+        parts = [(float(opened[OPENED + part]), names[int(opened[OPENED_LOOP + part])]) for part in (LINEAR, ANGULAR)]
+        return parts[0], parts[1]
+
+    @property
     def worst_residual(self) -> float:
         """Largest constraint residual that the solver left in any step so far [rad/s or m/s]."""
         return float(self._step.worst_residual[0])
@@ -183,6 +201,18 @@ class Account:
     def left_inside_steps(self) -> int:
         """Number of steps so far with penetrations that no joint can remove (contact/contact_rows.py)."""
         return int(self._step.contact_extremes[LEFT_INSIDE_STEPS])
+
+    @property
+    def held_inside(self) -> tuple[int, float, str, str, str] | None:
+        """Contacts that hard loops hold inside (stepping/strain.py): in how many steps so far, and of the deepest its
+        depth [m], links and loop; None if there were none.
+        """
+        held = self._step.held
+        if not held[HELD_STEPS] or self.plan.equipped is None:
+            return None
+        first, second = (self._link_name(int(held[entry])) for entry in (HELD_A, HELD_B))
+        loop = self.plan.equipped.labels.loops[int(held[HELD_BY])]
+        return int(held[HELD_STEPS]), float(held[HELD_DEPTH]), first, second, loop
 
     @property
     def unsolved_steps(self) -> int:

@@ -68,6 +68,8 @@ _NOTED = (
     "contact_extremes",
     "yielded",
     "loop_gap",
+    "held",
+    "opened",
 )
 MAY_BE_INFINITE = ("solver_residual",)  # where the solver did not converge at all
 

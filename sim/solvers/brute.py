@@ -25,13 +25,15 @@ _SOLVED = 1e-13  # residual relative to the largest velocity of a row
 
 @njit
 def brute(robot: Any, rows: Any, step: Any, work: Any, again: Any) -> None:
-    """Solve as `newton` does (newton.py). `again` 1: with another bias than in the last call. O(rows³) a step."""
+    """Solve as `newton` does (newton.py). `again` 1: with another bias or cfm than in the last call. O(rows³) a
+    step."""
     model, data = robot.model, robot.data
     if again == 0:
         _build(model, data, rows, step, work)
     n = rows.number[ALL_ROWS]
     fastest = 1e-9
     for i in range(n):
+        work.delassus[i, i] = _entry(rows, work, i, i) + rows.cfm[i]
         work.speed[i] = rows.bias[i]
         for e in range(rows.start[i], rows.stop[i]):
             work.speed[i] += rows.value[e] * work.free[rows.column[e]]
@@ -72,10 +74,17 @@ def _build(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
             x[rows.column[e]] += rows.value[e]
         solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
         for j in range(rows.number[ALL_ROWS]):
-            work.delassus[j, i] = rows.cfm[i] if i == j else 0.0
-            for e in range(rows.start[j], rows.stop[j]):
-                work.delassus[j, i] += rows.value[e] * x[rows.column[e]]
+            work.delassus[j, i] = _entry(rows, work, j, i)
     work.steps[0] = 0
+
+
+@njit
+def _entry(rows: Any, work: Any, j: Any, i: Any) -> Any:
+    """Entry (j, i) of J M̂⁻¹ Jᵀ."""
+    value = 0.0
+    for e in range(rows.start[j], rows.stop[j]):
+        value += rows.value[e] * work.inverse_mass_jacobian[i, rows.column[e]]
+    return value
 
 
 @njit

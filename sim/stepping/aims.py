@@ -12,7 +12,7 @@ from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
 from artsim.sim.constraints.axis_rows import find_axis_misses
 from artsim.sim.constraints.loop_rows import find_loop_misses, relax_loops, tighten_loops
-from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, UNSOLVED
+from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, UNSOLVED, share_of_aim
 from artsim.sim.constraints.tendon_rows import find_tendon_misses
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
@@ -29,8 +29,9 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
     found lead.
 
     Curved constraints are then satisfied to third order. Where a step turns too far for that, aims are repeated as long
-    as each reduces the miss. A miss that no aim reduces (a redundant row held by others) would be pulled on without
-    end, so that aim is taken back. All aims are taken back where aimed rows contradict each other, or nearly do: an aim
+    as each reduces the miss. One that does not is shortened, or turned round, by the secant along it (a change point of
+    a linkage). A miss that no aim reduces (a redundant row held by others) would be pulled on without end, so that all
+    aims at it are taken back. The last aim is taken back where aimed rows contradict each other, or nearly do: an aim
     corrects what is of second order in the step, and must not turn a velocity into a much larger one for it.
     """
     model, data = robot.model, robot.data
@@ -38,24 +39,24 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
     if rows.report[RESIDUAL] > UNSOLVED:
         return
     before = math.inf
-    for n in range(rows.number[LASTING_ROWS]):
-        rows.unaimed[n] = rows.bias[n]
     most = FASTER * fastest_of(step)
     for aims in range(AIMS):
         miss = find_misses(robot, run, rows, equipment)
         if aims > 0 and miss <= CLOSED:
             break
-        share = 1.0 if miss <= NEARER * before else -float(aims)
-        for n in range(rows.number[LASTING_ROWS]):
-            rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
+        helped = miss <= NEARER * before
+        if helped:
+            _aim_on(rows, inputs.time_step[0])
+        else:
+            _turn_aim(rows, inputs.time_step[0], aims)
         solve_again(robot, rows, step, solver)
         absurd = rows.report[RESIDUAL] > UNSOLVED or fastest_of(step) > most
         if absurd:
-            _take_aims_back(rows)
+            _take_aim_back(rows)
             solve_again(robot, rows, step, solver)
         found(model, data, run)
         mark(run.clock, SOLVER)
-        if absurd or share < 0.0 or miss <= MISSED:
+        if absurd or not helped or miss <= MISSED:
             break
         before = miss
     if equipment is not None:
@@ -74,6 +75,30 @@ def _relax(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None
 
 
 @inlined
+def _aim_on(rows: Any, h: Any) -> None:
+    """Aim at where the velocities found miss; rows.unaimed keeps the biases from before."""
+    for n in range(rows.number[LASTING_ROWS]):
+        rows.unaimed[n] = rows.bias[n]
+        rows.bias[n] += rows.miss[n] / h
+
+
+@njit
+def _turn_aim(rows: Any, h: Any, aims: Any) -> None:
+    """Shorten the last of so many aims, or turn it round; or take all aims back at what does not move."""
+    along, square = 0.0, 0.0
+    for n in range(rows.number[LASTING_ROWS]):
+        target = h * (rows.bias[n] - rows.unaimed[n])
+        along += target * rows.miss[n]
+        square += target * target
+    share = share_of_aim(along, square)
+    for n in range(rows.number[LASTING_ROWS]):
+        if share == 0.0:
+            rows.bias[n] -= aims * rows.miss[n] / h
+        else:
+            rows.bias[n] = rows.unaimed[n] + share * (rows.bias[n] - rows.unaimed[n])
+
+
+@inlined
 def fastest_of(step: Any) -> Any:
     """The largest velocity found."""
     fastest = 0.0
@@ -83,8 +108,8 @@ def fastest_of(step: Any) -> Any:
 
 
 @njit
-def _take_aims_back(rows: Any) -> None:
-    """Restore the biases from before all aims, and clear the impulses that the aims called for."""
+def _take_aim_back(rows: Any) -> None:
+    """Restore the biases from before the last aim, and clear the impulses that it called for."""
     for n in range(rows.number[LASTING_ROWS]):
         if rows.bias[n] != rows.unaimed[n]:
             rows.bias[n] = rows.unaimed[n]

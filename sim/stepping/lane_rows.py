@@ -13,12 +13,13 @@ from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
 from artsim.sim.constraints.kinds import LOOP_ROW
-from artsim.sim.constraints.loop_rows import HAIR, SURPLUS, loop_error
-from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER
-from artsim.sim.equipment.arrays import REFERENCE_K
+from artsim.sim.constraints.loop_rows import HAIR, STRAINED, SURPLUS, is_hard, is_pushing, loop_error
+from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, share_of_aim
+from artsim.sim.contact.contact_rows import removal_power
 from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
+    absolute,
     any_positive,
     highest,
     lane_count,
@@ -29,6 +30,7 @@ from artsim.sim.foundation.lanes import (
     zero_like,
 )
 from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import ALL_ROWS, BOUND_ROUNDS, EVALUATION, ONCE, RULE_ROUNDS, STIFFENED
 from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
 from artsim.sim.stepping.packs import STIFFENED_LANES
@@ -205,6 +207,30 @@ def _some_aim(phase: Any, chosen: Any) -> bool:
 
 
 @njit
+def strains(run: Any, rows: Any, solver: Any, contact: Any, chosen: Any) -> Any:
+    """1 in lanes where `chosen` is 1 and hard loops, not aimed yet, are strained (stepping/strain.py): such lanes take
+    the step alone.
+    """
+    lanes, own, h = run.lanes, run.lanes.own, run.inputs.time_step[0]
+    zero = zero_like(chosen)
+    chosen = where_greater(zero + AIMED, own.phase[0], chosen, zero)
+    most, total = zero, zero
+    for t in range(own.kind.shape[0]):
+        if own.kind[t] == LOOP_ROW and _is_hard(lanes.loops, own.dof[t]):
+            impulse = solver.pack.impulse[own.fixed[FIRST_ROW] + t]
+            most = largest(most, absolute(own.cfm[t] * impulse))
+            total = total + own.cfm[t] * impulse * impulse
+    strained = where_greater(h * most, zero + STRAINED, chosen, zero)
+    if contact is not None and any_positive(where_greater(h * most, zero + HAIR, chosen, zero)):
+        for slot in range(contact.data.active.shape[0]):
+            if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
+                power = removal_power(rows, solver.pack.impulse, contact, slot)
+                pushing = chosen * is_pushing(power, total)
+                strained = largest(strained, where_greater(h * most, zero + HAIR, pushing, zero))
+    return strained
+
+
+@njit
 def _find_loops_at_end(robot: Any, run: Any) -> None:
     """Set the loops' errors to those where step.velocity leads, as aims.find_misses does; `data` is left as it is."""
     model, state, data, step = robot.model, robot.state, robot.data, run.step
@@ -245,8 +271,8 @@ def _aim(run: Any, solver: Any, lane: Any) -> bool:
     else:
         if _fastest(run.step, lane) > lane_get(own.most, 0, lane):
             for t in range(own.aim.shape[0]):
-                if lane_get(own.aim, t, lane) != 0.0:
-                    lane_set(own.aim, t, lane, 0.0)
+                if lane_get(own.aim, t, lane) != lane_get(own.unaimed, t, lane):
+                    lane_set(own.aim, t, lane, lane_get(own.unaimed, t, lane))
                     lane_set(solver.pack.impulse, first + t, lane, 0.0)
             return _go_to(own, lane, TAKEN_BACK)
         aims += 1.0
@@ -255,12 +281,39 @@ def _aim(run: Any, solver: Any, lane: Any) -> bool:
     miss = _find_misses(run, lane)
     if aims > 0.0 and miss <= CLOSED:
         return _relax(run, solver, lane)
-    share = 1.0 if miss <= NEARER * before else -aims
-    for t in range(own.aim.shape[0]):
-        lane_set(own.aim, t, lane, lane_get(own.aim, t, lane) + share * lane_get(own.miss, t, lane) / h)
+    helped = miss <= NEARER * before
+    if helped:
+        _aim_on(own, h, lane)
+    else:
+        _turn_aim(own, h, aims, lane)
     lane_set(own.aims, 0, lane, aims)
     lane_set(own.before, 0, lane, miss)
-    return _go_to(own, lane, LAST_AIM if share < 0.0 or miss <= MISSED else AIMED)
+    return _go_to(own, lane, LAST_AIM if not helped or miss <= MISSED else AIMED)
+
+
+@inlined
+def _aim_on(own: Any, h: Any, lane: Any) -> None:
+    """See aims.close_loops, as for the next."""
+    for t in range(own.aim.shape[0]):
+        aim = lane_get(own.aim, t, lane)
+        lane_set(own.unaimed, t, lane, aim)
+        lane_set(own.aim, t, lane, aim + lane_get(own.miss, t, lane) / h)
+
+
+@njit
+def _turn_aim(own: Any, h: Any, aims: Any, lane: Any) -> None:
+    along, square = 0.0, 0.0
+    for t in range(own.aim.shape[0]):
+        target = h * (lane_get(own.aim, t, lane) - lane_get(own.unaimed, t, lane))
+        along += target * lane_get(own.miss, t, lane)
+        square += target * target
+    share = share_of_aim(along, square)
+    for t in range(own.aim.shape[0]):
+        aim, unaimed = lane_get(own.aim, t, lane), lane_get(own.unaimed, t, lane)
+        if share == 0.0:
+            lane_set(own.aim, t, lane, aim - aims * lane_get(own.miss, t, lane) / h)
+        else:
+            lane_set(own.aim, t, lane, unaimed + share * (aim - unaimed))
 
 
 @inlined
@@ -292,8 +345,7 @@ def _is_hard(loops: Any, n: Any) -> bool:
     """Whether loop n is to be closed exactly."""
     if loops is None:
         return False
-    hard: bool = loops.model.loop_reference[n, REFERENCE_K] < 0.0
-    return hard
+    return is_hard(loops, n)
 
 
 @njit

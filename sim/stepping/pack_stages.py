@@ -37,6 +37,7 @@ from artsim.sim.stepping.lane_rows import (
     clamp_own_actuators,
     forget_aims,
     note_loop_forces_in_lanes,
+    strains,
     takes_springs,
 )
 from artsim.sim.stepping.midpoint import (
@@ -62,6 +63,7 @@ from artsim.sim.stepping.packs import (
     SLIPPED,
     STIFF_TENDON,
     STIFFENED_LANES,
+    STRAINED,
     THROWN,
     TURNED,
     UNSOLVED,
@@ -241,6 +243,10 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         forget_aims(lanes, changed)
         if lanes.found is None:
             lanes.own.stale[0] = largest(lanes.own.stale[0], changed)
+        if lanes.loops is not None:
+            strained = strains(run, rows, solver, contact, settled)
+            leave(lanes, strained, STRAINED)
+            settled = settled - strained
         aimed = aim_own_rows(robot, run, solver, settled)
         settled, again = settled - aimed, largest(again, aimed)
     if contact is not None and contact.bounces is not None:

@@ -5,6 +5,7 @@
 | a limit would be violated that has no row (constraints/limit_rows.py) | it gets one | from the rows | 4 nv |
 | an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 8 + 8 (nv +
 actuators) |
+| hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
 | hard loops, tendon equalities and axes of balls miss (stepping/aims.py) | their biases | on the spot | 12 |
 | contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
 | impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
@@ -84,6 +85,7 @@ from artsim.sim.stepping.midpoint import (
     unsettled,
 )
 from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
+from artsim.sim.stepping.strain import settle_strain
 from artsim.sim.stepping.system import factorise_system, found, reduce_system
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
@@ -209,6 +211,8 @@ def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sol
     """
     if solver.sweeps is not None:
         return
+    if equipment is not None and has_hard_loops(equipment):
+        settle_strain(robot, run, rows, equipment, contact, solver)
     if run.inputs.scheme[BETA] == 1.0 and _is_tied(robot.model, equipment):
         close_loops(robot, run, rows, equipment, solver)
     if contact is not None:

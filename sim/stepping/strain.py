@@ -1,0 +1,255 @@
+"""Settles steps in which hard loops are strained: their rows yield by more than a hair.
+
+A row of a hard loop yields by a share of its links' mobility (constraints/loop_rows.py), so that redundant rows have a
+solution. There are three reasons why that opens the loop noticeably, and a remedy for each:
+
+Contacts that push apart what the loop holds together. No motion removes their penetration. They would open the loop at
+the speed of the removal, against its yield alone (5e7 N), and the loop would close again: energy from nothing. Such
+contacts are left out of the step, and the summary names them.
+
+Loads on links that are light beside what they carry, or beside the drives that hold them: their mobility is no measure
+of what the loop meets (legs of a milligram under a platform). Their rows get as stiff as a hair takes.
+
+Redundant rows that contradict each other. Neither of these helps, and aims.py relaxes them.
+
+The reason shows in what a remedy changes: one that leaves more than _HELPED of the yield is taken back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.kinds import CONTACT_ROW, LOOP_ROW
+from artsim.sim.constraints.loop_rows import HAIR, STRAINED, is_hard, is_pushing, softness
+from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.contact.contact_rows import normal_rows, removal_power
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.phases import SOLVER
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL
+from artsim.sim.solvers.solve import solve_again
+from artsim.sim.solvers.tolerance import UNTRIED
+from artsim.sim.stepping.system import found
+
+_LEFT = 1e-8  # [m or rad] to which a stiffened row opens
+_STIFFEST = 1e-7  # least factor on the cfm of a row
+_HELPED = 0.5  # share of the yield that a remedy may leave
+_MINOR = 0.1  # share of the largest yield below which a row's may be the effect of others
+_ROUNDS = 3  # at most for either reason
+_APART = 1e3  # times the largest velocity: how fast contacts left out seem to open
+
+
+@njit
+def settle_strain(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
+    """Solve again where hard loops yield by more than a hair, without the contacts or the softness that they yield to.
+
+    Needs the first solution of rows that are not aimed yet.
+    """
+    h = run.inputs.time_step[0]
+    if rows.report[RESIDUAL] > UNSOLVED or h * _yield_of_loops(rows, equipment) <= HAIR:
+        return
+    if contact is not None:
+        for _ in range(_ROUNDS):
+            if not _leave_out(robot, run, rows, equipment, contact, solver):
+                break
+            if h * _yield_of_loops(rows, equipment) <= HAIR:
+                break
+    for _ in range(_ROUNDS):
+        if not _stiffen_rows(robot, run, rows, equipment, solver):
+            break
+    found(robot.model, robot.data, run)
+    mark(run.clock, SOLVER)
+
+
+@inlined
+def _is_of_hard_loop(rows: Any, equipment: Any, n: Any) -> bool:
+    """Whether row n is one of a hard loop's."""
+    hard: bool = rows.kind[n] == LOOP_ROW and is_hard(equipment, rows.dof[n])
+    return hard
+
+
+@njit
+def _yield_of_loops(rows: Any, equipment: Any) -> Any:
+    """The fastest yield of a hard loop's row [m/s or rad/s]."""
+    most = 0.0
+    for n in range(rows.number[LASTING_ROWS]):
+        if _is_of_hard_loop(rows, equipment, n):
+            most = max(most, abs(rows.cfm[n] * rows.impulse[n]))
+    return most
+
+
+# ------------------------------------------------------------------ contacts
+
+
+@njit
+def _leave_out(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+    """Leave out the contacts that strain loops; whether there are any and that helped. Those whose bodies then move
+    into each other are only kept from it instead, if that helps as well.
+    """
+    h = run.inputs.time_step[0]
+    most = _HELPED * _yield_of_loops(rows, equipment)
+    if not _choose(rows, equipment, contact):
+        return False
+    _open_wide(run.step, rows, contact)
+    _solve_without_start(robot, rows, run.step, equipment, solver)
+    helped = _has_helped(rows, equipment, most)
+    closing = False
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.held[n] < 0 and helped:
+            contact.data.held[n] = -contact.data.held[n]
+            if h * (_rate_of(rows, run.step, contact.data.row[n])) < -HAIR:
+                contact.data.held[n] = -contact.data.held[n]
+                closing = True
+    if helped and not closing:
+        return True
+    _set_back(rows, contact, helped)
+    _solve_without_start(robot, rows, run.step, equipment, solver)
+    if helped and not _has_helped(rows, equipment, most):
+        _open_wide(run.step, rows, contact)
+        _solve_without_start(robot, rows, run.step, equipment, solver)
+        for n in range(contact.data.number[CONTACTS]):
+            contact.data.held[n] = abs(contact.data.held[n])
+    for n in range(contact.data.number[CONTACTS]):
+        contact.data.held[n] = max(contact.data.held[n], 0)
+    return helped
+
+
+@inlined
+def _has_helped(rows: Any, equipment: Any, most: Any) -> bool:
+    """Whether the rows are solved with loops that yield by `most` at most."""
+    helped: bool = rows.report[RESIDUAL] <= UNSOLVED and _yield_of_loops(rows, equipment) <= most
+    return helped
+
+
+@njit
+def _open_wide(step: Any, rows: Any, contact: Any) -> None:
+    """Have contacts that are chosen open too fast to act; their biases and rates are kept in rows.unaimed and
+    rows.miss."""
+    fastest = 1.0
+    for a in range(step.next.shape[0]):
+        fastest = max(fastest, abs(step.next[a]))
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.held[n] < 0:
+            for row in range(contact.data.row[n], contact.data.row[n] + normal_rows(contact, n)):
+                rows.unaimed[row], rows.miss[row] = rows.bias[row], rows.rate[row]
+                rows.bias[row], rows.rate[row] = _APART * fastest, 0.0
+
+
+@njit
+def _set_back(rows: Any, contact: Any, inside: Any) -> None:
+    """Restore contacts that are chosen; `inside`: without the removal of what is inside."""
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.held[n] < 0:
+            for row in range(contact.data.row[n], contact.data.row[n] + normal_rows(contact, n)):
+                rows.bias[row], rows.rate[row] = rows.unaimed[row], rows.miss[row]
+                if inside:
+                    rows.bias[row] -= rows.rate[row] * contact.data.gap[n]
+                    rows.rate[row] = 0.0
+
+
+@inlined
+def _rate_of(rows: Any, step: Any, row: Any) -> Any:
+    """The velocity of a row without its bias [m/s]."""
+    rate = 0.0
+    for e in range(rows.start[row], rows.stop[row]):
+        rate += rows.value[e] * step.next[rows.column[e]]
+    return rate
+
+
+@njit
+def _choose(rows: Any, equipment: Any, contact: Any) -> bool:
+    """Set contact.data.held of the contacts that may strain loops, and of all that are inside between the same two
+    bodies, to -1 less the loop that yields most; whether there are any.
+    """
+    loop, total = _most_strained(rows, equipment)
+    chosen = False
+    for n in range(contact.data.number[CONTACTS]):
+        if not _may_push(contact, n) or is_pushing(removal_power(rows, rows.impulse, contact, n), total) <= 0.0:
+            continue
+        chosen = True
+        for other in range(contact.data.number[CONTACTS]):
+            if _may_push(contact, other) and _same_bodies(contact, n, other):
+                contact.data.held[other] = -1 - loop
+    return chosen
+
+
+@inlined
+def _may_push(contact: Any, n: Any) -> bool:
+    """Whether contact n is a hard one that is inside and takes part in the step."""
+    may: bool = contact.data.row[n] >= 0 and contact.data.soft[n] == 0 and contact.data.held[n] <= 0
+    return may and contact.data.gap[n] <= 0.0
+
+
+@inlined
+def _same_bodies(contact: Any, n: Any, other: Any) -> bool:
+    """Whether two contacts are between the same two bodies."""
+    alike = True
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        alike = alike and body == contact.model.body[contact.data.shape[other, end]]
+    return alike
+
+
+@njit
+def _most_strained(rows: Any, equipment: Any) -> Any:
+    """The hard loop that takes up most power in yielding, and the power of all [W h]: Σ cfm λ²."""
+    loop, most, total = -1, 0.0, 0.0
+    before, power = -1, 0.0
+    for n in range(rows.number[LASTING_ROWS]):
+        if not _is_of_hard_loop(rows, equipment, n):
+            continue
+        power = power if rows.dof[n] == before else 0.0  # a loop's rows are adjacent
+        before = rows.dof[n]
+        power += rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
+        total += rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
+        if power > most:
+            loop, most = before, power
+    return loop, total
+
+
+# ------------------------------------------------------------------ loads on light links
+
+
+@njit
+def _stiffen_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> bool:
+    """Have the rows of loops that yield to a load yield less; whether that helped. Those that then still yield as
+    before contradict others, and get back their softness; yields from before are in rows.miss.
+    """
+    h = run.inputs.time_step[0]
+    worst = _yield_of_loops(rows, equipment)
+    if h * worst <= STRAINED:
+        return False
+    for n in range(rows.number[LASTING_ROWS]):
+        rows.miss[n] = abs(rows.cfm[n] * rows.impulse[n]) if _is_of_hard_loop(rows, equipment, n) else 0.0
+        if h * rows.miss[n] > STRAINED:
+            rows.cfm[n] *= max(_STIFFEST, _LEFT / (h * rows.miss[n]))
+    _solve_anew(robot, rows, run.step, solver)
+    solved = rows.report[RESIDUAL] <= UNSOLVED
+    contradict = False
+    for n in range(rows.number[LASTING_ROWS]):
+        if rows.miss[n] <= 0.0:
+            continue
+        most = _HELPED * max(rows.miss[n], _MINOR * worst)
+        if not solved or (h * rows.miss[n] > STRAINED and abs(rows.cfm[n] * rows.impulse[n]) > most):
+            rows.cfm[n] = softness(equipment, rows.dof[n], rows.part[n])
+            contradict = True
+    if contradict:
+        _solve_without_start(robot, rows, run.step, equipment, solver)
+    return not contradict
+
+
+@njit
+def _solve_anew(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+    """Solve again with other softness, so that nothing of the last solution but its impulses is kept."""
+    rows.report[RESIDUAL] = UNTRIED
+    solve_again(robot, rows, step, solver)
+
+
+@njit
+def _solve_without_start(robot: Any, rows: Any, step: Any, equipment: Any, solver: Any) -> None:
+    """The same without the impulses of contacts and hard loops, which were no answer to a load."""
+    for n in range(rows.number[ALL_ROWS]):
+        if rows.kind[n] == CONTACT_ROW or _is_of_hard_loop(rows, equipment, n):
+            rows.impulse[n] = 0.0
+    _solve_anew(robot, rows, step, solver)
