@@ -287,7 +287,8 @@ RUN_OPTIONS = (
         "--scheme-alpha",
         type=Number(),
         help="α of the scheme. baumgarte: α [1/s], default 1/dt; implicit: weight of the force at the end of the step, "
-        "default 1; in reduced coordinates that of springs and of what has a compliance.",
+        "default 1; in reduced coordinates that of springs and of what has a compliance, by default weighed as "
+        "springs of joints are.",
     ),
     click.option(
         "--scheme-beta",

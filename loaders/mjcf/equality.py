@@ -64,7 +64,7 @@ def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
         moved = about_zero(about, leader.reference)
         coefficients = (moved[0] + follower.reference, *moved[1:])
     softness = read_softness(item, "solref", "solimp")
-    K, B = reference_of_softness(softness)
+    K, B, time_constant = reference_of_softness(softness)
     name = None if leader is None else leader.name
     coupling = Coupling(follower.name, name, coefficients, source=bodies.reading.at(item.element))
     if K <= 0:
@@ -74,6 +74,7 @@ def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
         frequency=math.sqrt(K) / (2.0 * math.pi),
         damping_ratio=B / (2.0 * math.sqrt(K)),
         impedance=softness.impedance or IMPEDANCE,
+        time_constant=time_constant,
     )
 
 

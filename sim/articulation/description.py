@@ -86,15 +86,17 @@ class Softness:
 IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's default solimp
 
 
-def reference_of_softness(softness: Softness) -> tuple[float, float]:
-    """MuJoCo's K [1/s²] and B [1/s] of a constraint's reference acceleration -B Ċ - K d C; (-1, 0) where it is hard."""
+def reference_of_softness(softness: Softness) -> tuple[float, float, float]:
+    """MuJoCo's K [1/s²] and B [1/s] of a constraint's reference acceleration -B Ċ - K d C, and the time constant [s] by
+    which they are given, 0 where they are given themselves; (-1, 0, 0) where the constraint is hard.
+    """
     if softness.reference is None:
-        return -1.0, 0.0
+        return -1.0, 0.0, 0.0
     first, second = softness.reference
     most = min(max((softness.impedance or IMPEDANCE)[1], 1e-4), 0.9999)
     if first > 0:
-        return 1.0 / (most * first * second) ** 2, 2.0 / (most * first)
-    return -first / most**2, -second / most
+        return 1.0 / (most * first * second) ** 2, 2.0 / (most * first), first
+    return -first / most**2, -second / most, 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +307,7 @@ class Coupling:
     damping_ratio: float | None = None
     axis: Literal["", "x", "y", "z"] = ""  # one of the two is a ball joint: its twist about this axis of its frame
     impedance: tuple[float, float, float, float, float] | None = None  # softness of MuJoCo's constraints (solimp)
+    time_constant: float = 0.0  # [s] of its solref; 0 where that gives stiffness and damping
     source: Source = Source()
     compliance: Compliance | None = None
     erp: float | None = None  # share of its error that a step corrects; None: that of the run

@@ -110,6 +110,7 @@ class Model(NamedTuple):
     row_compliance: ConstReals1  # (ns,) [rad/(N m) or m/N], -1: none
     row_relaxation: ConstReals1  # (ns,) damping of the compliance [s]
     row_erp: ConstReals1  # (ns,) share of a hard row's error that a step corrects, -1: that of the run
+    row_time: ConstReals1  # (ns,) [s] time constant of a solref; 0 where that gives stiffness and damping
     row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
     row_mobility: ConstReals1  # (ns,) for rows with solimp: M⁻¹ of both joints in the file's pose, summed
     # na couplings of the twist t about an axis of a ball and a coordinate q: a t + b q + c = 0; by their first dof
@@ -571,6 +572,7 @@ def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str,
         "row_compliance": np.array([-1.0 if c.compliance is None else c.compliance.compliance for c in soft]),
         "row_relaxation": np.array([0.0 if c.compliance is None else c.compliance.damping for c in soft]),
         "row_erp": np.array([-1.0 if c.erp is None else c.erp for c in soft]),
+        "row_time": np.array([c.time_constant for c in soft]),
         "row_impedance": np.array([_impedance(c) for c in soft]).reshape(-1, 5),
         "row_mobility": np.zeros(len(soft)),
         "row_damping_ratio": np.array([1.0 if c.damping_ratio is None else c.damping_ratio for c in soft]),
@@ -594,18 +596,27 @@ def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, re
 
     Tendons' inertias are left to equipment/forces.py.
     """
-    from artsim.sim.articulation.regularity import inverse_inertias
-
-    ends = np.concatenate([model.row_follower, model.row_leader])
-    dofs = np.unique(ends[ends >= 0])
     inverse = np.zeros(len(model.dof_body) + 1)  # the last entry, for rows without a leader, stays 0
-    inverse[dofs] = inverse_inertias(model, reference, [int(k) for k in dofs])
-    sliding = sliding_masses_of(articulation)
-    for joint in articulation.joints:
-        if joint.child in sliding:
-            inverse[labels.joint_dofs[joint.name]] = 1.0 / sliding[joint.child]
+    ends = np.concatenate([model.row_follower, model.row_leader])
+    joints = [name for name, dofs in labels.joint_dofs.items() if dofs.start in ends]
+    first = [labels.joint_dofs[name].start for name in joints]
+    inverse[first] = joint_mobilities(articulation, model, labels, reference, joints)
     mobility: Real = inverse[model.row_follower] + inverse[model.row_leader]
     return np.where(model.row_impedance[:, D_MIN] >= 0, mobility, 0.0)
+
+
+def joint_mobilities(
+    articulation: Articulation, model: Model, labels: Labels, reference: Real, joints: Sequence[str]
+) -> Real:
+    """MuJoCo's dof_invweight0 of joints of one dof: their entries of M⁻¹ at `reference`, or 1 / mass (sliders.py)."""
+    from artsim.sim.articulation.regularity import inverse_inertias
+
+    found = inverse_inertias(model, reference, [labels.joint_dofs[name].start for name in joints])
+    sliding, child = sliding_masses_of(articulation), {joint.name: joint.child for joint in articulation.joints}
+    for k, name in enumerate(joints):
+        if child[name] in sliding:
+            found[k] = 1.0 / sliding[child[name]]
+    return found
 
 
 def _link_arrays(tree: _Tree) -> dict[str, object]:

@@ -31,6 +31,7 @@ def sliding_masses(links: Sequence[Link], joints: Sequence[Joint], dragged: Set[
         link.name: link.inertial.mass
         for link in links
         if link.inertial is not None
+        and link.inertial.mass > 0.0
         and link.name not in carriers | dragged
         and link.name in above
         and above[link.name][0].parent in roots

@@ -12,12 +12,21 @@ from typing import Any
 from artsim.sim.articulation.coupling import follow
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.model import D_MIN
-from artsim.sim.constraints.impedance import behind, impedance, impedance_in_lanes, softened, sprung
+from artsim.sim.constraints.impedance import (
+    behind,
+    impedance,
+    impedance_in_lanes,
+    safe_reference,
+    softened,
+    sprung,
+)
 from artsim.sim.constraints.kinds import COUPLING_ROW
 from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, single_row
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, zero_like
-from artsim.sim.run_data.run_records import BETA
+from artsim.sim.run_data.run_records import BETA, LASTING_ROWS
+
+CLOSER = 100.0  # so many times closer than loops are couplings held: elimination holds them to rounding
 
 
 @njit
@@ -41,6 +50,16 @@ def resistance_of(model: Any, c: Any, mobility: Any) -> Any:
     if model.row_compliance[c] >= 0.0:
         return real(model.row_compliance[c], mobility)
     return mobility if model.row_frequency[c] > 0.0 and any_positive(mobility) else real(-1.0, mobility)
+
+
+@inlined
+def own_mobility(model: Any, inputs: Any, c: Any, resistance: Any, slope: Any) -> Any:
+    """J M⁻¹ Jᵀ of coupling row c, by which its spring is weighed: its resistance, or that of its two dofs apart."""
+    if model.row_compliance[c] < 0.0:
+        return resistance
+    leader = model.row_leader[c]
+    mobility = zero_like(resistance) + inputs.mobility[model.row_follower[c]]
+    return mobility + slope * slope * inputs.mobility[leader] if leader >= 0 else mobility
 
 
 @inlined
@@ -105,16 +124,60 @@ def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
     else:
         resistance = resistance_of(model, c, step.effective_coupling[c])
     if not any_positive(-resistance):
-        K, B = reference_of(model, c)
+        reference = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:
             if run.lanes is not None:
                 d = impedance_in_lanes(model.row_impedance, c, absolute(error))
             else:
                 d = impedance(model.row_impedance, c, abs(error))
             # without the polynomial's curvature, as in MuJoCo
-            rows.bias[n], rows.cfm[n] = softened(h, K, B, d, resistance, error, rate, drift)
+            reference = safe_reference(h, reference[0], reference[1], model.row_time[c])
+            rows.bias[n], rows.cfm[n] = softened(h, reference, d, resistance, error, rate, drift)
             rows.rate[n] = zero_like(error)
             return
+        mobility = own_mobility(model, inputs, c, resistance, slope)
         rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
-            inputs, K, B, resistance, error, rate, drift, inputs.scheme[BETA]
+            inputs, reference, resistance, mobility, error, rate, drift, inputs.scheme[BETA]
         )
+
+
+@njit
+def coupling_error(model: Any, q: Any, c: Any) -> Any:
+    """C of coupling row c at coordinates q [rad or m]."""
+    leader = model.row_leader[c]
+    value, _, _ = coupling_slope(model, c, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+    return q[model.dof_coord[model.row_follower[c]]] - value
+
+
+@njit
+def has_curved_couplings(model: Any) -> bool:
+    """Whether a hard coupling row follows a polynomial that is not a straight line."""
+    for c in range(model.row_follower.shape[0]):
+        if _is_aimed(model, c):
+            return True
+    return False
+
+
+@inlined
+def _is_aimed(model: Any, c: Any) -> bool:
+    """Whether coupling row c is hard, and its polynomial not a straight line."""
+    p = model.row_polynomial[c]
+    aimed: bool = model.row_frequency[c] < 0.0 and (p[2] != 0.0 or p[3] != 0.0 or p[4] != 0.0)
+    return aimed
+
+
+@njit
+def find_coupling_misses(model: Any, inputs: Any, q: Any, rows: Any) -> Any:
+    """Set rows.miss of curved hard couplings, and return the largest times CLOSER; q are the coordinates at the step's
+    end."""
+    worst = 0.0
+    c = 0
+    for n in range(rows.number[LASTING_ROWS]):
+        if rows.kind[n] != COUPLING_ROW:
+            continue
+        if _is_aimed(model, c):
+            left = rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
+            rows.miss[n] = coupling_error(model, q, c) - left
+            worst = max(worst, CLOSER * abs(rows.miss[n]))
+        c += 1
+    return worst

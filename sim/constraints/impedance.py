@@ -1,10 +1,19 @@
-"""Compliance of constraints: linear springs and dampers, and that of MJCF files.
+"""Compliance of constraints: MuJoCo's law, and linear springs and dampers.
 
-A linear one is r λ = -(K C + B Ċ), λ being the force: eq. 3 of Faure, Compliant plugin (2012), for r the compliance,
+MuJoCo's (Computation chapter, "Impedance", "Reference") is R f = -C̈ - B Ċ - K d C with C and Ċ at the step's start and
+R = (1 - d) / d times the row's mobility; the file gives K, B and how d grows with C. Positions then move by the new
+velocities, so that an undamped one keeps its energy. With z = h B and y = h² K d all such rows together are stable
+where 2 z + y < 4, whatever their masses: J M⁻¹ Jᵀ (J M⁻¹ Jᵀ + R)⁻¹ has no eigenvalue above 1. MuJoCo keeps z from
+growing only where solref is a time constant. Here stiffer rows look ahead by the share g of a step, which begins at
+0.6 z + y = 1 (an undamped row then has six steps in a period) and ends at implicit Euler:
+
+    R f = -C̈ - B ((1 - g) Ċ + g Ċ⁺) - K d ((1 - g) C + g C⁺),  g = 1 - 1 / max(1, 0.6 z + y)
+
+This is the law at the start with R, z and y divided by S = 1 + g (z + y), but for z + g y in place of z, and there
+2 (z + g y) + y <= 10/3 S: stable, at any gain and step.
+
+A linear spring is r λ = -(K C + B Ċ), λ being the force: eq. 3 of Faure, Compliant plugin (2012), for r the compliance,
 K = 1 and B the damping; a spring of a stiffness and a damping for r = 1. r = 0 is a hard constraint.
-
-MuJoCo's (Computation chapter, "Impedance", "Reference") is R f = -C̈ - B Ċ - K d C, with R = (1 - d) / d times the row's
-mobility; the file gives K, B and how d grows with C.
 """
 
 from __future__ import annotations
@@ -14,7 +23,7 @@ from typing import Any
 from artsim.sim.foundation.elementary import power
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, where_greater, zero_like
-from artsim.sim.foundation.scalars import least
+from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.run_data.run_records import ALPHA, BETA
 
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
@@ -57,32 +66,62 @@ def impedance(solimp: Any, n: Any, size: Any) -> Any:
 
 
 @inlined
-def softened(h: Any, K: Any, B: Any, d: Any, mobility: Any, C: Any, rate: Any, drift: Any) -> Any:
-    """Bias and cfm of a soft row with its reference at the end of the step; rate = J v, drift = C̈ at u̇ = 0."""
-    b = h * B
-    k = h * d * K
-    scale = 1.0 / (1.0 + b + h * k)
-    bias = (k * C + (1.0 + b + 0.5 * h * k) * h * drift - rate) * scale
-    return bias, mobility * (1.0 - d) / d * scale
+def look_ahead(z: Any, y: Any) -> Any:
+    """g, the share of a step by which a row of z = h B and y = h² K d looks ahead, and S."""
+    one = zero_like(y) + 1.0
+    g = one - one / largest(one, 0.6 * z + y)
+    return g, one + g * (z + y)
 
 
 @inlined
-def sprung(inputs: Any, K: Any, B: Any, r: Any, C: Any, speed: Any, drift: Any, curving: Any) -> Any:
-    """Rate, bias and cfm of a row that is a linear spring and damper, hard for r = 0.
+def softened(h: Any, reference: Any, d: Any, mobility: Any, C: Any, rate: Any, drift: Any) -> Any:
+    """Bias and cfm of a row that is soft as in MuJoCo; reference = (K, B), rate = Ċ, drift = C̈ at u̇ = 0.
 
-    Faure, eq. 4 to 14: r λ = -(K C + B Ċ) as the mean of α of its value at the step's end and 1 - α of that at its
-    start, where C⁺ = C + h Ċ + h β J Δv + curving h² drift and Ċ⁺ = Ċ + J Δv + h drift; speed = Ċ, drift = C̈ at zero
-    acceleration, which eq. 9 and 10 leave out. With α = β = 1 this is an implicit spring, k_p = K / r and k_d = B / r
-    (notes on mimic joints, eq. 22 to 29): K = μ², B = 2 ζ μ for a natural frequency μ and a damping ratio ζ, and
-    r = J M⁻¹ Jᵀ on the bare M.
+    Ċ⁺ = J v⁺ + h drift, C⁺ = C + h J v⁺ + ½ h² drift.
+    """
+    K, B = reference
+    z, y = h * B, h * h * K * d
+    g, S = look_ahead(z, y)
+    bias = (y / h * C + (z - g * z - 1.0) * rate + (1.0 + g * (z + 0.5 * y)) * h * drift) / S
+    return bias, mobility * (1.0 - d) / (d * S)
+
+
+@inlined
+def sprung(inputs: Any, reference: Any, r: Any, mobility: Any, C: Any, speed: Any, drift: Any, curving: Any) -> Any:
+    """Rate, bias and cfm of a row that is a linear spring and damper, hard for r = 0; reference = (K, B), speed = Ċ,
+    drift = C̈ at zero acceleration, mobility: see `joint_like`.
+
+    Where weights of the scheme are given, Faure, eq. 4 to 14: r λ = -(K C + B Ċ) as the mean of α of its value at the
+    step's end and 1 - α of that at its start, where C⁺ = C + h Ċ + h β J Δv + curving h² drift and Ċ⁺ = Ċ + J Δv + h
+    drift, which eq. 9 and 10 leave out. With α = β = 1 this is an implicit spring, k_p = K / r and k_d = B / r (notes
+    on mimic joints, eq. 22 to 29): K = μ², B = 2 ζ μ for a natural frequency μ and a damping ratio ζ, and r = J M⁻¹ Jᵀ
+    on the bare M.
     """
     h = inputs.time_step[0]
     alpha = inputs.scheme[ALPHA]
+    if alpha < 0.0:
+        return joint_like(h, reference, r, mobility, C, speed, drift, curving)
+    K, B = reference
     gain = alpha * (h * inputs.scheme[BETA] * K + B)
     rate = K / gain
     now = (B + alpha * h * K) / gain - 1.0
     bends = h * (alpha * (curving * h * K + B) / gain)
     return real(rate, C), rate * C + now * speed + bends * drift, r / (h * gain)
+
+
+@inlined
+def joint_like(h: Any, reference: Any, r: Any, mobility: Any, C: Any, speed: Any, drift: Any, curving: Any) -> Any:
+    """The same with the weights of joints' springs (equipment/actuation.py): r λ = -(K (C + h (a Ċ⁺ - b Ċ)) + B Ċ⁺).
+
+    The frequency of the spring is that of the row's `mobility`, J M⁻¹ Jᵀ or near it: hω = h √(K mobility / r).
+    """
+    K, B = reference
+    square = h * h * K * mobility
+    s = r / divisor(largest(square, zero_like(square) + r))
+    gain = h * K * (1.0 - 0.75 * s) + B
+    rate = K / gain
+    bends = h * ((h * K * (curving * (1.0 - s) + 0.25 * s) + B) / gain)
+    return rate, rate * C - 0.25 * h * rate * s * speed + bends * drift, r / (h * gain)
 
 
 @inlined
@@ -97,5 +136,12 @@ def behind(inputs: Any) -> Any:
 
 @inlined
 def slowest(h: Any, B: Any, most: Any) -> Any:
-    """Factor by which an explicit reference is slowed where the time step is too long: MuJoCo's refsafe."""
+    """Factor by which an explicit reference is slowed where the time step is too long."""
     return 1.0 / max(h * B * min(max(most, _LEAST), _MOST), 1.0)
+
+
+@inlined
+def safe_reference(h: Any, K: Any, B: Any, time: Any) -> Any:
+    """K and B of a reference; where a time constant gives them, it is at least two steps: MuJoCo's refsafe."""
+    slower = 1.0 / max(1.0, 2.0 * h / time) if time > 0.0 else 1.0
+    return slower * slower * K, slower * B

@@ -2,7 +2,7 @@
 
 A position limit bounds the end of the step: q + h v⁺ ≥ lower. A dof already beyond its limit is brought back over 0.1
 s, no faster than a velocity limit allows, since removing the whole error at once would be a kick. A limit with a
-stiffness is a spring at the end of the step that pushes the dof back and never pulls.
+stiffness is a spring that pushes the dof back and never pulls, weighed as joints' springs are (impedance.py).
 
 Most limits are far away in most steps. A side gets a row where it pressed in the last step or is violated already, and
 where the velocities found would violate it: the step is then solved again (retries.py). The sweeping solvers, which
@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.impedance import joint_like
 from artsim.sim.constraints.kinds import AT_ANGLE, AT_LOWER, AT_UPPER, POSITION_ROW, VELOCITY_ROW
-from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
+from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_sided, single_row
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
 from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
@@ -100,7 +101,8 @@ def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
     bound = model.lower[k] if side == LOWER else model.upper[k]
     gap = sign * (coordinate(model, robot.state.qpos, k) - bound)
     if model.limit_stiffness[k] > 0.0:
-        give_way(rows, n, h, model.limit_stiffness[k], model.limit_damping[k], gap, sign * data.drift[k])
+        spring = model.limit_stiffness[k], model.limit_damping[k]
+        give_way(rows, inputs, n, spring, gap, sign * robot.state.qvel[k], sign * data.drift[k])
         return n
     one_sided(rows, inputs, n, gap)
     rows.bias[n] = largest(rows.bias[n], real(-model.velocity_limit[k], rows.bias[n])) + sign * h * data.drift[k]
@@ -108,16 +110,15 @@ def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
 
 
 @inlined
-def give_way(rows: Any, n: Any, h: Any, stiffness: Any, damping: Any, gap: Any, drift: Any) -> None:
-    """Make row n a spring and damper that push the gap open at the end of the step and never pull, in both widths."""
-    zero = zero_like(gap)
-    gain = h * stiffness + damping
-    rate = stiffness / gain
+def give_way(rows: Any, inputs: Any, n: Any, spring: Any, gap: Any, rate: Any, drift: Any) -> None:
+    """Make row n a spring and damper that push the gap, which opens at `rate`, and never pull, in both widths."""
+    one = zero_like(gap) + 1.0
+    mobility = mobility_of_row(rows, inputs, n)
     rows.error[n] = gap
-    rows.rate[n] = zero + rate
-    rows.bias[n] = rate * gap + h * drift
-    rows.cfm[n] = zero + 1.0 / (h * gain)
-    rows.lower[n] = zero
+    rows.rate[n], rows.bias[n], rows.cfm[n] = joint_like(
+        inputs.time_step[0], spring, one, mobility, gap, rate, drift, 1.0
+    )
+    rows.lower[n] = zero_like(gap)
 
 
 @njit

@@ -12,7 +12,7 @@ contradict the others slightly: by rounding in the file, and by curvature within
 off its path locks). No loop is therefore quite hard: each of its rows yields by _YIELD of its links' mobility, which
 leaves it open by _YIELD h² times their acceleration and keeps impulses bounded. A loop whose solref the file sets
 yields as in MuJoCo (Computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C. (In RK4: 100 _YIELD h².) A
-loop that is a spring is implicit: r λ = -h (K C⁺ + B Ċ⁺), r = 1 by stiffness, by frequency the mean of J M⁻¹ Jᵀ, or its
+loop that is a spring is weighed as springs of joints are: r = 1 by stiffness, by frequency the mean of J M⁻¹ Jᵀ, or its
 compliance, where 0 is hard without that yield.
 
 Of the ways to correct the error, only this one keeps both gap and energy where a four-bar linkage swings for 10 s in
@@ -27,10 +27,18 @@ from typing import Any
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import add_jacobian, like, link_frame, origin_of
 from artsim.sim.articulation.model import D_MAX, LINEAR
-from artsim.sim.constraints.impedance import behind, impedance, impedance_in_lanes, slowest, softened, sprung
+from artsim.sim.constraints.impedance import (
+    behind,
+    impedance,
+    impedance_in_lanes,
+    safe_reference,
+    slowest,
+    softened,
+    sprung,
+)
 from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
-from artsim.sim.equipment.arrays import BY_FREQUENCY, LOOP_JOINT, REFERENCE_B, REFERENCE_K, RIGID
+from artsim.sim.equipment.arrays import BY_FREQUENCY, LOOP_JOINT, REFERENCE_B, REFERENCE_K, REFERENCE_TIME, RIGID
 from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, zero_like
@@ -59,7 +67,7 @@ _LEAST_PUSH, _MOST_PUSH = 0.01, 1e4  # power of a contact that strains loops, as
 def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any, J: Any) -> None:
     """Append the rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, to second order.
 
-    A soft one: R λ / h = -C̈ - B Ċ⁺ - K d C⁺, with its reference at the end of the step.
+    A soft one: R λ / h = -C̈ - B Ċ - K d C (impedance.py).
     Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
     J (6, nv) is scratch. In both widths: of packs, `equipment` is the pack's loops, whose impedances have whole
     exponents.
@@ -72,7 +80,8 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
             d = impedance_in_lanes(equipment.model.loop_impedance, n, _openness(equipment, n))
         else:
             d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
-        K = equipment.model.loop_reference[n, REFERENCE_K]
+        K, B = equipment.model.loop_reference[n, REFERENCE_K], equipment.model.loop_reference[n, REFERENCE_B]
+        reference = safe_reference(h, K, B, equipment.model.loop_reference[n, REFERENCE_TIME])
         for part in range(_parts(equipment, n)):
             size = _size(equipment, n, part)
             for axis in range(3 * part, 3 * part + 3):
@@ -93,18 +102,16 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
                     spring = equipment.model.loop_spring[n, part]
                     rows.rate[row], rows.bias[row], rows.cfm[row] = sprung(
                         inputs,
-                        spring[REFERENCE_K],
-                        spring[REFERENCE_B],
+                        (spring[REFERENCE_K], spring[REFERENCE_B]),
                         _resistance(equipment, n, part),
+                        mobility,
                         C,
                         speed,
                         drift,
                         0.5,
                     )
                 elif K >= 0.0:
-                    rows.bias[row], rows.cfm[row] = softened(
-                        h, K, equipment.model.loop_reference[n, REFERENCE_B], d, mobility, C, speed, drift
-                    )
+                    rows.bias[row], rows.cfm[row] = softened(h, reference, d, mobility, C, speed, drift)
     if run.lanes is None:
         _note_gaps(step, equipment)
 
@@ -370,7 +377,7 @@ def _leave_none_without(model: Any, v: Any, data: Any, equipment: Any, n: Any, J
             solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
             for k in range(y.shape[0]):
                 own += J[axis, k] * y[k] / number
-        if equipment.model.loop_sprung[n] == BY_FREQUENCY:
+        if equipment.model.loop_sprung[n] != RIGID:
             if own > _TRACE * equipment.data.loop_mobility[n, part]:  # else no row of this part can move
                 equipment.data.loop_mobility[n, part] = own
         elif equipment.data.loop_mobility[n, part] < _TRACE * own:

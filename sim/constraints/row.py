@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from artsim.sim.articulation.kinematics import like
@@ -94,6 +95,15 @@ def row_rate(rows: Any, n: Any, v: Any) -> Any:
     for e in range(rows.start[n], rows.start[n + 1]):
         value += rows.entry_value[e] * v[rows.entry_dof[e]]
     return value
+
+
+@inlined
+def mobility_of_row(rows: Any, inputs: Any, n: Any) -> Any:
+    """An upper bound of J M⁻¹ Jᵀ of row n, from its dofs in the pose of the file; of a single dof, its mobility."""
+    root = zero_like(rows.bias[n])
+    for e in range(rows.start[n], rows.start[n + 1]):
+        root += absolute(rows.entry_value[e]) * math.sqrt(inputs.mobility[rows.entry_dof[e]])
+    return root * root
 
 
 @inlined

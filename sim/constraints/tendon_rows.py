@@ -16,7 +16,7 @@ from artsim.sim.articulation.coupling import follow, reduce_vector
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import accelerations, kinematics
 from artsim.sim.articulation.model import D_MAX, D_MIN
-from artsim.sim.constraints.impedance import behind, impedance, slowest, softened, sprung
+from artsim.sim.constraints.impedance import behind, impedance, safe_reference, slowest, softened, sprung
 from artsim.sim.constraints.kinds import (
     AT_LONGEST,
     AT_SHORTEST,
@@ -26,9 +26,18 @@ from artsim.sim.constraints.kinds import (
     TENDON_SPRING,
 )
 from artsim.sim.constraints.limit_rows import give_way
-from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, row_rate, within_reach
 from artsim.sim.equipment.actuation import foreseen
-from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON, TENDON_LOWER, TENDON_UPPER
+from artsim.sim.equipment.arrays import (
+    LONGEST,
+    REFERENCE_B,
+    REFERENCE_K,
+    REFERENCE_TIME,
+    SHORTEST,
+    TENDON,
+    TENDON_LOWER,
+    TENDON_UPPER,
+)
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
@@ -58,21 +67,20 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
         rows.error[n] = error
         rows.rate[n] = within_reach(rows, n, closing_rate(inputs, abs(error), equipment.model.tendon_row_erp[c]))
         rows.bias[n] = rows.rate[n] * (error + behind(inputs) * rate) + h * drift
-        K, B = (
-            equipment.model.tendon_row_reference[c, REFERENCE_K],
-            equipment.model.tendon_row_reference[c, REFERENCE_B],
-        )
+        reference, mobility = _reference(equipment, c), equipment.data.tendon_mobility[c]
         if _is_sprung(equipment, c):
             resistance = equipment.model.tendon_row_compliance[c]
             if resistance < 0.0:
-                resistance = equipment.data.tendon_mobility[c]
+                resistance = mobility
             if resistance > 0.0 or equipment.model.tendon_row_compliance[c] == 0.0:
                 rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
-                    inputs, K, B, resistance, error, rate, drift, inputs.scheme[BETA]
+                    inputs, reference, resistance, mobility, error, rate, drift, inputs.scheme[BETA]
                 )
-        elif K >= 0.0:  # without the curvature of paths and polynomial, as in MuJoCo
+        elif reference[REFERENCE_K] >= 0.0:  # without the curvature of paths and polynomial, as in MuJoCo
             d = impedance(equipment.model.tendon_row_impedance, c, abs(error))
-            rows.bias[n], rows.cfm[n] = softened(h, K, B, d, equipment.data.tendon_mobility[c], error, rate, drift)
+            time = equipment.model.tendon_row_reference[c, REFERENCE_TIME]
+            reference = safe_reference(h, reference[REFERENCE_K], reference[REFERENCE_B], time)
+            rows.bias[n], rows.cfm[n] = softened(h, reference, d, mobility, error, rate, drift)
             rows.rate[n] = 0.0
     if has_inertia(equipment):
         prepare_drifts(model, v, data, equipment)
@@ -87,9 +95,9 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
             rows.lower[n] = -h * equipment.model.tendon_friction[t]
             rows.upper[n] = h * equipment.model.tendon_friction[t]
         if limits and equipment.model.tendon_lower[t] > -1e308:
-            tendon_limit_row(model, data, inputs, rows, equipment, t, TENDON_LOWER)
+            tendon_limit_row(model, v, data, inputs, rows, equipment, t, TENDON_LOWER)
         if limits and equipment.model.tendon_upper[t] < 1e308:
-            tendon_limit_row(model, data, inputs, rows, equipment, t, TENDON_UPPER)
+            tendon_limit_row(model, v, data, inputs, rows, equipment, t, TENDON_UPPER)
     if has_inertia(equipment):
         accelerations(model, v, data.drift, data)  # as the bias left them: loops' rows depend on these
 
@@ -213,6 +221,13 @@ def _mobility(model: Any, data: Any, equipment: Any, t: Any) -> Any:
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
         value += equipment.data.tendon_moment[entry] * y[equipment.model.tendon_dof[entry]]
     return value
+
+
+@inlined
+def _reference(equipment: Any, c: Any) -> Any:
+    """K and B of tendon equality c."""
+    reference = equipment.model.tendon_row_reference[c]
+    return reference[REFERENCE_K], reference[REFERENCE_B]
 
 
 @inlined
@@ -378,9 +393,9 @@ def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: 
 
 
 @njit
-def tendon_limit_row(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any, t: Any, side: Any) -> Any:
+def tendon_limit_row(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, t: Any, side: Any) -> Any:
     """Append a row that keeps the length on its side of the bound at the end of the step, or a spring that pushes it
-    back there and never pulls, in both widths; return its number.
+    back and never pulls, in both widths; return its number.
     """
     lower = side == TENDON_LOWER
     sign = 1.0 if lower else -1.0
@@ -390,8 +405,8 @@ def tendon_limit_row(model: Any, data: Any, inputs: Any, rows: Any, equipment: A
     gap = sign * (equipment.data.tendon_length[t] - bound)
     spring = equipment.model.tendon_limit_spring[t]
     if spring[REFERENCE_K] > 0.0:
-        h = inputs.time_step[0]
-        give_way(rows, n, h, spring[REFERENCE_K], spring[REFERENCE_B], gap, drift_of(data, rows, n))
+        drift = drift_of(data, rows, n)
+        give_way(rows, inputs, n, (spring[REFERENCE_K], spring[REFERENCE_B]), gap, row_rate(rows, n, v), drift)
         return n
     one_sided(rows, inputs, n, gap)
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)

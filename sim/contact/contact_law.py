@@ -160,10 +160,11 @@ def is_thrown(change: Any, opening: Any, linear: Any) -> Any:
 
 
 @inlined
-def stiffness_and_damping(time: Any, ratio: Any, most: Any, h: Any) -> Any:
-    """K [1/s²] and B [1/s] of a solref; most: of solimp. Times are at least two steps (MuJoCo, Modeling chapter, Solver
-    parameters).
+def stiffness_and_damping(solref: Any, most: Any, h: Any) -> Any:
+    """K [1/s²] and B [1/s] of a solref (2,); most: of solimp. Times are at least two steps (MuJoCo, Modeling chapter,
+    Solver parameters).
     """
+    time, ratio = solref[0], solref[1]
     if time > 0.0:
         time = max(time, 2.0 * h)
         return 1.0 / (most * most * time * time * ratio * ratio), 2.0 / (most * time)

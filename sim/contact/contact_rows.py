@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import like, link_frame
-from artsim.sim.constraints.impedance import impedance, softened
+from artsim.sim.constraints.impedance import impedance, look_ahead
 from artsim.sim.constraints.kinds import CONTACT_ROW, EDGES
 from artsim.sim.constraints.row import UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.contact.contact_law import (
@@ -45,7 +45,7 @@ from artsim.sim.contact.contact_law import (
 from artsim.sim.equipment.arrays import BODY
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
-from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.foundation.vec3 import crossed, minus, plus, put, times, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS
 from artsim.sim.run_data.registry import SWEEPING
@@ -77,6 +77,7 @@ _MORE_GRIP = 100.0  # factor on it where the contact slips
 _LARGEST_GRIP = 1e6  # beyond it a coefficient is no longer raised: the cone leaves out a microradian
 _ON_EDGE = 0.999  # of a contact's friction, above which it is at its edge
 _COUNTS = 1e-9  # share of it in directions with less than their own that does not count
+_MOST_DAMPED = 5.0 / 3.0  # h B with which friction is stable, and of which an explicit damper makes use (impedance.py)
 _THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
 
@@ -96,7 +97,7 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
         if contact.data.dimension[n] == 0 and contact.data.pull[n] > 0.0:
             contact.data.dimension[n] = 1
         if contact.data.soft[n] == 1:
-            contact.data.hardness[n] = impedance(contact.data.impedance, n, -contact.data.gap[n])
+            contact.data.hardness[n] = impedance(contact.data.impedance, n, max(-contact.data.gap[n], 0.0))
         if contact.data.dimension[n] > 0 and opens(robot.model, robot.data, contact, n, 0.0) > 0.0:
             contact.data.hit[n] = 0.0
             add_rows(robot, rows, contact, n)
@@ -487,32 +488,35 @@ def _reach(rows: Any, row: Any) -> Any:
 
 @njit
 def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: Any, pyramid: Any) -> None:
-    """Make row k of contact n compliant as in MuJoCo; friction is damped only, since it has no reference position."""
+    """Make row k of contact n compliant as in MuJoCo (constraints/impedance.py); friction is damped only, since it has
+    no reference position.
+    """
     row = contact.data.row[n] + k
     hardness = contact.data.hardness[n]
     zero = zero_like(hardness)
-    K, B = stiffness_and_damping(
-        contact.data.reference[n, 0], contact.data.reference[n, 1], contact.data.impedance[n, 1], h
-    )
-    mobility = (
-        contact.model.mobility[contact.model.body[contact.data.shape[n, 0]]]
-        + contact.model.mobility[contact.model.body[contact.data.shape[n, 1]]]
-    )
-    normal = k == 0 or pyramid
-    error = contact.data.gap[n] if normal else zero
-    rate = row_rate(rows, row, state.qvel)
-    bias, cfm = softened(h, K if normal else 0.0, B, hardness, mobility, error, rate, 0.0)
+    most = contact.data.impedance[n, 1]
+    K, B = stiffness_and_damping(contact.data.reference[n], most, h)
+    z, y = h * B, h * h * K * hardness
+    g, S = look_ahead(z, y)
+    rate = row_rate(rows, row, state.qvel) + belt
+    if k == 0 or pyramid:
+        bias = (y / h * contact.data.gap[n] + (z - g * z - 1.0) * rate) / S
+    else:  # by the S of the normal, since all rows of a cone have one cfm
+        _, B = stiffness_and_damping(contact.data.friction_reference[n], most, h)
+        bias = (least(h * B / S, zero + _MOST_DAMPED) - 1.0) * rate
     rows.bias[row] = bias + belt
     rows.error[row] = zero
     rows.rate[row] = zero
-    cfm = where_greater(hardness, zero, cfm, zero)  # no hardness: this lane has no contact here
+    mobility = contact.model.mobility[contact.data.shape[n, 0]] + contact.model.mobility[contact.data.shape[n, 1]]
+    resistance = mobility * (1.0 - hardness) / (divisor(hardness) * S)
+    cfm = where_greater(hardness, zero, resistance, zero)  # no hardness: this lane has no contact here
     if pyramid:  # friction as soft as the cone's (MuJoCo, engine_core_constraint.c)
         square = contact.data.grip[n, 0] * contact.data.grip[n, 0]
         rows.cfm[row] = 2.0 * square * contact.model.slack[0] * (1.0 + square) * cfm
         return
-    rows.cfm[row] = cfm if k == 0 else rows.cfm[contact.data.row[n]]  # one value for all rows of a cone
+    rows.cfm[row] = cfm
     if k > 0:
-        rows.bias[row] -= held_beyond(contact.model.slack[0], rows.cfm[row], contact.data.start[n, k])
+        rows.bias[row] -= held_beyond(contact.model.slack[0], cfm, contact.data.start[n, k])
 
 
 # ------------------------------------------------------------------ restitution

@@ -700,8 +700,11 @@ def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
         for j in range(5):
             contact.data.friction[n, j] = contact.model.pair_friction[k, j]
             contact.data.impedance[n, j] = contact.model.pair_impedance[k, j]
-        contact.data.reference[n, 0] = contact.model.pair_reference[k, 0]
-        contact.data.reference[n, 1] = contact.model.pair_reference[k, 1]
+        given = contact.model.pair_friction_reference[k, 0] != 0.0 or contact.model.pair_friction_reference[k, 1] != 0.0
+        for j in range(2):
+            contact.data.reference[n, j] = contact.model.pair_reference[k, j]
+            along = contact.model.pair_friction_reference[k, j] if given else contact.model.pair_reference[k, j]
+            contact.data.friction_reference[n, j] = along
         contact.data.soft[n] = contact.model.pair_soft[k]
         contact.data.adhesion[n] = contact.model.pair_adhesion[k]
         contact.data.dimension[n] = contact.model.pair_dimension[k]
@@ -714,7 +717,7 @@ def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
     contact.data.near[n] = 1 if contact.data.gap[n] <= max(excess, TOUCHING) else 0
     if contact.data.near[n] == 0:
         contact.data.adhesion[n] = 0.0
-    if contact.data.soft[n] == 1 and contact.data.gap[n] > 0.0:
+    if contact.data.soft[n] == 1 and contact.data.gap[n] >= 0.0:
         contact.data.dimension[n] = 0  # detected only: a soft contact begins to act at the surface
     elif contact.data.friction[n, 0] <= 0.0 and contact.data.friction[n, 1] <= 0.0:
         contact.data.dimension[n] = 1
@@ -751,6 +754,7 @@ def _mix(contact: Any, n: Any, a: Any, b: Any) -> None:
         contact.data.reference[n, j] = (
             min(contact.model.reference[a, j], contact.model.reference[b, j]) if stiff else mixed
         )
+        contact.data.friction_reference[n, j] = contact.data.reference[n, j]
 
 
 @inlined

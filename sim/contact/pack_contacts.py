@@ -134,6 +134,7 @@ class PackContacts(NamedTuple):
     most_grip: Reals1  # (k,)
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
+    friction_reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
     scale: Lanes2  # (k, DIRECTIONS)
     belt: ConstReals2  # (k, 3) 0: moving surfaces have no slots
@@ -253,7 +254,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "position": (n, 3),
         "rotation": (n, 3, 3),
         "margin": (n,),
-        **dict.fromkeys(("shape", "reference", "swerve", "bend"), (k, 2)),
+        **dict.fromkeys(("shape", "reference", "friction_reference", "swerve", "bend"), (k, 2)),
         **dict.fromkeys(("friction", "grip", "impedance"), (k, 5)),
         **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
         **dict.fromkeys(("belt", "lag"), (k, 3)),

@@ -255,9 +255,8 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
     lane_set(contact.data.distance, slot, lane, contact.found.data.distance[n])
     lane_set(contact.data.restitution, slot, lane, contact.found.data.restitution[n])
     if contact.found.data.soft[n] == 1:
-        lane_set(
-            contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, -contact.found.data.gap[n])
-        )
+        depth = max(-contact.found.data.gap[n], 0.0)
+        lane_set(contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, depth))
     for j in range(3):
         for end in range(2):
             if contact.model.body[contact.found.data.shape[n, end]] > 0:
@@ -281,6 +280,7 @@ def _describe(inputs: Any, contact: Any, n: Any, slot: Any) -> None:
         contact.data.shape[slot, end] = contact.found.data.shape[n, end]
     for j in range(2):
         contact.data.reference[slot, j] = contact.found.data.reference[n, j]
+        contact.data.friction_reference[slot, j] = contact.found.data.friction_reference[n, j]
     for j in range(5):
         contact.data.impedance[slot, j] = contact.found.data.impedance[n, j]
     for j in range(max(contact.found.data.dimension[n] - 1, 1)):

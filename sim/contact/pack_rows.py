@@ -123,7 +123,7 @@ def _limit_row(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, pla
     pressed = solver.pack.pressed[place]
     index, side = solver.pack.limited[place, 0], solver.pack.limited[place, 1]
     if side >= TENDON_LOWER:
-        n = tendon_limit_row(robot.model, robot.data, inputs, rows, equipment, index, side)
+        n = tendon_limit_row(robot.model, robot.state.qvel, robot.data, inputs, rows, equipment, index, side)
     else:
         n = limit_row(robot, inputs, rows, index, side)
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)

@@ -44,8 +44,8 @@ SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 CONNECT, WELD, HINGE, LOOP_JOINT = range(4)
 # entries of loop_sprung: hard or soft as in MuJoCo, a spring by its stiffness, by its natural frequency
 RIGID, BY_STIFFNESS, BY_FREQUENCY = range(3)
-# columns of references, of softness -B Ċ - K d C
-REFERENCE_K, REFERENCE_B = range(2)
+# columns of references, of softness -B Ċ - K d C; springs have the first two
+REFERENCE_K, REFERENCE_B, REFERENCE_TIME = range(3)
 # columns of ranges of lengths
 SHORTEST, LONGEST = range(2)
 TENDON_LOWER, TENDON_UPPER = range(4, 6)  # sides of limits, after those of dofs (constraints/limit_rows.py)
@@ -184,7 +184,7 @@ class Equipment(NamedTuple):
     tendon_row_follower: ConstInts1  # (nte,) tendon
     tendon_row_leader: ConstInts1  # (nte,) tendon, -1: none
     tendon_row_polynomial: ConstReals2  # (nte, 5) coefficients of the leader's powers 0 … 4
-    tendon_row_reference: ConstReals2  # (nte, 2) K [1/s²] and B [1/s] of soft equalities; K -1: hard
+    tendon_row_reference: ConstReals2  # (nte, 3) as loop_reference; springs have K and B
     tendon_row_compliance: ConstReals1  # (nte,) [m/N], -1: none; then K is 1 and B a time [s]
     tendon_row_erp: ConstReals1  # (nte,) share of a hard equality's error that a step corrects, -1: that of the run
     tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1: a plain spring
@@ -196,7 +196,7 @@ class Equipment(NamedTuple):
     loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, loop by loop
     loop_position: ConstReals2  # (2 nloop, 3) [m]
     loop_torque_scale: ConstReals1  # (nloop,) [m] per radian of a weld's rotation
-    loop_reference: ConstReals2  # (nloop, 2) MuJoCo's K [1/s²] and B [1/s]; K -1: hard
+    loop_reference: ConstReals2  # (nloop, 3) K [1/s²], B [1/s], time constant [s] that gives them or 0; K -1: hard
     loop_sprung: ConstInts1  # (nloop,) RIGID (or soft as MuJoCo's), BY_STIFFNESS (or compliance), BY_FREQUENCY
     loop_compliance: ConstReals2  # (nloop, 2) what K and B are divided by: 1 for a stiffness, or a compliance per C
     loop_erp: ConstReals1  # (nloop,) share of a hard loop's gap that a step closes, -1: that of the run

@@ -26,7 +26,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real, quaternion
 
 _KINDS = {"connect": CONNECT, "weld": WELD, "hinge": HINGE, "joint": LOOP_JOINT}
-_SPRUNG = (0.0, 0.0)  # K and B of the softness of a loop that is a spring: not hard
+_SPRUNG = (0.0, 0.0, 0.0)  # the softness of a loop that is a spring: not hard
 
 
 def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
@@ -45,7 +45,7 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
         "loop_torque_scale": np.array([loop.torque_scale for loop in loops]),
         "loop_reference": np.array(
             [_SPRUNG if loop.spring else reference_of_softness(loop.softness) for loop in loops]
-        ).reshape(-1, 2),
+        ).reshape(-1, 3),
         "loop_sprung": np.array([_sprung(loop.spring) for loop in loops], np.int64),
         "loop_compliance": np.array([_compliance(loop) for loop in loops]).reshape(-1, 2),
         "loop_erp": np.array([-1.0 if loop.erp is None else loop.erp for loop in loops]),

@@ -115,7 +115,7 @@ def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
         "tendon_row_follower": np.array([places.tendons[c.follower] for c in couplings], np.int64),
         "tendon_row_leader": np.array([places.tendons[c.leader] if c.leader else -1 for c in couplings], np.int64),
         "tendon_row_polynomial": polynomial,
-        "tendon_row_reference": np.array([_reference(c) for c in couplings]).reshape(-1, 2),
+        "tendon_row_reference": np.array([_reference(c) for c in couplings]).reshape(-1, 3),
         "tendon_row_compliance": np.array(
             [-1.0 if c.compliance is None else c.compliance.compliance for c in couplings]
         ),
@@ -124,14 +124,14 @@ def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
     }
 
 
-def _reference(coupling: TendonCoupling) -> tuple[float, float]:
-    """K [1/s²] and B [1/s] of an equality; μ² and 2 ζ μ for a spring, 1 and the damping [s] for a compliance."""
+def _reference(coupling: TendonCoupling) -> tuple[float, float, float]:
+    """The entry of tendon_row_reference; μ² and 2 ζ μ for a spring, 1 and the damping [s] for a compliance."""
     if coupling.compliance is not None:
-        return 1.0, coupling.compliance.damping
+        return 1.0, coupling.compliance.damping, 0.0
     if coupling.frequency is None:
         return reference_of_softness(coupling.softness)
     mu = 2.0 * math.pi * coupling.frequency
-    return mu * mu, 2.0 * coupling.damping_ratio * mu
+    return mu * mu, 2.0 * coupling.damping_ratio * mu, 0.0
 
 
 def _impedance(coupling: TendonCoupling) -> tuple[float, ...]:

@@ -75,6 +75,7 @@ class Contacts(NamedTuple):
     pair_friction: ConstReals2  # (np, 5)
     pair_soft: ConstInts1  # (np,)
     pair_reference: ConstReals2  # (np, 2)
+    pair_friction_reference: ConstReals2  # (np, 2) solref along the surface; 0 0: as across it
     pair_impedance: ConstReals2  # (np, 5)
     pair_margin: ConstReals1  # (np,)
     pair_gap: ConstReals1  # (np,)
@@ -82,7 +83,7 @@ class Contacts(NamedTuple):
     # per run
     pyramidal: ConstInts1  # (1,) 1: friction cones are pyramids
     slack: ConstReals1  # (1,) share of their normal's softness that the friction of soft contacts keeps
-    mobility: ConstReals1  # (nb,) velocity per impulse of a body's centre of mass, the scale of softness [1/kg]
+    mobility: ConstReals1  # (n,) velocity per impulse of the centre of mass of its link, the scale of softness [1/kg]
 
 
 class ContactWork(NamedTuple):
@@ -119,6 +120,7 @@ class ContactWork(NamedTuple):
     most_grip: Reals1  # (k,) largest coefficient of that
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
+    friction_reference: Reals2  # (k, 2) solref along the surface
     impedance: Reals2  # (k, 5)
     hardness: Reals1  # (k,) MuJoCo's d of a soft contact at its depth
     restitution: Reals1  # (k,)
@@ -206,7 +208,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         **dict.fromkeys(("point", "ahead_point", "belt", "lag"), (room, 3)),
         "frame": (room, 3, 3),
         **dict.fromkeys(("friction", "grip", "impedance"), (room, 5)),
-        **dict.fromkeys(("reference", "swerve", "bend"), (room, 2)),
+        **dict.fromkeys(("reference", "friction_reference", "swerve", "bend"), (room, 2)),
         "before": (room, CONTACT_BEFORE),
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),

@@ -190,7 +190,7 @@ class ContactRows:
         rate = share * self._rate(n, k)
         if d.soft[n] == 0:
             return -rate - belt, 0.0
-        b, give = self._soft(n, 0.0, rate, share * float(self._still[DIRECTIONS * n + k]), belt)
+        b, give = self._soft(n, None, rate, share * float(self._still[DIRECTIONS * n + k]), belt)
         return b, float(self._contact.model.slack[0]) * give
 
     # ------------------------------------------------------------------ pyramids
@@ -240,27 +240,26 @@ class ContactRows:
         fall = max(-float(d.frame[n, 0] @ self._gravity), 0.0)
         return math.sqrt(max(e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap, 0.0))
 
-    def _soft(self, n: int, gap: float, rate: float, still: float, belt: float) -> tuple[float, float]:
-        """b and compliance of a soft row: R f = -C̈ - B Ċ - d K C at the end of the step, R = (1 - d) / d times the
-        bodies' mobility (MuJoCo, Computation chapter, "Impedance", "Reference").
+    def _soft(self, n: int, gap: float | None, rate: float, still: float, belt: float) -> tuple[float, float]:
+        """b and compliance of a soft row; gap None: of friction. R f = -C̈ - B Ċ - d K C (MuJoCo, Computation chapter,
+        "Impedance", "Reference"), with C and Ċ ahead of the step's start by g of it (constraints/impedance.py).
 
         C̈ is what joint accelerations make of it, as in MuJoCo: `still`, that at none, does not count.
         """
         m, d = self._contact
         h = self._scheme.h
-        hardness = impedance(d.impedance[n], abs(float(d.gap[n])) if d.gap[n] < 0 else 0.0)
-        time, ratio = (float(x) for x in d.reference[n])
+        hardness = impedance(d.impedance[n], max(0.0, -float(d.gap[n])))
         most = float(d.impedance[n, 1])
-        if time > 0.0:
-            time = max(time, 2.0 * h)
-            K, B = 1.0 / (most * time * ratio) ** 2, 2.0 / (most * time)
+        K, B = _reference(d.reference[n], most, h)
+        z, y = h * B, h * h * K * hardness
+        g = 1.0 - 1.0 / max(1.0, 0.6 * z + y)
+        S = 1.0 + g * (z + y)
+        if gap is None:
+            bias = (min(h * _reference(d.friction_reference[n], most, h)[1] / S, 5.0 / 3.0) - 1.0) * (rate + belt)
         else:
-            K, B = -time / most**2, -ratio / most
-        K = K if gap != 0.0 else 0.0
-        mobility = float(m.mobility[m.body[d.shape[n, 0]]] + m.mobility[m.body[d.shape[n, 1]]])
-        scale = 1.0 / (1.0 + h * B + h * h * hardness * K)
-        bias = (h * hardness * K * gap - rate) * scale + belt
-        return -bias - rate + h * still, mobility * (1.0 - hardness) / hardness * scale
+            bias = (y / h * gap + (z - g * z - 1.0) * (rate + belt)) / S
+        mobility = float(m.mobility[d.shape[n, 0]] + m.mobility[d.shape[n, 1]])
+        return -bias - belt - rate + h * still, mobility * (1.0 - hardness) / (hardness * S)
 
     def _rate(self, n: int, k: int) -> float:
         return float(self._lines.rate[DIRECTIONS * n + k])
@@ -315,6 +314,15 @@ def impedance(solimp: Real, size: float) -> float:
     else:
         y = 1.0 - (1.0 - middle) * ((1.0 - y) / (1.0 - middle)) ** exponent
     return float(start + y * (end - start))
+
+
+def _reference(solref: Real, most: float, h: float) -> tuple[float, float]:
+    """K [1/s²] and B [1/s] of a solref; most: of solimp. Time constants are at least two steps."""
+    first, second = (float(x) for x in solref)
+    if first > 0.0:
+        first = max(first, 2.0 * h)
+        return 1.0 / (most * first * second) ** 2, 2.0 / (most * first)
+    return -first / most**2, -second / most
 
 
 def _along(lines: Lines, motion: Real) -> Real:

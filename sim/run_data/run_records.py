@@ -99,7 +99,7 @@ class Inputs(NamedTuple):
     drive_damping: ConstReals1  # (nv,) [N m s/rad or N s/m]; acceleration drives: [1/s]
     drive_limit: ConstReals1  # (nv,) largest force [N m or N], inf: none
     recovery: ConstReals1  # (1,) share of a hard row's error that a step corrects; 0: see constraints/row.py
-    scheme: ConstReals1  # (2,) weights at the step's end: α of the forces of springs that are rows, β of velocities
+    scheme: ConstReals1  # (2,) weights at the step's end: α of springs that are rows (-1: as joints'), β of velocities
     sleep: ConstReals1  # (2,) energy per mass [m²/s²], 0: never; steps below it after which the robot sleeps
     drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
     mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are scaled [1/(kg m²) or 1/kg]

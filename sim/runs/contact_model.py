@@ -10,6 +10,7 @@ from artsim.collision.build import Built, build_shapes
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, PLANE, SPHERE, Shapes
 from artsim.sim.articulation.description import Articulation, Geom, Pose, Surface
 from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.sliders import sliding_masses_of
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
@@ -105,6 +106,8 @@ def _contacts(
         for name, values in pairs.explicit._asdict().items()
         if f"pair_{name}" in Contacts._fields
     }
+    # in a scene of hundreds of bodies their mobilities take longer than many steps
+    is_soft = bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())
     restitution = [max(pairs.geoms[k].geom.surface.restitution, config.restitution) for k in geom]
     arrays: dict[str, Array] = {
         **surfaces,
@@ -129,7 +132,7 @@ def _contacts(
         "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
         "pyramidal": np.array([config.cone == "pyramidal"], np.int64),
         "slack": np.array([1.0 / max(friction_stiffness, 1.0)]),  # never stiffer than the normal direction
-        "mobility": _mobilities(robot, needed=bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())),
+        "mobility": link_mobilities(robot, link) if is_soft else np.zeros(n),
     }
     for name, values in arrays.items():
         arrays[name] = np.ascontiguousarray(values)
@@ -181,23 +184,20 @@ def _reach(explicit: ExplicitPairs, own: Real, allowed: Array) -> Real:
     return wide
 
 
-def _mobilities(robot: Robot, *, needed: bool) -> Real:
-    """Mobility of each body's centre of mass in the reference pose, mean of three axes (nb,) [1/kg].
-
-    Zeros where nothing is soft, since in a scene of hundreds of bodies this computation takes longer than many steps.
+def link_mobilities(robot: Robot, link: Array) -> Real:
+    """MuJoCo's body_invweight0 of shapes on these links (n,) [1/kg]: the mobility of the link's centre of mass in the
+    file's pose, mean of three axes; of a link that only slides 1 / mass; 0 in the scene.
     """
-    model = robot.model
-    result = np.zeros(len(model.body_parent))
-    if not robot.nv or not needed:
+    result = np.zeros(len(link))
+    if not robot.nv:
         return result
     found = robot.compute(robot.reference, quantities=["inverse_mass_matrix", "jacobian"])
     inverse, jacobian = found["inverse_mass_matrix"], found["jacobian"][:, :3]
-    mass = model.link_mass
-    for body in range(1, len(result)):
-        links = np.flatnonzero(model.link_body == body)
-        if len(links):
-            J = jacobian[links[np.argmax(mass[links])]]
-            moved = np.flatnonzero(J.any(axis=0))
-            J = J[:, moved]
-            result[body] = np.einsum("ik,kj,ij", J, inverse[np.ix_(moved, moved)], J) / 3
+    sliding = sliding_masses_of(robot.articulation)
+    for k in np.unique(link[link >= 0]):
+        moved = np.flatnonzero(jacobian[k].any(axis=0))
+        J = jacobian[k][:, moved]
+        mass = sliding.get(robot.labels.links[k])
+        mean = np.einsum("ik,kj,ij", J, inverse[np.ix_(moved, moved)], J) / 3
+        result[link == k] = mean if mass is None else 1.0 / mass
     return result

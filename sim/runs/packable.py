@@ -146,7 +146,7 @@ def finds_rows(plan: Plan) -> bool:
     packs build in all lanes at once: hard or soft couplings, loops, and actuators of fixed tendons.
     """
     model, e = plan.robot.model, equipment_of(plan)
-    if _other_rows(plan) > 0:
+    if _other_rows(plan) > 0 or _has_curved_couplings(plan):
         return True
     by_current_mobility = (model.row_impedance[:, D_MIN] < 0.0) & (model.row_compliance < 0.0)
     if np.any(by_current_mobility & (model.row_frequency > 0.0)) or not _has_whole_powers(model.row_impedance):
@@ -157,6 +157,12 @@ def finds_rows(plan: Plan) -> bool:
     if not all(e.actuator_active[a] and _is_on_fixed_tendon(e, int(a)) for a in rows):
         return True
     return not _has_whole_powers(e.loop_impedance)
+
+
+def _has_curved_couplings(plan: Plan) -> bool:
+    """Whether a hard coupling row follows a polynomial that is not a straight line: it is aimed."""
+    model = plan.robot.model
+    return bool(np.any(model.row_polynomial[model.row_frequency < 0.0, 2:]))
 
 
 def _has_whole_powers(impedances: Array) -> bool:
@@ -204,7 +210,7 @@ def is_aimed(plan: Plan) -> bool:
     if plan.config.scheme_beta not in (None, 1.0):
         return False
     hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
-    return bool(hard) or len(plan.robot.model.axis_dof) > 0
+    return bool(hard) or len(plan.robot.model.axis_dof) > 0 or _has_curved_couplings(plan)
 
 
 def is_bounded(plan: Plan) -> bool:

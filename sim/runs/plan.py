@@ -29,7 +29,7 @@ from artsim.sim.geometry.solids import Kept, joined
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.link_rules import LinkRules, link_rules
-from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.registry import SOLVERS, SWEEPING
 from artsim.sim.run_data.run_records import Inputs
 from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork
 from artsim.sim.runs.compliances import (
@@ -547,6 +547,15 @@ def drivable(model: Model) -> list[int]:
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
 
 
+def _scheme(config: RunConfig) -> Array:
+    """α and β; without either, α is -1 and springs have the weights of joints' springs."""
+    alpha, beta = config.scheme_alpha, config.scheme_beta
+    if alpha is None:
+        sweeping = SWEEPING[SOLVERS[config.solver].number]  # implicit Euler, as their drives
+        alpha = 1.0 if sweeping or beta is not None else -1.0
+    return np.array([alpha, 1.0 if beta is None else beta])
+
+
 _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "limit_stiffness", "limit_damping")
 
 
@@ -601,7 +610,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "drive_stiffness": drive_stiffness,
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
-        "scheme": np.array([1.0 if x is None else x for x in (config.scheme_alpha, config.scheme_beta)], float),
+        "scheme": _scheme(config),
         "sleep": np.array([config.sleep_threshold, max(1, math.ceil(min(config.sleep_time / dt, MAX_STEPS) * (1 - 1e-12)))]),
         "drive_acceleration": (driven & accelerating).astype(np.int64),
     }
@@ -636,7 +645,9 @@ def _held_places(model: Model, qpos: Real) -> Real:
 
 def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | None) -> Array:
     """(M⁻¹)_kk (nv,) in the pose of the file; zero for a robot without springs and drives."""
-    if not np.any(robot.model.stiffness + inputs["drive_stiffness"]) and equipped is None:
+    model = robot.model
+    springs = model.stiffness + model.limit_stiffness + inputs["drive_stiffness"]
+    if not springs.any() and not (model.row_compliance > 0.0).any() and equipped is None:
         return np.zeros(robot.nv)
     return dof_mobilities(robot.compiled)
 

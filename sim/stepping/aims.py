@@ -1,4 +1,4 @@
-"""Aims hard loops, tendon equalities and couplings of axes of balls at where the velocities found lead, and solves
+"""Aims hard loops, tendon equalities and curved couplings at where the velocities found lead, and solves
 the rows again.
 """
 
@@ -11,6 +11,7 @@ from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
 from artsim.sim.constraints.axis_rows import find_axis_misses
+from artsim.sim.constraints.coupling_rows import find_coupling_misses
 from artsim.sim.constraints.loop_rows import find_loop_misses, relax_loops, tighten_loops
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, UNSOLVED, share_of_aim
 from artsim.sim.constraints.tendon_rows import find_tendon_misses
@@ -25,8 +26,7 @@ from artsim.sim.stepping.system import found
 
 @njit
 def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
-    """Solve once more with hard loops, tendon equalities and couplings of axes of balls aimed at where the velocities
-    found lead.
+    """Solve once more with hard loops, tendon equalities and curved couplings aimed at where the velocities found lead.
 
     Curved constraints are then satisfied to third order. Where a step turns too far for that, aims are repeated as long
     as each reduces the miss. One that does not is shortened, or turned round, by the secant along it (a change point of
@@ -133,6 +133,7 @@ def find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
     move(model, step.stage_qpos, step.velocity, inputs.time_step[0])
     expand(model, step.stage_qpos, step.stage_qvel, data)
     worst = find_axis_misses(model, inputs, step.stage_qpos, rows)
+    worst = max(worst, find_coupling_misses(model, inputs, step.stage_qpos, rows))
     if equipment is not None:
         worst = max(worst, _find_misses_of_equipment(robot, run, rows, equipment))
     expand(model, state.qpos, state.qvel, data)

@@ -9,7 +9,7 @@ from artsim.sim.articulation.dynamics import inverse_dynamics
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, velocities
 from artsim.sim.constraints.axis_rows import axis_error
-from artsim.sim.constraints.coupling_rows import coupling_slope
+from artsim.sim.constraints.coupling_rows import coupling_error
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.tendon_rows import note_tendon_errors, note_tendon_forces
@@ -208,10 +208,6 @@ def settle(robot: Any, step: Any) -> None:
     model, state = robot.model, robot.state
     expand(model, state.qpos, state.qvel, robot.data)
     for c in range(model.row_follower.shape[0]):
-        leader = model.row_leader[c]
-        value, _, _ = coupling_slope(model, c, state.qpos[model.dof_coord[leader]] if leader >= 0 else 0.0)
-        step.coupling_error[0] = max(
-            step.coupling_error[0], abs(state.qpos[model.dof_coord[model.row_follower[c]]] - value)
-        )
+        step.coupling_error[0] = max(step.coupling_error[0], abs(coupling_error(model, state.qpos, c)))
     for c in range(model.axis_dof.shape[0]):
         step.coupling_error[0] = max(step.coupling_error[0], abs(axis_error(model, state.qpos, c)))

@@ -18,8 +18,14 @@ from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import composites, factorise, inverse_dynamics, mass_matrix, solve
 from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import D_MIN
-from artsim.sim.constraints.coupling_rows import coupling_rate, coupling_slope, reference_of, resistance_of
-from artsim.sim.constraints.impedance import impedance, softened, sprung
+from artsim.sim.constraints.coupling_rows import (
+    coupling_rate,
+    coupling_slope,
+    own_mobility,
+    reference_of,
+    resistance_of,
+)
+from artsim.sim.constraints.impedance import impedance, safe_reference, softened, sprung
 from artsim.sim.equipment.actuation import coordinate, foreseen
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.equipment.tendon_forces import spring_of_tendon
@@ -181,12 +187,14 @@ def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, run: Any, ahead: 
         error = q[model.dof_coord[follower]] - value
         rate = coupling_rate(model, v, c, slope)
         after = coupling_rate(model, step.velocity, c, slope)
-        K, B = reference_of(model, c)
+        reference = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:
             mobility = step.effective_coupling[c]
             if not (mobility > 0.0 and ahead > 0.0):  # RK4 holds such rows as constraints of the accelerations
                 continue
-            bias, cfm = softened(ahead, K, B, impedance(model.row_impedance, c, abs(error)), mobility, error, rate, 0.0)
+            d = impedance(model.row_impedance, c, abs(error))
+            reference = safe_reference(ahead, reference[0], reference[1], model.row_time[c])
+            bias, cfm = softened(ahead, reference, d, mobility, error, rate, 0.0)
             force = -(after + bias) / (ahead * cfm)
         else:
             mobility = 0.0
@@ -198,9 +206,10 @@ def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, run: Any, ahead: 
             resistance = resistance_of(model, c, mobility)
             if not resistance > 0.0:
                 continue
-            force = -(K * error + B * rate) / resistance
+            force = -(reference[0] * error + reference[1] * rate) / resistance
             if ahead > 0.0:
-                _, bias, cfm = sprung(run.inputs, K, B, resistance, error, rate, 0.0, 1.0)
+                own = own_mobility(model, run.inputs, c, resistance, slope)
+                _, bias, cfm = sprung(run.inputs, reference, resistance, own, error, rate, 0.0, 1.0)
                 force = -(after + bias) / (ahead * cfm)
         step.force[follower] -= force
         if leader >= 0:

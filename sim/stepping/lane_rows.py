@@ -12,10 +12,12 @@ from typing import Any
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
-from artsim.sim.constraints.kinds import LOOP_ROW
+from artsim.sim.constraints.coupling_rows import CLOSER
+from artsim.sim.constraints.kinds import COUPLING_ROW, LOOP_ROW
 from artsim.sim.constraints.loop_rows import HAIR, STRAINED, SURPLUS, is_hard, is_pushing, loop_error
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, share_of_aim
 from artsim.sim.contact.contact_rows import removal_power
+from artsim.sim.equipment.arrays import REFERENCE_K
 from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
@@ -392,7 +394,7 @@ def _find_misses(run: Any, lane: Any) -> Any:
     worst = 0.0
     for t in range(own.kind.shape[0]):
         lane_set(own.miss, t, lane, found.miss[t])
-        worst = max(worst, abs(found.miss[t]))
+        worst = max(worst, abs(found.miss[t]) * (CLOSER if own.kind[t] == COUPLING_ROW else 1.0))
     return worst
 
 

@@ -6,7 +6,7 @@
 | an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 8 + 8 (nv +
 actuators) |
 | hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
-| hard loops, tendon equalities and axes of balls miss (stepping/aims.py) | their biases | on the spot | 12 |
+| hard loops, tendon equalities and curved couplings miss (stepping/aims.py) | their biases | on the spot | 12 |
 | contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
 | impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
 | contacts gain energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
@@ -26,6 +26,7 @@ from typing import Any
 from artsim.sim.articulation.coupling import secant_drift
 from artsim.sim.articulation.kinematics import accelerations, velocities
 from artsim.sim.constraints.axis_rows import has_axes
+from artsim.sim.constraints.coupling_rows import has_curved_couplings
 from artsim.sim.constraints.limit_rows import opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
@@ -224,7 +225,7 @@ def _is_tied(model: Any, equipment: Any) -> bool:
     """Whether there are curved equalities."""
     if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
         return True
-    return has_axes(model)
+    return has_axes(model) or has_curved_couplings(model)
 
 
 @njit

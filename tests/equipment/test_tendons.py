@@ -402,8 +402,9 @@ def spring_impulse(h: float, C: float, rate: float, r: float, mu: float, ratio: 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(("frequency", "ratio"), [(3.0, 0.1), (40.0, 2.0), (8.0, 0.0)])
 def test_a_compliant_sum_is_the_seeds_spring(solver: str, frequency: float, ratio: float) -> None:
-    """Step by step, whatever solref-less softness the file has; tgs takes the spring in sub-steps."""
+    """Step by step with α = 1, whatever solref-less softness the file has; tgs takes the spring in sub-steps."""
     config = {"coupling": "compliant", "coupling_frequency": frequency, "coupling_damping": ratio, "iterations": 8}
+    config["scheme_alpha"] = 1.0
     text = LINE.format('solimp=".8 .9 .01 .5 2"')
     found = run(text, steps=100, solver=solver, q0={"x1": 0.1, "x2": 0.05}, **PUSHED, **config)
     parts = 8 if solver == "tgs" else 1
@@ -448,7 +449,12 @@ def test_ties_of_any_tendons_are_the_seeds_row_on_mujocos_system(
     equality, first, second, coefficients = TIES[tie]
     config: dict[str, Any] = {"coupling": "rows"}
     if frequency is not None:
-        config = {"coupling": "compliant", "coupling_frequency": frequency, "coupling_damping": 0.3}
+        config = {
+            "coupling": "compliant",
+            "coupling_frequency": frequency,
+            "coupling_damping": 0.3,
+            "scheme_alpha": 1.0,
+        }
     text = TIED.format(equality.format("" if frequency else 'solref=".05 1"'))
     found = run(text, steps=60, dt=0.002, solver=solver, v0={"a": 1.0, "b": -2.0, "c": 1.5}, **config)
     model = mujoco.MjModel.from_xml_string(text)
