@@ -42,6 +42,7 @@ HARDER = 0.03  # factor on ε in every further round
 SHARED_EPS = SHARED / PROXIMAL  # the least ε relative to work.eps where rows leave loads open: with it they are shared
 REACHED = 1.001 * SHARED_EPS
 SHARP = 1e-3  # of the tolerance: an ε below J M̂⁻¹ Jᵀ by 1e-7 shows where loads are off in the last digits alone
+_QUADRATIC = 0.01  # a step that leaves no larger share of the previous residual leaves loads as exact as they get
 NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
 MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
 GLANCE = 2  # steps within which a start near the solution must get nearer
@@ -65,19 +66,19 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     most, first, near, balanced = effort
     left = UNTRIED
     opened = loads_are_open(rows, work, k)
-    shares, follows = opened, 1.0 - opened if near else 0.0
+    follows = 1.0 - opened if near else 0.0
     few = largest_pull(rows, work, k) <= MOST_PULL and list_few(rows, work, k)
     if few or not balanced:
         balance(model, data, rows, work, k)
     if few:
         set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
-    size = begin_round(rows, work, k, first, 1.0, shares)
+    size, shares = begin_rounds(rows, work, k, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     steps, since, ease = 0, 0, first
     while steps < most:
         good = ENOUGH * max(rounding(rows, work, k), tolerance)
-        bound = tolerance * (SHARP if opened > 0.0 else 1.0)
+        bound = sharpened(size, last, tolerance, opened)
         if is_met(size, last, good, bound) > 0.0:
             refresh(rows, step, work, k, 1.0, few)
             size = residual(rows, work, k)
@@ -124,6 +125,31 @@ def is_met(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
     """1 where the residual is within the tolerance, or good enough and hardly better than the last one; else 0."""
     zero = zero_like(size)
     return where_greater(size, where_greater(size, NO_BETTER * last, good, tolerance), zero, zero + 1.0)
+
+
+@inlined
+def sharpened(size: Any, last: Any, tolerance: Any, opened: Any) -> Any:
+    """The tolerance of the residual `size` after `last`; where rows leave loads open, a sharper one until steps
+    converge quadratically.
+    """
+    zero = zero_like(size)
+    sharp = where_greater(size, _QUADRATIC * last, SHARP * tolerance, zero + tolerance)
+    return where_greater(opened, zero, sharp, zero + tolerance)
+
+
+@njit
+def begin_rounds(rows: Any, work: Any, k: Any, first: Any, opened: Any, loaded: Any) -> Any:
+    """Begin the first round with ε times `first`; return its residual [rad/s or m/s], and 1 where loads are to be
+    shared: they are open, and the λ given misses the law by more than `loaded`. Below that they are those of the step
+    before, shared there.
+    """
+    zero = zero_like(opened)
+    size = begin_round(rows, work, k, zero + first, zero + 1.0, zero)
+    shares = where_greater(size, loaded, opened, zero)
+    if any_positive(shares):
+        forget(rows, work, k, shares)
+        size = residual(rows, work, k)
+    return size, shares
 
 
 @njit

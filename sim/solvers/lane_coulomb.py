@@ -30,11 +30,12 @@ from artsim.sim.solvers.coulomb import (
     REACHED,
     ROUND_STEPS,
     SHARED_EPS,
-    SHARP,
     begin_round,
+    begin_rounds,
     is_met,
     recentre,
     scale,
+    sharpened,
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set_still_change, stiffness
@@ -45,14 +46,14 @@ GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impul
 
 
 @njit
-def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any, shares: Any) -> Any:
+def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any, opened: Any) -> Any:
     """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there; rows.impulse
     becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as in `coulomb`;
-    shares: 1 where rows leave loads open.
+    opened: 1 where rows leave loads open.
     """
     tolerance, limit = bounds
     _take_rows(rows, solver, lane)
-    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort, shares)
+    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort, opened)
     if ending == SETTLED:
         _put_impulses(rows, solver, lane)
     return ending
@@ -124,18 +125,18 @@ def _put_impulses(rows: Any, solver: Any, lane: Any) -> None:
 
 
 @njit
-def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any, shares: Any) -> Any:
+def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any, opened: Any) -> Any:
     """The steps of `coulomb`, from the λ and velocities in `work`; how they end."""
     most, first, near = effort
-    opened, follows = shares, 1.0 - shares if near else 0.0
+    follows = 1.0 - opened if near else 0.0
     left, ease = UNTRIED, first
     set_rates(rows, work, 0, tolerance)
-    size = begin_round(rows, work, 0, first, 1.0, shares)
+    size, shares = begin_rounds(rows, work, 0, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     since = 0
     for turn in range(most + 1):
         good = ENOUGH * max(rounding(rows, work, 0), tolerance)
-        if is_met(size, last, good, tolerance * (SHARP if opened > 0.0 else 1.0)) > 0.0:
+        if is_met(size, last, good, sharpened(size, last, tolerance, opened)) > 0.0:
             harder = max(HARDER, opened * SHARED_EPS / ease)
             if shares <= 0.0 or ease <= REACHED:
                 shares = 0.0

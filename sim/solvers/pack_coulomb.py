@@ -20,15 +20,16 @@ from artsim.sim.solvers.coulomb import (
     REACHED,
     ROUND_STEPS,
     SHARED_EPS,
-    SHARP,
     balance,
     balance_by_factor,
     begin_round,
+    begin_rounds,
     find_step,
     is_met,
     recentre,
     refresh,
     scale,
+    sharpened,
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import residual, set_rates
@@ -186,13 +187,13 @@ def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, 
         balance(model, data, rows, work, k)
         set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
-    shares = loads_are_open(rows, work, k)
+    opened = loads_are_open(rows, work, k)
     solved, last = zero, zero + UNTRIED
     for _ in range(_REFINEMENTS):
         for lane in range(lane_count(solver.pack.together)):
             if lane_of(running, lane) > 0.0:
                 bounds = (lane_of(tolerance, lane), lane_of(limit, lane))
-                ending = settle_lane(rows, solver, lane, bounds, effort, lane_of(shares, lane))
+                ending = settle_lane(rows, solver, lane, bounds, effort, lane_of(opened, lane))
                 lane_set(solver.pack.settled, 0, lane, 1.0 if ending == SETTLED else 0.0)
                 if ending == HEAVY:
                     lane_set(solver.pack.heavy, 0, lane, 1.0)
@@ -235,16 +236,15 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
             set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
     opened = loads_are_open(rows, work, k)
-    shares = opened
-    follows = one - shares if near else zero
+    follows = one - opened if near else zero
     ease = zero + first
-    size = begin_round(rows, work, k, ease, one, shares)
+    size, shares = begin_rounds(rows, work, k, first, opened, tolerance if near else zero - 1.0)
     begin, bar, past, since = size, size, one, zero
     last, left = zero + UNTRIED, zero + UNTRIED
     solved, running, waiting, taken = zero, chosen, zero, zero
     while any_positive(running):
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
-        bound = where_greater(opened, zero, SHARP * tolerance, tolerance)
+        bound = sharpened(size, last, tolerance, opened)
         waiting = largest(waiting, running * is_met(size, last, good, bound))
         met = zero
         if not any_positive(running - waiting):  # x is found for all lanes at once

@@ -109,7 +109,7 @@ def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, ch
             met = where_greater(moved, tolerance, zero, flat) * running
             now = met
             if any_positive(now):
-                rubbing = now * opened * rub(rows, work, k, work.linear)
+                rubbing = now * opened * rub(rows, work, k, work.linear) if turn > 0 else zero
                 running = running - now
                 now = now - rubbing
                 keep(rows, solver, k, work.linear, now)

@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.scratch import BEGIN
+from artsim.sim.run_data.scratch import BEGIN, NEWTON_STEPS
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
@@ -186,8 +186,10 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
         restart(model, robot.data, rows, step, solver, k)
     brief = cones > 1 and (articulated or sliding or rolling or shared)
     if not rolling:
+        before = work.sizes[NEWTON_STEPS]
         left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
-        if solved and shared and rub(rows, work, k, rows.impulse) > 0.0:
+        loaded = work.sizes[NEWTON_STEPS] - before > 1  # else by the loads of the step before, shared there
+        if solved and shared and loaded and rub(rows, work, k, rows.impulse) > 0.0:
             left, solved = _share(robot, rows, step, solver, k)
             if solved:
                 return left, True
