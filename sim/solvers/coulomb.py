@@ -24,6 +24,8 @@ from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_block
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, residual_after, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_few, set_change, set_delassus
 from artsim.sim.solvers.impulses import rows_times, set_gradient
+from artsim.sim.solvers.loads import SHARED, forget, loads_are_open
+from artsim.sim.solvers.multipliers import PROXIMAL
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     CONTRADICTION,
@@ -37,6 +39,10 @@ from artsim.sim.solvers.tolerance import (
 ROUND_STEPS = 15  # per round, before the problem is made easier
 EASIER = 10.0  # factor on ε then
 HARDER = 0.03  # factor on ε in every further round
+SHARED_EPS = SHARED / PROXIMAL  # the least ε relative to work.eps where rows leave loads open: with it they are shared
+REACHED = 1.001 * SHARED_EPS
+SHARP = 1e-3  # of the tolerance: an ε below J M̂⁻¹ Jᵀ by 1e-7 shows where loads are off in the last digits alone
+_QUADRATIC = 0.01  # a step that leaves no larger share of the previous residual leaves loads as exact as they get
 NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
 MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
 GLANCE = 2  # steps within which a start near the solution must get nearer
@@ -50,7 +56,8 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
 
     effort: (most, first, near, balanced). `most`: steps. `first`: ε at the start, relative to work.eps. `near`: no
     rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
-    afar. `balanced`: M̂ x = f + Jᵀλ holds already. Rounding may end the search before `tolerance` [rad/s or m/s] is met:
+    afar; not where rows leave loads open, which are shared in the first rounds (loads.py). `balanced`: M̂ x = f + Jᵀλ
+    holds already. Rounding may end the search before `tolerance` [rad/s or m/s] is met:
     a residual within ENOUGH tolerances that no longer improves is accepted. Impulses above `limit` [N s or N m s] are
     no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs an
     unsymmetric factorisation and two evaluations of the residual.
@@ -58,34 +65,42 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     model, data = robot.model, robot.data
     most, first, near, balanced = effort
     left = UNTRIED
+    opened = loads_are_open(rows, work, k)
+    follows = 1.0 - opened if near else 0.0
     few = largest_pull(rows, work, k) <= MOST_PULL and list_few(rows, work, k)
     if few or not balanced:
         balance(model, data, rows, work, k)
     if few:
         set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
-    size = begin_round(rows, work, k, first, 1.0)
+    size, shares = begin_rounds(rows, work, k, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
-    steps, since = 0, 0
+    steps, since, ease = 0, 0, first
     while steps < most:
         good = ENOUGH * max(rounding(rows, work, k), tolerance)
-        if is_met(size, last, good, tolerance) > 0.0:
+        bound = sharpened(size, last, tolerance, opened)
+        if is_met(size, last, good, bound) > 0.0:
             refresh(rows, step, work, k, 1.0, few)
             size = residual(rows, work, k)
-        if is_met(size, last, good, tolerance) > 0.0:
-            left, ended = _end_round(rows, work, k, size, left, limit, good, tolerance)
-            if ended:
-                break
-            scale(rows, work, k, HARDER)
+        if is_met(size, last, good, bound) > 0.0:
+            harder = max(HARDER, opened * SHARED_EPS / ease)
+            if shares <= 0.0 or ease <= REACHED:
+                shares = 0.0
+                left, ended = _end_round(rows, work, k, size, left, limit, good, tolerance)
+                if ended:
+                    break
+            ease = ease * harder
+            scale(rows, work, k, harder)
             size = residual(rows, work, k)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
             if largest_pull(rows, work, k) > ABSURD:
                 left = CONTRADICTION
                 break
-            size = begin_round(rows, work, k, EASIER, 1.0)
+            ease = ease * EASIER
+            size = begin_round(rows, work, k, EASIER, 1.0, shares)
             bar, past, since = size, 1.0, 0
-        if near and steps == GLANCE and size > start:
+        if follows > 0.0 and steps == GLANCE and size > start:
             break
         steps, since = steps + 1, since + 1
         if few and largest_pull(rows, work, k) > MOST_PULL:
@@ -93,7 +108,7 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
             few = False
             size = residual(rows, work, k)
         find_step(model, data, rows, step, work, k, few)
-        last, size = size, take_step(rows, work, k, bar, size, near, 1.0)
+        last, size = size, take_step(rows, work, k, bar, size, follows, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:
@@ -112,13 +127,40 @@ def is_met(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
     return where_greater(size, where_greater(size, NO_BETTER * last, good, tolerance), zero, zero + 1.0)
 
 
+@inlined
+def sharpened(size: Any, last: Any, tolerance: Any, opened: Any) -> Any:
+    """The tolerance of the residual `size` after `last`; where rows leave loads open, a sharper one until steps
+    converge quadratically.
+    """
+    zero = zero_like(size)
+    sharp = where_greater(size, _QUADRATIC * last, SHARP * tolerance, zero + tolerance)
+    return where_greater(opened, zero, sharp, zero + tolerance)
+
+
 @njit
-def begin_round(rows: Any, work: Any, k: Any, factor: Any, chosen: Any) -> Any:
-    """Scale every ε, and begin a round from the λ found in lanes where `chosen` is 1; return its residual [rad/s or
-    m/s].
+def begin_rounds(rows: Any, work: Any, k: Any, first: Any, opened: Any, loaded: Any) -> Any:
+    """Begin the first round with ε times `first`; return its residual [rad/s or m/s], and 1 where loads are to be
+    shared: they are open, and the λ given misses the law by more than `loaded`. Below that they are those of the step
+    before, shared there.
+    """
+    zero = zero_like(opened)
+    size = begin_round(rows, work, k, zero + first, zero + 1.0, zero)
+    shares = where_greater(size, loaded, opened, zero)
+    if any_positive(shares):
+        forget(rows, work, k, shares)
+        size = residual(rows, work, k)
+    return size, shares
+
+
+@njit
+def begin_round(rows: Any, work: Any, k: Any, factor: Any, chosen: Any, shares: Any) -> Any:
+    """Scale every ε, and begin a round from the λ found in lanes where `chosen` is 1, with λ_k = 0 where `shares` is 1,
+    too; return its residual [rad/s or m/s].
     """
     scale(rows, work, k, factor)
     recentre(rows, work, k, chosen)
+    if any_positive(shares):
+        forget(rows, work, k, chosen * shares)
     return residual(rows, work, k)
 
 
@@ -243,16 +285,17 @@ def recentre(rows: Any, work: Any, k: Any, chosen: Any) -> Any:
 
 
 @njit
-def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any, chosen: Any) -> Any:
+def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, follows: Any, chosen: Any) -> Any:
     """Take the step if the residual then does not exceed the bar, else half of it, in lanes where `chosen` is 1; return
     the residual there [rad/s or m/s].
 
     Where a row jumps from one bound to the other, and would jump back in the next step, the residual keeps its size:
-    that step is halved too. If `near`, λ_k follows a whole step that is good, as the residual after it has it.
+    that step is halved too. Where `follows` is 1, λ_k becomes λ after a whole step that is good, as the residual after
+    it has it.
     """
     zero = zero_like(size)
     one = zero + 1.0
-    then = residual_after(rows, work, k, one, zero if near else one)
+    then = residual_after(rows, work, k, one, one - follows)
     t = where_greater(absolute(then - size), _SAME * size, one, zero + 0.5)
     t = where_greater(then, bar, zero + 0.5, t)
     for e in range(work.island_start[k], work.island_start[k + 1]):
@@ -269,10 +312,11 @@ def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any, chos
             work.along[row] = zero
             work.linear[row] = zero
     whole = where_greater(t, zero + 0.75, one, zero)
-    if near:
-        whole = whole * where_greater(NO_BETTER * size, then, one, zero)
-        if any_positive(chosen * whole):
-            recentre(rows, work, k, chosen * whole)
+    if any_positive(follows):
+        good = where_greater(NO_BETTER * size, then, one, zero)
+        whole = whole * where_greater(follows, zero, good, one)
+        if any_positive(chosen * follows * whole):
+            recentre(rows, work, k, chosen * follows * whole)
     if not any_positive(chosen * (one - whole)):
         return then
     return residual(rows, work, k)

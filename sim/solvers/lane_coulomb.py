@@ -27,11 +27,15 @@ from artsim.sim.solvers.coulomb import (
     MEMORY,
     NO_BETTER,
     OVERFLOWING,
+    REACHED,
     ROUND_STEPS,
+    SHARED_EPS,
     begin_round,
+    begin_rounds,
     is_met,
     recentre,
     scale,
+    sharpened,
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set_still_change, stiffness
@@ -42,13 +46,14 @@ GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impul
 
 
 @njit
-def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any) -> Any:
+def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any, opened: Any) -> Any:
     """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there; rows.impulse
-    becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as in `coulomb`.
+    becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as in `coulomb`;
+    opened: 1 where rows leave loads open.
     """
     tolerance, limit = bounds
     _take_rows(rows, solver, lane)
-    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort)
+    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort, opened)
     if ending == SETTLED:
         _put_impulses(rows, solver, lane)
     return ending
@@ -120,36 +125,42 @@ def _put_impulses(rows: Any, solver: Any, lane: Any) -> None:
 
 
 @njit
-def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
+def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any, opened: Any) -> Any:
     """The steps of `coulomb`, from the λ and velocities in `work`; how they end."""
     most, first, near = effort
-    left = UNTRIED
+    follows = 1.0 - opened if near else 0.0
+    left, ease = UNTRIED, first
     set_rates(rows, work, 0, tolerance)
-    size = begin_round(rows, work, 0, first, 1.0)
+    size, shares = begin_rounds(rows, work, 0, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     since = 0
     for turn in range(most + 1):
         good = ENOUGH * max(rounding(rows, work, 0), tolerance)
-        if is_met(size, last, good, tolerance) > 0.0:
-            before = left
-            left = max(size, recentre(rows, work, 0, 1.0))
-            if largest_impulse(rows, work, 0) > limit or largest_pull(rows, work, 0) > ABSURD:
-                return GIVEN_UP
-            if left <= (good if left > NO_BETTER * before else tolerance):
-                return SETTLED
-            scale(rows, work, 0, HARDER)
+        if is_met(size, last, good, sharpened(size, last, tolerance, opened)) > 0.0:
+            harder = max(HARDER, opened * SHARED_EPS / ease)
+            if shares <= 0.0 or ease <= REACHED:
+                shares = 0.0
+                before = left
+                left = max(size, recentre(rows, work, 0, 1.0))
+                if largest_impulse(rows, work, 0) > limit or largest_pull(rows, work, 0) > ABSURD:
+                    return GIVEN_UP
+                if left <= (good if left > NO_BETTER * before else tolerance):
+                    return SETTLED
+            ease = ease * harder
+            scale(rows, work, 0, harder)
             size = residual(rows, work, 0)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
-            size = begin_round(rows, work, 0, EASIER, 1.0)
+            ease = ease * EASIER
+            size = begin_round(rows, work, 0, EASIER, 1.0, shares)
             bar, past, since = size, 1.0, 0
         since += 1
-        if turn == most or (near and turn == GLANCE and size > start):
+        if turn == most or (follows > 0.0 and turn == GLANCE and size > start):
             return GIVEN_UP
         if largest_pull(rows, work, 0) > MOST_PULL:
             return HEAVY
         _find_step(rows, work)
-        last, size = size, take_step(rows, work, 0, bar, size, near, 1.0)
+        last, size = size, take_step(rows, work, 0, bar, size, follows, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:

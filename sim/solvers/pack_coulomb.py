@@ -17,21 +17,26 @@ from artsim.sim.solvers.coulomb import (
     MEMORY,
     NO_BETTER,
     OVERFLOWING,
+    REACHED,
     ROUND_STEPS,
+    SHARED_EPS,
     balance,
     balance_by_factor,
     begin_round,
+    begin_rounds,
     find_step,
     is_met,
     recentre,
     refresh,
     scale,
+    sharpened,
     take_step,
 )
 from artsim.sim.solvers.coulomb_system import residual, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit, set_delassus
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.lane_coulomb import HEAVY, SETTLED, settle_lane
+from artsim.sim.solvers.loads import acts, loads_are_open
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     ENOUGH,
@@ -101,7 +106,7 @@ def has_few(rows: Any, solver: Any, k: Any) -> Any:
     count, of_contacts, of_limits, dofs = zero, zero, zero, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        size = where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+        size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
         count = count + size
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
@@ -121,13 +126,6 @@ def has_few(rows: Any, solver: Any, k: Any) -> Any:
     return where_greater(count, zero + MOST_FEW, zero, within)
 
 
-@inlined
-def _acts(rows: Any, work: Any, n: Any) -> Any:
-    """More than 0 where the unit of row n may have an impulse."""
-    zero = zero_like(work.rho[n])
-    return where_greater(rows.upper[n], rows.lower[n], work.rho[n], zero)
-
-
 @njit
 def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
     """Set pack.together to 1 in as many of the lanes where `left` is 1 as W has room for, and list their units; True
@@ -142,7 +140,7 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
             work.marked[work.few_kept[unit]] = 1
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
-            if work.marked[n] == 0 and any_positive(left * _acts(rows, work, n)):
+            if work.marked[n] == 0 and any_positive(left * acts(rows, work, n)):
                 kept = False
     if kept:
         solver.pack.together[0] = left
@@ -158,14 +156,14 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
             more = 0
             for q in range(work.unit_start[k], work.unit_start[k + 1]):
                 n = work.listed[q]
-                if work.marked[n] == 0 and lane_of(_acts(rows, work, n), lane) > 0.0:
+                if work.marked[n] == 0 and lane_of(acts(rows, work, n), lane) > 0.0:
                     more += max(rows.cone[n], 1)
             if count + more <= room:
                 count += more
                 lane_set(solver.pack.together, 0, lane, 1.0)
                 for q in range(work.unit_start[k], work.unit_start[k + 1]):
                     n = work.listed[q]
-                    if lane_of(_acts(rows, work, n), lane) > 0.0:
+                    if lane_of(acts(rows, work, n), lane) > 0.0:
                         work.marked[n] = 1
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         if work.marked[work.listed[q]] == 1:
@@ -189,12 +187,13 @@ def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, 
         balance(model, data, rows, work, k)
         set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
+    opened = loads_are_open(rows, work, k)
     solved, last = zero, zero + UNTRIED
     for _ in range(_REFINEMENTS):
         for lane in range(lane_count(solver.pack.together)):
             if lane_of(running, lane) > 0.0:
                 bounds = (lane_of(tolerance, lane), lane_of(limit, lane))
-                ending = settle_lane(rows, solver, lane, bounds, effort)
+                ending = settle_lane(rows, solver, lane, bounds, effort, lane_of(opened, lane))
                 lane_set(solver.pack.settled, 0, lane, 1.0 if ending == SETTLED else 0.0)
                 if ending == HEAVY:
                     lane_set(solver.pack.heavy, 0, lane, 1.0)
@@ -236,37 +235,48 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         if few:
             set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
-    size = begin_round(rows, work, k, zero + first, one)
+    opened = loads_are_open(rows, work, k)
+    follows = one - opened if near else zero
+    ease = zero + first
+    size, shares = begin_rounds(rows, work, k, first, opened, tolerance if near else zero - 1.0)
     begin, bar, past, since = size, size, one, zero
     last, left = zero + UNTRIED, zero + UNTRIED
     solved, running, waiting, taken = zero, chosen, zero, zero
     while any_positive(running):
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
-        waiting = largest(waiting, running * is_met(size, last, good, tolerance))
+        bound = sharpened(size, last, tolerance, opened)
+        waiting = largest(waiting, running * is_met(size, last, good, bound))
         met = zero
         if not any_positive(running - waiting):  # x is found for all lanes at once
             refresh(rows, step, work, k, waiting, few)
             size = where_greater(waiting, zero, residual(rows, work, k), size)
-            met = waiting * is_met(size, last, good, tolerance)
+            met = waiting * is_met(size, last, good, bound)
             waiting = zero
         if any_positive(met):
+            easing = met * shares * where_greater(ease, zero + REACHED, one, zero)
+            at_end = met - easing
             before = left
-            left = where_greater(met, zero, largest(size, recentre(rows, work, k, met)), left)
-            running = running * (one - met * _is_too_large(rows, work, k, limit))
-            ended = met * running * _is_enough(left, before, good, tolerance)
+            left = where_greater(at_end, zero, largest(size, recentre(rows, work, k, at_end)), left)
+            running = running * (one - at_end * _is_too_large(rows, work, k, limit))
+            ended = at_end * running * _is_enough(left, before, good, tolerance)
+            shares = where_greater(at_end, zero, zero, shares)
             if any_positive(ended):
                 keep(rows, solver, k, rows.impulse, ended)
                 solved = solved + ended
                 running = running - ended
             met = met * running
             if any_positive(met):
-                scale(rows, work, k, where_greater(met, zero, zero + HARDER, one))
+                harder = where_greater(met, zero, largest(zero + HARDER, opened * SHARED_EPS / ease), one)
+                ease = ease * harder
+                scale(rows, work, k, harder)
                 size = where_greater(met, zero, residual(rows, work, k), size)
                 last = where_greater(met, zero, zero + UNTRIED, last)
         moving = running - waiting
         easier = where_greater(since, zero + (ROUND_STEPS - 0.5), moving * (one - met), zero)
         if any_positive(easier):
-            eased = begin_round(rows, work, k, where_greater(easier, zero, zero + EASIER, one), easier)
+            factor = where_greater(easier, zero, zero + EASIER, one)
+            ease = ease * factor
+            eased = begin_round(rows, work, k, factor, easier, shares)
             size = where_greater(easier, zero, eased, size)
         anew = largest(met, easier)
         bar = where_greater(anew, zero, size, bar)
@@ -275,7 +285,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         out = where_greater(taken, zero + (most - 0.5), moving, zero)
         if near:
             glance = where_greater(absolute(taken - GLANCE), zero + 0.5, zero, moving)
-            out = largest(out, where_greater(size, begin, glance, zero))
+            out = largest(out, follows * where_greater(size, begin, glance, zero))
         if few:
             heavy = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, moving - out, zero)
             solver.pack.heavy[0] = largest(solver.pack.heavy[0], heavy)
@@ -284,7 +294,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         if any_positive(moving):
             find_step(model, data, rows, step, work, k, few)
             last = where_greater(moving, zero, size, last)
-            size = where_greater(moving, zero, take_step(rows, work, k, bar, size, near, moving), size)
+            size = where_greater(moving, zero, take_step(rows, work, k, bar, size, follows, moving), size)
             bar = where_greater(moving, zero, (MEMORY * past * bar + size) / (MEMORY * past + 1.0), bar)
             past = where_greater(moving, zero, MEMORY * past + 1.0, past)
             taken = taken + moving

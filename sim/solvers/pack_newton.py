@@ -17,6 +17,7 @@ from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS
 from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
+from artsim.sim.solvers.loads import forget, loads_are_open, rub
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
 from artsim.sim.solvers.pack_coulomb import differ, has_few, slide
 from artsim.sim.solvers.shift import slides
@@ -44,7 +45,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         note_start(rows, work, k)
-        prepare_island(model, data, rows, u, solver, k)
+        prepare_island(data, rows, step, solver, k)
         solver.pack.solved[0] = least(solver.pack.solved[0], _settle_in_lanes(model, data, rows, step, solver, k))
     for a in range(u.shape[0]):
         u[a] = u[a] + solver.pack.change[a]
@@ -96,6 +97,8 @@ def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, ch
     zero = zero_like(chosen)
     one = zero + 1.0
     solved, running = zero, chosen
+    shares = loads_are_open(rows, work, k)
+    opened = shares
     project(rows, work, k)
     hold(rows, work, k)
     for turn in range(_CONVEX_STEPS):
@@ -103,11 +106,18 @@ def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, ch
         flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
         if any_positive(flat):
             _, moved = recentre(rows, work, k, flat, True)
-            now = where_greater(moved, tolerance, zero, flat) * running
+            met = where_greater(moved, tolerance, zero, flat) * running
+            now = met
             if any_positive(now):
+                rubbing = now * opened * rub(rows, work, k, work.linear) if turn > 0 else zero
+                running = running - now
+                now = now - rubbing
                 keep(rows, solver, k, work.linear, now)
-                solved, running = solved + now, running - now
+                solved = solved + now
             if not any_positive(running):
                 break
+            if any_positive(flat * shares):
+                forget(rows, work, k, flat * shares)
+                shares = shares * (one - flat)
             project(rows, work, k)
     return solved

@@ -30,13 +30,14 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.scratch import BEGIN
+from artsim.sim.run_data.scratch import BEGIN, NEWTON_STEPS
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
     RESTING,
     SLIDING_STEPS,
     attempt,
+    begin,
     count_cones,
     is_articulated,
     note_start,
@@ -46,7 +47,8 @@ from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.coulomb import coulomb
 from artsim.sim.solvers.crowd import has_hard_contacts, solve_hard_crowd
 from artsim.sim.solvers.impulses import set_gradient
-from artsim.sim.solvers.multipliers import is_redundant, iterate
+from artsim.sim.solvers.loads import loads_are_open, rub
+from artsim.sim.solvers.multipliers import iterate
 from artsim.sim.solvers.nsgs import sweep_island
 from artsim.sim.solvers.regularisation import (
     is_retried,
@@ -57,9 +59,9 @@ from artsim.sim.solvers.regularisation import (
 )
 from artsim.sim.solvers.shift import drop_large_shifts, farthest_shift, slides, wanted_shift
 from artsim.sim.solvers.tolerance import (
-    ABSURD,
     CONTRADICTION,
     TOLERANCE,
+    UNBOUNDED,
     UNTRIED,
     is_solved,
     largest_speed,
@@ -80,6 +82,7 @@ _STEPS_OF_ROLLING = 2  # where all may stick as before
 _STEPS_OF_ROBOT = 8  # of several contacts before `_coulomb`, which has more steps in hand there; then once more
 
 # `_coulomb`: efforts of its attempts, one after the other
+_SHARING = (20, CLOSE, False, False)  # of `_share`
 _EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
 _WITHOUT_SWEEPS = (0, 20, CLOSE)  # first effort for articulated islands
 _MANY_ATTEMPTS = 2  # at most with more than _FEW units
@@ -168,7 +171,8 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
     cones = count_cones(rows, work, k)
     most = _convex_steps(cones)
     articulated = is_articulated(model, work, k)
-    rolling = cones > 1 and not articulated and not is_redundant(rows, work, k)
+    shared = cones > 0 and loads_are_open(rows, work, k) > 0.0
+    rolling = cones > 1 and not articulated and not shared
     sliding = cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0
     if rolling and not sliding:
         left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROLLING)
@@ -180,10 +184,18 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
         if solved:
             return left, True
         restart(model, robot.data, rows, step, solver, k)
-    brief = cones > 1 and (articulated or sliding or rolling)
+    brief = cones > 1 and (articulated or sliding or rolling or shared)
     if not rolling:
+        before = work.sizes[NEWTON_STEPS]
         left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
-        if solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):  # `_coulomb` does better than good
+        loaded = work.sizes[NEWTON_STEPS] - before > 1  # else by the loads of the step before, shared there
+        if solved and shared and loaded and rub(rows, work, k, rows.impulse) > 0.0:
+            left, solved = _share(robot, rows, step, solver, k)
+            if solved:
+                return left, True
+        elif solved and (
+            not brief or left <= tolerance_of(rows, step.next, work, k)
+        ):  # `_coulomb` does better than good
             return left, True
     left, solved = _coulomb(robot, rows, step, solver, k, attempts)
     if solved or not brief:
@@ -222,6 +234,21 @@ def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, m
     """
     left, ended = iterate(robot, rows, step, solver, k, most, True, cones > 1)
     return left, (cones == 0 and ended) or is_solved(left, tolerance_of(rows, step.next, solver.newton, k))
+
+
+@njit
+def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+    """Coulomb's law from a solution of it: of those that rows leave open, the one of loads.py.
+
+    Turn: `_convex` has solved contacts of which some slip or are about to, and whose rows leave loads open. Costs: 20
+    Coulomb steps, 4 as a rule. Gives up: after these. Needed by test_loads.py.
+    """
+    work = solver.newton
+    begin(robot.model, robot.data, rows, step, solver, k)
+    tolerance = tolerance_of(rows, step.next, work, k)
+    limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
+    left = coulomb(robot, rows, step, work, k, tolerance, limit, _SHARING)
+    return left, is_solved(left, tolerance)
 
 
 @njit
@@ -297,7 +324,7 @@ def _sweep_long(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance
     Turn: units are few, and their impulses did not grow without end before. Costs: 2000 sweeps and 300 Coulomb steps.
     Gives up: after these. Needed by test_strategies.py::test_long_sweeps_solve_what_nothing_else_does.
     """
-    return attempt(robot, rows, step, solver, k, tolerance, ABSURD, _LONG_EFFORT)
+    return attempt(robot, rows, step, solver, k, tolerance, UNBOUNDED, _LONG_EFFORT)
 
 
 @njit
