@@ -65,6 +65,8 @@ class Excess(NamedTuple):
     source: str
     created: float
     available: float
+
+
 SUNK_FAR = 0.01  # share of a shape's thickness: hard contacts that got deeper by more are told, and end strict runs
 
 

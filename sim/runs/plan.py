@@ -611,7 +611,9 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
         "scheme": _scheme(config),
-        "sleep": np.array([config.sleep_threshold, max(1, math.ceil(min(config.sleep_time / dt, MAX_STEPS) * (1 - 1e-12)))]),
+        "sleep": np.array(
+            [config.sleep_threshold, max(1, math.ceil(min(config.sleep_time / dt, MAX_STEPS) * (1 - 1e-12)))]
+        ),
         "drive_acceleration": (driven & accelerating).astype(np.int64),
     }
 
