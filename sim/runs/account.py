@@ -212,7 +212,7 @@ class Account:
         held = self._step.held
         if not held[HELD_STEPS] or self.plan.equipped is None:
             return None
-        first, second = (self._link_name(int(held[entry])) for entry in (HELD_A, HELD_B))
+        first, second = (link_name(self.plan, int(held[entry])) for entry in (HELD_A, HELD_B))
         loop = self.plan.equipped.labels.loops[int(held[HELD_BY])]
         return int(held[HELD_STEPS]), float(held[HELD_DEPTH]), first, second, loop
 

@@ -41,7 +41,7 @@ from artsim.sim.runs.compliances import (
     yielding_loops,
     yielding_tendons,
 )
-from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, RunConfig, Value
+from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, MAX_STEPS, RunConfig, Value
 from artsim.sim.runs.contact_model import touching_shapes
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.maximal_choice import with_scheme

@@ -17,7 +17,6 @@ from artsim.sim.constraints.kinds import COUPLING_ROW, LOOP_ROW
 from artsim.sim.constraints.loop_rows import HAIR, STRAINED, SURPLUS, is_hard, is_pushing, loop_error
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, share_of_aim
 from artsim.sim.contact.contact_rows import removal_power
-from artsim.sim.equipment.arrays import REFERENCE_K
 from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
