@@ -103,8 +103,9 @@ def exit_codes(*, debug: bool, options: Callable[[], set[str]] | None = None) ->
         if error.errno == errno.ENAMETOOLONG:
             stop(f"{str(error.filename)[:60]}…: {error.strerror}", MissingInputError.exit_code, debug=debug)
         stop_internal(error, debug=debug)
-    except MemoryError:
-        stop("not enough memory for this", MemoryShortageError.exit_code, debug=debug)
+    except MemoryError as error:  # numpy's says how much was wanted, ours too
+        wanted = f": {error}" if str(error) else ""
+        stop(f"not enough memory for this{wanted}", MemoryShortageError.exit_code, debug=debug)
     except UnicodeEncodeError:
         stop("a file's name is no valid text (UTF-8)", UsageError.exit_code, debug=debug)
     except Exception as error:

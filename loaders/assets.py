@@ -30,7 +30,11 @@ class AssetRefusedError(Exception):
 
 
 class AssetOutsideError(AssetRefusedError):
-    """The name leads outside the allowed roots."""
+    """The name leads outside the allowed roots; `why` says it alike for all files of a folder."""
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why or message
 
 
 class AssetMissingError(Exception):
@@ -156,7 +160,7 @@ class Assets:
         real = Path(os.path.realpath(candidate))
         roots = [*self.roots(), *([root] if root else [])]
         if not any(is_below(real, allowed) for allowed in roots):
-            raise AssetOutsideError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
+            raise AssetOutsideError(*outside(candidate, real))
         try:
             mode = real.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -263,6 +267,16 @@ def glob_literal(name: str) -> str:
 def listed(paths: Iterable[Path]) -> str:
     """Paths for a message."""
     return ", ".join(repr(str(path)) for path in paths)
+
+
+def outside(candidate: Path, real: Path) -> tuple[str, str]:
+    """Words for a file, and for all of its folder, that is outside the allowed roots: with the option that allows the
+    folder where a mesh's name climbs to it, as `../../meshes/a.stl` does.
+    """
+    climbs = ".." in candidate.parts and real.suffix.lower() in EXTENSIONS and len(real.parts) > 3
+    option = f"--mesh-root {shlex.quote(str(real.parent))} allows it" if climbs else "--mesh-root DIR allows more"
+    words = f"is outside the allowed roots; {option}"
+    return f"{str(real)!r} {words}", f"{str(real.parent)!r} {words}"
 
 
 def escapes(path: str) -> bool:

@@ -101,7 +101,7 @@ def children(element: Element, name: str) -> Iterator[Element]:
 
 def child(reading: Reading, element: Element, name: str) -> Element | None:
     """The one child of that tag; of several the first counts, with a warning."""
-    found = list(children(element, name))
+    found = [item for item in element if (kind := item.tag) == name or (kind[0] == "{" and tag(item) == name)]
     if len(found) > 1:
         reading.note(found[1], f"{describe(element)}: {len(found)} <{name}> elements; the first counts")
     return found[0] if found else None
@@ -172,6 +172,8 @@ def read_number(reading: Reading, element: Element, attribute: str, default: flo
     text = element.get(attribute)
     if text is None and default is not None:
         return default
+    if text is not None and NUMBER.fullmatch(text) and abs(value := float(text)) <= LARGEST:
+        return value
     return convert(reading, element, attribute, required(reading, element, attribute), 1)[0]
 
 

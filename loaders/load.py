@@ -266,7 +266,9 @@ def refuse_tiny(articulation: Articulation) -> None:
             for what, values in (("size", geom.size), ("scale", geom.scale)):
                 least = min((abs(value) for value in values if value), default=1.0)
                 if least < LEAST_LENGTH:
-                    told = f"geom {geom.name!r} of link {link.name!r}: {what} {least:.3g} is below {LEAST_LENGTH:g}"
+                    told = (
+                        f"{geom.kind} {geom.name!r} of link {link.name!r}: {what} {least:.3g} is below {LEAST_LENGTH:g}"
+                    )
                     raise ModelError(f"{geom.source}: {told}")
 
 

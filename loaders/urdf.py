@@ -344,7 +344,8 @@ def read_mesh(reading: Reading, element: Element, plain: Geom) -> Geom:
     except AssetOutsideError as error:
         if plain.role == "collision":
             reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
-        reading.note(element, f"{describe(element)}: {uri!r} is not opened: {error}", guess=True)
+        told = f"{describe(element)}: {uri!r} is not opened, nor is any other visual mesh of its folder: {error}"
+        reading.note(element, told, guess=True, once=error.why)
         return dataclasses.replace(geom, mesh_absent=f"not opened: {error}")
     except AssetRefusedError as error:
         reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
@@ -436,11 +437,12 @@ def read_joint(reading: Reading, element: Element) -> Joint:
         parent=read_end(reading, element, "parent"),
         child=read_end(reading, element, "child"),
         pose=read_pose(reading, child(reading, element, "origin")),
+        # urdfdom does not look at the axis of these two either
+        axis=(0.0, 0.0, 1.0) if kind in ("fixed", "free") else read_axis(reading, child(reading, element, "axis")),
         source=reading.at(element),
     )
-    if kind in ("fixed", "free"):  # urdfdom does not look at their axis either
+    if kind in ("fixed", "free"):
         return joint
-    joint = dataclasses.replace(joint, axis=read_axis(reading, child(reading, element, "axis")))
     if kind == "ball":
         joint = read_turn_limits(reading, child(reading, element, "limit"), joint)
         return read_dynamics(reading, child(reading, element, "dynamics"), joint)

@@ -89,13 +89,14 @@ def note_unknown(reading: Reading, root: Element) -> None:
 def search(reading: Reading, element: Element, found: dict[Kind, list[Element]]) -> None:
     """Collect what is unknown in the element, by kind."""
     name = tag(element)
-    known = known_attributes(element)
-    for attribute in map(str, element.attrib):
-        if attribute not in known and not repeats(reading, element, attribute):
-            found.setdefault((name, plain(element, attribute), True), []).append(element)
+    known, read = known_attributes(element), CHILDREN[name]
+    for attribute in element.attrib:
+        if attribute not in known and not repeats(reading, element, str(attribute)):
+            found.setdefault((name, plain(element, str(attribute)), True), []).append(element)
     for item in element:
-        inner = tag(item)
-        if inner not in CHILDREN[name]:
+        inner = str(item.tag)
+        inner = tag(item) if inner[0] == "{" else inner
+        if inner not in read:
             if not is_macro(item):  # told, or refused, as such
                 found.setdefault((name, inner, False), []).append(item)
         elif inner in CHILDREN:

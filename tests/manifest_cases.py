@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import itertools
 import json
 import os
 import shutil
@@ -16,7 +17,20 @@ from pathlib import Path
 import numpy as np
 
 from artsim.io import schema
-from tests.cli.test_bad_inputs import ACCEPT, GOOD, LIMIT, REJECT, chain, inertial, joint, link, robot, shape, two_links
+from tests.cli.test_bad_inputs import (
+    ACCEPT,
+    GOOD,
+    LIMIT,
+    REJECT,
+    chain,
+    inertial,
+    joint,
+    link,
+    mimics,
+    robot,
+    shape,
+    two_links,
+)
 from tests.cli.test_bad_mjcf import ROWS, TETRAHEDRON, mjcf, stl, urdf, world
 from tests.conftest import ROOT
 from tests.manifest import Case, Make
@@ -413,6 +427,79 @@ def gzip_zeros(size: int) -> bytes:
     return zlib.compress(bytes(size), 1)
 
 
+def below(text: str) -> Make:
+    """A model two folders down, and what it includes."""
+
+    def make(folder: Path) -> Sequence[object]:
+        written(folder, "x.xml", "<mujocoinclude/>")
+        (folder / "a" / "b").mkdir(parents=True)
+        return ["check", written(folder / "a" / "b", "model.xml", text)]
+
+    return make
+
+
+def two_up(role: str) -> Make:
+    """A model whose mesh is in a folder beside the one above its own."""
+    text = robot(f'<link name="a"><{role}><geometry><mesh filename="../../meshes/a.stl"/></geometry></{role}></link>')
+
+    def make(folder: Path) -> Sequence[object]:
+        (folder / "meshes").mkdir()
+        written(folder / "meshes", "a.stl", lies(4))
+        (folder / "robot" / "urdf").mkdir(parents=True)
+        return ["check", written(folder / "robot" / "urdf", "r.urdf", text)]
+
+    return make
+
+
+def glb(more: int) -> bytes:
+    """A triangle in one file, whose head declares `more` bytes than there are."""
+    header = gltf(buffers=[{"byteLength": 36}]).encode()
+    header += b" " * (-len(header) % 4)
+    chunks = len(header).to_bytes(4, "little") + b"JSON" + header + (36).to_bytes(4, "little") + b"BIN\0" + bytes(36)
+    return b"glTF" + b"".join(n.to_bytes(4, "little") for n in (2, 12 + len(chunks) + more)) + chunks
+
+
+def crowd(count: int, excluded: int) -> str:
+    """Free bodies, of which many pairs do not touch."""
+    bodies = "".join(f'<body name="b{k}" pos="{k} 0 1"><freejoint/><geom size="0.1"/></body>' for k in range(count))
+    pairs = itertools.islice(((i, (i + gap) % count) for gap in itertools.count(1) for i in range(count)), excluded)
+    excludes = "".join(f'<exclude body1="b{i}" body2="b{j}"/>' for i, j in pairs)
+    return f"<mujoco><worldbody>{bodies}</worldbody><contact>{excludes}</contact></mujoco>"
+
+
+MANY = " ".join(f'a{k}="1"' for k in range(40_000))
+MANY_ATTRIBUTES = {
+    "r.urdf": '<robot><link name="a" {}/></robot>',
+    "m.xml": '<mujoco><geom size="1" {}/></mujoco>',
+    "m.sdf": '<sdf version="1.9"><model name="a" {}/></sdf>',
+}
+PLY = """ply
+format ascii 1.0
+element vertex 3
+property float x
+property float y
+property float z
+element face 1
+property list uchar int vertex_indices
+end_header
+0 0 0
+1 0 0
+0 1 0
+3 0 {} 1
+"""
+TRIANGLE = "v 0 0 0\nv 1 0 0\nv 0 1 0\n"
+BAD_INDICES: dict[str, list[str | bytes]] = {  # negative, beyond the vertices, beyond any integer
+    "a.dae": [dae().replace("<p>0 1 2", f"<p>0 {k} 1") for k in ("-2", "3", "99999999999999999999")],
+    "a.ply": [PLY.format(k) for k in ("-2", "3", "99999999999999999999")],
+    "a.obj": [f"{TRIANGLE}f 1 {k} 2\n" for k in ("-4", "4", "99999999999999999999")],
+    "a.gltf": [
+        gltf(nodes=[{"mesh": -1}]),
+        gltf(nodes=[{"mesh": 1}]),
+        gltf(bufferViews=[{"buffer": -1, "byteLength": 36}]),
+    ],
+}
+
+
 POLYNOMIAL = ("--steps", 50, "--record", "+mass_matrix,+energy", "--coupling", "exact", "--v0", "b=1")
 CASES: list[Case] = [
     *(Case(row.name, model(row.text), 65, row.words, row.name[:2] in ("08", "09")) for row in REJECT),
@@ -485,7 +572,7 @@ CASES: list[Case] = [
                                      name="robot.urdf"), 65, ("--max-faces",)),
     Case("88_xacro_code", model(f'{XACRO}<link name="${{1}}"/></robot>', name="r.xacro"), 65, ("--xacro",)),
     Case("89_chain_5000", model(chain(5000, "continuous", lambda i: f"l{i}")), 0),
-    Case("90_star_20000", model(chain(20_000, "fixed", lambda i: "l0"), "--json"), 0),
+    Case("90_star_20000", model(chain(20_000, "fixed", lambda i: "l0"), "--json"), 0, room=2.0),
     Case("91_m_include_self", xml(world('<include file="model.xml"/>')), 65, ("already included",)),
     Case("102_m_memory", xml(world("", '<size memory="900G"/>')), 0),
     *(Case(f"103_steps_{n}", typed("--steps", n), 2, ("--steps",)) for n in ("0", "-1", "1e30", "nan", "abc")),
@@ -592,6 +679,23 @@ CASES: list[Case] = [
                                  "a.gltf"), 65, ("sparse",)),
     Case("H20_obj", read_mesh("v 0 0 0\nv 1_0 0 0\nv 0 1 0\nf 1 2 3\n", "a.obj"), 65, ("1_0",)),
     Case("H20_srdf", typed("--srdf", ""), 2, ("srdf",)),
+    *(Case(f"H26_attributes_{name}", model(text.format(MANY), name=name), 65, ("40001 attributes", "cap of 250"))
+      for name, text in MANY_ATTRIBUTES.items()),
+    *(Case(f"H27_index_{k}_{name}", read_mesh(text, name), 65)
+      for name, texts in BAD_INDICES.items() for k, text in enumerate(texts)),
+    *(Case(f"H33_two_up_{place}", two_up(text), code, ("--mesh-root", "allows it"))
+      for place, text, code in (("visual", "visual", 0), ("collision", "collision", 65))),
+    Case("H33_include_two_up", below(world('<include file="../../x.xml"/>')), 65, ("outside the allowed roots",)),
+    Case("H35_glb_length", read_mesh(glb(8), "a.glb"), 65, ("declares",)),
+    Case("H35_glb_short", read_mesh(glb(-4), "a.glb"), 65, ("declares",)),
+    *(Case(f"H35_tiny_{name}", model(text, name=f"m.{name}"), 65, ("is below 1e-12",)) for name, text in (
+        ("urdf", shape('<cylinder radius="1e-320" length="1"/>')), ("xml", world('<geom size="1e-320"/>')),
+        ("sdf", SDF.format('<link name="b"><collision name="c"><geometry><box><size>1 1 1e-310</size></box></geometry>'
+                           "</collision></link>").replace('<link name="a"/>', "")))),
+    Case("H35_tiny_scale", beside(urdf("a.stl", "1 1e-300 1"), ("a.stl", lies(4)), name="robot.urdf"), 65, ("scale",)),
+    Case("H35_crowd", xml(crowd(3_000, 45_000), "--steps", 1, command="run"), 71, ("18000 x 18000 takes 2.59 GB",)),
+    Case("H36_mimic_chain_5000", model(mimics(5000, lambda i: f"l{i}")), 0),
+    Case("H36_star_of_hinges", model(chain(10_000, "continuous", lambda i: "l0"), "--json"), 0, room=2.0),
 ]  # fmt: skip
 
 

@@ -378,8 +378,8 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
         item.reading.missing.setdefault(error.why, []).append((item.element, uri, str(error)))
     except AssetOutsideError as error:  # refused where a geom collides with it
         item.reading.outside[item.element] = str(error)
-        what = f"{describe(item.element)}: {uri!r} is not opened: {error}"
-        item.reading.note(item.element, what, guess=True)
+        what = f"{describe(item.element)}: {uri!r} is not opened, nor is any other mesh of its folder: {error}"
+        item.reading.note(item.element, what, guess=True, once=error.why)
     except AssetRefusedError as error:
         item.refuse(f"{uri!r}: {error}")
     return None

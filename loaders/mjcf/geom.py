@@ -8,9 +8,16 @@ from dataclasses import replace
 from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, refuse_outside, vertices_in_model
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.contact import read_surface
-from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
+from artsim.loaders.mjcf.geom_inertia import (
+    GeomInertia,
+    fit_to_mesh,
+    fromto_geom,
+    geom_inertia,
+    is_tiny,
+    mesh_geom_pose,
+)
 from artsim.loaders.mjcf.orientation import compose, conjugate, cross, read_frame, rotate
-from artsim.loaders.mjcf.reading import Item
+from artsim.loaders.mjcf.reading import Item, describe
 from artsim.sim.articulation.description import FluidShape, Geom, GeomKind, Material, Pose, Surface
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
@@ -183,4 +190,7 @@ def mass_of(shape: Shape, meshes: Meshes) -> tuple[GeomInertia, Pose]:
         kind, size = "box", meshes.field_box(item)
     shell = item.flag("shellinertia")
     inertia = item.tried(lambda: geom_inertia(kind, size, mass=mass, density=density, shell=shell, mesh=centred))
+    if mass and is_tiny(kind, size, shell):
+        told = f"{describe(item.element)}: keeps its mass of {mass:g} kg; MuJoCo gives none to so small a geom"
+        item.reading.note(item.element, told, once="tiny geom with a mass")
     return inertia, pose

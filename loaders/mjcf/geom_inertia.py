@@ -95,11 +95,13 @@ def geom_inertia(
         amount, moments = SHAPES[kind](size, shell)
     else:
         raise ValueError(f"no inertia of geom type {kind!r}")
-    if mass is None:
-        mass = density * amount
-    elif amount <= TINY:
-        mass = 0.0
-    return GeomInertia(mass, scaled(mass, moments))
+    given = density * amount if mass is None else mass
+    return GeomInertia(given, scaled(given, moments))
+
+
+def is_tiny(kind: str, size: Sequence[float], shell: bool) -> bool:
+    """Whether a shape has so little volume or surface that MuJoCo gives it no mass, whatever the file says."""
+    return kind in SHAPES and SHAPES[kind](size, shell)[0] <= TINY
 
 
 def scaled(factor: float, vector: Vector3) -> Vector3:

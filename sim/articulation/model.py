@@ -9,7 +9,8 @@ and `link_position`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import NamedTuple
 
@@ -518,21 +519,47 @@ def _elimination_tree(dof_parent: Array, moved_by: Array, count: int) -> list[in
     All ancestors in that tree are a superset of the filled pattern of a row, so the tree factorisation of a robot
     without couplings (Featherstone 2008, sec. 6.5) applies unchanged.
     """
-    below: list[set[int]] = [set() for _ in range(count)]
-    for k in range(len(dof_parent)):
-        a = int(moved_by[k])
-        j = int(dof_parent[k])
-        while j >= 0 and a >= 0:
-            b = int(moved_by[j])
-            if b >= 0 and a != b:
-                below[max(a, b)].add(min(a, b))
-            j = int(dof_parent[j])
-    parent = [-1] * count
+    after: list[list[int]] = [[] for _ in range(count)]  # rows joined with each, of those that are eliminated before it
+    for a, b in _joined(dof_parent.tolist(), moved_by.tolist()):
+        after[a].append(b)
+    parent, top = [-1] * count, [-1] * count
     for k in range(count - 1, -1, -1):
-        if below[k]:
-            parent[k] = max(below[k])
-            below[parent[k]] |= below[k] - {parent[k]}
+        for row in after[k]:
+            while row >= 0 and top[row] != k:  # paths are shortened as they are walked
+                above = top[row]
+                top[row] = k
+                if above < 0:
+                    parent[row] = k
+                row = above
     return parent
+
+
+def _joined(dof_parent: list[int], moved_by: list[int]) -> Iterator[tuple[int, int]]:
+    """Pairs a < b of rows of GᵀMG that have the elimination tree of all its entries.
+
+    The rows of all dofs between a dof and its root are coupled with each other. Each such set in order, neighbours
+    joined, has the tree of the whole set (Gilbert, Ng and Peyton 1994).
+    """
+    below: list[list[int]] = [[] for _ in range(len(dof_parent) + 1)]
+    for k, above in enumerate(dof_parent):
+        below[above].append(k)
+    path: list[int] = []  # rows of the dofs above, in order
+    to_do = [(k, False) for k in below[-1]]
+    while to_do:
+        k, leaving = to_do.pop()
+        a = moved_by[k]
+        place = bisect_left(path, a)
+        if leaving:
+            del path[place]
+            continue
+        if a >= 0 and (place == len(path) or path[place] != a):
+            if place > 0:
+                yield path[place - 1], a
+            if place < len(path):
+                yield a, path[place]
+            path.insert(place, a)
+            to_do.append((k, True))
+        to_do += [(j, False) for j in below[k]]
 
 
 def _polynomials(couplings: list[Coupling]) -> Real:

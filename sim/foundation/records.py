@@ -120,7 +120,7 @@ def _sparse_zeros(shape: Sequence[int], kind: Kind) -> Array:
     try:
         memory = mmap.mmap(-1, 8 * size)
     except OSError as error:
-        raise MemoryError from error
+        raise MemoryError(f"a matrix of {' x '.join(map(str, shape))} takes {8 * size / 1e9:.3g} GB") from error
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(memory, kind.dtype, size).reshape(shape)

@@ -167,16 +167,18 @@ def matrix_entries(parent: Array | None, n: int, packed: bool) -> Array:
 
     The entries are those of the whole matrix by rows, or of its lower triangle by rows if packed.
     """
-    where = np.full((n, n), -1, np.int64)
-    for k in range(n):
-        j = k
-        while j >= 0:
-            where[k, j] = where[j, k] = k * n + j
-            j = j - 1 if parent is None else int(parent[j])
+    rows = np.arange(n)
+    where = np.maximum.outer(rows, rows) * n + np.minimum.outer(rows, rows)
+    if parent is not None:
+        moves = np.zeros((n, n), bool)  # whether dof j is k or above it
+        for k in range(n):
+            if parent[k] >= 0:
+                moves[k] = moves[parent[k]]
+            moves[k, k] = True
+        where[~(moves | moves.T)] = -1
     entries = where[np.tril_indices(n)] if packed else where.reshape(-1)
-    for start in range(0, len(entries) - WIDTH + 1, WIDTH):
-        if np.all(entries[start : start + WIDTH] < 0):
-            entries[start] = EMPTY_BLOCK
+    blocks = entries[: len(entries) // WIDTH * WIDTH].reshape(-1, WIDTH)
+    blocks[(blocks < 0).all(axis=1), 0] = EMPTY_BLOCK
     return entries
 
 

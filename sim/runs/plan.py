@@ -27,7 +27,7 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT, Touching
 from artsim.sim.geometry.solids import Kept, joined
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.integration import INTEGRATORS, RK4
 from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import SOLVERS, SWEEPING
 from artsim.sim.run_data.run_records import Inputs
@@ -264,6 +264,7 @@ def _plan_inputs(
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
     notes += _hard_axes(articulation, config)
+    notes += _told_of_order(articulation, config)
     notes += told_of_compliances(articulation, config)
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
     return inputs
@@ -455,6 +456,22 @@ def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoup
     return (
         coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio, compliance=None)
     )
+
+
+def _told_of_order(articulation: Articulation, config: RunConfig) -> list[str]:
+    """A note where RK4 is of second order: its four stages hold the accelerations of loops and bent couplings, and what
+    their positions drift by is corrected within a step.
+    """
+    if config.integrator != RK4.name:
+        return []
+    bent = config.coupling in ("rows", "compliant") and any(any(c.coefficients[2:]) for c in articulation.couplings)
+    held = {
+        "loops": any(loop.active for loop in articulation.loops),
+        "equalities of tendons": bool(articulation.tendon_couplings),
+        "bent couplings as rows": bent,
+    }
+    what = " and ".join(name for name, there in held.items() if there)
+    return [f"rk4 is of second order, not of fourth, with {what}"] if what else []
 
 
 def _hard_axes(articulation: Articulation, config: RunConfig) -> list[str]:

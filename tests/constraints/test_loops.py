@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,21 @@ def test_four_bar_swings_freely_in_rk4() -> None:
     assert np.ptp(energy[200:]) < 1e-6 * travel  # the start's velocities do not fit the loop; that is settled by then
     assert gap(text, run["qpos"][200:]) < 1e-7
     assert imbalance(run) < 1e-9
+
+
+@pytest.mark.parametrize(("closed", "least", "most"), [(True, 1.8, 3.0), (False, 3.4, 4.4)])
+def test_the_order_of_rk4(closed: bool, least: float, most: float) -> None:
+    """Of second order with a loop, which is told, of fourth without: differences of ends at steps that are halved."""
+    text = four_bar(CONNECT, "0.3 0 0.7") if closed else four_bar("", "0.3 0 0.7")
+    model = load_text(text, name="model.xml")
+    ends = []
+    for count in (25, 50, 100, 200):
+        run = simulate(model, steps=count + 1, dt=0.4 / count, integrator="rk4")
+        ends.append(run["qpos"][-1])
+        assert ("rk4 is of second order, not of fourth, with loops" in run.plan.notes) == closed
+    steps = [np.abs(one - other).max() for one, other in itertools.pairwise(ends)]
+    orders = [np.log2(one / other) for one, other in itertools.pairwise(steps)]
+    assert all(least < order < most for order in orders), orders
 
 
 def test_euler_comes_near_rk4() -> None:

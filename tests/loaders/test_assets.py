@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,31 @@ def test_ros_paths(workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     (shared / "e.ply").write_text("ply")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
     assert assets(workspace).resolve("package://leg/e.ply") == (shared / "e.ply").resolve()
+
+
+def test_meshes_two_folders_up(tmp_path: Path) -> None:
+    """One line with the option that allows their folder; meshes that are only seen warn, once for a folder."""
+    (tmp_path / "robot" / "urdf").mkdir(parents=True)
+    (tmp_path / "the meshes").mkdir()
+    for name in ("a.stl", "b.stl"):
+        (tmp_path / "the meshes" / name).write_text("solid")
+    path = tmp_path / "robot" / "urdf" / "r.urdf"
+    shape = '<{0}><geometry><mesh filename="../../the meshes/{1}.stl"/></geometry></{0}>'
+    seen, touched = shape.format("visual", "a") + shape.format("visual", "b"), shape.format("collision", "a")
+    option = f"--mesh-root '{tmp_path}/the meshes' allows it"
+    path.write_text(f'<robot name="r"><link name="a">{seen}</link></robot>')
+    (note,) = load_articulation(path).notes
+    assert "'../../the meshes/a.stl' is not opened" in note.message and option in note.message
+    path.write_text(f'<robot name="r"><link name="a">{seen}{touched}</link></robot>')
+    with pytest.raises(ModelError, match=re.escape(option)):
+        load_articulation(path)
+    allowed = load_articulation(path, mesh_root=tmp_path / "the meshes")
+    assert not allowed.notes and all(geom.mesh is not None for geom in allowed.links[0].geoms)
+    path.write_text(
+        f'<robot name="r"><link name="a">{touched.replace("../../the meshes/a.stl", "/etc/a.stl")}</link></robot>'
+    )
+    with pytest.raises(ModelError, match="--mesh-root DIR allows more"):
+        load_articulation(path)
 
 
 def test_links_are_followed_before_they_are_judged(workspace: Path) -> None:

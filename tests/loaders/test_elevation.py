@@ -123,3 +123,16 @@ def test_a_file_outside_the_model_s_folder_is_refused(tmp_path: Path) -> None:
     path.write_text(MODEL.format("../../../../../../etc/passwd"))
     with pytest.raises(ModelError, match="outside the allowed roots"):
         load_articulation(path)
+
+
+def test_a_field_of_4097_lines(tmp_path: Path) -> None:
+    """MuJoCo's own format has room for a terrain; its heights stand in arrays, not in objects."""
+    count = 4097
+    values = np.arange(count * count, dtype="<f4").reshape(count, count) % 1024
+    path = written(tmp_path, "x.bin", struct.pack("<2i", count, count) + values.tobytes())
+    (geom,) = load_articulation(path).links[0].geoms
+    assert len(geom.heights) == count and memoryview(geom.heights[0]).nbytes == 8 * count  # type: ignore[arg-type]
+    theirs = mujoco.MjModel.from_xml_path(str(path))
+    for row in (0, 1, count - 1):
+        ours = np.array(geom.heights[row]) / theirs.hfield_size[0][2]
+        assert ours == pytest.approx(theirs.hfield_data[row * count : (row + 1) * count], abs=1e-6)

@@ -12,6 +12,7 @@ import pytest
 import trimesh
 from numpy.typing import NDArray
 
+from artsim.loaders.load import load_text
 from artsim.loaders.mjcf.geom_inertia import (
     MESH_INERTIAS,
     MeshShape,
@@ -362,3 +363,23 @@ def test_public_meshes(kind: str) -> None:
         compare(model, pose, body_inertia([(geom_inertia("mesh", (), mesh=shape), pose)]), shape)
         agreed += 1
     assert agreed > 200
+
+
+@pytest.mark.parametrize("shape", ["box' size='1e-6 1e-6 1e-6", "sphere' size='1e-6", "capsule' size='1e-7 1e-3"])
+def test_a_tiny_geom_keeps_its_mass(shape: str) -> None:
+    """MuJoCo leaves the mass of the file out; a hundred times as large it does not, and agrees."""
+    geoms = "<geom type='{}' mass='2'/><geom size='0.1' mass='1' pos='1 0 0'/>"
+    text = f"<mujoco><worldbody><body><joint/>{geoms}</body></worldbody></mujoco>"
+    robot = load_text(text.format(shape), name="m.xml")
+    inertial = robot.links[1].inertial
+    assert inertial is not None and inertial.mass == 3
+    assert inertial.pose.position == pytest.approx((1 / 3, 0, 0))
+    assert [note.message for note in robot.notes] == [
+        "<geom> of <body>: keeps its mass of 2 kg; MuJoCo gives none to so small a geom"
+    ]
+    assert mujoco.MjModel.from_xml_string(text.format(shape)).body_mass[1] == 1
+    larger = text.format(shape.replace("e-6", "e-4").replace("e-7", "e-5"))
+    theirs, ours = mujoco.MjModel.from_xml_string(larger), load_text(larger, name="m.xml")
+    inertial = ours.links[1].inertial
+    assert inertial is not None and not ours.notes
+    assert (inertial.mass, inertial.pose.position[0]) == pytest.approx((theirs.body_mass[1], theirs.body_ipos[1][0]))
