@@ -187,7 +187,7 @@ class Assets:
     def package_root(self, name: str) -> Path | None:
         """The folder of a package, looked up once."""
         if name not in self.found_packages:
-            self.found_packages[name] = next((p for p in self.package_places(name) if p.is_dir()), None)
+            self.found_packages[name] = next((p for p in self.package_places(name) if is_folder(p)), None)
         root = self.found_packages[name]
         return Path(os.path.realpath(root)) if root else None
 
@@ -241,7 +241,18 @@ def model_root(folder: Path) -> Path:
 
 def is_package(folder: Path) -> bool:
     """Whether the folder holds a package.xml."""
-    return (folder / "package.xml").is_file()
+    try:
+        return (folder / "package.xml").is_file()
+    except OSError:  # a name that is too long for the file system
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder, whatever its name."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def package_name(folder: Path) -> str:

@@ -50,7 +50,6 @@ class Scope:
     own: str  # the name of its frame: __model__, or world
     prefix: str = ""
     fixed: bool = False
-    in_world: bool = False  # it is, or is nested in, a model of a world
     names: dict[str, Named] = field(default_factory=dict)
     inner: dict[str, Scope] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=dict)  # found so far, in the scope's own frame
@@ -154,14 +153,12 @@ class Scope:
         return first
 
 
-def read_scope(
-    reading: SdfReading, element: Element, prefix: str = "", *, fixed: bool = False, in_world: bool = False
-) -> Scope:
+def read_scope(reading: SdfReading, element: Element, prefix: str = "", *, fixed: bool = False) -> Scope:
     """<model> or <world>: all that is named in it. Raises ModelError."""
     if prefix.count(BETWEEN) > MOST_NESTED:
         reading.refuse(element, f"{describe(element)}: models nest deeper than {MOST_NESTED}")
     own = WORLD if tag(element) == "world" else MODEL
-    scope = Scope(reading, element, own, prefix, fixed or flag_of(reading, element, "static"), in_world)
+    scope = Scope(reading, element, own, prefix, fixed or flag_of(reading, element, "static"))
     for item in element:
         kind = tag(item)
         if kind not in KINDS or (own == WORLD and kind == "link"):
@@ -169,9 +166,7 @@ def read_scope(
         name = named(reading, item)
         check_name(reading, item, name, scope)
         if kind == "model":
-            scope.inner[name] = read_scope(
-                reading, item, prefix + name + BETWEEN, fixed=scope.fixed, in_world=in_world or own == WORLD
-            )
+            scope.inner[name] = read_scope(reading, item, prefix + name + BETWEEN, fixed=scope.fixed)
         scope.names[name] = read_named(reading, item, scope, name)
     return scope
 

@@ -21,6 +21,7 @@ from artsim.loaders.elements import (
 )
 from artsim.loaders.mjcf.orientation import compose, inverse, multiply
 from artsim.loaders.sdf.frames import Scope
+from artsim.loaders.sdf.include import NET
 from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, text_of, vector_of
 from artsim.sim.articulation.description import Geom, GeomRole, Link, Material, Pose, Surface
 
@@ -184,7 +185,13 @@ def read_mesh(reading: SdfReading, element: Element, plain: Geom) -> Geom | None
         reading.note(element, f"{describe(element)}: {uri!r} is not opened: {error}", guess=True)
         return replace(geom, mesh_absent=f"not opened: {error}")
     except AssetRefusedError as error:
-        reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
+        if not NET.match(uri):
+            reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
+        if plain.role == "collision":
+            reading.leave_out(element, f"{describe(element)}: {uri!r}: {error}", "the shape")
+        else:
+            reading.note(element, f"{describe(element)}: {uri!r} is not drawn: {error}", once="visuals in the net")
+        return replace(geom, mesh_absent=f"not read: {error}") if plain.role == "visual" else None
     except AssetMissingError as error:
         reading.missing.setdefault(error.why, []).append((element, uri, str(error)))
         return replace(geom, mesh_absent=f"not found: {error}")

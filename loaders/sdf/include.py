@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from artsim.loaders.assets import MAX_URI, AssetMissingError, AssetRefusedError, Assets, listed
+from artsim.loaders.assets import MAX_URI, AssetMissingError, AssetRefusedError, Assets, escapes, listed
 from artsim.loaders.elements import Element, child, children, describe, tag
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf.frames import MODEL, MOST_NESTED, WORLD, read_scope
@@ -363,7 +363,7 @@ def look_for(
     tried: dict[Path, None] = {}
     refused: AssetRefusedError | None = None
     try:
-        for candidate, root in assets.candidates(uri.replace("\\", "/")):
+        for candidate, root in places(uri.replace("\\", "/"), assets):
             try:
                 return model_file(assets, candidate, root), ""
             except FileNotFoundError:
@@ -374,7 +374,7 @@ def look_for(
     except AssetRefusedError as error:
         refused = error
     except AssetMissingError as error:
-        if not tried:
+        if not (tried or refused):
             return None, f" not found: {error}{HELP}"
     except ArtsimError:
         raise
@@ -383,6 +383,14 @@ def look_for(
     if refused:
         reading.refuse(element, f"<include>: {uri[:80]!r}: {refused}")
     return None, f" not found: tried {listed(tried)}{HELP}"
+
+
+def places(uri: str, assets: Assets) -> Iterator[tuple[Path, Path | None]]:
+    """Where a model may be, best first; one whose name is no path also where model:// would find it, as in Gazebo."""
+    yield from assets.candidates(uri)
+    name = uri.removeprefix("file://")
+    if "://" not in name and not name.startswith(("/", ".")) and not escapes(name):
+        yield from assets.package_candidates(name)
 
 
 def model_file(assets: Assets, candidate: Path, root: Path | None) -> Path:

@@ -12,7 +12,7 @@ from artsim.loaders.impossible import judge_inertias
 from artsim.loaders.loop_motion import Motion, parts_of
 from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
-from artsim.loaders.sdf.frames import BETWEEN, WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
+from artsim.loaders.sdf.frames import WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
 from artsim.loaders.sdf.geometry import rank_friction, read_geoms
 from artsim.loaders.sdf.graph import Trees, depth_first, grow
 from artsim.loaders.sdf.include import Files, expand, stored_text
@@ -200,7 +200,7 @@ def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, co
         inertial=read_inertial(reading, element, name, geoms, static=scope.fixed),
         geoms=tuple(geoms),
         self_collide=flag_of(reading, element, "self_collide", collide),
-        model=scope.prefix.partition(BETWEEN)[0] if scope.in_world else "",
+        model=scope.prefix,
         gravity_compensation=0.0 if flag_of(reading, element, "gravity", True) else 1.0,
         source=reading.at(element),
     )

@@ -110,9 +110,6 @@ TABLE: dict[str, Known] = {
     "visual": known(
         "pose geometry material", "name", looks="cast_shadows laser_retro transparency visibility_flags meta plugin"
     ),
-    "material": known(
-        "diffuse", looks="ambient specular emissive script shader pbr lighting render_order double_sided shininess"
-    ),
     "geometry": known(f"{SHAPES} drake:capsule drake:ellipsoid"),
     "box": known("size"),
     "sphere": known("radius"),
@@ -153,7 +150,7 @@ value and nothing else.
 CLOSED = frozenset(
     (
         *("actor", "population", "joint/physics", "soft_contact", "fluid_added_mass", "submesh", "heightmap", "image"),
-        *("polyline", "cone", "empty", "drake:ellipsoid"),
+        *("polyline", "cone", "empty", "drake:ellipsoid", "material"),
     )
 )
 """Elements whose content is told by those who read them, or is of no account."""

@@ -202,7 +202,7 @@ class Link:
     inertial: Inertial | None = None
     geoms: tuple[Geom, ...] = ()
     self_collide: bool | None = None
-    model: str = ""  # of several in one file (SDF's world): links of different models touch each other
+    model: str = ""  # of several in one file (SDF): links of different models touch each other
     gravity_compensation: float = 0.0  # MJCF gravcomp: share of the weight that is compensated
     source: Source = Source()
 

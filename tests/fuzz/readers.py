@@ -39,9 +39,11 @@ class NotFiniteError(Exception):
 
 
 def finite(arrays: Mapping[str, Any]) -> None:
-    """Raise NotFiniteError where an array holds a number that is none."""
+    """Raise NotFiniteError where an array, or one in a table of several, holds a number that is none."""
     for name, values in arrays.items():
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
+        if isinstance(values, Mapping):
+            finite(values)
+        elif values.dtype.kind == "f" and not np.isfinite(values).all():
             raise NotFiniteError(name)
 
 
@@ -209,9 +211,9 @@ def mjcf() -> list[bytes]:
 
 def sdf() -> list[bytes]:
     """Models with every rule of frames and every kind of joint, and one with shapes and what moves nothing."""
-    from tests.loaders.sdf_models import MODELS, SHAPES
+    from tests.loaders.sdf_models import MODELS, SHAPES, SURFACES
 
-    return [*(text.encode() for text in (*MODELS.values(), SHAPES)), *kept(".sdf")]
+    return [*(text.encode() for text in (*MODELS.values(), SHAPES, SURFACES)), *kept(".sdf")]
 
 
 def words_of(*texts: bytes) -> tuple[bytes, ...]:

@@ -95,6 +95,17 @@ SHAPES = f"""<sdf version="1.6"><world name="w"><gravity>0 0 -9.8</gravity>
     <joint name="l" type="ball"><parent>b</parent><child>c</child></joint>
   </model></world></sdf>"""
 
+SURFACES = """<sdf version="1.12"><world name="w"><include><uri>model://ground_plane</uri><name>floor</name></include>
+  <include><uri>model://sun</uri></include>
+  <model name="m"><link name="a"><inertial><pose relative_to="a">0 0 0.1 0 0 0</pose><mass>1</mass></inertial>
+    <collision name="c"><geometry><sphere><radius>0.1</radius></sphere></geometry><surface><contact>
+      <category_bitmask>0x3</category_bitmask><collide_bitmask>2</collide_bitmask>
+      <collide_without_contact>false</collide_without_contact></contact>
+      <friction><ode><mu>-1</mu><slip1>0.1</slip1></ode></friction></surface></collision>
+    <visual name="v"><geometry><polyline/><polyline/></geometry></visual></link>
+    <model name="n"><link name="b"/><frame name="f" attached_to="b"/></model>
+    <joint name="j" type="fixed"><parent>a</parent><child>n::f</child></joint></model></world></sdf>"""
+
 MODELS = {"frames": FRAMES, "kinds": KINDS, "world": WORLD}
 ANGLES = {
     "frames": {"shoulder": 0.4, "elbow": -0.7, "reach": 0.13},

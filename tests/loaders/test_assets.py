@@ -97,6 +97,11 @@ def test_missing_meshes_say_what_was_tried(workspace: Path) -> None:
         Assets(None).resolve("x.stl")
 
 
+def test_a_package_s_name_may_be_too_long_for_a_file(workspace: Path) -> None:
+    with pytest.raises(AssetMissingError, match="no package 'xxx"):
+        Assets(workspace).resolve(f"package://{'x' * 300}/a.stl")
+
+
 def test_given_packages_and_mesh_root(workspace: Path) -> None:
     given = assets(workspace, packages={"none": workspace / "loose"})
     assert given.resolve("package://none/d.dae") == (workspace / "loose/d.dae").resolve()

@@ -572,10 +572,11 @@ def test_models_are_looked_for_in_given_folders(models: Path, tmp_path: Path) ->
         assert len(load_articulation(alone, **options).links) == 3
 
 
-def test_gazebos_folders_are_looked_in(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("uri", ["model://gripper", "gripper", "file://gripper", "gripper/gripper.sdf"])
+def test_gazebos_folders_are_looked_in(uri: str, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = tmp_path / "elsewhere" / "deep" / "arm.sdf"
     alone.parent.mkdir(parents=True)
-    alone.write_text(arm_text("model://gripper"))
+    alone.write_text(arm_text(uri))
     monkeypatch.setenv("GZ_SIM_RESOURCE_PATH", f"/nowhere:{models}")
     assert len(load_articulation(alone).links) == 3
 

@@ -105,6 +105,23 @@ def test_links_that_a_joint_connects_never_touch() -> None:
     assert touching(robot) == {"ring::a ring::d", "ring::b ring::d", *(f"m::e ring::{name}" for name in "bcd")}
 
 
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("outer", [False, True])
+@pytest.mark.parametrize("inner", [False, True])
+def test_nested_models_are_models_of_their_own(outer: bool, inner: bool, alone: bool) -> None:
+    """By the tests of Gazebo's engines (NestedModelSelfCollide): links of a model touch by its own self_collide, those
+    of a model and of one nested in it touch always.
+    """
+    flag = ("", "<self_collide>1</self_collide>")
+    nested = model("n", box("c"), box("d"), flag[inner])
+    whole = model("m", box("a"), box("b"), flag[outer], nested)
+    robot = read(f'<sdf version="1.11">{whole}</sdf>' if alone else world(whole))
+    across = {f"{one} n::{other}" for one in "ab" for other in "cd"}
+    expected = across | ({"a b"} if outer else set()) | ({"n::c n::d"} if inner else set())
+    found = {pair.replace("m::", "") for pair in touching(robot)}
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     "support",
     [
@@ -487,3 +504,31 @@ def test_chains_of_frames_take_linear_work(kind: str, monkeypatch: pytest.Monkey
     assert found[1][0] <= 4 * found[0][0] + 40
     assert found[1][0] <= 16 * 400
     assert found[1][1] <= 4 * found[0][1] + 40
+
+
+# --- what is only seen -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("inside", "told"),
+    [
+        ("", "has no <geometry>: not drawn"),
+        ("<geometry><box/><sphere/></geometry>", "holds 2 shapes"),
+        (
+            "<geometry><polyline/><polyline/></geometry>",
+            "<polyline> of <visual> of link 'a' is not supported: not drawn",
+        ),
+        ("<geometry><mesh><uri>https://x.org/a.dae</uri></mesh></geometry>", "is not drawn: https:// is not read"),
+    ],
+)
+def test_visuals_that_cannot_be_drawn_are_told(inside: str, told: str, tmp_path: Path) -> None:
+    """They move nothing; the same shape in a collision is refused, and left out on request."""
+    path = tmp_path / "w.sdf"
+    path.write_text(world(model("m", box("a", more=f'<visual name="v">{inside}</visual>'))))
+    (note,) = load_articulation(path).notes
+    assert told in note.message
+    path.write_text(world(model("m", box("a", more=f'<collision name="v">{inside}</collision>'))))
+    with pytest.raises(ModelError):
+        load_articulation(path)
+    if "mesh" in inside or "polyline" in inside:
+        assert len(load_articulation(path, ignore_unsupported=True).links[0].geoms) == 1
