@@ -161,8 +161,9 @@ def _client(address: str) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         try:
             client = stack.enter_context(Client(address, timeout=_CONNECT, set_as_default=False))
-        except (OSError, ValueError, RuntimeError, ImportError) as error:
-            raise UsageError(f"--scheduler {address}: cannot connect: {error}") from None
+        except Exception as error:  # what a library of networks raises has no end: tls without certificates TypeError
+            what = (str(error) or type(error).__name__).split("\n", 1)[0]
+            raise UsageError(f"--scheduler {address}: cannot connect: {what}") from None
         yield client
 
 

@@ -383,6 +383,22 @@ def waiting_loops(folder: Path) -> Sequence[object]:
     return ["check", ARM, "--loops", folder / "l.toml"]
 
 
+def toml(text: str, option: str = "--config") -> Make:
+    """A model, and an option that reads TOML."""
+    return lambda folder: ["run", ARM, option, written(folder, "c.toml", text)]
+
+
+def commented(file: object) -> None:
+    """A source with another comment."""
+    source = file["model/source"]  # type: ignore[index]
+    source[()] = source[()] + b"<!-- safe -->"
+
+
+def linked_configurations(folder: Path) -> Sequence[object]:
+    (folder / "q.csv").symlink_to(SYSTEMS)
+    return ["batch", ARM, "--input", folder / "q.csv", "--compute", "gravity", "-o", folder / "out.h5"]
+
+
 # --- the rows --------------------------------------------------------------------------------------------------------
 
 PINS = '<flexcomp name="f" type="grid" count="4 4 1" spacing=".1 .1 .1" dim="1"><pin range="0 1e9"/></flexcomp>'
@@ -392,6 +408,29 @@ GENERATOR = (
     "${[g:=((g.gi_frame.f_back.f_back.f_back.f_back.f_builtins['__import__']('os').system('touch PWNED')) "
     "for _ in [1]), list(g)][1]}"
 )
+DOTS = ".".join("a" * 100_000)
+VERIFY = ("replay", "--verify", "FILE")
+RESUME = ("run", "--resume", "FILE", "--steps", 30)
+SYSTEMS = "/proc/self/mounts"  # tells no size, as /proc/kmsg, which never ends
+ENDLESS: list[tuple[str, Sequence[object], int, tuple[str, ...]]] = [
+    ("model", ["check", SYSTEMS], 65, ("empty",)),
+    ("info", ["info", SYSTEMS], 65, ("empty",)),
+    ("config", ["run", "--config", SYSTEMS], 2, ("MODEL",)),
+    ("resume", ["run", "--resume", SYSTEMS], 65, ("empty",)),
+    ("q0", ["run", ARM, "--q0", SYSTEMS], 2, ("q0",)),
+    ("srdf", ["run", ARM, "--srdf", SYSTEMS], 65, ("empty",)),
+    ("loops", ["run", ARM, "--loops", SYSTEMS], 65, ("loop",)),
+    ("replay", ["replay", "--verify", SYSTEMS], 65, ("empty",)),
+    ("plot", ["plot", SYSTEMS], 65, ("empty",)),
+    ("export", ["export", SYSTEMS, "--csv", "x.csv"], 65, ("empty",)),
+    ("recover", ["recover", SYSTEMS], 65, ("empty",)),
+    ("into", ["warmup", "--level", "x86-64-v2", "--into", "/dev/null"], 73, ("/dev/null",)),
+]
+if os.access("/proc/kmsg", os.R_OK):
+    ENDLESS += [
+        ("kmsg", ["run", "--config", "/proc/kmsg"], 2, ("MODEL",)),
+        ("kmsg_model", ["check", "/proc/kmsg"], 65, ()),
+    ]
 BOMB = {"compression": "gzip", "chunks": (1 << 20,), "fillvalue": 0.0}
 
 
@@ -696,6 +735,43 @@ CASES: list[Case] = [
     Case("H35_crowd", xml(crowd(3_000, 45_000), "--steps", 1, command="run"), 71, ("18000 x 18000 takes 2.59 GB",)),
     Case("H36_mimic_chain_5000", model(mimics(5000, lambda i: f"l{i}")), 0),
     Case("H36_star_of_hinges", model(chain(10_000, "continuous", lambda i: "l0"), "--json"), 0, room=2.0),
+    Case("H23_config", toml(f"{DOTS} = 1"), 2, ("parts",)),
+    Case("H23_config_header", toml(f"[{DOTS}]"), 2, ("parts",)),
+    Case("H23_config_hidden", toml(f'x = """a"""""\n{DOTS} = 1'), 2, ("parts",)),
+    Case("H23_config_lines", toml("\n".join(f"[a.b.c.d.e.f.g.k{n}]" for n in range(50_000))), 2, ("not known",)),
+    Case("H23_loops", toml(f"[[loop]]\n{DOTS} = 1", "--loops"), 65, ("parts",)),
+    Case("H23_loops_inline", toml(f"loop = [{{ {DOTS} = 1 }}]", "--loops"), 65, ("parts",)),
+    Case("H23_digits", toml(f"seed = {'9' * 5000}"), 2, ("64 bits",)),
+    Case("H23_hexadecimal", toml(f"seed = 0x{'f' * 5000}"), 2, ("64 bits",)),
+    Case("H28_mass", output(lambda f: f["model/link_mass"].__setitem__(..., 7.0), *VERIFY), 3, ("model/link_mass",)),  # type: ignore[index]
+    Case("H28_limit", output(lambda f: f["model/joint_upper"].__setitem__(..., 7.0), *VERIFY), 3, ("joint_upper",)),  # type: ignore[index]
+    Case("H28_unit", output(lambda f: f["trajectory/qpos"].attrs.modify("units", "deg"), *VERIFY), 3, ("units",)),  # type: ignore[index]
+    Case("H28_source", output(commented, *VERIFY), 3, ("sha256",)),
+    Case("H28_foreign", output(lambda f: f.create_dataset("model/mine", (3,)), *VERIFY), 0, ("no seal",)),  # type: ignore[attr-defined]
+    Case("H28_command", output(lambda f: f["provenance"].attrs.modify("command", "x"), *VERIFY), 0, ("no seal",)),  # type: ignore[index]
+    Case("H29_push", typed("--push", "b=1,0,0@1e400"), 2, ("push",)),
+    Case("H29_checkpoint", typed("--checkpoint", 2**63), 2, ("64 bits",)),
+    Case("H29_seed", typed("--samples", 1, "--compute", "gravity", "--seed", 2**63, command="batch"), 2, ("64 bits",)),
+    Case("H29_sleep", typed("--sleep-time", "1e300"), 0),
+    Case("H29_fps", output(None, "export", "FILE", "--html", "x.html", "--fps", "1e-320"), 2, ("range",)),
+    Case("H29_shard", typed("--samples", 1, "--compute", "gravity", "--shard", "1/999999999", "-o", "o.h5",
+                            command="batch"), 2, ("shards",)),
+    Case("H29_name", toml('[[loop]]\nname = "a\\u0000b"\nkind = "weld"', "--loops"), 65, ("name",)),
+    Case("H31_wrench", typed("--wrench", "b=1_0,0,0"), 2, ("1_0",)),
+    Case("H31_digits", typed("--q0", "j=\u0661"), 2, ("number",)),
+    Case("H31_steps", typed("--steps", "1_0"), 2, ("1_0",)),
+    Case("H31_steps_digits", typed("--steps", "\uff11"), 2, ("whole number",)),
+    Case("H31_push", typed("--push", "b=1_0,0,0@0"), 2, ("push",)),
+    Case("H31_at", typed("--wrench", "b=1,0,0", "--wrench-at", "b=1_0,0,0"), 2, ("1_0",)),
+    Case("H32_row", output(lambda f: f["trajectory/qvel"].__setitem__((3, 0), np.inf), *RESUME), 65, ("qvel",)),  # type: ignore[index]
+    Case("H32_late_row", output(lambda f: f["trajectory/qpos"].__setitem__((19, 0), np.nan), *RESUME), 65, ("qpos",)),  # type: ignore[index]
+    Case("H32_state", output(lambda f: f["final/qvel"].__setitem__(0, np.inf), *RESUME), 65, ("qvel",)),  # type: ignore[index]
+    *(Case(f"H35_{name}", lambda folder, words=words: words, code, told) for name, words, code, told in ENDLESS),
+    Case("H35_link", linked_configurations, 65, ("empty",)),
+    Case("H35_output", typed("-o", "/proc/x.h5"), 74 if os.geteuid() == 0 else 73, ("/proc/x.h5",)),
+    Case("H35_rows", output(long_run, "export", "FILE", "--csv", "run.csv"), 65, ("unpack",)),
+    Case("H35_rows_npz", output(long_run, "export", "FILE", "--npz", "run.npz"), 65, ("unpack",)),
+    Case("H35_rows_verified", output(long_run, "replay", "--verify", "FILE"), 65, ("unpack",)),
 ]  # fmt: skip
 
 
@@ -747,6 +823,12 @@ ELSEWHERE = {
     "H3": "test_jit.py::test_kernels_are_not_taken_from_where_others_can_write",
     "H4": "test_shards.py::test_f13_a_killed_worker_s_shard_is_done_again",
     "H10": "test_jit.py::test_an_object_under_another_name_is_not_run",
+    "H22": "test_apart.py::test_children_end_with_their_parent",
+    "H28": "test_verify.py::test_facts_beside_rows_are_compared_or_told",
+    "H29": "test_numbers.py::test_odd_numbers_end_in_a_line",
+    "H30": "test_exports.py::test_every_file_is_on_the_disk_before_it_has_its_name",
+    "H34": "test_jit.py::test_lists_and_links_of_others_are_told",
+    "H35": "test_exports.py::test_exports_are_all_written_or_none",
     "H19": "test_viewer.py::test_messages_that_are_none_take_a_line_each",
     "H12": "test_resume.py::test_a_run_that_cannot_go_on_stays_as_it_was",
     "H21": "test_exports.py::test_names_in_csv_are_no_formulas",

@@ -613,6 +613,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
     driven = (drive_stiffness > 0) | (drive_damping > 0)
     accelerating = _chosen(config.drive_mode, "acceleration", "force", robot)
     gain = TRACKING_FREQUENCY
+    resting = min(config.sleep_time / dt, MAX_STEPS)  # steps
     return {
         "time_step": np.array([dt]),
         "solver": np.array([SOLVERS[config.solver].number]),
@@ -628,9 +629,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
         "scheme": _scheme(config),
-        "sleep": np.array(
-            [config.sleep_threshold, max(1, math.ceil(min(config.sleep_time / dt, MAX_STEPS) * (1 - 1e-12)))]
-        ),
+        "sleep": np.array([config.sleep_threshold, max(1, math.ceil(resting * (1 - 1e-12)))]),
         "drive_acceleration": (driven & accelerating).astype(np.int64),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
 import re
 import subprocess
 import sys
@@ -277,3 +278,69 @@ def test_names_in_csv_are_no_formulas() -> None:
     """A spreadsheet computes what begins with = + - @; an apostrophe keeps it text. Numbers stay."""
     names = ["=cmd|'/c calc'!A1", "+1", "-x", "@SUM(A1)", "\tx", "left_finger", 3, -2.5]
     assert [harmless(name) for name in names] == [f"'{name}" for name in names[:5]] + names[5:]
+
+
+def test_exports_are_all_written_or_none(tmp_path: Path) -> None:
+    """Where one of several fails the others are not there, and files that were there before stay as they were."""
+    run, table, contacts, arrays = (tmp_path / name for name in ("run.h5", "a.csv", "c.csv", "a.npz"))
+    artsim.simulate(artsim.load("arm7"), steps=3, output=run).close()
+    table.write_text("before")
+    done = export(run, "--csv", table, "--npz", arrays, "--contacts-csv", contacts, "--force")
+    assert (done.exit_code, "no contacts" in done.output) == (2, True), done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "run.h5"]
+    assert table.read_text() == "before"
+    done = export(run, "--csv", table, "--npz", arrays, "--force")
+    assert done.exit_code == 0, done.output
+    assert table.read_text().startswith("time,")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.npz", "run.h5"]
+    done = export(run, "--csv", tmp_path / "b.csv", "--contacts-csv", tmp_path / ".." / tmp_path.name / "b.csv")
+    assert (done.exit_code, "the same file" in done.output) == (2, True), done.output
+
+
+def test_an_export_that_cannot_be_created_takes_a_line(tmp_path: Path) -> None:
+    """In the system's own folders nothing can be created, also by who may write everywhere."""
+    run = tmp_path / "run.h5"
+    artsim.simulate(artsim.load("arm7"), steps=3, output=run).close()
+    done = export(run, "--csv", "/proc/x.csv")
+    assert (done.exit_code, len(done.output.splitlines())) == (73, 1), done.output
+
+
+def test_every_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File and folder are synced whenever a file takes its place, whoever writes it, and a run again at its end."""
+    events: list[tuple[str, str]] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(handle: int) -> None:
+        events.append(("sync", os.path.realpath(f"/proc/self/fd/{handle}")))
+        fsync(handle)
+
+    def replaced(part: Path, place: Path) -> Path:
+        if str(part).startswith(str(tmp_path)):
+            assert events[-1] == ("sync", os.path.realpath(part)), events
+            events.append(("name", os.path.realpath(place)))
+        return replace(part, place)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    run, arm = tmp_path / "run.h5", str(ROOT / "robots" / "arm7.urdf")
+    artsim.simulate(artsim.load("arm7"), steps=3, output=run).close()
+    assert events[-1] == ("sync", str(run))
+    with h5py.File(run, "r+") as file:
+        file["trajectory/status"][()] = 0
+    batch = ["batch", arm, "--samples", "2", "--compute", "gravity", "-o"]
+    for words in (
+        ["export", str(run), "--csv", str(tmp_path / "run.csv"), "--npz", str(tmp_path / "run.npz")],
+        ["plot", str(run), "-o", str(tmp_path / "run.svg")],
+        ["recover", str(run), "-o", str(tmp_path / "recovered.h5")],
+        ["run", "--resume", str(run), "--steps", "5"],
+        [*batch, str(tmp_path / "batch.h5")],
+        [*batch, str(tmp_path / "batch.csv")],
+        [*batch, str(tmp_path / "index.h5"), "--shards", "2"],
+        ["rollout", arm, "--samples", "2", "--steps", "2", "-o", str(tmp_path / "rollout.npz")],
+    ):
+        done = CliRunner().invoke(cli, words)
+        assert done.exit_code == 0, done.output
+    named = [at for at, (what, _) in enumerate(events) if what == "name"]
+    assert len(named) >= 11
+    for at in named:
+        assert events[at + 1] == ("sync", str(tmp_path))

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -288,6 +289,42 @@ def test_folders_of_others_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     else:
         monkeypatch.setattr(ownership, "_user", lambda: 12345)
     assert ownership.whose_else(tmp_path / "theirs" / "cache") is not None
+
+
+def access_list(user: int) -> bytes:
+    """A POSIX access control list that lets another user write: owner, that user, group, mask, others."""
+    entries = [(0x01, 7, -1), (0x02, 7, user), (0x04, 5, -1), (0x10, 7, -1), (0x20, 0, -1)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+
+
+@keeps_objects
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="POSIX access control lists of Linux")
+def test_lists_and_links_of_others_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that a list opens to others, where the group is the owner's own, and every folder on a way of links."""
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "mine"
+    place.mkdir(mode=0o700)
+    assert ownership.whose_else(place) is None
+    try:
+        os.setxattr(place, "system.posix_acl_access", access_list(12345))
+    except OSError:
+        pytest.skip("no access control lists on this file system")
+    os.chown(place, os.geteuid(), os.geteuid()) if os.geteuid() == 0 else None
+    assert ownership.whose_else(place / "cache") == place
+    (tmp_path / "a").mkdir()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "c").mkdir()
+    (tmp_path / "open" / "second").symlink_to("../c")
+    (tmp_path / "a" / "first").symlink_to(tmp_path / "open" / "second")
+    assert ownership.whose_else(tmp_path / "a" / "first" / "cache") is None
+    (tmp_path / "open").chmod(0o777)  # where anybody could put another link
+    assert ownership.whose_else(tmp_path / "a" / "first" / "cache") == tmp_path / "open"
+    (tmp_path / "round").symlink_to("round")
+    assert ownership.whose_else(tmp_path / "round" / "cache") is None  # is nowhere
+    if os.geteuid() == 0:
+        (tmp_path / "theirs").symlink_to("c")
+        os.lchown(tmp_path / "theirs", 12345, 12345)
+        assert ownership.whose_else(tmp_path / "theirs") == tmp_path / "theirs"
 
 
 @keeps_objects
