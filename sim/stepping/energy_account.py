@@ -59,6 +59,7 @@ from artsim.sim.run_data.run_records import (
 TOO_MUCH = 0.05  # created energy over what is there otherwise, above which it is told
 _SLACK = 5e-5  # [J/kg] created in any case: 1 cm/s
 _ROUNDING = 1e-10  # of the energies that are added
+_LATE = 4.0  # what is created within steps that take more than (1 - 1 / _LATE) of the energy is taken with it
 _LOOSE = 0.125  # [J/kg] with which loops, equalities and contacts may be closed: 0.5 m/s
 _PLACING = 1.0  # [s] at the start, during which they are
 
@@ -106,7 +107,8 @@ def compare_energy(robot: Any, run: Any, equipment: Any, account: Any, watch: An
     account[LOWEST] = min(account[LOWEST], energy - moving)
     there = max(energy - account[LOWEST], 0.0)
     kept = there / (there + taken) if taken > 0.0 else 1.0
-    account[CREATED] = max(kept * account[CREATED] + energy - account[ENERGY] - given, 0.0)
+    made = energy - account[ENERGY] - given
+    account[CREATED] = max(kept * account[CREATED] + min(_LATE * kept, 1.0) * made, 0.0)
     account[ENERGY] = energy
     available = max(there - account[CREATED], 0.0)
     slack = _SLACK * _moving_mass(robot.model) + _ROUNDING * (abs(energy) + abs(heights) + springs)
