@@ -164,6 +164,8 @@ def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -
         h = run.inputs.time_step[0]
         near = _bend(robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
         far = least(far, largest(near, push(impulse, contact, n)))
+        bouncing = _bounces(robot.state, rows, contact, n, h)
+        far = where_greater(bouncing, zero_like(far), zero_like(far) - 1.0, far)
     return far
 
 
@@ -184,7 +186,7 @@ def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
             contact.data.bend[n, end] = trusted_turn(contact, n, end)
         if not turns_far(robot.model, robot.data, run.inputs, contact, n) > 0.0:
             continue
-        if contact.data.restitution[n] > 0.0 and _bounces(robot.state, rows, contact, n, h):
+        if _bounces(robot.state, rows, contact, n, h) > 0.0:
             continue
         contact.data.aimed[n] = 1
         contact.data.curve[n] = second_order(h, contact.data.drift[n])
@@ -220,10 +222,13 @@ def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
 
 
 @inlined
-def _bounces(state: Any, rows: Any, contact: Any, n: Any, h: Any) -> bool:
-    """Whether contact n, of a single robot, bounces in this step, by itself or in a sequence of impacts."""
-    rate = _rate(rows, contact, n, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
-    bouncing: bool = contact.data.hit[n] > 0.0 or bounces(contact, n, rate, h) > 0.0
+def _bounces(state: Any, rows: Any, contact: Any, n: Any, h: Any) -> Any:
+    """1 where contact n bounces in this step, by itself or in a sequence of impacts; in both widths."""
+    e = contact.data.restitution[n]
+    bouncing = zero_like(e)
+    if any_positive(e):
+        rate = _rate(rows, contact, n, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
+        bouncing = where_greater(e, bouncing, largest(contact.data.hit[n], bounces(contact, n, rate, h)), bouncing)
     return bouncing
 
 

@@ -188,7 +188,8 @@ def note_start(contact: Any) -> None:
     """Note how deep contacts are in the first step: only what gets deeper counts afterwards."""
     for lane in range(contact.data.found.shape[0]):
         contact.data.start_depth[lane] = contact.data.deepest[lane]
-        contact.data.sunk[lane, 0] = 0.0
+        for j in range(contact.data.sunk.shape[1]):
+            contact.data.sunk[lane, j] = 0.0
         memory = contact.data.memory[1 - contact.data.half[0], lane]
         for n in range(contact.data.found[lane]):
             memory[n, ALLOWED] = max(-contact.data.before[lane, n, BEFORE_GAP], 0.0)

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artsim.io.runs import held_controls
 from artsim.loaders.load import load_text
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.sampled_runs import PackRoller, Results
+from artsim.sim.runs.varied import Variations
+from artsim.sim.stepping.packs import CAUSES, TURNED
 from tests.contact.test_contact_closed_forms import FLOOR
 from tests.simulation import Run, simulate
 
@@ -165,3 +171,20 @@ def test_the_overlap_at_the_start_is_no_depth_beside_it() -> None:
     found = run.simulation.gave_way
     assert run.simulation.contact_extremes[1] == pytest.approx(0.05, abs=0.01)
     assert found is None or found[3] <= 1e-4
+
+
+def test_packs_take_such_steps_as_single_robots_do() -> None:
+    """A lane whose contacts are to be aimed takes the step alone; how deep contacts get is told by sample."""
+    text = pair(SOLIDS["box"], SOLIDS["sphere"], 1.0, 0.5, ground=False)
+    steps, dt = 60, 0.004
+    config: dict[str, Any] = {"dt": dt, "steps": steps, "contacts": True, "record": ("qpos", "qvel")}
+    v0 = {"one.wx": -22.0, "one.wy": -11.0, "one.wz": 6.0, "one.vz": 1.0, "two.vz": -1.5}
+    plan = plan_run(load_text(text, name="scene.xml"), RunConfig(**config, v0=v0))
+    results = Results.of(plan, 1)
+    roller = PackRoller(plan, held_controls(plan), results)
+    assert roller.run(Variations(plan.qpos[None], plan.qvel[None]), lambda: False)
+    alone = spun(text, 1.0, dt, steps * dt)
+    assert alone.simulation.contact_extremes[0] > 0
+    assert roller.alone[CAUSES[TURNED]] > 0
+    assert results.final_qpos[0] == pytest.approx(alone.simulation.qpos, abs=1e-9)
+    assert results.sunk[0, 1] <= 1e-5
