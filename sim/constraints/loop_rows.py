@@ -60,7 +60,7 @@ _TRACE = 1e-7
 HAIR = 1e-9  # [m or rad]
 SURPLUS = 1e-5
 STRAINED = 1e-7  # [m or rad] opening of a row in a step from which loads count (stepping/strain.py)
-_LEAST_PUSH, _MOST_PUSH = 0.01, 1e4  # power of a contact that strains loops, as shares of what their yield takes up
+_LEAST_PUSH, _MOST_PUSH = 0.01, 2e3  # power of a contact that strains loops, as shares of what their yield takes up
 
 
 @njit

@@ -24,6 +24,7 @@ from artsim.sim.runs.packable import finds_rows, own_rows, reason_against_packs
 from tests.conftest import ROOT, corpus
 from tests.constraints.test_axis_couplings import follows, leads
 from tests.constraints.test_turn_limits import pendulum
+from tests.stepping.test_strain import held, parallelograms, table
 
 STEPS = 120
 SAMPLES, FEWER, LANES = (2, 1, (0, 1)) if disabled() else (WIDTH + 1, 3, (0, 4, 8))
@@ -243,6 +244,35 @@ def test_loops_of_every_kind_are_packed(lines: str, tmp_path: Path) -> None:
         apart, way = differ(made, robot, each, k, steps=STEPS)
         assert apart.max() < 1e-11
         assert way > 0.02
+
+
+@pytest.mark.small
+def test_linkages_pass_their_change_points_in_lanes(tmp_path: Path) -> None:
+    """Aims by the secant, each lane by its own."""
+    (tmp_path / "rods.xml").write_text(parallelograms(1))
+    robot = artsim.load(tmp_path / "rods.xml")
+    options: dict[str, Any] = {"steps": 14, "dt": 0.01, "q0": {"c0": 1.45, "k0": -1.45, "c1": 1.45}}
+    made, each = drawn(robot, SAMPLES, v0={"c0": 5.0, "k0": -5.0, "c1": 5.0}, **options)
+    assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
+    for k in LANES:
+        apart, way = differ(made, robot, each, k, **options)
+        assert apart.max() < 1e-8
+        assert way > 0.4
+        assert np.abs(made["qpos"][k, :, 0] - made["qpos"][k, :, 2]).max() < 2e-3
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("text", [held(), table(1e-6)], ids=["contact", "light legs"])
+def test_lanes_whose_loops_are_strained_take_the_step_alone(text: str, tmp_path: Path) -> None:
+    (tmp_path / "strained.xml").write_text(text)
+    robot = artsim.load(tmp_path / "strained.xml")
+    drives: dict[str, Any] = {"stiffness": {"s*": 1e6}, "damping": {"s*": 2e4}} if "s5" in text else {}
+    options: dict[str, Any] = {"steps": 10, "dt": 0.002, **drives}
+    made, each = drawn(robot, SAMPLES, **options)
+    assert made.outcome.alone["loops that contacts or loads strain"] > 0
+    for k in LANES:
+        apart, _ = differ(made, robot, each, k, **options)
+        assert apart.max() < 1e-9
 
 
 @pytest.mark.small

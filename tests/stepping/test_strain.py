@@ -107,7 +107,7 @@ def test_what_a_ball_joint_holds_inside_gains_nothing(anchor: str) -> None:
 @pytest.mark.small
 def test_what_a_loop_does_not_hold_is_removed() -> None:
     """The block turns about a point well off the contact's normal, and leaves the bar."""
-    run = fall(held(CONNECT.format(".44 0 .06")), seconds=0.3)
+    run = fall(held(CONNECT.format(".44 0 .1")))
     assert run.simulation.held_inside is None
     assert run.simulation.left_inside_steps == 0
     assert gained(run) <= 0.02
@@ -201,7 +201,7 @@ def test_linkages_pass_their_change_points(n: int, dt: float, off: float, turn: 
     assert bent <= 2e-3, "the parallelograms stay parallelograms"
     assert run.simulation.loop_gap is not None
     assert run.simulation.loop_gap[0] <= 5e-5
-    assert np.abs(energy - energy[0]).max() <= 0.6  # of 60 J, of first order in the step
+    assert np.abs(energy - energy[0]).max() <= 40 * n * dt, "of first order in the step"
 
 
 @pytest.mark.parametrize("dt", [0.005, 0.007, 0.009, 0.01])
