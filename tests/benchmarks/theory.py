@@ -60,7 +60,7 @@ def mimic_joints() -> Iterator[Example]:
         error = run.final["qpos"][1] - run.final["qpos"][0]
         yield f"error after two steps, erp {erp}, eq. 5 [rad]", error, 0.1 * (1 - erp) ** 2
     h, frequency, ratio = 0.002, 5.0, 0.3
-    soft = {"coupling": "compliant", "coupling_frequency": frequency, "coupling_damping": ratio}
+    soft = {"coupling": "compliant", "coupling_frequency": frequency, "coupling_damping": ratio, "scheme_alpha": 1.0}
     start = {"joint_1": 0.1, "joint_2": 0.2}
     run = artsim.simulate(robot, steps=1, dt=h, q0=start, record=("delassus",), **held | soft)
     mu = 2 * pi * frequency

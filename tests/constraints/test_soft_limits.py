@@ -35,13 +35,15 @@ def lift(kind: str = "prismatic", axis: str = "0 0 1", limit: str = FAR) -> str:
 
 
 def test_a_limit_with_a_stiffness_carries_its_load() -> None:
-    """x = x0 - m g / k at rest; on the way f = k (x0 - x⁺) - d ẋ⁺ and never less than 0."""
+    """x = x0 - m g / k at rest; on the way f = k (x0 - x - ¼ h (ẋ⁺ - ẋ)) - d ẋ⁺ and never less than 0."""
     given = {"lower_limit": {"j": -0.05}, "limit_stiffness": {"j": 800.0}, "limit_damping": {"j": 20.0}}
     run = simulate(lift(), steps=4000, dt=1e-3, record=("qpos", "qvel", "tau_limit"), **given)
     x, v, force = run["qpos"][:, 0], run["qvel"][:, 0], run["tau_limit"][:, 0]
-    assert x[-1] == pytest.approx(-0.05 - 2 * G / 800, rel=1e-9)
-    assert force[-1] == pytest.approx(2 * G, rel=1e-9)
-    wanted = np.maximum(0.0, 800 * (-0.05 - x[1:]) - 20 * v[1:])  # rows hold the state before the step
+    left = 0.05 * np.exp(-5.0 * 4.0)  # of a swing that decays by d / 2 m
+    assert x[-1] == pytest.approx(-0.05 - 2 * G / 800, abs=left)
+    assert force[-1] == pytest.approx(2 * G, abs=800 * left)
+    place = x[:-1] + 0.25e-3 * np.diff(v)  # rows hold the state before the step
+    wanted = np.maximum(0.0, 800 * (-0.05 - place) - 20 * v[1:])
     pressed = force[:-1] > 0
     assert 3000 < pressed.sum() < 3999
     np.testing.assert_allclose(force[:-1][pressed], wanted[pressed], rtol=0, atol=1e-8)
@@ -49,12 +51,13 @@ def test_a_limit_with_a_stiffness_carries_its_load() -> None:
 
 
 def test_a_soft_limit_gives_back_what_it_takes() -> None:
-    """Without damping the mass falls ½ k x² = m g (0.05 + x) deep, a little less by implicit Euler's loss."""
+    """Without damping the mass falls ½ k x² = m g (0.05 + x) deep, and comes back to where it fell from."""
     given = {"lower_limit": {"j": -0.05}, "limit_stiffness": {"j": 800.0}}
     run = simulate(lift(), steps=5000, dt=1e-4, record=("qpos", "energy"), **given)
     deepest = 0.05 + (G + np.sqrt(G * G + 2 * G * 0.05 * 400)) / 400
-    assert -run["qpos"].min() == pytest.approx(deepest, rel=5e-3)
-    assert run["qpos"].max() < 1e-9
+    assert -run["qpos"].min() == pytest.approx(deepest, rel=1e-4)
+    turned = int(np.argmin(run["qpos"]))
+    assert abs(run["qpos"][turned:].max()) < 1e-4 * deepest
 
 
 def test_a_stiff_limit_is_a_hard_one() -> None:

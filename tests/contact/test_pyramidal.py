@@ -66,7 +66,7 @@ def test_what_slides_rises_by_mu_times_its_speed_at_most() -> None:
 
 @pytest.mark.parametrize("condim", [3, 4, 6])
 def test_soft_pyramids_are_mujoco_s(condim: int) -> None:
-    """A block pushed and turned on soft ground; with the step the difference goes to zero."""
+    """A ball pushed over soft ground, which slides and rolls: to MuJoCo's tolerance, at any step."""
     soft = f'condim="{condim}" solref="0.02 1" solimp=".9 .95 .001"'
     text = f"""<mujoco><option timestep="STEP" gravity="1.5 .7 -9.81" cone="pyramidal"/><worldbody>
       <geom type="plane" size="5 5 .1" friction=".3 .02 .01" {soft}/>
@@ -80,9 +80,7 @@ def test_soft_pyramids_are_mujoco_s(condim: int) -> None:
         mujoco.mj_step(model, data, steps)
         run = simulate(scene, steps=steps + 1, **PYRAMID)
         errors.append(np.abs(run["qvel"][-1] - data.qvel).max())
-    assert errors[1] <= 0.005
-    if condim < 6:  # rolling starts and stops: its error is what a step does
-        assert errors[1] <= 0.7 * errors[0]
+    assert max(errors) <= 1e-7
 
 
 def test_restitution_is_refused() -> None:

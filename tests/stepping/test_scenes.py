@@ -381,7 +381,9 @@ each_spring = pytest.mark.parametrize(("frequency", "damping_ratio"), [(5.0, 0.3
 @each_spring
 @each_solver
 def test_a_compliant_coupling_is_the_seeds_spring(frequency: float, damping_ratio: float, solver: str) -> None:
-    mine = ring(2.0, 3.0, frequency, damping_ratio, solver, v0={"a": 0.0, "b": 0.4}, torque={"b": 1.0})
+    mine = ring(
+        2.0, 3.0, frequency, damping_ratio, solver, v0={"a": 0.0, "b": 0.4}, torque={"b": 1.0}, scheme_alpha=1.0
+    )
     assert np.abs(mine - seed_spring(frequency, damping_ratio, 0.004, 500)).max() <= 1e-12
 
 
