@@ -141,8 +141,8 @@ def test_the_order_of_bodies_changes_nothing(order: tuple[int, ...]) -> None:
 
 
 def heavier(text: str, scale: float) -> str:
-    """A model with all masses and inertias times `scale`."""
-    names = "mass value|mass|density|diaginertia|ixx|iyy|izz"
+    """A model with all masses, inertias and efforts times `scale`."""
+    names = "mass value|mass|density|diaginertia|ixx|iyy|izz|effort"
     given = re.compile(rf'\b({names})="([^"]+)"')
     return given.sub(lambda m: f'{m[1]}="{numbers(*(scale * float(value) for value in m[2].split()))}"', text)
 
@@ -159,7 +159,7 @@ SCENES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "grasp": ("hand.xml", hand(), drives()),
     "pile": ("pile.xml", pile(), {"v0": {"b2.vx": 1.0}}),
     "finger": ("finger.urdf", finger((0.1, 0.08), 0.5), {**PRESSED, "target": {"j0": 1.5}, "ground": True}),
-    "arch": ("arch.xml", arch(7, 0.4, 0.5)[0](0.45), {}),
+    "arch": ("arch.xml", arch(7, 0.4, 0.5)[0](0.25), {}),
 }
 
 
