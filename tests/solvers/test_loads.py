@@ -107,7 +107,7 @@ def test_solvers_slip_alike(solver: str, pad: str) -> None:
     truth, found = (lifted(hand(pad=pad), name) for name in ("newton", solver))
     assert np.abs(truth.simulation.qpos[-4:] - [1, 0, 0, 0]).max() > 1e-2
     assert found.simulation.qpos == pytest.approx(truth.simulation.qpos, abs=1e-9)
-    assert found["qvel"] == pytest.approx(truth["qvel"], abs=1e-8)
+    assert found["qvel"] == pytest.approx(truth["qvel"], rel=1e-8, abs=1e-8)
 
 
 def test_pads_hold_by_the_least_squares() -> None:
