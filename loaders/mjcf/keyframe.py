@@ -45,18 +45,22 @@ def attached_keyframes(bodies: Bodies, root: Element) -> list[Keyframe]:
     elements = [element for section in sections for element in section]
     controls = [(element, bodies.reading.states.get(element, {})) for element in elements]
     joints = [(joint, bodies.states.get(joint.name, {})) for joint in bodies.joints]
-    keys: list[Keyframe] = []
-    for name in dict.fromkeys(key for _, states in (*joints, *controls) for key in states):
+    names = dict.fromkeys(key for _, states in (*joints, *controls) for key in states)
+    if not names:
+        return []
+    defaults, keys = bodies.defaults, list[Keyframe]()
+    counts = [count_controls(bodies.reading, defaults.actuator_classes(element), element) for element in elements]
+    for name in names:
         qpos = [x for joint, states in joints for x in part(states, name, "qpos") or reference(joint)]
         qvel = [x for joint, states in joints for x in part(states, name, "qvel") or (0.0,) * DOFS[joint.kind]]
-        ctrl = [x for element, states in controls for x in filled_up(bodies, element, part(states, name, "ctrl"))]
+        given = [part(states, name, "ctrl") for _, states in controls]
+        ctrl = [x for values, count in zip(given, counts, strict=True) for x in filled_up(values, count)]
         keys.append(Keyframe(name, tuple(qpos), tuple(qvel), tuple(ctrl)))
     return keys
 
 
-def filled_up(bodies: Bodies, element: Element, given: tuple[float, ...]) -> tuple[float, ...]:
+def filled_up(given: tuple[float, ...], count: int) -> tuple[float, ...]:
     """The controls of an actuator: as in MuJoCo 4.0 an attached keyframe holds of each the first one; the rest is 0."""
-    count = count_controls(bodies.reading, bodies.defaults.actuator_classes(element), element)
     return (given + (0.0,) * count)[:count]
 
 
