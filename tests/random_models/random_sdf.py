@@ -113,6 +113,8 @@ class _Draw:
         self.world: Element | None = None
         self.scopes: list[_Scope] = []
         self.links: dict[str, tuple[Array, _Scope, Element]] = {}
+        self.inertias: dict[str, tuple[float, Array, list[float]]] = {}  # mass, frame in the link, tensor
+        self.urdf_frames: dict[str, Array] = {}  # of the URDF's links in the world
         self.offsets: dict[str, Array] = {}
         self.geoms: dict[str, Array] = {}
         self.joints: dict[str, dict[str, float | None]] = {}
@@ -190,7 +192,7 @@ class _Draw:
         tensor = SubElement(inertial, "inertia")
         for name, value in zip(MASSES, values, strict=True):
             SubElement(tensor, name).text = repr(float(value))
-        self.inertias = {**getattr(self, "inertias", {}), whole: (mass, C, values)}
+        self.inertias[whole] = (mass, C, values)
 
     def _named_frame(self, scope: _Scope, name: str) -> None:
         """A <frame> attached to something that is there."""
@@ -255,7 +257,7 @@ class _Draw:
             SubElement(hold, "parent").text = "world"
             SubElement(hold, "child").text = whole.rpartition("::")[2]
         # the URDF's root stands where the model does where it is fixed, and is the link itself where that is free
-        self.urdf_frames = {whole: X if self.floating else np.eye(4)}
+        self.urdf_frames[whole] = X if self.floating else np.eye(4)
         self._urdf_link(whole)
 
     def _draw_joint(self, n: int) -> None:
