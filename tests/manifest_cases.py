@@ -421,7 +421,7 @@ ENDLESS: list[tuple[str, Sequence[object], int, tuple[str, ...]]] = [
     ("srdf", ["run", ARM, "--srdf", SYSTEMS], 65, ("empty",)),
     ("loops", ["run", ARM, "--loops", SYSTEMS], 65, ("loop",)),
     ("replay", ["replay", "--verify", SYSTEMS], 65, ("empty",)),
-    ("plot", ["plot", SYSTEMS], 65, ("empty",)),
+    ("plot", ["plot", SYSTEMS], 2, ("no output",)),
     ("export", ["export", SYSTEMS, "--csv", "x.csv"], 65, ("empty",)),
     ("recover", ["recover", SYSTEMS], 65, ("empty",)),
     ("into", ["warmup", "--level", "x86-64-v2", "--into", "/dev/null"], 73, ("/dev/null",)),

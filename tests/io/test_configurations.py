@@ -171,7 +171,7 @@ def declared(shape: str, dtype: str = "<f8", data: bytes = b"") -> bytes:
         (declared("(" * 60), "bad array header"),
         (declared("(3, 5)", dtype="<f99"), "bad array header"),
         (b"\x93NUMPY\x07\x00", "is no .npy array"),
-        (b"", "is no .npy array"),
+        (b"", "is empty"),
         (b"a,b\n", "is no .npy array"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xffx", "is no .npy array"),
     ],
