@@ -35,8 +35,8 @@ from artsim.sim.run_data.run_records import (
     WORK,
 )
 
-_EACH = 16  # first steps, each of which is compared
-_CYCLE, _WITHIN = 32, 13  # later two comparisons in so many steps, apart by 13 and 19: no period meets both
+_FIRST = 8  # step of the first comparison
+_CYCLE, _WITHIN = 32, 13  # two comparisons in so many steps, apart by 13 and 19: no period meets both
 _SOURCE_OF = (DRIVE, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT)  # by TAU
 
 
@@ -144,5 +144,5 @@ def is_new(step: Any) -> bool:
 def is_due(step: Any) -> bool:
     """Whether the account is to be compared with the energy before this step."""
     n = step.counters[STEP_NUMBER]
-    due: bool = n < _EACH or n % _CYCLE == 0 or n % _CYCLE == _WITHIN or is_new(step)
+    due: bool = n == _FIRST or n % _CYCLE == 0 or n % _CYCLE == _WITHIN or is_new(step)
     return due
