@@ -9,14 +9,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import h5py
 import mujoco
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-import artsim
-from artsim.cli.main import main
+from artsim.io.schema import FIXED_LABELS
 from artsim.loaders.load import load_text
+from tests.cli.test_cli_run import run
 from tests.simulation import Array, Run, simulate
 
 # ------------------------------------------------------------------ contacts of what a loop holds
@@ -131,26 +131,23 @@ def test_other_solvers_leave_out_the_same_contacts(solver: str) -> None:
 
 
 def test_what_is_held_inside_is_named(tmp_path: Path) -> None:
-    """In the summary, in --json and in the file; --strict refuses it, also where it gets inside only later."""
+    """In the summary, in --json and in the file; --strict refuses it, and what a loop pulls into a body."""
     path, output = tmp_path / "m.xml", tmp_path / "m.h5"
     path.write_text(held())
-    start = ["run", str(path), "--steps", "20", "-o", str(output)]
-    told = CliRunner().invoke(main, start)
-    assert "holds 'bar' and 'block' up to 0.01 m inside each other" in told.stderr.replace(
-        "'block' and 'bar'", "'bar' and 'block'"
-    )
-    with artsim.open(output) as run:
-        assert run is not None
-    made = CliRunner().invoke(main, [*start, "--json", "--force"])
-    found = json.loads(made.stdout)["contacts"]["held_inside"]
+    told = run("run", path, "--steps", 20, "-o", output)
+    assert told.returncode == 0
+    assert "inside each other: their contact was left out in 20 steps" in told.stderr
+    with h5py.File(output) as file:
+        extremes = dict(zip(FIXED_LABELS["extreme"], file["final/extremes"][:], strict=True))
+    assert extremes["held_inside_steps"] == 20
+    assert extremes["held_inside"] == pytest.approx(0.01, abs=1e-6)
+    found = json.loads(run("run", path, "--steps", 20, "--json").stdout)["contacts"]["held_inside"]
     assert {found["link_a"], found["link_b"]} == {"bar", "block"}
     assert found["loop"].startswith("weld")
-    apart = held(WELD.format("0 0 0").replace("/>", ' relpose="0 0 0 1 0 0 0"/>')).replace(
-        '<body name="block">', '<body name="block" pos=".05 0 0">'
-    )
-    path.write_text(apart)
-    refused = CliRunner().invoke(main, ["run", str(path), "--steps", "100", "-o", str(tmp_path / "n.h5"), "--strict"])
-    assert refused.exit_code == 3
+    weld = WELD.format("0 0 0").replace("/>", ' relpose="0 0 0 1 0 0 0"/>')
+    path.write_text(held(weld).replace('<body name="block">', '<body name="block" pos=".05 0 0">'))
+    refused = run("run", path, "--steps", 100, "--strict")
+    assert refused.returncode == 3
     assert "inside each other" in refused.stderr
 
 
