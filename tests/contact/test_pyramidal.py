@@ -76,6 +76,7 @@ def test_soft_pyramids_are_mujoco_s(condim: int) -> None:
     for step, steps in ((4e-4, 500), (2e-4, 1000)):
         scene = text.replace("STEP", str(step))
         model = mujoco.MjModel.from_xml_string(scene)
+        model.opt.iterations, model.opt.tolerance = 500, 1e-15
         data = mujoco.MjData(model)
         mujoco.mj_step(model, data, steps)
         run = simulate(scene, steps=steps + 1, **PYRAMID)
