@@ -57,10 +57,10 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     effort: (most, first, near, balanced). `most`: steps. `first`: ε at the start, relative to work.eps. `near`: no
     rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
     afar; not where rows leave loads open, which are shared in the first rounds (loads.py). `balanced`: M̂ x = f + Jᵀλ
-    holds already. Rounding may end the search before `tolerance` [rad/s or m/s] is met:
-    a residual within ENOUGH tolerances that no longer improves is accepted. Impulses above `limit` [N s or N m s] are
-    no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs an
-    unsymmetric factorisation and two evaluations of the residual.
+    holds already. Rounding may end the search before `tolerance` [rad/s or m/s] is met: a residual within ENOUGH
+    tolerances that no longer improves is accepted. Impulses above `limit` [N s or N m s] are no solution. work.gradient
+    holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs an unsymmetric factorisation and two
+    evaluations of the residual.
     """
     model, data = robot.model, robot.data
     most, first, near, balanced = effort

@@ -8,6 +8,8 @@
 | `_convex`           | always; of bodies that roll the first and | 100 Newton steps; with contacts  |
 |                     | the last one                              | 30, first of a robot 8, of       |
 |                     |                                           | bodies that roll 2               |
+| `_share`            | that is solved, contacts slip, and rows   | 20 Coulomb steps                 |
+|                     | leave their loads open                    |                                  |
 | `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
 | regularise_crowd    | more than 60 units of free bodies         | 900 iterations of crowd.py       |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
@@ -193,10 +195,8 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
             left, solved = _share(robot, rows, step, solver, k)
             if solved:
                 return left, True
-        elif solved and (
-            not brief or left <= tolerance_of(rows, step.next, work, k)
-        ):  # `_coulomb` does better than good
-            return left, True
+        elif solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):
+            return left, True  # what is good only, `_coulomb` may better
     left, solved = _coulomb(robot, rows, step, solver, k, attempts)
     if solved or not brief:
         return left, solved
@@ -241,7 +241,8 @@ def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """Coulomb's law from a solution of it: of those that rows leave open, the one of loads.py.
 
     Turn: `_convex` has solved contacts of which some slip or are about to, and whose rows leave loads open. Costs: 20
-    Coulomb steps, 4 as a rule. Gives up: after these. Needed by test_loads.py.
+    Coulomb steps, 4 as a rule. Gives up: after these. Needed by
+    test_loads.py::test_pads_that_slip_bear_alike and test_solvers_slip_alike.
     """
     work = solver.newton
     begin(robot.model, robot.data, rows, step, solver, k)
