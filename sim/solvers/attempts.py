@@ -23,16 +23,16 @@ FAR = 1e3  # the same for a start far from the solution
 def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
     """Solve Coulomb's law of island k from the warm-start λ; return the residual of its rows [rad/s or m/s].
 
-    `effort`: most sweeps of nsgs.py, most steps of coulomb.py, and the initial ε of these, relative to the convex
-    problem's. Impulses above `limit` [N s or N m s] are no solution.
+    `effort`: most sweeps of nsgs.py, most steps of coulomb.py, the initial ε of these, relative to the convex
+    problem's, and whether loads that are open are shared. Impulses above `limit` [N s or N m s] are no solution.
     """
     model, data = robot.model, robot.data
     work = solver.newton
-    sweeps, steps, first = effort
+    sweeps, steps, first, shared = effort
     restart(model, data, rows, step, solver, k)
     if sweeps > 0:
         sweep_island(model, data, rows, work, k, tolerance, sweeps)
-    return coulomb(robot, rows, step, work, k, tolerance, limit, (steps, first, False, sweeps > 0))
+    return coulomb(robot, rows, step, work, k, tolerance, limit, (steps, first, False, sweeps > 0, shared))
 
 
 @njit

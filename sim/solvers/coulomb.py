@@ -54,18 +54,18 @@ OVERFLOWING = 1e100  # [rad/s or m/s]
 def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
     """Continue from the x and λ of island k; return the residual of its rows [rad/s or m/s].
 
-    effort: (most, first, near, balanced). `most`: steps. `first`: ε at the start, relative to work.eps. `near`: no
-    rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
-    afar; not where rows leave loads open, which are shared in the first rounds (loads.py). `balanced`: M̂ x = f + Jᵀλ
-    holds already. Rounding may end the search before `tolerance` [rad/s or m/s] is met:
-    a residual within ENOUGH tolerances that no longer improves is accepted. Impulses above `limit` [N s or N m s] are
-    no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs an
+    effort: (most, first, near, balanced, shared). `most`: steps. `first`: ε at the start, relative to work.eps. `near`:
+    no rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
+    afar. `balanced`: M̂ x = f + Jᵀλ holds already. `shared`: loads that rows leave open are shared in the first rounds
+    (loads.py), in which λ_k does not follow. Rounding may end the search before `tolerance` [rad/s or m/s] is met: a
+    residual within ENOUGH tolerances that no longer improves is accepted. Impulses above `limit` [N s or N m s] are no
+    solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs an
     unsymmetric factorisation and two evaluations of the residual.
     """
     model, data = robot.model, robot.data
-    most, first, near, balanced = effort
+    most, first, near, balanced, shared = effort
     left = UNTRIED
-    opened = loads_are_open(rows, work, k)
+    opened = loads_are_open(rows, work, k) if shared else 0.0
     follows = 1.0 - opened if near else 0.0
     few = largest_pull(rows, work, k) <= MOST_PULL and list_few(rows, work, k)
     if few or not balanced:

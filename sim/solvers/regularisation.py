@@ -38,8 +38,8 @@ _HALTED = 1e-9  # of the largest velocity: a contact that gets deeper more slowl
 _THROWING = 100.0  # times the impulse demanded: larger warm-start impulses, a little rotated, would inject energy
 _RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard ones
 _EARLY_RETRIES = (8, 16, 32)  # and after so many steps
-_NEAR = (0, 30, CLOSE)  # effort of an attempt from the previous impulses
-_SWEPT = (100, 30, CLOSE)  # effort of an attempt from the result of sweeps
+_NEAR = (0, 30, CLOSE, True)  # effort of an attempt from the previous impulses
+_SWEPT = (100, 30, CLOSE, True)  # effort of an attempt from the result of sweeps
 _CROWD_SWEEPS = 300  # iterations of crowd.py at most, for each softness
 
 

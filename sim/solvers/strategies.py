@@ -8,7 +8,10 @@
 | `_convex`           | always; of bodies that roll the first and | 100 Newton steps; with contacts  |
 |                     | the last one                              | 30, first of a robot 8, of       |
 |                     |                                           | bodies that roll 2               |
-| `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
+| `_share`            | that is solved, contacts slip, and rows   | 20 Coulomb steps                 |
+|                     | leave their loads open                    |                                  |
+| `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps;   |
+|                     |                                           | twice where loads are open       |
 | regularise_crowd    | more than 60 units of free bodies         | 900 iterations of crowd.py       |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
 | `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
@@ -82,15 +85,15 @@ _STEPS_OF_ROLLING = 2  # where all may stick as before
 _STEPS_OF_ROBOT = 8  # of several contacts before `_coulomb`, which has more steps in hand there; then once more
 
 # `_coulomb`: efforts of its attempts, one after the other
-_SHARING = (20, CLOSE, False, False)  # of `_share`
+_SHARING = (20, CLOSE, False, False, True)  # of `_share`
 _EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
-_WITHOUT_SWEEPS = (0, 20, CLOSE)  # first effort for articulated islands
+_NEAR_STEPS = 20  # of the first one for articulated islands, without sweeps
 _MANY_ATTEMPTS = 2  # at most with more than _FEW units
 
 # where contacts cannot be solved as hard ones
 _SINKING = 0.1  # [m/s] fastest sinking of regularised contacts
 _ATTEMPTS_INSIDE = 2  # of `_coulomb` in `_keep_penetration`
-_LONG_EFFORT = (2000, 300, FAR)  # of `_sweep_long`
+_LONG_EFFORT = (2000, 300, FAR, True)  # of `_sweep_long`
 _LAST_SWEEPS = 200  # of `_freeze_shifts`, before its Newton steps
 _LAST_STEPS = 100  # of its Newton steps, twice
 
@@ -193,10 +196,8 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
             left, solved = _share(robot, rows, step, solver, k)
             if solved:
                 return left, True
-        elif solved and (
-            not brief or left <= tolerance_of(rows, step.next, work, k)
-        ):  # `_coulomb` does better than good
-            return left, True
+        elif solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):
+            return left, True  # what is good only, `_coulomb` may better
     left, solved = _coulomb(robot, rows, step, solver, k, attempts)
     if solved or not brief:
         return left, solved
@@ -219,7 +220,7 @@ def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any, sweeps: Any) 
     if sweeps > 0:
         sweep_island(robot.model, robot.data, rows, work, k, tolerance, sweeps)
     limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
-    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0))
+    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0, True))
     return left, is_solved(left, tolerance)
 
 
@@ -241,7 +242,8 @@ def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """Coulomb's law from a solution of it: of those that rows leave open, the one of loads.py.
 
     Turn: `_convex` has solved contacts of which some slip or are about to, and whose rows leave loads open. Costs: 20
-    Coulomb steps, 4 as a rule. Gives up: after these. Needed by test_loads.py.
+    Coulomb steps, 4 as a rule. Gives up: after these. Needed by
+    test_loads.py::test_pads_that_slip_bear_alike and test_solvers_slip_alike.
     """
     work = solver.newton
     begin(robot.model, robot.data, rows, step, solver, k)
@@ -262,11 +264,21 @@ def _convex_steps(cones: Any) -> Any:
 @njit
 def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
     """Attempts at Coulomb's law from where the step began, for contacts that slide together: the first one near, after
-    sweeps or, where these are slow, without; then from afar; then after more sweeps.
+    sweeps or, where these are slow, without; then from afar; then after more sweeps. Where that does not share loads
+    that are open, once more without sharing them.
 
-    Turn: always. Costs: 500 sweeps and 120 Coulomb steps. Gives up: after so many attempts, or where impulses grow
-    without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need.
+    Turn: always. Costs: 500 sweeps and 120 Coulomb steps, twice where loads are open. Gives up: after so many attempts,
+    or where impulses grow without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need.
     """
+    left, solved = _attempts(robot, rows, step, solver, k, attempts, True)
+    if not solved and loads_are_open(rows, solver.newton, k) > 0.0:
+        left, solved = _attempts(robot, rows, step, solver, k, attempts, False)
+    return left, solved
+
+
+@njit
+def _attempts(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any, shared: Any) -> Any:
+    """Those attempts, with loads `shared` or not."""
     work = solver.newton
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
@@ -274,12 +286,13 @@ def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: An
     begin = 0
     if is_articulated(robot.model, work, k):
         begin = 1
-        left = attempt(robot, rows, step, solver, k, tolerance, limit, _WITHOUT_SWEEPS)
+        left = attempt(robot, rows, step, solver, k, tolerance, limit, (0, _NEAR_STEPS, CLOSE, shared))
         if is_solved(left, tolerance):
             return left, True
     many = work.unit_start[k + 1] - work.unit_start[k] > _FEW
     for n in range(begin, min(attempts, _MANY_ATTEMPTS) if many else attempts):
-        left = attempt(robot, rows, step, solver, k, tolerance, limit, _EFFORTS[n])
+        sweeps, steps, first = _EFFORTS[n]
+        left = attempt(robot, rows, step, solver, k, tolerance, limit, (sweeps, steps, first, shared))
         if is_solved(left, tolerance) or left >= CONTRADICTION:
             break
     return left, is_solved(left, tolerance)
