@@ -7,8 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
+hypothesis.settings.register_profile("any machine", deadline=None)  # no test fails for its speed
+hypothesis.settings.load_profile("any machine")
 ROOT = Path(__file__).resolve().parents[1]
 
 
