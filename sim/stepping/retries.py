@@ -75,7 +75,7 @@ from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
     clear_stiffening,
-    foresee,
+    foresee_spin,
     go_back,
     go_midway,
     loops_pull,
@@ -98,13 +98,17 @@ _SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds wha
 
 @njit
 def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
-    """Set what evaluations with these contacts start from: the velocities expected midway."""
+    """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
         return
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
+    for k in range(step.middle.shape[0]):
+        step.middle[k] = state.qvel[k]
+    for a in range(step.next.shape[0]):
+        step.next[a] = state.qvel[model.independent_dof[a]]
     if step.counters[EVALUATION] == STIFFENED:
         clear_stiffening(data)
     step.counters[EVALUATION] = ONCE
@@ -112,13 +116,8 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
         note_struck(data, contact)
         for n in range(contact.data.number[CONTACTS]):
             reset_grip(contact, n)
-    if solver.sweeps is not None:
-        for k in range(step.middle.shape[0]):
-            step.middle[k] = state.qvel[k]
-        for a in range(step.next.shape[0]):
-            step.next[a] = state.qvel[model.independent_dof[a]]
-    else:
-        foresee(model, state, data, h, step, 1.0)
+    if solver.sweeps is None:
+        foresee_spin(model, state.qvel, data, h, step.middle)
         for k in range(step.middle.shape[0]):
             if step.middle[k] != state.qvel[k]:
                 step.counters[EVALUATION] = AGAIN
