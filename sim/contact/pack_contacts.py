@@ -249,7 +249,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "before": (width, contacts, CONTACT_BEFORE),
         **dict.fromkeys(("found", "deepest", "start_depth"), (width,)),
         "sunk": (width, 4),
-        "turning": (len(touching.contacts.mobility), 3),
+        "turning": (touching.bodies, 3),
         "common": (3,),
         "position": (n, 3),
         "rotation": (n, 3, 3),

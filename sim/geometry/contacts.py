@@ -180,6 +180,11 @@ class Touching(NamedTuple):
     geoms: tuple[str, ...]  # names
     kept: Kept  # meshes and height fields as outputs store them
 
+    @property
+    def bodies(self) -> int:
+        """The number of bodies up to the last that has shapes, the world among them."""
+        return int(self.contacts.body.max(initial=0)) + 1
+
 
 _DETECTION = (ContactBundle, NarrowBundle)
 DETECT = Entry("detect", "artsim.sim.contact.detection", (*_DETECTION, None))
@@ -192,7 +197,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(ContactWork._fields, (room,)),
         "number": (2,),
-        "turning": (len(touching.contacts.mobility), 3),
+        "turning": (touching.bodies, 3),
         "detector": (2,),
         "advancement": (2,),
         "foresight": (2,),

@@ -570,7 +570,7 @@ def _scheme(config: RunConfig) -> Array:
     if alpha is None:
         sweeping = SWEEPING[SOLVERS[config.solver].number]  # implicit Euler, as their drives
         alpha = 1.0 if sweeping or beta is not None else -1.0
-    return np.array([alpha, 1.0 if beta is None else beta])
+    return np.array([alpha, 1.0 if beta is None else beta], float)
 
 
 _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "limit_stiffness", "limit_damping")

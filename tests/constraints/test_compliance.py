@@ -434,7 +434,11 @@ def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
         "coupling_erp": {"shut": 1, "*": 1},
     }
     config = RunConfig(**one, scheme_alpha=1, scheme_beta=1)
-    exact = RunConfig(**{name: {k: float(v) for k, v in given.items()} for name, given in one.items()})
+    exact = RunConfig(
+        **{name: {k: float(v) for k, v in given.items()} for name, given in one.items()},
+        scheme_alpha=1.0,
+        scheme_beta=1.0,
+    )
     found, want = (simulate(load_articulation(path), steps=20, **vars_of(c)) for c in (config, exact))
     assert found["qpos"].tobytes() == want["qpos"].tobytes()
 
