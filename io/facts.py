@@ -30,6 +30,7 @@ _OF_THE_MAKER = {
     "": {"created", "history"},
     "model": {"path", "warnings"},
     "provenance": {"command", "config", "cpu", "versions", "level", "threads", "steps"},
+    "trajectory": {"steps_total"},  # compared with the plan (io/runs.py)
 }
 """Attributes that say who made a file, and how, by group."""
 

@@ -340,8 +340,13 @@ ACCEPT = [
     Odd("34_axis_nonunit", two_links('<axis xyz="0 0 7"/>' + LIMIT), ("joint 'j'", "length 7: normalised")),
     Odd("45_mass_1e300", inertial(mass="1e300"), ("link 'b'", "1e+300 kg is implausible")),
     Odd("47_inertia_triangle", inertial(inertia=PLATE), ("link 'b'", "triangle", "--balance-inertia"), strict=True),
-    Odd("41_mass_zero", inertial(mass="0", inertia=PLATE.replace("1", "0").replace("5", "0")), ("link 'b'", "run")),
-    Odd("49_no_inertial", robot(link("a"), link("b", ""), joint()), ("link 'b'", "run")),
+    Odd(
+        "41_mass_zero",
+        inertial(mass="0", inertia=PLATE.replace("1", "0").replace("5", "0")),
+        ("link 'b'", "run"),
+        strict=True,
+    ),
+    Odd("49_no_inertial", robot(link("a"), link("b", ""), joint()), ("link 'b'", "run"), strict=True),
     Odd(
         "53_mimic_fixed",
         robot(
@@ -618,7 +623,7 @@ def test_88_xacro_code_runs_neither_unasked_nor_asked(
     plain.write_text(path.read_text())
     assert_refused(artsim("check", plain), f"{plain}:2: ", "run xacro first")
     pytest.importorskip("xacro")
-    assert_refused(artsim("check", path, "--xacro"), f"{path}: xacro: ")
+    assert_refused(artsim("check", path, "--xacro"), f"{path}:2: xacro: ")
     assert not (tmp_path / "HERE").exists()
 
 
@@ -662,7 +667,7 @@ def test_88_macros_stay_in_their_process(how: str, tmp_path: Path, monkeypatch: 
     inner = ESCAPES[how] if ESCAPES[how].startswith("<") else f'<link name="{ESCAPES[how]}"/>'
     path.write_text(f'<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">\n{inner}</robot>')
     began = time.monotonic()
-    assert_refused(artsim("check", path, "--xacro"), f"{path}: xacro: ")
+    assert_refused(artsim("check", path, "--xacro"), f"{path}:2: xacro: ")
     assert time.monotonic() - began < 20
     assert not (tmp_path / "HERE").exists()
 

@@ -394,7 +394,7 @@ def test_wrong_limits_of_files_are_refused(tmp_path: Path, limits: str, words: s
 def test_unknown_attributes_are_told(tmp_path: Path) -> None:
     model = tmp_path / "p.urdf"
     model.write_text(pendulum('swing="0.4" lower="1"'))
-    assert "'swing' is no limit of a spherical joint; did you mean 'swing" in good("check", model).stderr
+    assert "attribute 'swing' is not part of URDF and is ignored; did you mean 'swing" in good("check", model).stderr
 
 
 def test_drawn_rotations_are_within_the_limits(tmp_path: Path) -> None:

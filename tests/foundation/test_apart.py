@@ -18,7 +18,8 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 
 BUSY = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
 sys.platform = PLATFORM or sys.platform
 from pathlib import Path
 from artsim.sim.foundation import apart, jit
