@@ -61,7 +61,7 @@ INVERSE_SCALE, INVERSE_NORM, SOLUTIONS = range(3)
 # numbers of a wrench, each a control of its own: force, then torque
 WRENCH = 6
 # entries of link_wrench_axes
-OF_WORLD, OF_LINK = range(2)
+WORLD_AXES, LINK_AXES = range(2)
 # columns of ray_hit; the normal follows
 RAY_DISTANCE = 0
 
@@ -263,7 +263,7 @@ class Equipment(NamedTuple):
     # wrenches on links that are inputs of the run: the last WRENCH nw controls
     link_wrench_link: ConstInts1  # (nw,)
     link_wrench_point: ConstReals2  # (nw, 3) where the force acts, in the body's own frame [m]
-    link_wrench_axes: ConstInts1  # (nw,) axes of force and torque: OF_WORLD or OF_LINK
+    link_wrench_axes: ConstInts1  # (nw,) axes of force and torque: WORLD_AXES or LINK_AXES
     # sensors
     sensor_kind: ConstInts1  # (nsensor,) ACCELEROMETER … ACTUATOR_FORCE
     sensor_first: ConstInts1  # (nsensor + 1,) first output of each

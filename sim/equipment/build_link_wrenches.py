@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.sim.articulation.description import Pose, Vector3
-from artsim.sim.equipment.arrays import OF_LINK, OF_WORLD
+from artsim.sim.equipment.arrays import LINK_AXES, WORLD_AXES
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
 
@@ -37,5 +37,5 @@ def link_wrench_arrays(wrenches: tuple[LinkWrench, ...], places: Places) -> dict
     return {
         "link_wrench_link": np.array([places.links[wrench.link] for wrench in wrenches], np.int64),
         "link_wrench_point": np.array(points, float).reshape(-1, 3),
-        "link_wrench_axes": np.array([OF_LINK if w.in_link_axes else OF_WORLD for w in wrenches], np.int64),
+        "link_wrench_axes": np.array([LINK_AXES if w.in_link_axes else WORLD_AXES for w in wrenches], np.int64),
     }

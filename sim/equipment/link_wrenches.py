@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import link_frame, point_of
-from artsim.sim.equipment.arrays import OF_LINK, WRENCH
+from artsim.sim.equipment.arrays import LINK_AXES, WRENCH
 from artsim.sim.equipment.transmissions import add_wrench
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import CONTROL_ROW
@@ -48,7 +48,7 @@ def _find_wrench(robot: Any, run: Any, equipment: Any, n: Any, first: Any) -> No
         x = given[row, first + part]
         y = given[row, first + part + 1]
         z = given[row, first + part + 2]
-        if equipment.model.link_wrench_axes[n] == OF_LINK:
+        if equipment.model.link_wrench_axes[n] == LINK_AXES:
             x, y, z = (
                 R[0] * x + R[1] * y + R[2] * z,
                 R[3] * x + R[4] * y + R[5] * z,

@@ -20,8 +20,8 @@ from artsim.sim.equipment.arrays import (
     INTEGRATOR,
     JOINT,
     JOINT_IN_PARENT,
+    LINK_AXES,
     NO_DYNAMICS,
-    OF_LINK,
     PER_LENGTH,
     PER_VELOCITY,
     SITE,
@@ -151,7 +151,7 @@ def link_wrenches_of_bodies(
         strict=True,
     ):
         body = int(model.link_body[link])
-        turn = rotation[body] @ model.link_rotation[link] if axes == OF_LINK else np.eye(3)
+        turn = rotation[body] @ model.link_rotation[link] if axes == LINK_AXES else np.eye(3)
         force, torque = turn @ given[:3], turn @ given[3:]
         arm = origin[body] + rotation[body] @ point - state.centre[body]
         found.append((body, int(link), np.concatenate([force, np.cross(arm, force) + torque])))

@@ -395,6 +395,20 @@ def test_every_exit_code_is_in_its_page() -> None:
     assert codes <= told
 
 
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_module_names_a_constant_once(path: Path) -> None:
+    """The second of two indices of one name would silently stand for the first."""
+    names = Counter(
+        name.id
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for name in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(name, ast.Name) and name.id.isupper()
+    )
+    assert not [name for name, count in names.items() if count > 1]
+
+
 def test_the_map_names_every_file() -> None:
     """A section per folder, a line per file, and no line for a file that is gone."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
