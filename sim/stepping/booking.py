@@ -37,7 +37,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.solvers.sweep import moves_by_mean
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
 from artsim.sim.stepping.link_damping import link_damping_forces
-from artsim.sim.stepping.midpoint import book_midpoint
+from artsim.sim.stepping.midpoint import book_midpoint, note_changes
 from artsim.sim.stepping.sleeping import count_still, note_commands
 from artsim.sim.stepping.work import add_pull_work, find_work, note_lag
 
@@ -120,6 +120,7 @@ def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweep
     if beta < 1.0:
         for k in range(step.tangent.shape[0]):
             step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
+    note_changes(state, step)
     for a in range(step.next.shape[0]):
         state.qvel[robot.model.independent_dof[a]] = step.next[a]
     if beta < 1.0:

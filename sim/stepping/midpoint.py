@@ -24,7 +24,7 @@ from typing import Any
 
 from artsim.sim.articulation.dynamics import gather_forces, inverse_dynamics
 from artsim.sim.articulation.kinematics import axis_of, like
-from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.articulation.model import FREE
 from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
@@ -38,8 +38,7 @@ MOST_EVALUATIONS = 8  # each reduces the error of a spin by a factor of about ½
 SETTLED = 1e-4  # change to come, relative to the largest velocity, that ends them: less is of third order in the step
 _SPINS = 1e-4  # [rad] per step above which the spin of a body alone is foreseen
 _FORESEEN = 5  # Newton iterations, of which four reach rounding at 0.3 rad per step
-_TURN = 0.02  # [rad] per step above which the spin of a body in a mechanism counts
-_FREE_RATE = 0.01  # hω² [1/s], the rate at which explicit terms feed in energy, above which free bodies and balls count
+_TURN = 0.02  # [rad] per step above which the velocities expected midway are checked against those found
 _TAUT = 0.05  # threshold of h² times a body's stiffness over its inertia
 _NODES = 4.0  # (hω)² of the fastest swing in a row of equal bodies, over that of one alone
 _DAMPING = 0.1
@@ -57,8 +56,43 @@ def note_struck(data: Any, contact: Any) -> None:
 
 
 @njit
+def note_changes(state: Any, step: Any) -> None:
+    """Set state.change and state.earlier_change at the end of a step, before state.qvel."""
+    for k in range(state.change.shape[0]):
+        state.earlier_change[k] = state.change[k]
+        state.change[k] = step.velocity[k] - state.qvel[k]
+
+
+@njit
+def foresee(model: Any, state: Any, data: Any, h: Any, step: Any, chosen: Any) -> None:
+    """Set step.middle and, in lanes where `chosen` is 1, step.next to the velocities expected midway and at the end.
+
+    Needs kinematics and `world_inertia`.
+    """
+    zero = zero_like(chosen)
+    for k in range(step.middle.shape[0]):
+        change = where_greater(data.struck[model.dof_body[k]], zero, zero, expected_change(state, k))
+        step.middle[k] = state.qvel[k] + 0.5 * change
+    for a in range(step.next.shape[0]):
+        k = model.independent_dof[a]
+        step.next[a] = where_greater(chosen, zero, 2.0 * step.middle[k] - state.qvel[k], step.next[a])
+    foresee_spin(model, state.qvel, data, h, step.middle)
+
+
+@inlined
+def expected_change(state: Any, k: Any) -> Any:
+    """The change of a velocity in the step: the smaller of the last two, 0 where they have opposite signs (minmod), so
+    that a blow, which is not repeated, leads nowhere.
+    """
+    last, earlier = state.change[k], state.earlier_change[k]
+    zero = zero_like(last)
+    smaller = where_greater(absolute(last), absolute(earlier), earlier, last)
+    return where_greater(last * earlier, zero, smaller, zero)
+
+
+@njit
 def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
-    """middle (nv,), which holds v, gets the midpoint angular velocity of the bodies that turn alone.
+    """middle (nv,) gets the midpoint angular velocity of the bodies that turn alone.
 
     It solves I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): no second
     evaluation is needed, and the energy of a spin is kept to rounding. Bodies with contacts, or that turn by less than
@@ -207,14 +241,12 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
     """
     turning = like(-1.0, data)
     tautness = turning
-    spins = _TURN * _TURN / h
+    most = like(_TURN * _TURN / (h * h), data)
     for i in range(1, model.body_parent.shape[0]):
-        kind = model.joint_type[i]
-        most = _FREE_RATE if kind == FREE or kind == BALL else spins
         o0 = data.angular_velocity[i, 0]
         o1 = data.angular_velocity[i, 1]
         o2 = data.angular_velocity[i, 2]
-        fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
+        fast = o0 * o0 + o1 * o1 + o2 * o2 - most
         turning = largest(turning, fast * (1.0 - data.struck[i]))  # how a struck body turns midway is not known
         above = model.body_parent[i]
         if above == 0:

@@ -42,7 +42,7 @@ from artsim.sim.stepping.lane_rows import (
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
     clear_stiffening,
-    foresee_spin,
+    foresee,
     go_back,
     go_midway,
     loops_pull,
@@ -128,16 +128,12 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
 @inlined
 def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
     """Set what evaluations with these contacts start from in lanes where `chosen` is 1, the others having ended: the
-    velocities before the step, with spin foreseen and the drift of couplings.
+    velocities expected midway and the drift of couplings.
     """
     model, state, data = robot.model, robot.state, robot.data
     step, h = run.step, run.inputs.time_step[0]
     lanes, zero = run.lanes, like(0.0, data)
-    for k in range(step.middle.shape[0]):
-        step.middle[k] = state.qvel[k]
-    for a in range(step.next.shape[0]):
-        step.next[a] = where_greater(chosen, zero, state.qvel[model.independent_dof[a]], step.next[a])
-    foresee_spin(model, state.qvel, data, h, step.middle)
+    foresee(model, state, data, h, step, chosen)
     lanes.data.counters[BENT] = 1 if secant_drift(robot, h, step, chosen) else 0
     lanes.data.rounds[0] = zero
     lanes.data.evaluations[0] = zero

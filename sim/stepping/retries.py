@@ -71,7 +71,7 @@ from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
     clear_stiffening,
-    foresee_spin,
+    foresee,
     go_back,
     go_midway,
     loops_pull,
@@ -94,24 +94,25 @@ _SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds wha
 
 @njit
 def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
-    """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
+    """Set what evaluations with these contacts start from: the velocities expected midway."""
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
         return
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
-    for k in range(step.middle.shape[0]):
-        step.middle[k] = state.qvel[k]
-    for a in range(step.next.shape[0]):
-        step.next[a] = state.qvel[model.independent_dof[a]]
     if step.counters[EVALUATION] == STIFFENED:
         clear_stiffening(data)
     step.counters[EVALUATION] = ONCE
     if contact is not None:
         note_struck(data, contact)
-    if solver.sweeps is None:
-        foresee_spin(model, state.qvel, data, h, step.middle)
+    if solver.sweeps is not None:
+        for k in range(step.middle.shape[0]):
+            step.middle[k] = state.qvel[k]
+        for a in range(step.next.shape[0]):
+            step.next[a] = state.qvel[model.independent_dof[a]]
+    else:
+        foresee(model, state, data, h, step, 1.0)
         for k in range(step.middle.shape[0]):
             if step.middle[k] != state.qvel[k]:
                 step.counters[EVALUATION] = AGAIN
