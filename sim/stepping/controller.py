@@ -1,9 +1,9 @@
 """Applied torques and the built-in controllers: gravity compensation, and computed torque.
 
 Computed torque (Siciliano 2009, sec. 8.5.2) gives the joints accelerations a = a_d + ω² (q_d - q) + 2 ζ ω (v_d - v):
-tau = Gᵀ (M a + bias - passive), where the bias and the passive forces are those that the step will find: the bias at
-the velocities midway, damping, springs and soft couplings at the step's end, as they are implicit, tendons, fluids and
-compensated weight at its start, and dry friction.
+tau = Gᵀ (M a + bias - passive), where the bias and the passive forces are those that the step will find: the bias
+midway or at the start, as the integrator has it, damping, springs and soft couplings at the step's end, as they are
+implicit, tendons, fluids and compensated weight at its start, and dry friction.
 
 Friction is taken in the direction in which a joint shall move, not in that in which it does: that cannot chatter,
 and a joint that shall rest gets none and is held by its friction. Steps of Euler find velocities that lead
@@ -34,6 +34,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import (
     COMPUTED_TORQUE,
     CONTROL_ROW,
+    MIDWAY,
     NO_CONTROLLER,
     POSITION_GAIN,
     VELOCITY_GAIN,
@@ -44,29 +45,28 @@ _RESTING = 1e-6  # rad/s or m/s: below it friction grows with the velocity, so t
 
 
 @njit
-def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any, midway: Any) -> None:
+def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
     """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links.
 
-    `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v).
-    `midway`: the share of the step's change of velocity after which the bias acts. The equipment's forces at (q, v) are
-    up to date.
+    `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v). The
+    equipment's forces at (q, v) are up to date.
     """
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[row, k]
     if inputs.controller[0] != NO_CONTROLLER:
-        _control(robot, q, v, run, equipment, ahead, midway)
+        _control(robot, q, v, run, equipment, ahead)
     if equipment is not None:
         apply_link_wrenches(robot, run, equipment)
 
 
 @njit
-def _control(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any, midway: Any) -> None:
+def _control(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
     """Add the forces of the built-in controller to step.applied."""
     step = run.step
     if run.inputs.controller[0] == COMPUTED_TORQUE:
-        _computed_torque(robot, q, v, run, equipment, ahead, midway)
+        _computed_torque(robot, q, v, run, equipment, ahead)
     else:
         for k in range(step.force.shape[0]):
             step.velocity[k] = 0.0
@@ -99,12 +99,14 @@ def _actuated(model: Any, k: Any) -> Any:
 
 
 @njit
-def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any, midway: Any) -> None:
+def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
     """Set step.qacc (nv,) to the accelerations wanted and step.force (nv,) to the joint forces for them, without those
     of the armature. The accelerations of joints that are not actuated count as zero."""
     model, data, step = robot.model, robot.data, run.step
     _wanted_accelerations(model, data, q, v, run, ahead)
-    _expect_wanted(robot, ahead, step)
+    midway = run.inputs.scheme[MIDWAY]
+    if midway > 0.0:
+        _expect_wanted(robot, ahead, step)
     for k in range(step.velocity.shape[0]):
         step.velocity[k] = v[k] + midway * expected_change(robot.state, k)
     inverse_dynamics(model, step.velocity, step.qacc, data, step.force)

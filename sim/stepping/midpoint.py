@@ -31,7 +31,7 @@ from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_g
 from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 from artsim.sim.geometry.contacts import CONTACTS
-from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
+from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED
 from artsim.sim.solvers.tolerance import UNTRIED
 
 MOST_EVALUATIONS = 8  # each reduces the error of a spin by a factor of about ½ hω
@@ -64,19 +64,23 @@ def note_changes(state: Any, step: Any) -> None:
 
 
 @njit
-def foresee(model: Any, state: Any, data: Any, h: Any, step: Any, chosen: Any) -> None:
-    """Set step.middle and, in lanes where `chosen` is 1, step.next to the velocities expected midway and at the end.
+def foresee(robot: Any, run: Any, chosen: Any) -> None:
+    """Set step.middle and, in lanes where `chosen` is 1, step.next to the velocities expected midway and at the end;
+    to those before the step if the bias acts at its start.
 
     Needs kinematics and `world_inertia`.
     """
+    model, state, data = robot.model, robot.state, robot.data
+    step, share = run.step, run.inputs.scheme[MIDWAY]
     zero = zero_like(chosen)
     for k in range(step.middle.shape[0]):
         change = where_greater(data.struck[model.dof_body[k]], zero, zero, expected_change(state, k))
-        step.middle[k] = state.qvel[k] + 0.5 * change
+        step.middle[k] = state.qvel[k] + share * change
     for a in range(step.next.shape[0]):
         k = model.independent_dof[a]
         step.next[a] = where_greater(chosen, zero, 2.0 * step.middle[k] - state.qvel[k], step.next[a])
-    foresee_spin(model, state.qvel, data, h, step.middle)
+    if share > 0.0:
+        foresee_spin(model, state.qvel, data, run.inputs.time_step[0], step.middle)
 
 
 @inlined

@@ -25,6 +25,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.run_data.run_records import MIDWAY
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
@@ -130,11 +131,10 @@ def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
     """Set what evaluations with these contacts start from in lanes where `chosen` is 1, the others having ended: the
     velocities expected midway and the drift of couplings.
     """
-    model, state, data = robot.model, robot.state, robot.data
-    step, h = run.step, run.inputs.time_step[0]
-    lanes, zero = run.lanes, like(0.0, data)
-    foresee(model, state, data, h, step, chosen)
-    lanes.data.counters[BENT] = 1 if secant_drift(robot, h, step, chosen) else 0
+    data, lanes = robot.data, run.lanes
+    zero = like(0.0, data)
+    foresee(robot, run, chosen)
+    lanes.data.counters[BENT] = 1 if secant_drift(robot, run.inputs.time_step[0], run.step, chosen) else 0
     lanes.data.rounds[0] = zero
     lanes.data.evaluations[0] = zero
     lanes.data.settled[0] = zero
@@ -324,6 +324,8 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     """
     lanes, step = run.lanes, run.step
     zero = zero_like(chosen)
+    if run.inputs.scheme[MIDWAY] == 0.0:
+        return zero
     chosen = where_greater(lanes.data.settled[0], zero, zero, chosen)
     first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
     turning = chosen - first

@@ -56,6 +56,7 @@ from artsim.sim.run_data.run_records import (
     FREE_STEPS_POSSIBLE,
     ITERATIONS,
     LASTING_ROWS,
+    MIDWAY,
     ONCE,
     RESIDUAL,
     RULE_ROUNDS,
@@ -98,30 +99,22 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
         return
-    model, state, data = robot.model, robot.state, robot.data
-    step = run.step
-    h = run.inputs.time_step[0]
+    state, step = robot.state, run.step
     if step.counters[EVALUATION] == STIFFENED:
-        clear_stiffening(data)
+        clear_stiffening(robot.data)
     step.counters[EVALUATION] = ONCE
     if contact is not None:
-        note_struck(data, contact)
-    if solver.sweeps is not None:
-        for k in range(step.middle.shape[0]):
-            step.middle[k] = state.qvel[k]
-        for a in range(step.next.shape[0]):
-            step.next[a] = state.qvel[model.independent_dof[a]]
-    else:
-        foresee(model, state, data, h, step, 1.0)
-        for k in range(step.middle.shape[0]):
-            if step.middle[k] != state.qvel[k]:
-                step.counters[EVALUATION] = AGAIN
+        note_struck(robot.data, contact)
+    foresee(robot, run, 1.0)
+    for k in range(step.middle.shape[0]):
+        if step.middle[k] != state.qvel[k]:
+            step.counters[EVALUATION] = AGAIN
     for n in range(EVALUATIONS, step.retries.shape[0]):
         step.retries[n] = 0
     for k in range(step.pressed.shape[0]):
         for side in range(step.pressed.shape[1]):
             step.pressed[k, side] = 0
-    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, h, step, 1.0) else 0
+    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, run.inputs.time_step[0], step, 1.0) else 0
 
 
 @njit
@@ -169,7 +162,7 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
-    if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment):
+    if run.inputs.scheme[MIDWAY] > 0.0 and _misplaces_bias(robot, run, rows, equipment):
         return FROM_BIAS
     if contact is not None and _outruns_contacts(robot, run, contact, solver):
         return FROM_BIAS

@@ -106,7 +106,7 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solv
     world_inertia(model, data)
     if equipment is not None:
         equipment_forces(robot, q, v, run, equipment, activation, 1)
-    applied_forces(robot, q, v, run, equipment, 0.0, 0.0)
+    applied_forces(robot, q, v, run, equipment, 0.0)
     for k in range(step.stiffness.shape[0]):
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]

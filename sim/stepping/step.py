@@ -119,7 +119,7 @@ def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     A pack takes the same stages, all lanes at once; pack_stages.py holds those that differ.
     """
     place(robot)
-    find_forces(robot, run, equipment, solver)
+    find_forces(robot, run, equipment)
     if contact is not None and not look_for_contacts(robot, run, contact):
         return
     start_search(robot, run, contact, solver)
@@ -144,7 +144,7 @@ def place(robot: Any) -> None:
 
 
 @njit
-def find_forces(robot: Any, run: Any, equipment: Any, solver: Any) -> None:
+def find_forces(robot: Any, run: Any, equipment: Any) -> None:
     """Forces at the state, applied and of controllers and equipment, and the targets of drives."""
     if run.lanes is not None:
         find_forces_in_lanes(robot, run, equipment)
@@ -153,8 +153,7 @@ def find_forces(robot: Any, run: Any, equipment: Any, solver: Any) -> None:
     find_places(robot.model, state.qpos, run, step.counters[CONTROL_ROW])
     if equipment is not None:
         equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
-    midway = 0.5 if solver.sweeps is None else 0.0
-    applied_forces(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0], midway)
+    applied_forces(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0])
     mark(run.clock, FORCES)
 
 

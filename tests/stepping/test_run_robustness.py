@@ -195,7 +195,7 @@ def test_blowing_up_is_stopped(integrator: str) -> None:
 
 @pytest.mark.small
 def test_limits_stop_a_run_of_rk4() -> None:
-    message = "reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
+    message = "reached its limit, and rk4 has no rows for it; use midpoint"
     text = urdf(
         box_link("first", 1.0),
         box_link("second", 1.0),
