@@ -21,7 +21,6 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, sqrt
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
-    AGAIN,
     ALL_ROWS,
     AT_REST,
     BETA,
@@ -75,10 +74,8 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
         step.qacc[k] = (v - state.qvel[k]) / h
     add_constraint_forces(rows, step, 1.0 / h)
     find_work(robot, run, equipment)
-    if step.counters[EVALUATION] == STIFFENED:
+    if step.counters[EVALUATION] == STIFFENED:  # AGAIN is booked where it is recorded
         book_midpoint(model, state.qvel, data, step)
-    elif step.counters[EVALUATION] == AGAIN:  # otherwise booked where it is recorded
-        velocities(model, state.qvel, data)
     if equipment is not None:
         clear_loop_forces(equipment)
         note_loop_forces(rows, equipment, 1.0 / h)
