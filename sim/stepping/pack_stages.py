@@ -324,14 +324,13 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     """
     lanes, step = run.lanes, run.step
     zero = zero_like(chosen)
-    if run.inputs.scheme[MIDWAY] == 0.0:
-        return zero
     chosen = where_greater(lanes.data.settled[0], zero, zero, chosen)
     first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
     turning = chosen - first
-    taut, waiting = zero, zero
+    fast, taut, waiting = zero, zero, zero
     if any_positive(first):
-        fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
+        if run.inputs.scheme[MIDWAY] > 0.0:
+            fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
         fast = first if lanes.data.counters[BENT] == 1 else fast
         turning = turning + where_greater(taut, zero, zero, fast)
         waiting = taut * fast  # where unstiffened bodies would go carries no information

@@ -162,7 +162,7 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
-    if run.inputs.scheme[MIDWAY] > 0.0 and _misplaces_bias(robot, run, rows, equipment):
+    if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment):
         return FROM_BIAS
     if contact is not None and _outruns_contacts(robot, run, contact, solver):
         return FROM_BIAS
@@ -261,7 +261,7 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
     step = run.step
     if step.retries[EVALUATIONS] == 0:
         step.retries[EVALUATIONS] = 1
-        if _turns_fast_or_is_taut(robot, run, rows, equipment):
+        if run.inputs.scheme[MIDWAY] > 0.0 and _turns_fast_or_is_taut(robot, run, rows, equipment):
             step.retries[BENT_OR_FAST] = 1
         if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies would go carries no information
             return True

@@ -447,9 +447,9 @@ def test_ties_of_any_tendons_are_the_seeds_row_on_mujocos_system(
     Hard ones too, where the file is soft.
     """
     equality, first, second, coefficients = TIES[tie]
-    config: dict[str, Any] = {"coupling": "rows"}
+    config: dict[str, Any] = {"coupling": "rows", "integrator": "semi-implicit-euler"}
     if frequency is not None:
-        config = {
+        config |= {
             "coupling": "compliant",
             "coupling_frequency": frequency,
             "coupling_damping": 0.3,
