@@ -241,7 +241,7 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
     """More than 0 where a body without contacts turns too fast for one evaluation; and whether what hangs on a body may
     be too heavy for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
 
-    Needs the bodies' angular velocities and accelerations.
+    Needs the bodies' angular velocities midway and accelerations.
     """
     turning = like(-1.0, data)
     tautness = turning

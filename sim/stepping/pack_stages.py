@@ -362,7 +362,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
     if solver.pack is not None:
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, state.qvel, step.qacc, data)
+        accelerations(model, step.middle, step.qacc, data)
     turning, tautness = turning_and_tautness(model, data, h)
     taut = where_greater(tautness, zero, chosen, zero)
     if run.lanes.loops is not None:

@@ -294,7 +294,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any) -> b
     if step.retries[WITHOUT_ROWS] == 0:  # otherwise they are up to date
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, state.qvel, step.qacc, data)
+        accelerations(model, step.middle, step.qacc, data)
     turning, tautness = turning_and_tautness(model, data, h)
     fast: bool = turning > 0.0
     taut: bool = tautness > 0.0
