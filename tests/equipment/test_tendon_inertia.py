@@ -260,7 +260,7 @@ def test_rows_without_a_result_are_marked_and_leave_the_others_alone() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 @pytest.mark.parametrize("text", [NET, CRANE.format("")], ids=["net", "crane"])
 def test_recorded_matrices_are_those_of_compute_and_balance(text: str, integrator: str) -> None:
     """`tests.equipment.test_tendons.run` balances M qacc + bias with the forces; here they are bare but for
@@ -307,7 +307,7 @@ def test_springs_and_inertia_of_a_tendon_are_told_apart() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_computed_torque_knows_the_inertia(integrator: str) -> None:
     """The errors of q and r begin with the accelerations that the controller asks for; a step of Euler is their mean.
 

@@ -243,7 +243,7 @@ def test_friction_holds_or_slides(force: float) -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_armature_is_inertia_of_the_length(integrator: str) -> None:
     found = run(hanging('armature=".5"'), steps=20, dt=0.002, integrator=integrator)
     assert found["qacc"][:, 0] == pytest.approx(-9.81 * 2 / (2 + 0.5 * 9), rel=1e-12)
