@@ -90,6 +90,7 @@ def mujoco_s(text: str, controls: Controls) -> dict[str, Array]:
 
 def check(text: str, steps: int = 60, bound: float = 1e-12, **config: Any) -> dict[str, Array]:
     """Equal to MuJoCo's in every step; what differs by more than rounding is named."""
+    config.setdefault("integrator", "rk4" if 'integrator="RK4"' in text else "semi-implicit-euler")
     rows, controls = simulated(text, steps, **config)
     theirs = mujoco_s(text, controls)
     for name in rows:
