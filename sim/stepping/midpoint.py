@@ -245,12 +245,12 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
     """
     turning = like(-1.0, data)
     tautness = turning
-    most = like(_TURN * _TURN / (h * h), data)
     for i in range(1, model.body_parent.shape[0]):
+        turn = _SPINS if model.body_alone[i] == 1 else _TURN  # the former are foreseen as if nothing acted on them
         o0 = data.angular_velocity[i, 0]
         o1 = data.angular_velocity[i, 1]
         o2 = data.angular_velocity[i, 2]
-        fast = o0 * o0 + o1 * o1 + o2 * o2 - most
+        fast = h * h * (o0 * o0 + o1 * o1 + o2 * o2) - turn * turn
         turning = largest(turning, fast * (1.0 - data.struck[i]))  # how a struck body turns midway is not known
         above = model.body_parent[i]
         if above == 0:

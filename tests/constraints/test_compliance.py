@@ -107,6 +107,7 @@ def run(path: Path, states: np.ndarray, steps: int, **config: Any) -> np.ndarray
     """The same states by artsim."""
     names, n = ("ja", "jb", "jc"), states.shape[1] // 2
     start = {"q0": dict(zip(names, states[0, :n], strict=True)), "v0": dict(zip(names, states[0, n:], strict=True))}
+    config.setdefault("integrator", "semi-implicit-euler")  # eq. 14 has the bias at the start
     recording = artsim.simulate(path, steps=steps + 1, record=["qpos", "qvel"], **start, **config)
     return np.hstack([recording["qpos"], recording["qvel"]])
 
