@@ -49,8 +49,8 @@ ITERATIONS, RESIDUAL = range(2)
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last four are 1 or 0
-SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE = range(8)
+# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last five are 1 or 0
+SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE, TAUT = range(9)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.work, by source (stepping/work.py); MOTION: of none of them
@@ -159,7 +159,7 @@ class Step(NamedTuple):
     """What a step finds, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (8,) STEP_NUMBER, …
-    retries: Ints1  # (8,) SEARCHES, …
+    retries: Ints1  # (9,) SEARCHES, …
     beside: Ints1  # (3,) the entry of what is done beside steps (stepping/beside.py), its table, and TASK
     nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit

@@ -31,6 +31,7 @@ from artsim.sim.run_data.run_records import (
     RESIDUAL,
     SLEEP_ENERGY,
     STIFFENED,
+    TAUT,
     UNSOLVED_STEPS,
 )
 from artsim.sim.solvers.sweep import moves_by_mean
@@ -75,6 +76,7 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
     add_constraint_forces(rows, step, 1.0 / h)
     find_work(robot, run, equipment)
     if step.counters[EVALUATION] == STIFFENED:  # AGAIN is booked where it is recorded
+        step.retries[TAUT] = 1
         book_midpoint(model, state.qvel, data, step)
     if equipment is not None:
         clear_loop_forces(equipment)
@@ -117,7 +119,7 @@ def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweep
     if beta < 1.0:
         for k in range(step.tangent.shape[0]):
             step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
-    note_changes(state, step)
+    note_changes(state, step, float(step.retries[TAUT]))
     for a in range(step.next.shape[0]):
         state.qvel[robot.model.independent_dof[a]] = step.next[a]
     if beta < 1.0:

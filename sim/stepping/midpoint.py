@@ -56,11 +56,23 @@ def note_struck(data: Any, contact: Any) -> None:
 
 
 @njit
-def note_changes(state: Any, step: Any) -> None:
-    """Set state.change and state.earlier_change at the end of a step, before state.qvel."""
+def note_changes(state: Any, step: Any, taut: Any) -> None:
+    """Set state.change and state.earlier_change at the end of a step, before state.qvel. Where bodies are taut, nothing
+    is expected to go on: the step does not resolve their swings, which would be fed by what they were a step ago.
+    """
+    zero = zero_like(taut)
     for k in range(state.change.shape[0]):
         state.earlier_change[k] = state.change[k]
-        state.change[k] = step.velocity[k] - state.qvel[k]
+        state.change[k] = where_greater(taut, zero, zero, step.velocity[k] - state.qvel[k])
+
+
+@inlined
+def stiffened(data: Any) -> Any:
+    """A T, more than 0 where bodies are stiffened."""
+    most = like(0.0, data)
+    for i in range(data.stiffening.shape[0]):
+        most = largest(most, data.stiffening[i, 0] + data.stiffening[i, 3] + data.stiffening[i, 5])
+    return most
 
 
 @njit

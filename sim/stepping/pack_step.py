@@ -45,7 +45,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
-from artsim.sim.stepping.midpoint import note_changes
+from artsim.sim.stepping.midpoint import note_changes, stiffened
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step
@@ -229,7 +229,7 @@ def _move(robot: Any, run: Any, contact: Any) -> None:
     if beta < 1.0:
         for k in range(step.tangent.shape[0]):
             step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
-    note_changes(state, step)
+    note_changes(state, step, stiffened(robot.data))
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]
     if not beta < 1.0:

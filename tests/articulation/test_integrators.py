@@ -140,10 +140,11 @@ def test_chain_of_mass_ratio_1000(integrator: str) -> None:
     show(f"chain20 {integrator} [rad]", steps, errors)
     if integrator == MIDPOINT:
         assert error < peers[0] and drift < peers[1]
+        assert np.all(slopes(steps, errors) > ORDER[integrator] - 0.2)
     else:
         assert error == pytest.approx(peers[0], rel=0.01)
         assert drift == pytest.approx(peers[1], rel=0.01)
-    assert slopes(steps, errors) == pytest.approx(ORDER[integrator], abs=0.2)
+        assert slopes(steps, errors) == pytest.approx(ORDER[integrator], abs=0.2)
 
 
 # ------------------------------------------------------------------ free flight
