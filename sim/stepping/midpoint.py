@@ -24,7 +24,7 @@ from typing import Any
 
 from artsim.sim.articulation.dynamics import gather_forces, inverse_dynamics
 from artsim.sim.articulation.kinematics import axis_of, like
-from artsim.sim.articulation.model import FREE
+from artsim.sim.articulation.model import BALL, FREE
 from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
@@ -39,6 +39,7 @@ SETTLED = 1e-4  # change to come, relative to the largest velocity, that ends th
 _SPINS = 1e-4  # [rad] per step above which the spin of a body alone is foreseen
 _FORESEEN = 5  # Newton iterations, of which four reach rounding at 0.3 rad per step
 _TURN = 0.02  # [rad] per step above which the velocities expected midway are checked against those found
+_FREE_RATE = 0.01  # hω² [1/s], the rate at which blows feed in energy, above which free bodies and balls are checked
 _TAUT = 0.05  # threshold of h² times a body's stiffness over its inertia
 _NODES = 4.0  # (hω)² of the fastest swing in a row of equal bodies, over that of one alone
 _DAMPING = 0.1
@@ -258,11 +259,15 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
     turning = like(-1.0, data)
     tautness = turning
     for i in range(1, model.body_parent.shape[0]):
-        turn = _SPINS if model.body_alone[i] == 1 else _TURN  # the former are foreseen as if nothing acted on them
+        most = _TURN * _TURN / h
+        if model.body_alone[i] == 1:  # foreseen as if nothing acted on it
+            most = _SPINS * _SPINS / h
+        elif model.joint_type[i] == FREE or model.joint_type[i] == BALL:
+            most = _FREE_RATE
         o0 = data.angular_velocity[i, 0]
         o1 = data.angular_velocity[i, 1]
         o2 = data.angular_velocity[i, 2]
-        fast = h * h * (o0 * o0 + o1 * o1 + o2 * o2) - turn * turn
+        fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
         turning = largest(turning, fast * (1.0 - data.struck[i]))  # how a struck body turns midway is not known
         above = model.body_parent[i]
         if above == 0:
