@@ -19,7 +19,7 @@ from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, like
 from artsim.sim.constraints.row import row_rate
-from artsim.sim.contact.contact_rows import SUNK, bounces, is_pyramid, size_at
+from artsim.sim.contact.contact_rows import SUNK, is_pyramid, size_at
 from artsim.sim.contact.detection import place_moving, velocity_of
 from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN, trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
@@ -32,7 +32,7 @@ _UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
 _SETTLED = 1e-7  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
 _FARTHER = 8.0  # by which an aim at most exceeds what is missing
 _GROWING = 4.0  # times the rotation [rad] in a step: by this share surfaces may open faster than they closed
-_STRUCK = 2e-4  # rotation in a step times its change in it [rad²] up to which the rotation before the step is enough
+_STRUCK = 1e-3  # rotation in a step times its change in it [rad²] up to which the rotation before the step is enough
 _ODD = 2.0  # times (hω)² of the sizes: what the gap of the same contact cannot have bent in one step
 
 
@@ -164,12 +164,12 @@ def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -
     Needs the bodies' velocities of step.velocity.
     """
     h = run.inputs.time_step[0]
-    far = largest(_curves(contact, n, h), turns_far(robot.model, robot.data, run.inputs, contact, n))
+    far = _leaves_row(robot, run.inputs, contact, n)
     if any_positive(far):
         near = _ODD * _turned_inside(robot.model, robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
         far = least(far, largest(near, push(impulse, contact, n)))
-        bouncing = _bounces(robot.state, rows, contact, n, h)
-        far = where_greater(bouncing, zero_like(far), zero_like(far) - 1.0, far)
+        zero = zero_like(far)
+        far = where_greater(contact.data.restitution[n], zero, zero - 1.0, far)  # left to the sequence of impacts
     return far
 
 
@@ -182,16 +182,13 @@ def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
     h = run.inputs.time_step[0]
     for n in range(contact.data.number[CONTACTS]):
         contact.data.aimed[n] = 0
-        if contact.data.row[n] < 0 or contact.data.soft[n] == 1:
+        if contact.data.row[n] < 0 or contact.data.soft[n] == 1 or contact.data.restitution[n] > 0.0:
             continue
-        slides = _curves(contact, n, h) > 0.0
-        if not slides and not _turns(robot.data, contact, n, h):
+        if not (contact.data.overtaken[n] > 0.0 or _turns(robot.data, contact, n, h)):
             continue
         for end in range(2):
             contact.data.bend[n, end] = trusted_turn(contact, n, end)
-        if not slides and not turns_far(robot.model, robot.data, run.inputs, contact, n) > 0.0:
-            continue
-        if _bounces(robot.state, rows, contact, n, h) > 0.0:
+        if not _leaves_row(robot, run.inputs, contact, n) > 0.0:
             continue
         contact.data.aimed[n] = 1
         contact.data.curve[n] = _curve_of(rows, contact, n)
@@ -213,9 +210,28 @@ def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) 
 
 
 @inlined
-def _curves(contact: Any, n: Any, h: Any) -> Any:
-    """More than 0 where contact n closes faster than its row foresees although it pushed in the last step."""
-    return h * contact.data.overtaken[n] - SUNK * size_at(contact, n)
+def _leaves_row(robot: Any, inputs: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where the gap of contact n bends otherwise in the step than its row knows, in both widths."""
+    turning = turns_far(robot.model, robot.data, inputs, contact, n)
+    return largest(turning, _curves(robot.data, inputs.time_step[0], contact, n))
+
+
+@inlined
+def _curves(data: Any, h: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where contact n closes faster than its row foresees although it pushed in the last step, and its row
+    does not know how it curves, or its bodies turn too far for that.
+
+    Where the row knows it, a blow in the last step explains how it closes, which is over.
+    """
+    unknown = zero_like(contact.data.gap[n]) - 1.0
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        most = contact.data.bend[n, end]
+        unknown = largest(unknown, 1.5 * STRUCK_TURN - most)
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            unknown = largest(unknown, h * h * dot(o, o) - most * most)
+    return least(unknown, h * contact.data.overtaken[n] - SUNK * size_at(contact, n))
 
 
 @inlined
@@ -230,17 +246,6 @@ def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
             square = max(square, dot(o, o), dot(before, before))
     turning: bool = h * h * square > STRUCK_TURN * STRUCK_TURN
     return turning
-
-
-@inlined
-def _bounces(state: Any, rows: Any, contact: Any, n: Any, h: Any) -> Any:
-    """1 where contact n bounces in this step, by itself or in a sequence of impacts; in both widths."""
-    e = contact.data.restitution[n]
-    bouncing = zero_like(e)
-    if any_positive(e):
-        rate = _rate(rows, contact, n, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
-        bouncing = where_greater(e, bouncing, largest(contact.data.hit[n], bounces(contact, n, rate, h)), bouncing)
-    return bouncing
 
 
 @inlined
