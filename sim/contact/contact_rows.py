@@ -497,8 +497,9 @@ def _back_at_once(rate: Any, h: Any, gap: Any, closing: Any) -> Any:
     close more than the row foresees, which would gain energy. Contacts that close much faster are aimed (foresight.py).
     """
     zero = zero_like(gap)
-    opening = least(-gap / h, largest(closing, zero) - rate * gap)
-    return where_greater(-gap, zero + _ROUNDING, largest(rate, opening / divisor(-gap)), rate)
+    opening = least(-gap / h, closing - rate * gap)
+    faster = where_greater(-gap, zero + _ROUNDING, largest(rate, opening / divisor(-gap)), rate)
+    return where_greater(closing, zero, faster, rate)
 
 
 @inlined

@@ -260,11 +260,13 @@ def _take_apart(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: A
         if not _can_bounce(run, contact, n):
             continue
         first = where_greater(contact.data.wish[n], idle, chosen, zero)
+        first = where_greater(contact.data.restitution[n], zero, first, zero)  # others hold at once, or are not there
         known = False
         for later in range(n + 1, _count(run, contact) if any_positive(first) else 0):
             if not _can_bounce(run, contact, later) or _are_alike(contact, n, later):
                 continue
             both = where_greater(contact.data.wish[later], idle, first, zero)
+            both = where_greater(contact.data.restitution[later], zero, both, zero)
             if not any_positive(both):
                 continue
             off = both
