@@ -78,8 +78,8 @@ def stiffened(data: Any) -> Any:
 
 @njit
 def foresee(robot: Any, run: Any, chosen: Any) -> None:
-    """Set step.middle and, in lanes where `chosen` is 1, step.next to the velocities expected midway and at the end;
-    to those before the step if the bias acts at its start.
+    """Set step.middle and step.next, in lanes where `chosen` is 1, to the velocities expected midway and at the end; to
+    those before the step if the bias acts at its start.
 
     Needs kinematics and `world_inertia`.
     """
@@ -88,12 +88,12 @@ def foresee(robot: Any, run: Any, chosen: Any) -> None:
     zero = zero_like(chosen)
     for k in range(step.middle.shape[0]):
         change = where_greater(data.struck[model.dof_body[k]], zero, zero, expected_change(state, k))
-        step.middle[k] = state.qvel[k] + share * change
+        step.middle[k] = where_greater(chosen, zero, state.qvel[k] + share * change, step.middle[k])
     for a in range(step.next.shape[0]):
         k = model.independent_dof[a]
         step.next[a] = where_greater(chosen, zero, 2.0 * step.middle[k] - state.qvel[k], step.next[a])
     if share > 0.0:
-        foresee_spin(model, state.qvel, data, run.inputs.time_step[0], step.middle)
+        foresee_spin(model, state.qvel, data, run.inputs.time_step[0], step.middle, chosen)
 
 
 @inlined
@@ -108,8 +108,8 @@ def expected_change(state: Any, k: Any) -> Any:
 
 
 @njit
-def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
-    """middle (nv,) gets the midpoint angular velocity of the bodies that turn alone.
+def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any, chosen: Any) -> None:
+    """middle (nv,) gets the midpoint angular velocity of the bodies that turn alone, in lanes where `chosen` is 1.
 
     It solves I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): no second
     evaluation is needed, and the energy of a spin is kept to rounding. Bodies with contacts, or that turn by less than
@@ -121,6 +121,7 @@ def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
             first = k + 3 if model.joint_type[i] == FREE else k
             square = h * h * (v[first] * v[first] + v[first + 1] * v[first + 1] + v[first + 2] * v[first + 2])
             fast = (square - _SPINS * _SPINS) * (1.0 - data.struck[i])
+            fast = where_greater(chosen, zero_like(fast), fast, zero_like(fast))
             if any_positive(fast):
                 o0, o1, o2 = _midway(model, v, data, h, i, first)
                 zero = like(0.0, data)
