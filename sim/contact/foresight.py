@@ -29,6 +29,7 @@ from artsim.sim.foundation.vec3 import crossed, dot, length, minus, plus, plus_t
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 
 _UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
+_FARTHEST = 0.5  # [rad] rotation in a step above which contacts are not aimed: they come by again within few steps
 _SETTLED = 1e-7  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
 _FARTHER = 8.0  # by which an aim at most exceeds what is missing
 _GROWING = 4.0  # times the rotation [rad] in a step: by this share surfaces may open faster than they closed
@@ -212,8 +213,10 @@ def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) 
 @inlined
 def _leaves_row(robot: Any, inputs: Any, contact: Any, n: Any) -> Any:
     """More than 0 where the gap of contact n bends otherwise in the step than its row knows, in both widths."""
+    h = inputs.time_step[0]
     turning = turns_far(robot.model, robot.data, inputs, contact, n)
-    return largest(turning, _curves(robot.data, inputs.time_step[0], contact, n))
+    bends = largest(turning, _curves(robot.data, h, contact, n))
+    return least(bends, _FARTHEST - h * _fastest_turn(robot.data, contact, n))
 
 
 @inlined

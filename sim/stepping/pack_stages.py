@@ -463,7 +463,8 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
             leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
         leave(lanes, contact.data.away[0], NO_SLOT)
         leave(lanes, slips_in_lanes(rows, solver.pack.impulse, contact), SLIPPED)
-        leave(lanes, sinks_in_lanes(robot, run, rows, solver.pack.impulse, contact), TURNED)
+        if contact.sweep is None:
+            leave(lanes, sinks_in_lanes(robot, run, rows, solver.pack.impulse, contact), TURNED)
 
 
 @njit

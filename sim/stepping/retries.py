@@ -360,6 +360,7 @@ def _aims_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -
     Bodies have their velocities at the step's end, and then those from before it again.
     """
     aims: bool = solver.sweeps is None and run.inputs.scheme[BETA] == 1.0
+    aims = aims and contact.data.advancement[0] == 0  # its contacts are of earlier times than the end
     aims = aims and run.step.counters[STOP_REASON] != CROWDED and choose_aimed(robot, run, rows, contact)
     if aims:
         aim_contacts(robot, run, rows, contact, solver)
