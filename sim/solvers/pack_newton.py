@@ -17,13 +17,14 @@ from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS
 from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
+from artsim.sim.solvers.loads import forget, loads_are_open, rub
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
 from artsim.sim.solvers.pack_coulomb import differ, has_few, slide
 from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
 _CONVEX_STEPS = 8  # for which all robots wait for the slowest
-_EFFORTS = ((20, CLOSE, False), (60, FAR, False))  # of coulomb.py where those have not solved the rows
+_EFFORTS = ((20, CLOSE, False, True), (60, FAR, False, True))  # of coulomb.py where those have not solved the rows
 
 
 @njit
@@ -65,13 +66,15 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
             solver.pack.change[a] = zero
     cones = count_cones(rows, work, k) > 0
     few = has_few(rows, solver, k)
+    if cones:
+        few = few * (one - loads_are_open(rows, work, k))  # loads are followed only where contacts slide on
     sliding = few
     if cones:
         sliding = largest(few, slides(rows, work, k, RESTING * largest_speed(step.next, work, k)))
     sliding = (one - ended) * sliding
     if any_positive(sliding):
         set_gradient(rows, step.free, work, k)
-        ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
+        ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True, True))
         if any_positive(one - ended):
             restart(model, data, rows, step, solver, k)
     few = few * (one - ended)
@@ -79,23 +82,30 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
         ended = ended + slide(model, data, rows, step, solver, k, few, _EFFORTS[0])
         if any_positive(one - ended):
             restart(model, data, rows, step, solver, k)
+    unshared = zero
     if any_positive(one - ended):
-        ended = ended + _convex(model, data, rows, step, solver, k, one - ended)
+        found, unshared = _convex(model, data, rows, step, solver, k, one - ended)
+        ended = ended + found
     if cones:
         for effort in _EFFORTS:
             if any_positive(one - ended):
                 restart(model, data, rows, step, solver, k)
                 ended = ended + slide(model, data, rows, step, solver, k, one - ended, effort)
+        ended = ended + unshared * (one - ended)
     return ended
 
 
 @njit
 def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any) -> Any:
-    """The convex steps in lanes where `chosen` is 1; 1 in lanes whose rows that solves."""
+    """The convex steps in lanes where `chosen` is 1; 1 in lanes whose rows that solves, and 1 in those where loads are
+    still to be shared: their solution is kept, too.
+    """
     work = solver.newton
     zero = zero_like(chosen)
     one = zero + 1.0
-    solved, running = zero, chosen
+    solved, unshared, running = zero, zero, chosen
+    shares = loads_are_open(rows, work, k)
+    opened = shares
     project(rows, work, k)
     hold(rows, work, k)
     for turn in range(_CONVEX_STEPS):
@@ -103,11 +113,18 @@ def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, ch
         flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
         if any_positive(flat):
             _, moved = recentre(rows, work, k, flat, True)
-            now = where_greater(moved, tolerance, zero, flat) * running
+            met = where_greater(moved, tolerance, zero, flat) * running
+            now = met
             if any_positive(now):
+                rubbing = now * opened * rub(rows, work, k, work.linear) if turn > 0 else zero
+                running = running - now
                 keep(rows, solver, k, work.linear, now)
-                solved, running = solved + now, running - now
+                solved = solved + now - rubbing
+                unshared = unshared + rubbing
             if not any_positive(running):
                 break
+            if any_positive(flat * shares):
+                forget(rows, work, k, flat * shares)
+                shares = shares * (one - flat)
             project(rows, work, k)
-    return solved
+    return solved, unshared
