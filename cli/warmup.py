@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from artsim.io.progress import warm
-from artsim.sim.contact.continuous import ADVANCE
+from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.delays import DELAY_CONTROLS, KEEP, feel_entry
 from artsim.sim.foundation.errors import OutputError, UsageError
 from artsim.sim.foundation.jit import Entry, build
@@ -19,7 +19,7 @@ from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.pose_constraints import pose_entry
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
-from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
+from artsim.sim.run_data.integration import DEFAULT, RK4
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
 from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, beside_entry, simulate_entry
@@ -71,12 +71,12 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
         yield simulate_entry(DEFAULT, newton, equipped, touching=True), 1
         for touching in (False, True):
             yield beside_entry(equipped, touching), 1
-        for integrator in INTEGRATORS.values():
+        for integrator in (DEFAULT, RK4):
             yield simulate_entry(integrator, newton, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
     solvers = (SOLVE, SOLVE_WITHOUT_CONTACTS)
-    for entry in (*solvers, TENDON_INERTIA, DETECT, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
+    for entry in (*solvers, TENDON_INERTIA, DETECT, FORESEE, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(PackFeatures(rows, touching)), WIDTH

@@ -12,7 +12,7 @@ import numpy as np
 from artsim.sim.articulation.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.articulation.model import BALL, FREE, Labels, Model, compile_model, following_dofs
 from artsim.sim.articulation.regularity import dof_mobilities
-from artsim.sim.contact.continuous import ADVANCE
+from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.build_actuators import idle_controls
 from artsim.sim.equipment.build_loops import open_loops
@@ -107,9 +107,19 @@ class Plan:
         """All kernels that the run needs: that of the steps and those that it calls."""
         solver = (self.solve_entry,) if NewtonWork in self.work else ()
         touching = self.touching is not None
-        further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
+        further = {
+            DETECT: touching,
+            ADVANCE: touching and self.config.continuous,
+            FORESEE: self.foresees,
+            CAST: self.seen is not None,
+        }
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
         return self.entry, self.beside_entry, *solver, *(entry for entry, used in further.items() if used), *delays
+
+    @property
+    def foresees(self) -> bool:
+        """Whether contacts are aimed at where a step leads: not by the sweeping solvers."""
+        return self.touching is not None and not SOLVERS[self.config.solver].sweeping
 
     @property
     def beside_entry(self) -> Entry:
@@ -555,12 +565,12 @@ def drivable(model: Model) -> list[int]:
 
 
 def _scheme(config: RunConfig) -> Array:
-    """α and β; without either, α is -1 and springs have the weights of joints' springs."""
+    """α and β; without either, α is -1 and springs have the weights of joints' springs. And where the bias acts."""
     alpha, beta = config.scheme_alpha, config.scheme_beta
     if alpha is None:
         sweeping = SWEEPING[SOLVERS[config.solver].number]  # implicit Euler, as their drives
         alpha = 1.0 if sweeping or beta is not None else -1.0
-    return np.array([alpha, 1.0 if beta is None else beta], float)
+    return np.array([alpha, 1.0 if beta is None else beta, INTEGRATORS[config.integrator].midway], float)
 
 
 _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "limit_stiffness", "limit_damping")

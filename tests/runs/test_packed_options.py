@@ -19,6 +19,7 @@ from artsim.io.runs import prepare
 from artsim.sim.foundation.jit import _checked
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.stepping.packs import CAUSES, TURNED
 from tests.runs.test_packed_rows import CONNECT, LINKAGE, SAMPLES, arm
 
 STEPS = 120
@@ -146,7 +147,9 @@ def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRoll
 def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = drawn(case, tmp_path, SAMPLES)
     assert made.outcome.packed
-    assert made.outcome.steps_alone <= 0.05 * made.outcome.steps, made.outcome.alone
+    others = made.outcome.steps_alone - made.outcome.alone.get(CAUSES[TURNED], 0)
+    assert others <= 0.05 * made.outcome.steps, made.outcome.alone
+    assert made.outcome.steps_alone <= 0.2 * made.outcome.steps, made.outcome.alone
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
     single = drawn(case, tmp_path, SAMPLES)
     size = np.maximum(1.0, np.abs(single["qpos"]).max(axis=1, keepdims=True))
