@@ -14,7 +14,16 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS
-from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
+from artsim.sim.solvers.attempts import (
+    CLOSE,
+    FAR,
+    RESTING,
+    SLIDING_STEPS,
+    count_cones,
+    is_articulated,
+    note_start,
+    restart,
+)
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
 from artsim.sim.solvers.loads import forget, loads_are_open, rub
@@ -24,7 +33,9 @@ from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
 _CONVEX_STEPS = 8  # for which all robots wait for the slowest
-_EFFORTS = ((20, CLOSE, False, True), (60, FAR, False, True))  # of coulomb.py where those have not solved the rows
+# of coulomb.py where those have not solved the rows, as in strategies.py
+_SHARING = (60, CLOSE, False, True)
+_EFFORTS = ((20, CLOSE, False, False), (60, FAR, False, False))
 
 
 @njit
@@ -65,9 +76,10 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
         for a in range(work.block_start[b], work.block_start[b + 1]):
             solver.pack.change[a] = zero
     cones = count_cones(rows, work, k) > 0
-    few = has_few(rows, solver, k)
+    few, opened = has_few(rows, solver, k), zero
     if cones:
-        few = few * (one - loads_are_open(rows, work, k))  # loads are followed only where contacts slide on
+        opened = loads_are_open(rows, work, k)
+    few = few * (one - opened)  # loads are followed only where contacts slide on
     sliding = few
     if cones:
         sliding = largest(few, slides(rows, work, k, RESTING * largest_speed(step.next, work, k)))
@@ -86,13 +98,23 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     if any_positive(one - ended):
         found, unshared = _convex(model, data, rows, step, solver, k, one - ended)
         ended = ended + found
-    if cones:
-        for effort in _EFFORTS:
-            if any_positive(one - ended):
-                restart(model, data, rows, step, solver, k)
-                ended = ended + slide(model, data, rows, step, solver, k, one - ended, effort)
-        ended = ended + unshared * (one - ended)
+    if not cones:
+        return ended
+    ended = ended + _slide_anew(model, data, rows, step, solver, k, opened * (one - ended), _SHARING)
+    ended = ended + unshared * (one - ended)
+    swept = zero if is_articulated(model, work, k) else opened  # free bodies' loads are then as sweeps leave them
+    for effort in _EFFORTS:
+        ended = ended + _slide_anew(model, data, rows, step, solver, k, (one - swept) * (one - ended), effort)
     return ended
+
+
+@njit
+def _slide_anew(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
+    """`slide` from where the step began; 1 in lanes where that succeeded."""
+    if not any_positive(chosen):
+        return zero_like(chosen)
+    restart(model, data, rows, step, solver, k)
+    return slide(model, data, rows, step, solver, k, chosen, effort)
 
 
 @njit
