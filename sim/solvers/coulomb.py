@@ -47,7 +47,6 @@ ANEW = 1e4  # ε relative to work.eps at first, where loads are shared anew: sta
 NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
 MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
 GLANCE = 2  # steps within which a start near the solution must get nearer
-ASTRAY = 10.0  # times the residual at first, where loads are shared anew: beyond that steps go from kink to kink
 _SAME = 1e-6  # relative difference below which two residuals are equal
 OVERFLOWING = 1e100  # [rad/s or m/s]
 
@@ -113,8 +112,6 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:
             left = CONTRADICTION
-            break
-        if shares > 0.0 and not near and size > ASTRAY * start:
             break
     work.sizes[NEWTON_STEPS] += steps
     if few:

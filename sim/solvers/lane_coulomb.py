@@ -21,7 +21,6 @@ from artsim.sim.foundation.strip_sums import NOWHERE, UNIT, sum_rows
 from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.scratch import FEW_UNITS
 from artsim.sim.solvers.coulomb import (
-    ASTRAY,
     EASIER,
     GLANCE,
     HARDER,
@@ -162,7 +161,7 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any, opene
         last, size = size, take_step(rows, work, 0, bar, size, 1.0 - shares if near else 0.0, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
-        if not size < OVERFLOWING or (shares > 0.0 and not near and size > ASTRAY * start):
+        if not size < OVERFLOWING:
             return GIVEN_UP
     return GIVEN_UP
 

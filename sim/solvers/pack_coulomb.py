@@ -11,7 +11,6 @@ from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW, MOST_OF_LANE, MOST_TOGETHER
 from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.coulomb import (
-    ASTRAY,
     EASIER,
     GLANCE,
     HARDER,
@@ -298,8 +297,6 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
             past = where_greater(moving, zero, MEMORY * past + 1.0, past)
             taken = taken + moving
             running = where_greater(zero + OVERFLOWING, size, running, zero)
-            if not near:
-                running = where_greater(size, ASTRAY * begin, running * (one - shares), running)
     return solved
 
 
