@@ -219,6 +219,8 @@ def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> Non
     step = run.step
     keep_start(state, step)
     if equipment is not None:
+        if step.counters[STEP_NUMBER] == 0 and not _tendons_inside(robot, step, equipment):
+            return  # the end of the step alone would not show it
         _keep_equipment(state, equipment)
     for stage in range(1, 4):
         _take_stage(robot, run, rows, equipment, solver, stage)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.controls import Controls
@@ -207,6 +208,20 @@ def test_limits_stop_a_run_of_rk4() -> None:
     assert len(run["qpos"]) == run.simulation.step
     assert run.simulation.step in (24, 25)  # rounding decides on which side of the limit step 25 ends
     assert run.simulation.qpos[1] == pytest.approx(0.002 * run.simulation.step, rel=1e-12)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("speed", [0.0, 200.0])
+def test_a_tendon_out_of_range_stops_rk4_at_the_start(speed: float) -> None:
+    """Also where the first step would end within the range, without any force of the limit."""
+    text = """<mujoco>
+      <worldbody><body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
+      <tendon><fixed name="t" range="0.3 1"><joint joint="x" coef="1"/></fixed></tendon></mujoco>"""
+    model = load_text(text, name="tendon.xml")
+    run = simulate(model, steps=3, q0={"x": 0.1}, v0={"x": speed}, check=False, integrator="rk4")
+    assert run.simulation.step == 0
+    assert "tendon 't' reached its limit, and rk4 has no rows for it" in stop_message(run)
+    assert run.simulation.qpos[0] == 0.1
 
 
 @pytest.mark.small
