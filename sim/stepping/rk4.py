@@ -213,14 +213,15 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, 
 def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
     """Take stages two to four and advance the state to the end of the step (Munthe-Kaas 1999 for the rotations).
 
-    Stage one's acceleration is in step.qacc. A limit that the step would violate stops the run: RK4 has no rows for it.
+    Stage one's acceleration is in step.qacc. A limit that the step would violate stops the run, and so does a tendon
+    that is out of its range at the start of the run: RK4 has no rows for limits.
     """
     model, state = robot.model, robot.state
     step = run.step
     keep_start(state, step)
     if equipment is not None:
         if step.counters[STEP_NUMBER] == 0 and not _tendons_inside(robot, step, equipment):
-            return  # the end of the step alone would not show it
+            return  # the first step may end within the range, without the limit's force
         _keep_equipment(state, equipment)
     for stage in range(1, 4):
         _take_stage(robot, run, rows, equipment, solver, stage)

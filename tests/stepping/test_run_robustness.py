@@ -213,7 +213,7 @@ def test_limits_stop_a_run_of_rk4() -> None:
 @pytest.mark.small
 @pytest.mark.parametrize("speed", [0.0, 200.0])
 def test_a_tendon_out_of_range_stops_rk4_at_the_start(speed: float) -> None:
-    """Also where the first step would end within the range, without any force of the limit."""
+    """The run stops, also if the first step would end within the range: the limit would have exerted no force."""
     text = """<mujoco>
       <worldbody><body><joint name="x" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body></worldbody>
       <tendon><fixed name="t" range="0.3 1"><joint joint="x" coef="1"/></fixed></tendon></mujoco>"""
