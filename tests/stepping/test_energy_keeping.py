@@ -247,11 +247,11 @@ def test_balls_that_fall_onto_their_limits_gain_nothing(limit: int) -> None:
     assert unbalanced(run) < 1e-9
 
 
-@pytest.mark.parametrize("count", [3, 5])
-def test_spun_balls_are_held_by_their_limits(count: int) -> None:
-    """At 20 rad/s the blows turn swing into twist of thin rods: what makes room for that must not pump it up."""
+@pytest.mark.parametrize(("count", "speed"), [(3, 19.0), (5, 23.0)])
+def test_spun_balls_are_held_by_their_limits(count: int, speed: float) -> None:
+    """At such speeds the blows turn swing into twist of thin rods: what makes room for that must not pump it up."""
     text = ball_chain(30, count).replace("<joint type", '<joint name="first" type', 1)
-    run = simulate(load_text(text, name="balls.xml"), steps=1500, dt=0.002, v0={"first.wz": 20.0}, record=EVERYTHING)
+    run = simulate(load_text(text, name="balls.xml"), steps=1500, dt=0.002, v0={"first.wz": speed}, record=EVERYTHING)
     energy = run["energy"].sum(axis=1)
     assert energy.max() <= 1.05 * energy[0]
     assert unbalanced(run) < 1e-9
