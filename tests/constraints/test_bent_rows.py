@@ -22,5 +22,5 @@ SLIDE = """<mujoco><compiler angle="radian"/><worldbody>
 @pytest.mark.parametrize("dt", [0.001, 0.004])
 @pytest.mark.parametrize("text", [HINGES, SLIDE, quartic_chain()], ids=["hinges", "slide", "four"])
 def test_curved_couplings_hold_as_rows(text: str, dt: float) -> None:
-    run = simulate(load_text(text, name="model.xml"), steps=round(2.0 / dt), dt=dt, coupling="rows", q0={"j0": 0.9})
-    assert run.simulation.coupling_error < 1e-9
+    run = simulate(load_text(text, name="model.xml"), steps=round(2.0 / dt), dt=dt, coupling="rows", q0={"j0": 1.1})
+    assert run.simulation.coupling_error < 2e-9
