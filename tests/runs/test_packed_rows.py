@@ -407,7 +407,7 @@ def test_lanes_that_break_a_bound_stop_as_their_single_runs_do(tmp_path: Path) -
         one = artsim.simulate(robot, controls=each[k], v0=made["qvel"][k, 0], **damped, **options)
         assert abs(len(one["time"]) - made["n_valid"][k]) <= 1
         common = min(len(one["time"]), made["n_valid"][k])
-        np.testing.assert_allclose(made["qvel"][k][:common], one["qvel"][:common], rtol=0, atol=1e-8)
+        np.testing.assert_allclose(made["qvel"][k][:common], one["qvel"][:common], rtol=0, atol=1e-6)
 
 
 TAUT = {"joint_1": 1.5}
