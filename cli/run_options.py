@@ -264,8 +264,10 @@ RUN_OPTIONS = (
         type=click.Choice(["auto", *INTEGRATORS]),
         default="auto",
         show_default=True,
-        help="Integrator. auto: rk4 where the file asks for it and no constraint is one-sided, else "
-        "semi-implicit-euler.",
+        help="Integrator. midpoint: semi-implicit Euler with Coriolis and gyroscopic terms midway in the step; "
+        "semi-implicit-euler: with these at the step's start, as MuJoCo's Euler; rk4. auto: rk4 where the file asks "
+        "for it and no constraint is one-sided, else midpoint; semi-implicit-euler with sweeping solvers and in "
+        "maximal coordinates.",
     ),
     click.option(
         "--coordinates",

@@ -19,7 +19,7 @@ from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.pose_constraints import pose_entry
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
-from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
+from artsim.sim.run_data.integration import DEFAULT, RK4
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
 from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, beside_entry, simulate_entry
@@ -71,7 +71,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
         yield simulate_entry(DEFAULT, newton, equipped, touching=True), 1
         for touching in (False, True):
             yield beside_entry(equipped, touching), 1
-        for integrator in INTEGRATORS.values():
+        for integrator in (DEFAULT, RK4):
             yield simulate_entry(integrator, newton, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width

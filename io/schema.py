@@ -527,6 +527,13 @@ TABLE: dict[str, Variable] = {
         comment="|F| of the force through slides, √(|F|² + |T|²) of force and torque through hinges; bounds "
         "load-dependent friction",
     ),
+    "final/change": Variable(
+        ("dof",),
+        "{dof_units}",
+        "change of the velocities in the last step",
+        comment="the next step expects it to go on, unless the step before had a smaller one",
+    ),
+    "final/earlier_change": Variable(("dof",), "{dof_units}", "change of the velocities in the step before the last"),
     "final/still": Variable((), "1", "steps that the robot has been at rest, as sleeping counts them", "i8"),
     "final/last_input": Variable(
         ("input",),

@@ -77,7 +77,8 @@ class RunSettings(TypedDict, total=False):
     relaxation: float  # jacobi: share of its turn that a row takes
     mass_splitting: bool  # jacobi: whether rows that share bodies see shards of their mass
     coupling_erp: float | Mapping[str, float]  # share of a hard row's error removed per step; 0: errors over 0.1 s
-    integrator: Literal["auto", "semi-implicit-euler", "rk4"]  # "auto": that of the file if it serves the robot
+    # "auto": that of the file if it serves the robot, else "midpoint", which sweeping solvers and bodies do not have
+    integrator: Literal["auto", "midpoint", "semi-implicit-euler", "rk4"]
     coordinates: Literal["reduced", "maximal"]  # "maximal": six coordinates per body, joints as constraints
     scheme: Literal["auto", "baumgarte", "implicit"]  # how constraints are enforced; "auto": implicit
     scheme_alpha: float | None  # Baumgarte: [1/s]; implicit: weight of the force at the end of the step

@@ -26,6 +26,8 @@ class State(NamedTuple):
     command: Lanes1  # (4 nv + ncontrol,) the inputs of the last step, a change of which wakes the robot
     history: Lanes1  # (…,) samples of delayed controls and sensors (equipment/delays.py)
     load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for load-dependent friction
+    change: Lanes1  # (nv,) of the velocities in the last step, which the next one expects to go on
+    earlier_change: Lanes1  # (nv,) in the step before that
 
 
 class Workspace(NamedTuple):
@@ -132,7 +134,7 @@ def make_state(
         "still": (1,),
         "command": (4 * len(model.dof_body) + controls,),
         "history": (history,),
-        "load": (len(model.dof_body),),
+        **dict.fromkeys(("load", "change", "earlier_change"), (len(model.dof_body),)),
     }
     state: State = allocate(State, shapes, width)
     return state

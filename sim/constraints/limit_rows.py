@@ -191,17 +191,22 @@ def opens_cones(robot: Any, run: Any) -> bool:
 
 @inlined
 def beyond_limit(robot: Any, run: Any, k: Any, side: Any) -> Any:
-    """A T, more than 0 where step.velocity would violate a side of dof k's limits, except that of a ball's angle."""
+    """A T, more than 0 where step.velocity would violate a side of dof k's limits, except that of a ball's angle.
+
+    A limit that is a spring pushes where the step starts beyond it, too, wherever it ends.
+    """
     model = robot.model
     v = run.step.velocity[k]
     if side >= BACKWARD:
         return (v if side == FORWARD else -v) - model.velocity_limit[k] * (1.0 + 1e-13)
     if model.dof_coord[k] < 0:
         return real(-1.0, v)
-    end = coordinate(model, robot.state.qpos, k) + run.inputs.time_step[0] * v
-    if side == LOWER:
-        return (model.lower[k] - 1e-13 * max(1.0, abs(model.lower[k]))) - end
-    return end - (model.upper[k] + 1e-13 * max(1.0, abs(model.upper[k])))
+    start = coordinate(model, robot.state.qpos, k)
+    bound, sign = (model.lower[k], -1.0) if side == LOWER else (model.upper[k], 1.0)
+    beyond = sign * (start + run.inputs.time_step[0] * v - bound)
+    if model.limit_stiffness[k] > 0.0:
+        beyond = largest(beyond, sign * (start - bound))
+    return beyond - 1e-13 * max(1.0, abs(bound))
 
 
 @njit

@@ -41,6 +41,7 @@ from artsim.sim.equipment.arrays import (
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import ALL_ROWS, BETA
 
 _LOWER, _UPPER = 1, 2
@@ -358,16 +359,20 @@ def tendons_hold(run: Any, equipment: Any) -> bool:
 
 @inlined
 def beyond_tendon_limit(run: Any, equipment: Any, t: Any, side: Any) -> Any:
-    """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits."""
-    end = equipment.data.tendon_length[t]
+    """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits, or it starts
+    beyond one that is a spring.
+    """
+    start = equipment.data.tendon_length[t]
+    end = start
     h = run.inputs.time_step[0]
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
         end = end + h * equipment.data.tendon_moment[entry] * run.step.velocity[equipment.model.tendon_dof[entry]]
-    if side == TENDON_LOWER:
-        bound = equipment.model.tendon_lower[t]
-        return (bound - 1e-13 * max(1.0, abs(bound))) - end
-    bound = equipment.model.tendon_upper[t]
-    return end - (bound + 1e-13 * max(1.0, abs(bound)))
+    lower = side == TENDON_LOWER
+    bound, sign = (equipment.model.tendon_lower[t], -1.0) if lower else (equipment.model.tendon_upper[t], 1.0)
+    beyond = sign * (end - bound)
+    if equipment.model.tendon_limit_spring[t, REFERENCE_K] > 0.0:
+        beyond = largest(beyond, sign * (start - bound))
+    return beyond - 1e-13 * max(1.0, abs(bound))
 
 
 @njit

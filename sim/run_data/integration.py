@@ -26,16 +26,19 @@ class Integrator(NamedTuple):
     module: str
     asked_for: str = ""  # the `integrator` of MJCF files that selects it
     solver: str = ""  # solver whose scratch its kernel takes, whatever --solver says; "": the chosen one
+    midway: float = 0.0  # share of a step's change of velocities after which Coriolis and gyroscopic terms act
     one_sided: bool = True  # unilateral rows: limits, friction, contacts, ONE_SIDED_OPTIONS
     wrapped_equalities: bool = True  # hard equalities of tendons that wrap around geoms
     loop_springs: bool = True  # loops that are springs
     compliances: bool = True  # rows of a compliance or erp of their own, weights of the implicit scheme
     maximal: bool = True  # maximal coordinates
+    sweeping: bool = True  # sweeping solvers
     phases: bool = True  # timing of its steps' phases
     rows_in_packs: bool = True  # packs of robots with rows, or with forces that are found lane by lane
 
 
 SEMI_IMPLICIT_EULER = Integrator("semi-implicit-euler", "simulate", "artsim.sim.stepping.step")
+MIDPOINT = SEMI_IMPLICIT_EULER._replace(name="midpoint", midway=0.5, maximal=False, sweeping=False)
 RK4 = Integrator(
     "rk4",
     "simulate_rk4",
@@ -51,10 +54,8 @@ RK4 = Integrator(
     rows_in_packs=False,
 )
 
-DEFAULT = (
-    SEMI_IMPLICIT_EULER  # supports everything, and is implicit in springs, dampers and drives as MuJoCo's others are
-)
-INTEGRATORS = {integrator.name: integrator for integrator in (SEMI_IMPLICIT_EULER, RK4)}
+DEFAULT = MIDPOINT  # implicit in springs, dampers and drives as MuJoCo's others are
+INTEGRATORS = {integrator.name: integrator for integrator in (MIDPOINT, SEMI_IMPLICIT_EULER, RK4)}
 """The integrators by their names in --integrator."""
 
 

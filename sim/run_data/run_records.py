@@ -27,7 +27,7 @@ POSITION_GAIN, VELOCITY_GAIN = range(2)
 # entries of Inputs.sweeping
 RELAXATION, SHARDS, VELOCITY_SWEEPS, BY_SUB_STEP = range(4)
 # entries of Inputs.scheme
-ALPHA, BETA = range(2)
+ALPHA, BETA, MIDWAY = range(3)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
 # entries of Rows.number: all rows, those that precede the contacts', and places for the latter
@@ -49,8 +49,8 @@ ITERATIONS, RESIDUAL = range(2)
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last four are 1 or 0
-SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE = range(8)
+# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last five are 1 or 0
+SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE, TAUT = range(9)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.work, by source (stepping/work.py); MOTION: of none of them
@@ -99,7 +99,9 @@ class Inputs(NamedTuple):
     drive_damping: ConstReals1  # (nv,) [N m s/rad or N s/m]; acceleration drives: [1/s]
     drive_limit: ConstReals1  # (nv,) largest force [N m or N], inf: none
     recovery: ConstReals1  # (1,) share of a hard row's error that a step corrects; 0: see constraints/row.py
-    scheme: ConstReals1  # (2,) weights at the step's end: α of springs that are rows (-1: as joints'), β of velocities
+    # (3,) weights at the step's end: α of springs that are rows (-1: as joints'), β of velocities; and the share of the
+    # change of velocities after which Coriolis and gyroscopic terms act, 0: at the start, without a second evaluation
+    scheme: ConstReals1
     sleep: ConstReals1  # (2,) energy per mass [m²/s²], 0: never; steps below it after which the robot sleeps
     drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
     mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are scaled [1/(kg m²) or 1/kg]
@@ -157,7 +159,7 @@ class Step(NamedTuple):
     """What a step finds, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (8,) STEP_NUMBER, …
-    retries: Ints1  # (8,) SEARCHES, …
+    retries: Ints1  # (9,) SEARCHES, …
     beside: Ints1  # (3,) the entry of what is done beside steps (stepping/beside.py), its table, and TASK
     nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit

@@ -18,7 +18,7 @@ from artsim.sim.articulation.description import (
 )
 from artsim.sim.equipment.arrays import REFERENCE_K, Equipped
 from artsim.sim.foundation.errors import SettingError, UsageError
-from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import MEAN_VELOCITY, SOLVERS
 from artsim.sim.runs.configuration import RunConfig, Value
 from artsim.sim.runs.patterns import ALL, Names, by_name
@@ -156,7 +156,7 @@ def told_of_open_loops(equipped: Equipped, gaps: Mapping[str, float], erp: float
 
 
 def needs_implicit_rows(articulation: Articulation, config: RunConfig) -> str:
-    """The first option of a run, or coupling of its file, that only semi-implicit Euler serves, or an empty string."""
+    """The first option of a run, or coupling of its file, that RK4 does not serve, or an empty string."""
     given = {
         "--compliance": bool(config.compliance),
         "--coupling-erp": bool(config.coupling_erp),
@@ -173,7 +173,7 @@ def refuse_unservable_weights(articulation: Articulation, config: RunConfig) -> 
     """Raise UsageError for weights, compliances and erps that the integrator or the solver does not serve."""
     option = needs_implicit_rows(articulation, config)
     if option and not INTEGRATORS[config.integrator].compliances:
-        raise UsageError(f"integrator {config.integrator!r} does not serve {option}; use semi-implicit-euler")
+        raise UsageError(f"integrator {config.integrator!r} does not serve {option}; use {DEFAULT.name}")
     weighted = any(value not in (None, 1.0) for value in (config.scheme_alpha, config.scheme_beta))
     if weighted and MEAN_VELOCITY[SOLVERS[config.solver].number]:
         raise UsageError(f"solver {config.solver!r} moves positions on its own, without --scheme-alpha and -beta")

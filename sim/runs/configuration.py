@@ -152,7 +152,7 @@ class RunConfig:
     relaxation: float = 1.0  # jacobi: share of its turn that a row takes
     mass_splitting: bool = True  # jacobi: rows that share bodies see shards of them
     coupling_erp: float | Value = 0.0  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
-    integrator: str = "auto"  # auto: that of the file if it serves the robot, else semi-implicit-euler
+    integrator: str = "auto"  # auto: that of the file if it serves the robot, else midpoint
     coordinates: str = "reduced"  # or "maximal": six coordinates per body, joints as constraints
     scheme: str = "auto"  # reduced coordinates have the implicit one
     scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: weight of the force at the step's end

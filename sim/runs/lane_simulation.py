@@ -68,7 +68,10 @@ class LaneSimulation(Simulation):
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in LANE_PROPERTIES}
         from_inputs = {name: getattr(inputs, name) for name in (*LANE_GAINS, *LANE_CONTROLS)}
-        from_state = {name: getattr(state, name) for name in (*_OF_STATE, "still", "load", "impulse", "contact")}
+        from_state = {
+            name: getattr(state, name)
+            for name in (*_OF_STATE, "still", "load", "change", "earlier_change", "impulse", "contact")
+        }
         touching = self.plan.touching
         frictions = [np.zeros((0, 5))] * 2
         if touching is not None:

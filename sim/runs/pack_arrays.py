@@ -146,7 +146,7 @@ def _make_pack_work(plan: Plan, single: Single, activations: int, width: int) ->
         "alone": (len(CAUSES),),
         "single": (2,),
         "qpos": (robot.nq,),
-        **dict.fromkeys(("qvel", "drive_held", "drive_was_held", "slack"), (robot.nv,)),
+        **dict.fromkeys(("qvel", "change", "drive_held", "drive_was_held", "slack"), (robot.nv,)),
         **dict.fromkeys(("impulse", "found"), single.impulse.shape),
         "bounded": (0, 2),
     }

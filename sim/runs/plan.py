@@ -555,12 +555,12 @@ def drivable(model: Model) -> list[int]:
 
 
 def _scheme(config: RunConfig) -> Array:
-    """α and β; without either, α is -1 and springs have the weights of joints' springs."""
+    """α and β; without either, α is -1 and springs have the weights of joints' springs. And where the bias acts."""
     alpha, beta = config.scheme_alpha, config.scheme_beta
     if alpha is None:
         sweeping = SWEEPING[SOLVERS[config.solver].number]  # implicit Euler, as their drives
         alpha = 1.0 if sweeping or beta is not None else -1.0
-    return np.array([alpha, 1.0 if beta is None else beta], float)
+    return np.array([alpha, 1.0 if beta is None else beta, INTEGRATORS[config.integrator].midway], float)
 
 
 _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "limit_stiffness", "limit_damping")

@@ -14,7 +14,14 @@ from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.contacts import Touching
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS, ONE_SIDED_OPTIONS, Integrator, asked_for
+from artsim.sim.run_data.integration import (
+    DEFAULT,
+    INTEGRATORS,
+    ONE_SIDED_OPTIONS,
+    SEMI_IMPLICIT_EULER,
+    Integrator,
+    asked_for,
+)
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.compliances import needs_implicit_rows, refuse_unservable_weights
 from artsim.sim.runs.configuration import RunConfig
@@ -22,18 +29,26 @@ from artsim.sim.runs.configuration import RunConfig
 
 def integrator_for(articulation: Articulation, config: RunConfig, notes: list[str]) -> Integrator:
     """The integrator that the file asks for if it serves the run, else the default with a note that says why."""
-    wanted = asked_for(articulation.options.integrator)
+    wanted, default = asked_for(articulation.options.integrator), default_for(config)
+    if wanted is DEFAULT:
+        return default
     if config.is_maximal and not wanted.maximal:
-        notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {DEFAULT.name}")
-        return DEFAULT
+        notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {default.name}")
+        return default
     reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
     if not wanted.loop_springs:
         reason = reason or _loop_spring(articulation) or _axis_coupling(articulation) or _inertial_drive(articulation)
     reason = reason or ("" if wanted.compliances else needs_implicit_rows(articulation, config))
     if reason:
-        _note_rows(wanted, reason, notes)
-        return DEFAULT
+        _note_rows(wanted, reason, default, notes)
+        return default
     return wanted
+
+
+def default_for(config: RunConfig) -> Integrator:
+    """The integrator of runs whose file asks for none: of those that serve the coordinates and the solver the best."""
+    served = DEFAULT.maximal if config.is_maximal else DEFAULT.sweeping or not SOLVERS[config.solver].sweeping
+    return DEFAULT if served else SEMI_IMPLICIT_EULER
 
 
 def with_rows_for_contacts(config: RunConfig, notes: list[str]) -> RunConfig:
@@ -41,12 +56,13 @@ def with_rows_for_contacts(config: RunConfig, notes: list[str]) -> RunConfig:
     integrator = INTEGRATORS[config.integrator]
     if integrator.one_sided:
         return config
-    _note_rows(integrator, "contacts", notes)
-    return replace(config, integrator=DEFAULT.name)
+    default = default_for(config)
+    _note_rows(integrator, "contacts", default, notes)
+    return replace(config, integrator=default.name)
 
 
-def _note_rows(wanted: Integrator, reason: str, notes: list[str]) -> None:
-    notes.append(f"the file wants {wanted.asked_for}, which has no rows for {reason}: {DEFAULT.name} is used")
+def _note_rows(wanted: Integrator, reason: str, default: Integrator, notes: list[str]) -> None:
+    notes.append(f"the file wants {wanted.asked_for}, which has no rows for {reason}: {default.name} is used")
 
 
 def _one_sided_option(config: RunConfig) -> str:
@@ -77,29 +93,31 @@ def refuse_unservable(
     for name, default, solvers in (("velocity_iterations", 0, ("pgs", "tgs")), ("error_step", "step", ("tgs",))):
         if getattr(config, name) != default and (config.is_maximal or config.solver not in solvers):
             raise UsageError(f"--{name.replace('_', '-')} is for --solver {' and '.join(solvers)}, not {config.solver}")
-    integrator = INTEGRATORS[config.integrator]
+    integrator, served = INTEGRATORS[config.integrator], default_for(config)
+    if SOLVERS[config.solver].sweeping and not integrator.sweeping and not config.is_maximal:
+        raise UsageError(f"integrator {integrator.name!r} is not for solver {config.solver!r}; use {served.name}")
     if "delassus" in config.record and (config.is_maximal or not integrator.one_sided):
         what = "--coordinates maximal" if config.is_maximal else f"integrator {integrator.name!r}"
-        instead = "--coordinates reduced" if config.is_maximal else DEFAULT.name
+        instead = "--coordinates reduced" if config.is_maximal else served.name
         raise UsageError(f"delassus cannot be recorded with {what}, which has other rows; use {instead}")
     if not integrator.one_sided and (reason := _one_sided_reason(robot, config, equipped, touching)):
         raise UsageError(
-            f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {DEFAULT.name}"
+            f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {served.name}"
         )
     tied = "" if integrator.loop_springs else _axis_coupling(robot.articulation)
     if tied:
-        raise UsageError(f"integrator {integrator.name!r} cannot hold {tied}; use {DEFAULT.name}")
+        raise UsageError(f"integrator {integrator.name!r} cannot hold {tied}; use {served.name}")
     spring = "" if equipped is None or integrator.loop_springs else _loop_spring(robot.articulation)
     if spring:
-        raise UsageError(f"integrator {integrator.name!r} has no springs of loops, as {spring} is; use {DEFAULT.name}")
+        raise UsageError(f"integrator {integrator.name!r} has no springs of loops, as {spring} is; use {served.name}")
     inertial = "" if integrator.loop_springs else _inertial_drive(robot.articulation)
     if inertial:
-        raise UsageError(f"integrator {integrator.name!r} has no acceleration drive of {inertial}; use {DEFAULT.name}")
+        raise UsageError(f"integrator {integrator.name!r} has no acceleration drive of {inertial}; use {served.name}")
     wrapped = None if equipped is None or integrator.wrapped_equalities else _wrapped_equality(equipped)
     if wrapped:
         raise UsageError(
             f"integrator {integrator.name!r} cannot hold the equality of tendon {wrapped!r}, which wraps around a "
-            f"geom; use {DEFAULT.name}"
+            f"geom; use {served.name}"
         )
 
 

@@ -298,7 +298,8 @@ class PackRoller:
         data.alive[:] = np.arange(width) < samples
         data.stopped[:], data.stopped_dof[:], data.reason[:] = -1, -1, RUNNING
         data.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (data.activation.ndim - 1))
-        zeroed = [data.impulse, data.drive_was_held, self._robot.state.load]
+        state = self._robot.state
+        zeroed = [data.impulse, data.drive_was_held, state.load, state.change, state.earlier_change]
         zeroed += [self._robot.data.stiffening, self._robot.data.slack]
         if lanes.sleep is not None:
             zeroed.append(lanes.sleep.still)

@@ -291,6 +291,7 @@ class Simulation(Account):
         for name, entries in values.items():
             getattr(self._state, name)[:] = entries
         self._state.still[:] = 0.0
+        self._state.change[:] = 0.0
         self._step.counters[AT_REST] = 0
         self._step.energy[AT_START] = math.nan
 

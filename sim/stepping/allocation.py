@@ -46,7 +46,7 @@ def make_step(model: Model) -> Step:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
         "counters": (8,),
-        "retries": (8,),
+        "retries": (9,),
         "beside": (3,),
         "nearest": (1,),
         "coupling_error": (1,),

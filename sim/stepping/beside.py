@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import D_MIN
 from artsim.sim.equipment.actuation import weigh_springs
 from artsim.sim.foundation.jit import njit
@@ -88,5 +89,8 @@ def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -
     if run.block.constraint_count.shape[0] > 0:  # first: what follows overwrites M
         record_constraints(robot, run, rows)
     if run.step.counters[EVALUATION] == AGAIN:
-        book_midpoint(robot.model, robot.state.qvel, robot.data, run.step)
+        if run.block.tau_passive.shape[0] + run.block.tau_coupling.shape[0] > 0:
+            book_midpoint(robot.model, robot.state.qvel, robot.data, run.step)
+        else:
+            velocities(robot.model, robot.state.qvel, robot.data)
     record(robot, run, rows, equipment, contact)

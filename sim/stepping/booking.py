@@ -21,7 +21,6 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, sqrt
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
-    AGAIN,
     ALL_ROWS,
     AT_REST,
     BETA,
@@ -32,12 +31,13 @@ from artsim.sim.run_data.run_records import (
     RESIDUAL,
     SLEEP_ENERGY,
     STIFFENED,
+    TAUT,
     UNSOLVED_STEPS,
 )
 from artsim.sim.solvers.sweep import moves_by_mean
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
 from artsim.sim.stepping.link_damping import link_damping_forces
-from artsim.sim.stepping.midpoint import book_midpoint
+from artsim.sim.stepping.midpoint import book_midpoint, note_changes
 from artsim.sim.stepping.sleeping import count_still, note_commands
 from artsim.sim.stepping.work import add_pull_work, find_work, note_lag
 
@@ -75,10 +75,9 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
         step.qacc[k] = (v - state.qvel[k]) / h
     add_constraint_forces(rows, step, 1.0 / h)
     find_work(robot, run, equipment)
-    if step.counters[EVALUATION] == STIFFENED:
+    if step.counters[EVALUATION] == STIFFENED:  # AGAIN is booked where it is recorded
+        step.retries[TAUT] = 1
         book_midpoint(model, state.qvel, data, step)
-    elif step.counters[EVALUATION] == AGAIN:  # otherwise booked where it is recorded
-        velocities(model, state.qvel, data)
     if equipment is not None:
         clear_loop_forces(equipment)
         note_loop_forces(rows, equipment, 1.0 / h)
@@ -120,6 +119,7 @@ def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweep
     if beta < 1.0:
         for k in range(step.tangent.shape[0]):
             step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
+    note_changes(state, step, float(step.retries[TAUT]))
     for a in range(step.next.shape[0]):
         state.qvel[robot.model.independent_dof[a]] = step.next[a]
     if beta < 1.0:

@@ -1,8 +1,9 @@
 """Applied torques and the built-in controllers: gravity compensation, and computed torque.
 
 Computed torque (Siciliano 2009, sec. 8.5.2) gives the joints accelerations a = a_d + ω² (q_d - q) + 2 ζ ω (v_d - v):
-tau = Gᵀ (M a + bias - passive), where the passive forces are those that the step will find: damping, springs and soft
-couplings at its end, as they are implicit, tendons, fluids and compensated weight at its start, and dry friction.
+tau = Gᵀ (M a + bias - passive), where the bias and the passive forces are those that the step will find: the bias
+midway or at the start, as the integrator has it, damping, springs and soft couplings at the step's end, as they are
+implicit, tendons, fluids and compensated weight at its start, and dry friction.
 
 Friction is taken in the direction in which a joint shall move, not in that in which it does: that cannot chatter,
 and a joint that shall rest gets none and is held by its friction. Steps of Euler find velocities that lead
@@ -33,10 +34,12 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import (
     COMPUTED_TORQUE,
     CONTROL_ROW,
+    MIDWAY,
     NO_CONTROLLER,
     POSITION_GAIN,
     VELOCITY_GAIN,
 )
+from artsim.sim.stepping.midpoint import expected_change
 
 _RESTING = 1e-6  # rad/s or m/s: below it friction grows with the velocity, so that rounding in a file does not flip it
 
@@ -101,7 +104,12 @@ def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead
     of the armature. The accelerations of joints that are not actuated count as zero."""
     model, data, step = robot.model, robot.data, run.step
     _wanted_accelerations(model, data, q, v, run, ahead)
-    inverse_dynamics(model, v, step.qacc, data, step.force)
+    midway = run.inputs.scheme[MIDWAY]
+    if midway > 0.0:
+        _expect_wanted(robot, ahead, step)
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] = v[k] + midway * expected_change(robot.state, k)
+    inverse_dynamics(model, step.velocity, step.qacc, data, step.force)
     for k in range(step.velocity.shape[0]):
         step.velocity[k] = v[k] + ahead * step.qacc[k]
     _add_joints_own(robot, q, v, run, ahead)
@@ -128,6 +136,17 @@ def _wanted_accelerations(model: Any, data: Any, q: Any, v: Any, run: Any, ahead
     for k in range(step.qacc.shape[0]):
         a = model.dof_independent[k]
         step.qacc[k] = data.gain[k] * step.force[model.independent_dof[a]] + data.drift[k] if a >= 0 else 0.0
+
+
+@njit
+def _expect_wanted(robot: Any, ahead: Any, step: Any) -> None:
+    """Have the step expect the changes of velocity that the controller wants, where joints are actuated."""
+    model, state = robot.model, robot.state
+    for k in range(step.qacc.shape[0]):
+        a = model.dof_independent[k]
+        if a >= 0 and _actuated(model, model.independent_dof[a]):
+            state.change[k] = ahead * step.qacc[k]
+            state.earlier_change[k] = state.change[k]
 
 
 @inlined

@@ -31,15 +31,15 @@ from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_g
 from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 from artsim.sim.geometry.contacts import CONTACTS
-from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
+from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED
 from artsim.sim.solvers.tolerance import UNTRIED
 
 MOST_EVALUATIONS = 8  # each reduces the error of a spin by a factor of about ½ hω
 SETTLED = 1e-4  # change to come, relative to the largest velocity, that ends them: less is of third order in the step
 _SPINS = 1e-4  # [rad] per step above which the spin of a body alone is foreseen
 _FORESEEN = 5  # Newton iterations, of which four reach rounding at 0.3 rad per step
-_TURN = 0.02  # [rad] per step above which the spin of a body in a mechanism counts
-_FREE_RATE = 0.01  # hω² [1/s], the rate at which explicit terms feed in energy, above which free bodies and balls count
+_TURN = 0.02  # [rad] per step above which the velocities expected midway are checked against those found
+_FREE_RATE = 0.01  # hω² [1/s], the rate at which blows feed in energy, above which free bodies and balls are checked
 _TAUT = 0.05  # threshold of h² times a body's stiffness over its inertia
 _NODES = 4.0  # (hω)² of the fastest swing in a row of equal bodies, over that of one alone
 _DAMPING = 0.1
@@ -57,8 +57,59 @@ def note_struck(data: Any, contact: Any) -> None:
 
 
 @njit
-def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
-    """middle (nv,), which holds v, gets the midpoint angular velocity of the bodies that turn alone.
+def note_changes(state: Any, step: Any, taut: Any) -> None:
+    """Set state.change and state.earlier_change at the end of a step, before state.qvel. Where bodies are taut, nothing
+    is expected to go on: the step does not resolve their swings, which would be fed by what they were a step ago.
+    """
+    zero = zero_like(taut)
+    for k in range(state.change.shape[0]):
+        state.earlier_change[k] = state.change[k]
+        state.change[k] = where_greater(taut, zero, zero, step.velocity[k] - state.qvel[k])
+
+
+@inlined
+def stiffened(data: Any) -> Any:
+    """A T, more than 0 where bodies are stiffened."""
+    most = like(0.0, data)
+    for i in range(data.stiffening.shape[0]):
+        most = largest(most, data.stiffening[i, 0] + data.stiffening[i, 3] + data.stiffening[i, 5])
+    return most
+
+
+@njit
+def foresee(robot: Any, run: Any, chosen: Any) -> None:
+    """Set step.middle and step.next, in lanes where `chosen` is 1, to the velocities expected midway and at the end; to
+    those before the step if the bias acts at its start.
+
+    Needs kinematics and `world_inertia`.
+    """
+    model, state, data = robot.model, robot.state, robot.data
+    step, share = run.step, run.inputs.scheme[MIDWAY]
+    zero = zero_like(chosen)
+    for k in range(step.middle.shape[0]):
+        change = where_greater(data.struck[model.dof_body[k]], zero, zero, expected_change(state, k))
+        step.middle[k] = where_greater(chosen, zero, state.qvel[k] + share * change, step.middle[k])
+    for a in range(step.next.shape[0]):
+        k = model.independent_dof[a]
+        step.next[a] = where_greater(chosen, zero, 2.0 * step.middle[k] - state.qvel[k], step.next[a])
+    if share > 0.0:
+        foresee_spin(model, state.qvel, data, run.inputs.time_step[0], step.middle, chosen)
+
+
+@inlined
+def expected_change(state: Any, k: Any) -> Any:
+    """The change of a velocity in the step: the smaller of the last two, 0 where they have opposite signs (minmod), so
+    that a blow, which is not repeated, leads nowhere.
+    """
+    last, earlier = state.change[k], state.earlier_change[k]
+    zero = zero_like(last)
+    smaller = where_greater(absolute(last), absolute(earlier), earlier, last)
+    return where_greater(last * earlier, zero, smaller, zero)
+
+
+@njit
+def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any, chosen: Any) -> None:
+    """middle (nv,) gets the midpoint angular velocity of the bodies that turn alone, in lanes where `chosen` is 1.
 
     It solves I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): no second
     evaluation is needed, and the energy of a spin is kept to rounding. Bodies with contacts, or that turn by less than
@@ -70,6 +121,7 @@ def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
             first = k + 3 if model.joint_type[i] == FREE else k
             square = h * h * (v[first] * v[first] + v[first + 1] * v[first + 1] + v[first + 2] * v[first + 2])
             fast = (square - _SPINS * _SPINS) * (1.0 - data.struck[i])
+            fast = where_greater(chosen, zero_like(fast), fast, zero_like(fast))
             if any_positive(fast):
                 o0, o1, o2 = _midway(model, v, data, h, i, first)
                 zero = like(0.0, data)
@@ -203,14 +255,16 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
     """More than 0 where a body without contacts turns too fast for one evaluation; and whether what hangs on a body may
     be too heavy for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
 
-    Needs the bodies' angular velocities and accelerations.
+    Needs the bodies' angular velocities midway and accelerations.
     """
     turning = like(-1.0, data)
     tautness = turning
-    spins = _TURN * _TURN / h
     for i in range(1, model.body_parent.shape[0]):
-        kind = model.joint_type[i]
-        most = _FREE_RATE if kind == FREE or kind == BALL else spins
+        most = _TURN * _TURN / h
+        if model.body_alone[i] == 1:  # foreseen as if nothing acted on it
+            most = _SPINS * _SPINS / h
+        elif model.joint_type[i] == FREE or model.joint_type[i] == BALL:
+            most = _FREE_RATE
         o0 = data.angular_velocity[i, 0]
         o1 = data.angular_velocity[i, 1]
         o2 = data.angular_velocity[i, 2]

@@ -25,6 +25,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.run_data.run_records import MIDWAY
 from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
@@ -42,7 +43,7 @@ from artsim.sim.stepping.lane_rows import (
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
     clear_stiffening,
-    foresee_spin,
+    foresee,
     go_back,
     go_midway,
     loops_pull,
@@ -128,17 +129,12 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
 @inlined
 def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
     """Set what evaluations with these contacts start from in lanes where `chosen` is 1, the others having ended: the
-    velocities before the step, with spin foreseen and the drift of couplings.
+    velocities expected midway and the drift of couplings.
     """
-    model, state, data = robot.model, robot.state, robot.data
-    step, h = run.step, run.inputs.time_step[0]
-    lanes, zero = run.lanes, like(0.0, data)
-    for k in range(step.middle.shape[0]):
-        step.middle[k] = state.qvel[k]
-    for a in range(step.next.shape[0]):
-        step.next[a] = where_greater(chosen, zero, state.qvel[model.independent_dof[a]], step.next[a])
-    foresee_spin(model, state.qvel, data, h, step.middle)
-    lanes.data.counters[BENT] = 1 if secant_drift(robot, h, step, chosen) else 0
+    data, lanes = robot.data, run.lanes
+    zero = like(0.0, data)
+    foresee(robot, run, chosen)
+    lanes.data.counters[BENT] = 1 if secant_drift(robot, run.inputs.time_step[0], run.step, chosen) else 0
     lanes.data.rounds[0] = zero
     lanes.data.evaluations[0] = zero
     lanes.data.settled[0] = zero
@@ -331,9 +327,10 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
     chosen = where_greater(lanes.data.settled[0], zero, zero, chosen)
     first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
     turning = chosen - first
-    taut, waiting = zero, zero
+    fast, taut, waiting = zero, zero, zero
     if any_positive(first):
-        fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
+        if run.inputs.scheme[MIDWAY] > 0.0:
+            fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
         fast = first if lanes.data.counters[BENT] == 1 else fast
         turning = turning + where_greater(taut, zero, zero, fast)
         waiting = taut * fast  # where unstiffened bodies would go carries no information
@@ -365,7 +362,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
     if solver.pack is not None:
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, state.qvel, step.qacc, data)
+        accelerations(model, step.middle, step.qacc, data)
     turning, tautness = turning_and_tautness(model, data, h)
     taut = where_greater(tautness, zero, chosen, zero)
     if run.lanes.loops is not None:

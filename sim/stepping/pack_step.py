@@ -45,6 +45,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
+from artsim.sim.stepping.midpoint import note_changes, stiffened
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step
@@ -228,6 +229,7 @@ def _move(robot: Any, run: Any, contact: Any) -> None:
     if beta < 1.0:
         for k in range(step.tangent.shape[0]):
             step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
+    note_changes(state, step, stiffened(robot.data))
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]
     if not beta < 1.0:
@@ -261,6 +263,8 @@ def _step_alone(robot: Any, run: Any, equipment: Any, contact: Any, lane: Any) -
     take_lane(state.qvel, lane, lanes.single.qvel)
     take_actuators(lanes, lane)
     take_lane(lanes.data.impulse, lane, lanes.single.impulse)
+    take_lane(state.change, lane, lanes.single.change)
+    take_lane(state.earlier_change, lane, lanes.single.earlier_change)
     if lanes.load is not None:
         take_lane(state.load, lane, lanes.single.load)
     for n in range(lanes.single.counters.shape[0]):
@@ -280,6 +284,7 @@ def _step_alone(robot: Any, run: Any, equipment: Any, contact: Any, lane: Any) -
     put_lane(lanes.single.qvel, lanes.data.qvel, lane)
     put_lane(lanes.single.activation, lanes.data.next_activation, lane)
     put_lane(lanes.single.impulse, lanes.data.found, lane)
+    put_lane(lanes.single.change, lanes.data.change, lane)
     take_bounds(equipment, run, lane)
     if lanes.load is not None:
         put_lane(lanes.single.load, lanes.load.found, lane)
@@ -381,3 +386,4 @@ def _take_over(robot: Any, lanes: Any) -> None:
         state.qpos[n] = where_greater(beyond, zero, lanes.data.qpos[n], state.qpos[n])
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(beyond, zero, lanes.data.qvel[k], state.qvel[k])
+        state.change[k] = where_greater(beyond, zero, lanes.data.change[k], state.change[k])

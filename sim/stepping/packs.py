@@ -205,6 +205,7 @@ class PackWork(NamedTuple):
     tendon_mobility: Lanes1  # (nte,)
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)
+    change: Lanes1  # (nv,) as in State
     activation: Lanes1  # (nact,) at the start of the step, of all lanes
     next_activation: Lanes1  # (nact,) at its end
     acceleration0: Lanes1  # (na,) these two as in EquipmentWork: they depend on the masses
@@ -229,9 +230,11 @@ class Single(NamedTuple):
     actuator_force: Reals1
     actuator_total: Reals1
     dof_held: Reals1
-    history: Reals1  # these two as in State
+    history: Reals1  # these five as in State
     still: Reals1
     load: Reals1
+    change: Reals1
+    earlier_change: Reals1
     tangent: Reals1  # these three as in Step
     effective_coupling: Reals1
     yielded: Reals1

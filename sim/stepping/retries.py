@@ -56,6 +56,7 @@ from artsim.sim.run_data.run_records import (
     FREE_STEPS_POSSIBLE,
     ITERATIONS,
     LASTING_ROWS,
+    MIDWAY,
     ONCE,
     RESIDUAL,
     RULE_ROUNDS,
@@ -71,7 +72,7 @@ from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
     clear_stiffening,
-    foresee_spin,
+    foresee,
     go_back,
     go_midway,
     loops_pull,
@@ -94,33 +95,26 @@ _SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds wha
 
 @njit
 def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
-    """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
+    """Set what evaluations with these contacts start from: the velocities expected midway."""
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
         return
-    model, state, data = robot.model, robot.state, robot.data
-    step = run.step
-    h = run.inputs.time_step[0]
-    for k in range(step.middle.shape[0]):
-        step.middle[k] = state.qvel[k]
-    for a in range(step.next.shape[0]):
-        step.next[a] = state.qvel[model.independent_dof[a]]
+    state, step = robot.state, run.step
     if step.counters[EVALUATION] == STIFFENED:
-        clear_stiffening(data)
+        clear_stiffening(robot.data)
     step.counters[EVALUATION] = ONCE
     if contact is not None:
-        note_struck(data, contact)
-    if solver.sweeps is None:
-        foresee_spin(model, state.qvel, data, h, step.middle)
-        for k in range(step.middle.shape[0]):
-            if step.middle[k] != state.qvel[k]:
-                step.counters[EVALUATION] = AGAIN
+        note_struck(robot.data, contact)
+    foresee(robot, run, 1.0)
+    for k in range(step.middle.shape[0]):
+        if step.middle[k] != state.qvel[k]:
+            step.counters[EVALUATION] = AGAIN
     for n in range(EVALUATIONS, step.retries.shape[0]):
         step.retries[n] = 0
     for k in range(step.pressed.shape[0]):
         for side in range(step.pressed.shape[1]):
             step.pressed[k, side] = 0
-    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, h, step, 1.0) else 0
+    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, run.inputs.time_step[0], step, 1.0) else 0
 
 
 @njit
@@ -267,7 +261,7 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
     step = run.step
     if step.retries[EVALUATIONS] == 0:
         step.retries[EVALUATIONS] = 1
-        if _turns_fast_or_is_taut(robot, run, rows, equipment):
+        if run.inputs.scheme[MIDWAY] > 0.0 and _turns_fast_or_is_taut(robot, run, rows, equipment):
             step.retries[BENT_OR_FAST] = 1
         if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies would go carries no information
             return True
@@ -300,7 +294,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any) -> b
     if step.retries[WITHOUT_ROWS] == 0:  # otherwise they are up to date
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, state.qvel, step.qacc, data)
+        accelerations(model, step.middle, step.qacc, data)
     turning, tautness = turning_and_tautness(model, data, h)
     fast: bool = turning > 0.0
     taut: bool = tautness > 0.0

@@ -89,6 +89,7 @@ def count_still(robot: Any, run: Any, equipment: Any) -> None:
     if state.still[0] >= inputs.sleep[SLEEP_STEPS]:
         for k in range(state.qvel.shape[0]):
             state.qvel[k] = 0.0
+            state.change[k] = 0.0
         for n in range(state.impulse.shape[0]):
             state.impulse[n] = 0.0
 
@@ -172,6 +173,7 @@ def end_asleep(robot: Any, run: Any) -> None:
     fallen = where_greater(zero + inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, one)
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(fallen, zero, zero, state.qvel[k])
+        state.change[k] = where_greater(fallen, zero, zero, state.change[k])
     for n in range(data.impulse.shape[0]):
         data.impulse[n] = where_greater(fallen, zero, zero, data.impulse[n])
 

@@ -29,7 +29,7 @@ MODELS = {
 }
 STEPS = (4e-3, 2e-3, 1e-3)
 SECONDS = 0.4
-INTEGRATORS = {"semi-implicit-euler": 1, "rk4": 4}
+INTEGRATORS = {"midpoint": 1, "semi-implicit-euler": 1, "rk4": 4}
 
 
 def drift(text: str, integrator: str, dt: float) -> float:

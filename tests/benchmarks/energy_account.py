@@ -186,7 +186,7 @@ def _start(rng: Rng, features: set[str], names: list[str]) -> dict[str, Any]:
         settings["q0"] = {name: float(rng.uniform(-0.8, 0.8)) for name in names}
     if features & {"couplings", "loops"}:
         settings = {"v0": {names[0]: float(rng.normal(0, 1))}} if names and "loops" not in features else {}
-    settings["integrator"] = "rk4" if "rk4" in features else "semi-implicit-euler"
+    settings["integrator"] = "rk4" if "rk4" in features else "auto"
     if "controller" in features:
         settings["controller"] = str(rng.choice(["gravity-compensation", "computed-torque"]))
     return settings

@@ -142,7 +142,7 @@ def sprung(kind: str, stiffness: float, damping: float) -> tuple[str, dict[str, 
 
 
 def orders() -> None:
-    """Errors at three steps against 0.1 ms, and the exponents between them; below 1 where midway is cut in by speed."""
+    """Errors at three steps against 0.1 ms, and the exponents between them."""
     print("\norder                                   errors at 4, 2, 1 ms [rad or m], and the exponents")
     pendulum = (ROBOTS / "double_pendulum.urdf").read_text()
     body = BODY.format(joint='freejoint name="root"', centre="0 0 0", mass=1, inertia=".02 .025 .04")

@@ -126,7 +126,7 @@ def test_a_run(run_file: Path) -> None:
     told = info(run_file).stdout
     assert "complete" in told
     assert "5 rows, every 2 steps of 10 of 0.002 s; 0.02 s recorded" in told
-    assert "integrator semi-implicit-euler, solver newton, coupling auto" in told
+    assert "integrator midpoint, solver newton, coupling auto" in told
     assert re.search(r"^jacobian +time 5, jacobian_column \d+, twist 6 ", told, re.M)
     assert "numba " in told
 

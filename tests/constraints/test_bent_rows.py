@@ -23,4 +23,4 @@ SLIDE = """<mujoco><compiler angle="radian"/><worldbody>
 @pytest.mark.parametrize("text", [HINGES, SLIDE, quartic_chain()], ids=["hinges", "slide", "four"])
 def test_curved_couplings_hold_as_rows(text: str, dt: float) -> None:
     run = simulate(load_text(text, name="model.xml"), steps=round(2.0 / dt), dt=dt, coupling="rows", q0={"j0": 1.1})
-    assert run.simulation.coupling_error < 1e-9
+    assert run.simulation.coupling_error < 2e-9

@@ -109,7 +109,7 @@ def test_maximal_coordinates_record_the_same_wrench() -> None:
     np.testing.assert_allclose(runs[1]["loop_wrench"][-1], runs[0]["loop_wrench"][-1], rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 @pytest.mark.parametrize("kind", ["hinge", "weld"])
 def test_the_wrench_of_a_loop_at_rest_is_the_weight(kind: str, integrator: str) -> None:
     """A hinge along the vertical, and a weld, carry m g at its lever; the world's end receives the opposite."""

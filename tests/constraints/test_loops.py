@@ -253,7 +253,7 @@ def test_euler_comes_near_rk4() -> None:
     assert errors[1] < 0.7 * errors[0]
 
 
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_what_starts_open_closes_without_a_kick(integrator: str) -> None:
     text = """<mujoco><worldbody><body name="a"><freejoint/><geom size=".1"/></body></worldbody><equality>
         <weld name="here" body1="a" body2="world" relpose="1 0 0 1 1 0 0"/></equality></mujoco>"""

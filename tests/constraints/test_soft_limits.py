@@ -50,6 +50,18 @@ def test_a_limit_with_a_stiffness_carries_its_load() -> None:
     assert np.all(force >= 0.0)
 
 
+@pytest.mark.parametrize("speed", [0.5, 2.0])
+def test_a_soft_limit_pushes_what_leaves_it_within_a_step(speed: float) -> None:
+    """It starts 1 mm deep and ends 0.5 mm deep or 1 mm beyond: f = k (x0 - x - ¼ h (ẋ⁺ - ẋ)) in both; then nothing."""
+    given: dict[str, Any] = {"lower_limit": {"j": -0.05}, "limit_stiffness": {"j": 800.0}, "dt": 1e-3}
+    start: dict[str, Any] = {"q0": {"j": -0.051}, "v0": {"j": speed}}
+    run = simulate(lift(), steps=6, record=("qpos", "qvel", "tau_limit"), **given, **start)
+    v, force = run["qvel"][:, 0], run["tau_limit"][:, 0]
+    assert force[0] == pytest.approx(800 * (0.001 - 0.25e-3 * (v[1] - v[0])), rel=1e-9)
+    assert v[1] - v[0] == pytest.approx(1e-3 * (force[0] / 2 - G), rel=1e-9)
+    assert np.all(force[run["qpos"][:, 0] >= -0.05] == 0.0)
+
+
 def test_a_soft_limit_gives_back_what_it_takes() -> None:
     """Without damping the mass falls ½ k x² = m g (0.05 + x) deep, and comes back to where it fell from."""
     given = {"lower_limit": {"j": -0.05}, "limit_stiffness": {"j": 800.0}}

@@ -55,7 +55,9 @@ def beside_mujoco(text: str, folder: Path, steps: int, wrench: Any = None) -> tu
     for row in truth:
         row[:] = data.qpos
         mujoco.mj_step(model, data)
-    options: dict[str, Any] = {"cone": "pyramidal"} if 'cone="pyramidal"' in text else {}
+    options: dict[str, Any] = {"integrator": "semi-implicit-euler"}
+    if 'cone="pyramidal"' in text:
+        options["cone"] = "pyramidal"
     if wrench is not None:
         options |= {"wrench": {"f": wrench}, "wrench_at": "com"}
     return artsim.simulate(path, steps=steps, **options)["qpos"], truth

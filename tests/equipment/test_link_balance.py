@@ -123,7 +123,7 @@ def test_a_tendon_between_links_without_a_joint_pulls_at_what_fixes_them(tmp_pat
     assert run["sensors"][0] == pytest.approx([100, 0, 0], abs=1e-12)
 
 
-@pytest.mark.parametrize("integrator", ["rk4", "semi-implicit-euler"])
+@pytest.mark.parametrize("integrator", ["rk4", "midpoint", "semi-implicit-euler"])
 def test_limits_friction_and_inertia_of_tendons_balance(tmp_path: Path, integrator: str) -> None:
     euler = integrator != "rk4"
     changes = {"friction": "2", "limited": "true", "range": "0.9"} if euler else {}

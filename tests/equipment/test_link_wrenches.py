@@ -77,7 +77,7 @@ def test_wrenches_are_those_of_mujoco(path: Path) -> None:
     np.testing.assert_allclose(run["qvel"], qvel, rtol=0, atol=1e-12 * np.abs(qvel).max())
 
 
-@pytest.mark.parametrize("integrator", ["rk4", "semi-implicit-euler"])
+@pytest.mark.parametrize("integrator", ["rk4", "midpoint", "semi-implicit-euler"])
 def test_links_balance_under_wrenches(path: Path, integrator: str) -> None:
     """The wrench given is recorded on its link, and momentum changes by it and the weight alone: p' = w + m g."""
     robot = artsim.load(path)

@@ -160,7 +160,7 @@ def balance(run: Any) -> float:
     return float(np.abs(left - right).max() / max(np.abs(run["tau_passive"]).max(), np.abs(run["tau_limit"]).max()))
 
 
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_spring_of_a_ball_swings_at_its_frequency(integrator: str) -> None:
     """About its vertical axis: I x'' = -k x; stiff enough that only the implicit half keeps Euler stable."""
     inertia = 8 * (0.02 / 3)  # m (a² + b²) / 3 of a cube of 8 kg and half side 0.1
@@ -210,7 +210,7 @@ def test_what_gravity_compensation_carries_does_not_fall() -> None:
     assert balance(run) < 1e-12
 
 
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_a_ball_sinks_at_its_terminal_speed(integrator: str) -> None:
     """Of Stokes' drag alone: m g = 3 π μ d v; d is that of the box of a ball's inertia, √(3/5) of its side."""
     text = (

@@ -243,7 +243,7 @@ def test_friction_holds_or_slides(force: float) -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_armature_is_inertia_of_the_length(integrator: str) -> None:
     found = run(hanging('armature=".5"'), steps=20, dt=0.002, integrator=integrator)
     assert found["qacc"][:, 0] == pytest.approx(-9.81 * 2 / (2 + 0.5 * 9), rel=1e-12)
@@ -447,9 +447,9 @@ def test_ties_of_any_tendons_are_the_seeds_row_on_mujocos_system(
     Hard ones too, where the file is soft.
     """
     equality, first, second, coefficients = TIES[tie]
-    config: dict[str, Any] = {"coupling": "rows"}
+    config: dict[str, Any] = {"coupling": "rows", "integrator": "semi-implicit-euler"}
     if frequency is not None:
-        config = {
+        config |= {
             "coupling": "compliant",
             "coupling_frequency": frequency,
             "coupling_damping": 0.3,

@@ -90,6 +90,8 @@ STATE = {
     "history": np.arange(8.0),
     "impulse": np.arange(3.0),
     "load": np.zeros(4),
+    "change": np.zeros(4),
+    "earlier_change": np.zeros(4),
     "still": np.int64(0),
     "last_input": np.zeros(14),
     "body_centre": np.zeros((2, 3)),

@@ -67,7 +67,7 @@ FLIPS: dict[str, tuple[Callable[[Path], int], int, str]] = {
     "a label": (text(b"root.vx"), 65, "checksum"),
     "the model's text": (text(b"<robot"), 65, "checksum"),
     "an attribute": (text(b"CF-1.11"), 65, "checksum"),
-    "the configuration": (text(b"semi-implicit-euler"), 65, "checksum"),
+    "the configuration": (text(b'"midpoint"'), 65, "checksum"),
     "the seal": (lambda path: path.stat().st_size - 30, 65, "checksum"),
     "HDF5's own": (lambda path: 60, 65, "checksum"),
 }

@@ -223,7 +223,8 @@ def test_both_engines_part_by_the_order_of_the_step(name: str, scheme: str) -> N
     apart = []
     for h in (2e-3, 1e-3, 5e-4):
         config = {"steps": round(0.25 / h), "dt": h, "record": ("qpos",), **more}
-        one, other = simulate(articulation, **config), maximal(articulation, scheme, **config)
+        one = simulate(articulation, integrator="semi-implicit-euler", **config)  # both with the bias at the start
+        other = maximal(articulation, scheme, **config)
         apart.append(float(np.max(np.abs(one["qpos"] - other["qpos"]))))
         assert gap(other) < 0.02 * h / 1e-3  # [m or rad]
     assert apart[-1] < 0.005

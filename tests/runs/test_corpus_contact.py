@@ -26,8 +26,12 @@ HEIGHTS = {
     "mjcf.mujoco.model_balloons_balloons": "swinging still; at rest in the same place after 6 s",
     "mjcf.mujoco_warp.benchmarks_humanoid_three_humanoids": "falls from a squat to the other side",
 }
-# a walker whose links overlap deep at its pose: MuJoCo's soft contacts rest there, hard ones push without end
-RESTLESS = {"mjcf.dm_control.locomotion_walkers_assets_humanoid_CMU_V2020"}
+RESTLESS = {
+    # links overlap deep at the pose: MuJoCo's soft contacts rest there, hard ones push without end
+    "mjcf.dm_control.locomotion_walkers_assets_humanoid_CMU_V2020",
+    # one of them falls from its squat, and when it does is up to rounding: still after 2 s, moving after 2.4 and 2.8
+    "mjcf.mujoco_warp.benchmarks_humanoid_three_humanoids",
+}
 
 
 def chosen() -> list[dict[str, Any]]:

@@ -391,7 +391,9 @@ def test_lanes_fall_at_their_bound(tmp_path: Path) -> None:
 
 
 def test_lanes_that_break_a_bound_stop_as_their_single_runs_do(tmp_path: Path) -> None:
-    """Some arms reach the limit of their hand's joint so fast that no force holds all bounds."""
+    """Some arms move so fast that no force holds all bounds. Where this comes about slowly, rounding decides which of
+    two steps is the first in which none is found: starts that differ by 1e-9 do as well.
+    """
     path = tmp_path / "arm.xml"
     path.write_text(HANDS)
     robot = artsim.load(path)
@@ -401,8 +403,11 @@ def test_lanes_that_break_a_bound_stop_as_their_single_runs_do(tmp_path: Path) -
     assert 0 < done.sum() < 9
     np.testing.assert_array_equal(made["status"], np.where(done, 1, 3))
     for k in range(9):
-        one = artsim.simulate(robot, controls=each[k], v0=made["qvel"][k, 0], link_damping={"*": (0.5, 0.2)}, **options)
-        assert len(one["time"]) == made["n_valid"][k]
+        damped = {"link_damping": {"*": (0.5, 0.2)}, "record": ("qvel",)}
+        one = artsim.simulate(robot, controls=each[k], v0=made["qvel"][k, 0], **damped, **options)
+        assert abs(len(one["time"]) - made["n_valid"][k]) <= 1
+        common = min(len(one["time"]), made["n_valid"][k])
+        np.testing.assert_allclose(made["qvel"][k][:common], one["qvel"][:common], rtol=0, atol=1e-6)
 
 
 TAUT = {"joint_1": 1.5}

@@ -90,6 +90,7 @@ def mujoco_s(text: str, controls: Controls) -> dict[str, Array]:
 
 def check(text: str, steps: int = 60, bound: float = 1e-12, **config: Any) -> dict[str, Array]:
     """Equal to MuJoCo's in every step; what differs by more than rounding is named."""
+    config.setdefault("integrator", "rk4" if 'integrator="RK4"' in text else "semi-implicit-euler")
     rows, controls = simulated(text, steps, **config)
     theirs = mujoco_s(text, controls)
     for name in rows:
@@ -180,10 +181,10 @@ def test_sensors_by_runge_and_kutta() -> None:
 
 
 def test_a_delayed_sensor_is_the_sensor_of_before() -> None:
-    """By both integrators, of every kind: the row that an undelayed one had so many steps ago."""
+    """By all integrators, of every kind: the row that an undelayed one had so many steps ago."""
     later = "".join(f'{what} delay="{3 * DT!r}" nsample="3"/>' for what in MEASURED)
     text = model('<motor name="m" joint="x"/>', "".join(f"{what}/>" for what in MEASURED) + later)
-    for integrator in ("semi-implicit-euler", "rk4"):
+    for integrator in ("midpoint", "semi-implicit-euler", "rk4"):
         rows, _ = simulated(text, 30, integrator=integrator)
         now, then = np.split(rows["sensors"], 2, axis=1)
         np.testing.assert_array_equal(then[3:], now[:-3])
@@ -200,7 +201,7 @@ def test_rows_that_are_recorded_seldom_have_the_same_sensors() -> None:
     np.testing.assert_array_equal(rows, all_rows[::7])
 
 
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_snapshots_hold_what_is_kept(integrator: str) -> None:
     """A run that goes on from a snapshot has the bytes of one that was never stopped."""
     text = model(actuators(KINDS[:3]) + '<motor name="m" joint="x"/>', sensors())

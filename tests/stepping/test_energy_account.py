@@ -221,7 +221,7 @@ def test_a_file_keeps_the_account(tmp_path: Path) -> None:
     np.testing.assert_array_equal(whole, parts)
 
 
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_work_by_source_is_what_the_motion_receives(integrator: str) -> None:
     """The sum of all works is the change of kinetic energy and heights, to the order of the step."""
     more = '<equality><joint joint1="k" joint2="j" polycoef="0 .5 .2 0 0"/></equality>'

@@ -163,7 +163,7 @@ def test_targets_act_at_their_steps() -> None:
 
 @pytest.mark.small
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # of kernels run as Python
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 @pytest.mark.parametrize("block_rows", [None, 1, 7])
 def test_not_finite_stops_and_keeps_what_was_before(integrator: str, block_rows: int | None) -> None:
     """A force that overflows at step 20: 20 rows, the bytes of the run without it, and joint and time named."""
@@ -181,7 +181,7 @@ def stop_message(run: Run) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
+@pytest.mark.parametrize("integrator", ["midpoint", "semi-implicit-euler", "rk4"])
 def test_blowing_up_is_stopped(integrator: str) -> None:
     """The chain of mass ratio 1000 at 40 ms, without limits: unstable by any explicit step."""
     start = {"joint_1": np.pi / 4, "joint_11": 0.05}
@@ -196,7 +196,7 @@ def test_blowing_up_is_stopped(integrator: str) -> None:
 
 @pytest.mark.small
 def test_limits_stop_a_run_of_rk4() -> None:
-    message = "reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
+    message = "reached its limit, and rk4 has no rows for it; use midpoint"
     text = urdf(
         box_link("first", 1.0),
         box_link("second", 1.0),
