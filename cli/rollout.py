@@ -16,6 +16,7 @@ from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
+from artsim.cli.run import describe_depth
 from artsim.cli.run_options import control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn, warn_of_model
@@ -35,7 +36,7 @@ from artsim.io.rollouts import (
 from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
 from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
@@ -194,6 +195,21 @@ def rollout(
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
     refuse_stopped(outcome)
+    if outcome.sunk and scene.load["strict"]:
+        raise StoppedError(f"stopped (--strict): {_describe_sunk(outcome)}")
+
+
+def _most_sunk(outcome: Outcome) -> dict[str, Any]:
+    """The sample in which a hard contact got deepest, and where."""
+    return dict(zip(("sample", "share", "depth", "link_a", "link_b"), outcome.most_sunk, strict=True))
+
+
+def _describe_sunk(outcome: Outcome) -> str:
+    sample, share, depth, one, two = outcome.most_sunk
+    count = "1 sample" if outcome.sunk == 1 else f"{outcome.sunk} samples"
+    return f"in {count} hard contacts got deeper than at the start, most in sample {sample}: " + describe_depth(
+        depth, share, one, two
+    )
 
 
 def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls]:
@@ -216,6 +232,8 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "stopped": outcome.stopped,
             "inside": outcome.inside,
             "deepest": outcome.deepest[1],
+            "sunk": outcome.sunk,
+            "most_sunk": _most_sunk(outcome),
             "messages": list(outcome.messages),
             "complete": outcome.complete,
             "output": None if outcome.output is None else str(outcome.output),
@@ -239,6 +257,8 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; this "
             "penetration is removed over 0.1 s, which moves the links"
         )
+    if outcome.sunk:
+        lines.append(f"warning: {_describe_sunk(outcome)}")
     lines += outcome.messages
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")

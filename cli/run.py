@@ -44,14 +44,14 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MissingInputError, StoppedError, UsageError
 from artsim.sim.geometry.contacts import first_room
 from artsim.sim.geometry.solids import with_pieces
+from artsim.sim.runs.account import SUNK_FAR
 from artsim.sim.runs.compliances import is_without_effect
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
-_FAR = 1e-3  # m or rad: contacts that yielded by more, and loops that came open by more, are reported
-_LARGE_SHARE = 0.01  # of a shape's thickness: likewise
+_FAR = 1e-3  # m or rad: loops that came open by more are reported
 _EXCLUDE = "an SRDF, or <exclude> in MJCF, takes such pairs out"
 _MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 _SMALLER = "a smaller --dt helps"
@@ -434,22 +434,25 @@ def _refused(simulation: Simulation) -> str:
 
 
 def _gives_way_far(simulation: Simulation) -> bool:
-    """Whether hard contacts yielded by more than a user may overlook."""
+    """Whether hard contacts got deeper by more than a user may overlook."""
     found = simulation.gave_way
-    return found is not None and (found[2] > _FAR or found[3] > _LARGE_SHARE)
+    return found is not None and found[3] > SUNK_FAR
 
 
 def _yielding(simulation: Simulation) -> dict[str, Any] | None:
-    """Where contacts yielded most, or None."""
+    """Where hard contacts got deepest, or None."""
     found = simulation.gave_way
     return None if found is None else dict(zip(("link_a", "link_b", "depth", "share"), found, strict=True))
 
 
 def _describe_yielding(where: Mapping[str, Any]) -> str:
-    return (
-        f"hard contacts gave way by up to {where['depth']:.3g} m between {where['link_a']!r} and {where['link_b']!r}, "
-        f"at most {100 * where['share']:.3g} % of a shape's thickness"
-    )
+    depth = describe_depth(where["depth"], where["share"], where["link_a"], where["link_b"])
+    return f"hard contacts got deeper than at the start: {depth}"
+
+
+def describe_depth(depth: float, share: float, link_a: str, link_b: str) -> str:
+    """How deep a contact is, and between which links."""
+    return f"{depth:.3g} m between {link_a!r} and {link_b!r}, {100 * share:.3g} % of the thinner shape's thickness"
 
 
 def _describe_residual(residual: float | None, steps: int) -> str:
@@ -588,12 +591,14 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
     lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
     if contacts["eased_steps"]:
         lines.append(f"wedged or crowded contacts gave way in {contacts['eased_steps']} steps")
-    if contacts["gave_way"]:
-        far = "warning: " if contacts["gave_way_far"] else ""
-        lines.append(far + _describe_yielding(contacts["gave_way"]))
+    if contacts["gave_way_far"]:
+        lines.append(f"warning: {_describe_yielding(contacts['gave_way'])}")
     if contacts["left_inside_steps"]:
-        stayed = f"what no joint can part stayed inside in {contacts['left_inside_steps']} steps"
-        lines.append(f"{stayed}; {_EXCLUDE}")
+        stayed = f"penetration was left as it was in {contacts['left_inside_steps']} steps"
+        lines.append(
+            f"{stayed}, where removing it would throw bodies or contradict other constraints; "
+            "an SRDF, or <exclude> in MJCF, takes out links that overlap by design"
+        )
     if contacts["held_inside"]:
         lines.append(f"warning: {_describe_held(contacts['held_inside'])}")
     if contacts["room"] > contacts["first_room"]:

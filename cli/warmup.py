@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from artsim.io.progress import warm
-from artsim.sim.contact.continuous import ADVANCE
+from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.delays import DELAY_CONTROLS, KEEP, feel_entry
 from artsim.sim.foundation.errors import OutputError, UsageError
 from artsim.sim.foundation.jit import Entry, build
@@ -76,7 +76,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     for width in (1, WIDTH):
         yield COMPUTE, width
     solvers = (SOLVE, SOLVE_WITHOUT_CONTACTS)
-    for entry in (*solvers, TENDON_INERTIA, DETECT, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
+    for entry in (*solvers, TENDON_INERTIA, DETECT, FORESEE, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(PackFeatures(rows, touching)), WIDTH

@@ -55,7 +55,7 @@ from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, Usag
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import GAVE_WAY, NON_FINITE, RUNNING, TOO_FAST
-from artsim.sim.runs.account import bound_of_link
+from artsim.sim.runs.account import SUNK_FAR, bound_of_link, link_name
 from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
@@ -129,6 +129,8 @@ class Outcome:
     alone: Mapping[str, int]  # steps that samples took outside of packs, by cause
     stopped: int  # number of samples that stopped early
     inside: int  # number of samples that start with something more than 1 mm inside something
+    sunk: int  # number of samples in which a hard contact got deeper by more than SUNK_FAR of a shape's thickness
+    most_sunk: tuple[int, float, float, str, str]  # the sample that did most; share, depth [m] and two links
     deepest: tuple[int, float]  # the sample that is deepest inside at its start, and the depth [m]
     messages: tuple[str, ...]  # about the first of these
     complete: bool = True
@@ -306,6 +308,7 @@ class _Stream:
         self._rollers = [make_roller(plan, controls[0], Results.of(plan, self._block)) for _ in range(self._threads)]
         self._done = self._steps = self._stopped = self._inside = 0
         self._deepest = (0, 0.0)
+        self._sunk, self._most_sunk = 0, (0, 0.0, 0.0, -1, -1)
         self._messages: list[tuple[int, str]] = []
         self._seconds = 0.0
 
@@ -338,6 +341,7 @@ class _Stream:
 
     def outcome(self, complete: bool) -> Outcome:
         """The outcome of the rollout."""
+        sample, share, depth, one, two = self._most_sunk
         return Outcome(
             samples=self._done,
             steps=self._steps,
@@ -346,6 +350,8 @@ class _Stream:
             alone=_totals(roller.alone for roller in self._rollers),
             stopped=self._stopped,
             inside=self._inside,
+            sunk=self._sunk,
+            most_sunk=(sample, share, depth, link_name(self.plan, one), link_name(self.plan, two)),
             deepest=self._deepest,
             messages=tuple(text for _, text in self._messages),
             complete=complete,
@@ -381,6 +387,12 @@ class _Stream:
             self._inside += int(np.count_nonzero(depth > DEEP))
             worst = int(depth.argmax())
             self._deepest = max(self._deepest, (start + worst, float(depth[worst])), key=lambda one: (one[1], -one[0]))
+            sunk = results.sunk[:count]
+            self._sunk += int(np.count_nonzero(sunk[:, 0] > SUNK_FAR))
+            most = int(sunk[:, 0].argmax())
+            share, depth_there, *links = sunk[most].tolist()
+            here = (start + most, share, depth_there, int(links[0]), int(links[1]))
+            self._most_sunk = max(self._most_sunk, here, key=lambda one: (one[1], -one[0]))
             self._steps += int(np.where(stopped < 0, plan.config.steps, stopped).sum())
             for k in np.flatnonzero(stopped >= 0):
                 self._stopped += 1
@@ -407,10 +419,15 @@ class _Stream:
             "final_qpos": results.final_qpos[:count],
             "final_qvel": results.final_qvel[:count],
             **{f"{n}_factor": x if VARIED[n] else x[:, 0] for n, x in variations.factors.items()},
-            **({} if self.plan.touching is None else {"start_depth": results.start_depth[:count]}),
+            **({} if self.plan.touching is None else _depths(results, count)),
             "n_valid": valid,
             "status": _status(results.reason[:count]),
         }
+
+
+def _depths(results: Results, count: int) -> dict[str, Array]:
+    """How deep contacts were at the start, and how much deeper hard ones got."""
+    return {"start_depth": results.start_depth[:count], "sunk": results.sunk[:count, 1]}
 
 
 def _totals(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -482,7 +499,7 @@ def _content(
     for name, dim in draws.factors.items():
         columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8") if dim else Column((), (), "f8")
     if plan.touching is not None:
-        columns["start_depth"] = Column((), (), "f8")
+        columns |= {name: Column((), (), "f8") for name in ("start_depth", "sunk")}
     columns |= {"n_valid": Column((), (), "i8"), "status": Column((), (), "i1")}
     told: dict[str, str | int | float] = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every}
     told["seed"] = plan.config.seed

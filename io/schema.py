@@ -117,7 +117,7 @@ FIXED_LABELS["direction"] = ("normal", "tangent_1", "tangent_2")
 FIXED_LABELS["contact_entry"] = (
     *("shape_a", "shape_b", "feature"),
     *FIXED_LABELS["direction"],
-    *("torsion", "rolling_1", "rolling_2", "steps_eased"),
+    *("torsion", "rolling_1", "rolling_2", "steps_eased", "depth_at_start"),
 )
 FIXED_LABELS["extreme"] = (
     *("coupling_error", "tendon_error", "worst_residual", "energy_at_start", "energy"),
@@ -725,6 +725,9 @@ TABLE: dict[str, Variable] = {
     "rollout/drive_damping_factor": Variable(("sample", "dof"), "1", "factor of the drive's damping"),
     "rollout/start_depth": Variable(
         ("sample",), "m", "depth of the deepest contact at the start; 0: nothing is inside anything", "f8"
+    ),
+    "rollout/sunk": Variable(
+        ("sample",), "m", "depth beside that at the start of the hard contact that got deepest, for its shapes", "f8"
     ),
     "rollout/n_valid": Variable(("sample",), "1", "rows before the sample ended", "i8"),
     "rollout/status": Variable(("sample",), "1", "1 complete, 2 stopped at a non-finite state, 3 stopped", "i1"),

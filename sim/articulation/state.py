@@ -7,9 +7,9 @@ from typing import NamedTuple
 from artsim.sim.articulation.model import WORLD, Model
 from artsim.sim.foundation.records import Lanes1, Lanes2, Lanes3, allocate
 
-CONTACT_MEMORY = 10  # numbers per contact kept for the next step
+CONTACT_MEMORY = 11  # numbers per contact kept for the next step
 # columns of State.contact: six impulses from FIRST_IMPULSE, along the contact's directions
-SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, REGULARISED = 0, 1, 2, 3, 9
+SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, REGULARISED, ALLOWED = 0, 1, 2, 3, 9, 10
 
 
 class State(NamedTuple):

@@ -19,7 +19,8 @@ _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts a
 _ACROSS_INSIDE = 1e-3  # the same in penetration: links that overlap where they are hinged
 _LOST = 1e-11  # share of its terms below which a sum is rounding
 _WORK = 1e-6  # share of what an impulse moves that counts as no work
-_PARTING = 10.0  # [rad/s or m/s] fastest dof while penetration is removed: some of it no joint can separate
+_PARTING = 1.0  # [rad] by which penetration may turn a dof in the time of its removal: some of it no joint can separate
+_LEVERAGE = 100.0  # times the speed at which penetration is removed: a linear dof changes by no more for it
 _FARTHEST = 10.0  # [rad or m] farthest motion of a dof
 _SLOW = 1e-3  # [m/s] separation speed that does not matter
 _SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce
@@ -146,10 +147,13 @@ def brings_apart(rate: Any, gap: Any) -> Any:
 
 
 @inlined
-def is_thrown(fastest: Any) -> Any:
-    """1 where a dof is faster than the removal of penetration may make it."""
-    zero = zero_like(fastest)
-    return where_greater(fastest, zero + _PARTING, zero + 1.0, zero)
+def is_thrown(change: Any, opening: Any, linear: Any) -> Any:
+    """1 where the velocity of a dof changes by more than the removal of penetration, which opens at this speed, may
+    change it.
+    """
+    zero = zero_like(change)
+    most = _LEVERAGE * opening if linear == 1 else zero + _PARTING / RECOVERY
+    return where_greater(change, most, zero + 1.0, zero)
 
 
 # ------------------------------------------------------------------ softness

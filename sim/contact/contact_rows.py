@@ -48,6 +48,7 @@ from artsim.sim.foundation.lanes import absolute, any_positive, real, where_grea
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.foundation.vec3 import crossed, minus, plus, put, times, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS
+from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     DEEPEST,
@@ -71,6 +72,13 @@ from artsim.sim.run_data.run_records import (
 )
 
 _LEAST = 1e-300  # [m/s or m] below 0 that counts as 0
+SUNK = 5e-5  # of the sizes, that a step may leave inside for want of knowing how surfaces curve
+_ROUNDING = 1e-12  # [m] penetration that is removed at any rate
+_USUAL_GRIP = 5.0  # friction coefficient that is used at first where the contact's own is larger
+_MORE_GRIP = 100.0  # factor on it where the contact slips
+_LARGEST_GRIP = 1e6  # beyond it a coefficient is no longer raised: the cone leaves out a microradian
+_ON_EDGE = 0.999  # of a contact's friction, above which it is at its edge
+_COUNTS = 1e-9  # share of it in directions with less than their own that does not count
 _MOST_DAMPED = 5.0 / 3.0  # h B with which friction is stable, and of which an explicit damper makes use (impedance.py)
 _THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
@@ -85,6 +93,7 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
         _pull_by_actuators(equipment, contact)
     for n in range(contact.data.number[CONTACTS]):
         contact.data.row[n] = -1
+        set_grip(inputs, contact, n)
         contact.data.held[n] = 0
         if contact.data.dimension[n] == 0 and contact.data.pull[n] > 0.0:
             contact.data.dimension[n] = 1
@@ -142,6 +151,76 @@ def _is_of(equipment: Any, contact: Any, n: Any, a: Any) -> Any:
 # ------------------------------------------------------------------ rows in both widths
 
 
+@inlined
+def set_grip(inputs: Any, contact: Any, n: Any) -> None:
+    """The coefficients by which the rows of contact n are built: its own, or as much of them as it has needed so far.
+
+    Beyond what can slide a larger coefficient changes nothing, but De Saxcé's shift, μ |v_t|, magnifies the rounding of
+    slips. Soft pyramids, whose softness depends on the coefficient, and the sweeping solvers take it as it is.
+    """
+    whole = SWEEPING[inputs.solver[0]] or (contact.data.soft[n] == 1 and contact.model.pyramidal[0] == 1)
+    for j in range(contact.data.grip.shape[1]):
+        mu = contact.data.friction[n, j]
+        contact.data.grip[n, j] = mu if whole else least(mu, _most_grip(contact, n, j) + zero_like(mu))
+
+
+@inlined
+def _most_grip(contact: Any, n: Any, j: Any) -> Any:
+    """The largest coefficient in direction j of contact n that is used; those about axes are lengths."""
+    most = contact.data.most_grip[n]
+    if j >= 2:
+        size = 0.0
+        for end in range(2):
+            for axis in range(3):
+                size = max(size, contact.model.extent[contact.data.shape[n, end], axis])
+        most *= size
+    return most
+
+
+@inlined
+def reset_grip(contact: Any, n: Any) -> None:
+    """Let contact n have as much friction as usual coefficients give."""
+    contact.data.most_grip[n] = _USUAL_GRIP
+
+
+@njit
+def slips_for_grip(rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+    """1 where contact n is at the edge of its friction, and a direction that has less than its own counts in it; in
+    both widths. impulse (rows,): as found.
+    """
+    normal = impulse_along(impulse, contact, n, ALONG_NORMAL)
+    zero = zero_like(normal)
+    pyramid = is_pyramid(contact, n)
+    used, short = zero, zero
+    for k in range(1, contact.data.dimension[n]):
+        mu = contact.data.grip[n, k - 1]
+        share = absolute(impulse_along(impulse, contact, n, k))
+        if not pyramid:
+            share = share * contact.data.scale[n, k]
+        share = share / _or_one(mu * normal)
+        share = share if pyramid else share * share
+        used += share
+        short += where_greater(contact.data.friction[n, k - 1], mu, share, zero)
+    slips = where_greater(used, zero + _ON_EDGE, zero + 1.0, zero)
+    return where_greater(short, zero + _COUNTS, slips, zero)
+
+
+@njit
+def grips_more(inputs: Any, rows: Any, contact: Any) -> bool:
+    """Let contacts that slip for want of grip have more of their own friction, up to all of it; True if there are any,
+    whose rows are to be built again.
+    """
+    more = False
+    if rows.report[RESIDUAL] > UNSOLVED or SWEEPING[inputs.solver[0]]:
+        return more
+    for n in range(contact.data.number[CONTACTS]):
+        usual = contact.data.row[n] >= 0 and contact.data.most_grip[n] < _LARGEST_GRIP
+        if usual and slips_for_grip(rows, rows.impulse, contact, n) > 0.0:
+            contact.data.most_grip[n] *= _MORE_GRIP
+            more = True
+    return more
+
+
 @njit
 def add_rows(robot: Any, rows: Any, contact: Any, n: Any) -> None:
     """Append the rows of contact n, with the last step's impulses as warm start and without bias."""
@@ -165,7 +244,7 @@ def _add_directions(rows: Any, contact: Any, n: Any) -> None:
         rows.part[row] = k
         rows.cone[row] = -1
         rows.impulse[row] = contact.data.start[n, k]
-        contact.data.scale[n, k] = contact.data.friction[n, k - 1] / _or_one(friction) if k > 1 else one
+        contact.data.scale[n, k] = contact.data.grip[n, k - 1] / _or_one(friction) if k > 1 else one
     rows.cone[first] = contact.data.dimension[n] if contact.data.dimension[n] > 1 else 0
     rows.slope[first] = friction
 
@@ -181,7 +260,7 @@ def _add_edges(rows: Any, contact: Any, n: Any) -> None:
     for edge in range(contact.data.rows[n]):
         row = _add_row(rows, contact, n)
         rows.part[row] = EDGES + edge
-        mu = contact.data.friction[n, edge // 2]
+        mu = contact.data.grip[n, edge // 2]
         start = contact.data.start[n, edge // 2 + 1]
         along = where_greater(mu, zero_like(mu), 0.5 * start / _or_one(mu), zero_like(mu))
         share = contact.data.start[n, ALONG_NORMAL] / contact.data.rows[n]
@@ -215,7 +294,7 @@ def impulse_along(impulse: Any, contact: Any, n: Any, k: Any) -> Any:
         return impulse[first + k]
     if k > 0:
         edge = first + 2 * (k - 1)
-        return contact.data.friction[n, k - 1] * (impulse[edge] - impulse[edge + 1])
+        return contact.data.grip[n, k - 1] * (impulse[edge] - impulse[edge + 1])
     value = zero_like(impulse[first])
     for row in range(first, first + contact.data.rows[n]):
         value += impulse[row]
@@ -225,9 +304,9 @@ def impulse_along(impulse: Any, contact: Any, n: Any, k: Any) -> Any:
 @inlined
 def _largest_friction(contact: Any, n: Any) -> Any:
     """The coefficient by which the rows are scaled: that of sliding, or the largest present."""
-    value = contact.data.friction[n, 0]
+    value = contact.data.grip[n, 0]
     for k in range(1, contact.data.dimension[n] - 1):
-        value = where_greater(value, zero_like(value), value, contact.data.friction[n, k])
+        value = where_greater(value, zero_like(value), value, contact.data.grip[n, k])
     return value
 
 
@@ -339,7 +418,7 @@ def _add_column(robot: Any, rows: Any, contact: Any, n: Any, pyramid: Any, k: An
     gain = data.gain[k]
     for row in range(contact.data.rows[n]):
         if pyramid:
-            mu = contact.data.friction[n, row // 2]
+            mu = contact.data.grip[n, row // 2]
             value = in_direction(frame, 0, v, sign, angular)
             value += (mu if row % 2 == 0 else -mu) * in_direction(frame, row // 2 + 1, v, sign, angular)
         else:
@@ -362,7 +441,7 @@ def set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> Non
         row = contact.data.row[n] + k
         belt = _belt(contact, n, k, pyramid)
         if k == 0 or pyramid:
-            aim_open(model, data, inputs, rows, contact, n, row, belt)
+            aim_open(robot, inputs, rows, contact, n, row, belt)
         else:
             rows.bias[row] = h * _drift(model, data, rows, row) + belt
             if k < 3:
@@ -374,9 +453,9 @@ def set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> Non
 @inlined
 def _belt(contact: Any, n: Any, k: Any, pyramid: Any) -> Any:
     """Velocity of moving surfaces along row k of contact n."""
-    zero = zero_like(contact.data.friction[n, 0])
+    zero = zero_like(contact.data.grip[n, 0])
     if pyramid:
-        mu = contact.data.friction[n, k // 2] if k < 4 else zero
+        mu = contact.data.grip[n, k // 2] if k < 4 else zero
         along = contact.data.belt[n, min(k // 2 + 1, 2)]
         return contact.data.belt[n, ALONG_NORMAL] + (mu if k % 2 == 0 else -mu) * along
     return contact.data.belt[n, k] * contact.data.scale[n, k] if k < 3 else zero
@@ -388,15 +467,51 @@ def _drift(model: Any, data: Any, rows: Any, row: Any) -> Any:
 
 
 @inlined
-def aim_open(model: Any, data: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, belt: Any) -> None:
+def aim_open(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, belt: Any) -> None:
     """Bias of contact n's normal row, or of a pyramid edge, where the contact does not bounce."""
+    model, data = robot.model, robot.data
     h = inputs.time_step[0]
     one_sided(rows, inputs, row, contact.data.gap[n])
+    contact.data.overtaken[n] = zero_like(contact.data.gap[n])
+    start = contact.data.start[n, ALONG_NORMAL]
+    if inputs.recovery[0] == 0.0 and any_positive(start):
+        closing = second_order(h, contact.data.drift[n]) - row_rate(rows, row, robot.state.qvel) - belt
+        closing = where_greater(start, zero_like(start), closing, zero_like(start))
+        contact.data.overtaken[n] = closing
+        most = zero_like(closing) + SUNK * size_at(contact, n) / h
+        rows.rate[row] = _back_at_once(rows.rate[row], h, contact.data.gap[n], least(closing, most))
+        rows.bias[row] = rows.rate[row] * contact.data.gap[n]
     stuck = is_stuck(contact.data.gap[n], _reach(rows, row))
     zero = zero_like(stuck)
     rows.bias[row] = where_greater(stuck, zero, zero, rows.bias[row])
     rows.rate[row] = where_greater(stuck, zero, zero, rows.rate[row])
     rows.bias[row] += h * _drift(model, data, rows, row) + second_order(h, contact.data.drift[n]) + belt
+
+
+@inlined
+def _back_at_once(rate: Any, h: Any, gap: Any, closing: Any) -> Any:
+    """The share per second at which the penetration of a contact is removed that pushed in the last step and yet
+    closes: its surfaces turned or slid over each other in a curve that the row did not know.
+
+    What that has left inside would add up. It is removed within the step, but beyond `rate` no faster than the surfaces
+    close more than the row foresees, which would gain energy. Contacts that close much faster are aimed (foresight.py).
+    """
+    zero = zero_like(gap)
+    opening = least(-gap / h, closing - rate * gap)
+    faster = where_greater(-gap, zero + _ROUNDING, largest(rate, opening / divisor(-gap)), rate)
+    return where_greater(closing, zero, faster, rate)
+
+
+@inlined
+def size_at(contact: Any, n: Any) -> Any:
+    """The size of what moves at contact n [m], of the smaller one if both do."""
+    size = 0.0
+    for end in range(2):
+        shape = contact.data.shape[n, end]
+        own = contact.model.swing[shape] + contact.model.rounding[shape]
+        if contact.model.body[shape] > 0 and own > 0.0:
+            size = own if size == 0.0 else min(size, own)
+    return size
 
 
 @inlined
@@ -433,7 +548,7 @@ def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: A
     resistance = mobility * (1.0 - hardness) / (divisor(hardness) * S)
     cfm = where_greater(hardness, zero, resistance, zero)  # no hardness: this lane has no contact here
     if pyramid:  # friction as soft as the cone's (MuJoCo, engine_core_constraint.c)
-        square = contact.data.friction[n, 0] * contact.data.friction[n, 0]
+        square = contact.data.grip[n, 0] * contact.data.grip[n, 0]
         rows.cfm[row] = 2.0 * square * contact.model.slack[0] * (1.0 + square) * cfm
         return
     rows.cfm[row] = cfm
@@ -516,13 +631,13 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
                 and gains(state, rows, rows.impulse, step, contact, n) > 0.0
             ):
                 contact.data.restitution[n] *= 0.5
-                aim_open(model, robot.data, inputs, rows, contact, n, row, belt)
+                aim_open(robot, inputs, rows, contact, n, row, belt)
                 _aim_rebound(model, inputs, rows, contact, n, row, rate)
                 limited = True
         elif (
             rows.regularised[row] == 0  # regularised contacts yield before they throw, and count as unsolved
             and brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0
-            and (throws(state, rows, rows.impulse, step, contact, n) > 0.0 or not solved)
+            and (throws(robot, rows, rows.impulse, step, contact, n) > 0.0 or not solved)
         ):
             _leave_inside(inputs, rows, contact, n)
             limited = True
@@ -562,16 +677,19 @@ def removal_power(rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def throws(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
-    """1 where contact n does work on a dof that moves faster than the removal of penetration may make it, in both
-    widths."""
+def throws(robot: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+    """1 where contact n does work on a dof whose velocity changes by more in the step than the removal of penetration
+    may change it, in both widths. How fast a dof is does not count: a body that spins stays no deeper for it.
+    """
     row = contact.data.row[n]
-    fastest = zero_like(rows.bias[row])
+    opening = -rows.rate[row] * contact.data.gap[n]
+    thrown = zero_like(opening)
     for entry in range(rows.start[row], rows.stop[row]):
-        fastest = largest(absolute(step.velocity[rows.entry_dof[entry]]), fastest)
-    thrown = is_thrown(fastest)
+        k = rows.entry_dof[entry]
+        change = absolute(step.velocity[k] - robot.state.qvel[k])
+        thrown = largest(thrown, is_thrown(change, opening, robot.model.dof_linear[k]))
     if any_positive(thrown):
-        thrown = least(thrown, gains(state, rows, impulse, step, contact, n))
+        thrown = least(thrown, gains(robot.state, rows, impulse, step, contact, n))
     return thrown
 
 
@@ -634,9 +752,9 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
             )
         if is_felt(contact, n):
             count += 1
-            step.contact_extremes[DEEPEST] = max(step.contact_extremes[DEEPEST], -contact.data.distance[n])
+    note_depths(step, contact)
     _note_held(step, contact)
-    _note_yielding(rows, step, contact)
+    _stop_at_half(rows, step, contact)
     step.contact_extremes[MOST_AT_ONCE] = max(step.contact_extremes[MOST_AT_ONCE], count)
     step.contact_extremes[REGULARISED_STEPS] += regularised
     step.contact_extremes[LEFT_INSIDE_STEPS] += left
@@ -658,37 +776,54 @@ def _note_held(step: Any, contact: Any) -> None:
 
 
 @njit
-def _note_yielding(rows: Any, step: Any, contact: Any) -> None:
-    """Note in step.yielded the hard contacts that yielded: how much deeper they are than at the start, and their links.
-
-    A contact that has passed half of a shape's thickness stops the run, since the shape would leave on the other side.
+def note_depths(step: Any, contact: Any) -> None:
+    """Note in step.yielded the hard contact that is deepest at the state, beside what its pair was at the start of the
+    run, by its share of a shape's thickness: whatever the reason, by the positions alone.
     """
     for n in range(contact.data.number[CONTACTS]):
+        step.contact_extremes[DEEPEST] = max(step.contact_extremes[DEEPEST], -contact.data.distance[n])
         if step.counters[STEP_NUMBER] == 0:
+            contact.data.allowed[n] = max(-contact.data.distance[n], 0.0)
             step.yielded[START_DEPTH] = max(step.yielded[START_DEPTH], -contact.data.distance[n])
-        if contact.data.row[n] < 0 or rows.regularised[contact.data.row[n]] == 0 or contact.data.soft[n] == 1:
-            continue
-        depth = -contact.data.distance[n] - step.yielded[START_DEPTH]
-        if depth > step.yielded[DEPTH]:
-            step.yielded[DEPTH] = depth
+        share = share_inside(contact, n)
+        if share > step.yielded[SHARE]:
+            step.yielded[SHARE] = share
+            step.yielded[DEPTH] = -contact.data.distance[n] - contact.data.allowed[n]
             step.yielded[LINK_A] = contact.model.link[contact.data.shape[n, 0]]
             step.yielded[LINK_B] = contact.model.link[contact.data.shape[n, 1]]
-        share = depth * _per_thickness(contact, n)
-        step.yielded[SHARE] = max(step.yielded[SHARE], share)
-        if share > _THROUGH:
+
+
+@njit
+def share_inside(contact: Any, n: Any) -> Any:
+    """How much deeper contact n, a hard one, is than its pair at the start of the run, as a share of the thickness of
+    the thinner shape.
+    """
+    if contact.data.soft[n] == 1 or contact.data.dimension[n] == 0:
+        return 0.0
+    depth = -contact.data.distance[n] - contact.data.allowed[n]
+    return depth * _per_thickness(contact, n) if depth > 0.0 else 0.0
+
+
+@njit
+def _stop_at_half(rows: Any, step: Any, contact: Any) -> None:
+    """Stop the run where a contact that gives way has passed half of a shape's thickness: the shape would leave on the
+    other side.
+    """
+    for n in range(contact.data.number[CONTACTS]):
+        gives = contact.data.row[n] >= 0 and rows.regularised[contact.data.row[n]] > 0
+        if gives and share_inside(contact, n) > _THROUGH:
             step.counters[STOP_REASON] = GAVE_WAY
 
 
 @inlined
 def _per_thickness(contact: Any, n: Any) -> Any:
     """1 / the least extent of the shapes of contact n [1/m]; 0 for planes."""
-    value = 0.0
+    least_half = 1e300
     for end in range(2):
         for axis in range(3):
             half = contact.model.extent[contact.data.shape[n, end], axis]
-            if half > 0.0:
-                value = max(value, 0.5 / half)
-    return value
+            least_half = min(least_half, half if half > 0.0 else 1e300)
+    return 0.5 / least_half
 
 
 @inlined

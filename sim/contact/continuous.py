@@ -1,4 +1,6 @@
-"""Constants and scratch of the continuous check, whose kernel is in advancement.py. Does not import numba."""
+"""Entries that look ahead of a step: foresight of gaps (foresight.py), and the continuous check (advancement.py) with
+its constants and scratch. Does not import numba.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +62,15 @@ ADVANCE = Entry(
     "artsim.sim.contact.advancement",
     (RobotBundle, RunBundle, ContactBundle, NarrowBundle, ContinuousWork),
 )
+
+FORESEE = Entry("foresee", "artsim.sim.contact.foresight", (RobotBundle, RunBundle, ContactBundle, NarrowBundle))
+
+
+def connect_foresight(touching: Touching, robot: RobotBundle, run: RunBundle, work: ContactWork) -> object:
+    """Let the step, which receives `work`, foresee the gaps of its contacts as long as the returned object is kept."""
+    contact = ContactBundle(touching.contacts, work)
+    ahead = RunBundle(run.inputs, run.step)
+    return point_at(FORESEE, 1, work.foresight, robot, ahead, contact, make_narrow(touching))
 
 
 def connect_advancement(

@@ -20,7 +20,15 @@ from typing import Any
 
 from artsim.collision.narrow_phase import collide
 from artsim.sim.articulation.kinematics import like, origin_of, point_of, velocities
-from artsim.sim.articulation.state import CONTACT_MEMORY, FEATURE, FIRST_IMPULSE, REGULARISED, SHAPE_A, SHAPE_B
+from artsim.sim.articulation.state import (
+    ALLOWED,
+    CONTACT_MEMORY,
+    FEATURE,
+    FIRST_IMPULSE,
+    REGULARISED,
+    SHAPE_A,
+    SHAPE_B,
+)
 from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
@@ -78,6 +86,8 @@ def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
     velocities(model, robot.state.qvel, data)
     place_moving(model, data, contact)
     _choose_frame(model, data, contact)
+    for b in range(contact.data.turning.shape[0]):
+        put(contact.data.turning[b], triple(data.angular_velocity[b]))
     still = h * length(contact.data.common)
     for n in range(contact.model.body.shape[0]):
         moves = contact.model.body[n] > 0
@@ -401,7 +411,7 @@ def acceleration_along(data: Any, body: Any, N: Any, r: Any) -> Any:
 @njit
 def _recall(memory: Any, contact: Any) -> None:
     """Warm-start contact.data.start and contact.data.regularised: impulses of these contacts in the last step, and for
-    how many steps they yielded; 0 for new ones. memory: as State.contact.
+    how many steps they yielded, and contact.data.allowed; 0 for new ones. memory: as State.contact.
 
     Each is looked for in the list of its second shape, which is never a plane. Among several of the same two shapes and
     feature, those of both steps are paired in order.
@@ -419,6 +429,19 @@ def _recall(memory: Any, contact: Any) -> None:
         for k in range(DIRECTIONS):
             contact.data.start[n, k] = memory[found, FIRST_IMPULSE + k] if found >= 0 else 0.0
         contact.data.regularised[n] = int(memory[found, REGULARISED]) if found >= 0 else 0
+        contact.data.allowed[n] = _allowed(memory, contact, n)
+
+
+@inlined
+def _allowed(memory: Any, contact: Any, n: Any) -> Any:
+    """The depth at the start of the run of the pair of contact n, as long as it stays near [m]."""
+    allowed = 0.0
+    at = contact.data.known[contact.data.shape[n, 1]]
+    while at >= 0:
+        if memory[at, SHAPE_A] == contact.data.shape[n, 0]:
+            allowed = max(memory[at, ALLOWED], allowed)
+        at = contact.data.known_next[at]
+    return allowed
 
 
 @inlined
@@ -459,6 +482,7 @@ def name_contacts(memory: Any, contact: Any) -> None:
             known[SHAPE_A] = contact.data.shape[n, 0]
             known[SHAPE_B] = contact.data.shape[n, 1]
             known[FEATURE] = contact.data.feature[n]
+            known[ALLOWED] = contact.data.allowed[n]
 
 
 @inlined

@@ -111,7 +111,7 @@ def aim_at_blows(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any) -> 
     for n in range(contact.data.number[CONTACTS]):
         if _can_bounce(run, contact, n):
             row = contact.data.row[n]
-            aim_open(robot.model, robot.data, run.inputs, rows, contact, n, row, contact.data.belt[n, ALONG_NORMAL])
+            aim_open(robot, run.inputs, rows, contact, n, row, contact.data.belt[n, ALONG_NORMAL])
             if contact.data.hit[n] > 0.0:
                 rows.bias[row] = min(rows.bias[row], -along_row(rows, row, v) - along_row(rows, row, half))
 

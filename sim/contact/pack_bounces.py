@@ -140,7 +140,7 @@ def _limit_energy(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, c
                 limited = largest(limited, bounce)
         apart = where_greater(e, zero, zero, chosen * brings_apart(rows.rate[row], contact.data.gap[slot]))
         if any_positive(apart):
-            thrown = least(apart, throws(state, rows, impulse, step, contact, slot))
+            thrown = least(apart, throws(robot, rows, impulse, step, contact, slot))
             pack.inside[slot] = largest(pack.inside[slot], thrown)
             limited = largest(limited, thrown)
     return limited

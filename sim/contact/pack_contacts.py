@@ -111,6 +111,7 @@ class PackContacts(NamedTuple):
     found: Ints1  # (lanes,) number of contacts
     deepest: Reals1  # (lanes,) depth of the deepest [m]; 0: none is inside
     start_depth: Reals1  # (lanes,) the same at the start of the run
+    sunk: Reals2  # (lanes, 4) SHARE, DEPTH, LINK_A and LINK_B of Step.yielded, in this order
     touching: Lanes1  # (1,) 1: there are contacts, touching or speculative
     away: Lanes1  # (1,) 1: one of them has no slot
     outrun: Lanes1  # (1,) 1: the step leaves a shape's margin, and more contacts are there than there is room for
@@ -129,6 +130,8 @@ class PackContacts(NamedTuple):
     rows: Ints1  # (k,)
     dimension: Ints1  # (k,)
     friction: Lanes2  # (k, 5) times `factor`
+    grip: Lanes2  # (k, 5)
+    most_grip: Reals1  # (k,)
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
     friction_reference: Reals2  # (k, 2)
@@ -146,6 +149,9 @@ class PackContacts(NamedTuple):
     tilt: Lanes1  # (k,)
     lag: Lanes2  # (k, 3)
     drift: Lanes1  # (k,)
+    overtaken: Lanes1  # (k,)
+    turning: Lanes2  # (nb, 3)
+    bend: Lanes2  # (k, 2)
     swerve: Lanes2  # (k, 2)
     start: Lanes2  # (k, DIRECTIONS)
     restitution: Lanes1  # (k,)
@@ -242,12 +248,14 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "slot": (width, contacts),
         "before": (width, contacts, CONTACT_BEFORE),
         **dict.fromkeys(("found", "deepest", "start_depth"), (width,)),
+        "sunk": (width, 4),
+        "turning": (touching.bodies, 3),
         "common": (3,),
         "position": (n, 3),
         "rotation": (n, 3, 3),
         "margin": (n,),
-        **dict.fromkeys(("shape", "reference", "friction_reference", "swerve"), (k, 2)),
-        **dict.fromkeys(("friction", "impedance"), (k, 5)),
+        **dict.fromkeys(("shape", "reference", "friction_reference", "swerve", "bend"), (k, 2)),
+        **dict.fromkeys(("friction", "grip", "impedance"), (k, 5)),
         **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
         **dict.fromkeys(("belt", "lag"), (k, 3)),
         "arm": (k, 2, 3),

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import like, velocities
+from artsim.sim.articulation.state import ALLOWED
 from artsim.sim.constraints.impedance import impedance
+from artsim.sim.contact.contact_rows import reset_grip, set_grip, share_inside
 from artsim.sim.contact.detection import (
     are_as_before,
     is_steady,
@@ -22,6 +24,7 @@ from artsim.sim.contact.detection import (
     straight_share,
     widen,
 )
+from artsim.sim.contact.rolling import trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
     absolute,
@@ -35,7 +38,7 @@ from artsim.sim.foundation.lanes import (
 )
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS, FOUND_CONTACTS
+from artsim.sim.geometry.contacts import BEFORE_GAP, CONTACTS, DIRECTIONS, FOUND_CONTACTS
 
 _ROUNDING = 1e-9  # [m] by which boxes are apart at least
 
@@ -153,6 +156,7 @@ def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) 
     contact.data.deepest[lane] = 0.0
     for n in range(contact.found.data.number[CONTACTS]):
         contact.data.deepest[lane] = max(-contact.found.data.distance[n], contact.data.deepest[lane])
+        _note_depth(contact, contact.data.sunk[lane], n)
     if contact.found.data.number[CONTACTS] > 0:
         lane_set(contact.data.touching, 0, lane, 1.0)
     for n in range(contact.found.data.number[CONTACTS]):
@@ -166,6 +170,29 @@ def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) 
                 _take_contact(data, inputs, contact, lane, n, slot)
             else:
                 lane_set(contact.data.away, 0, lane, 1.0)
+
+
+@inlined
+def _note_depth(contact: Any, sunk: Any, n: Any) -> None:
+    """Note contact n of a lane as contact_rows.note_depths does."""
+    share = share_inside(contact.found, n)
+    if share > sunk[0]:
+        sunk[0] = share
+        sunk[1] = -contact.found.data.distance[n] - contact.found.data.allowed[n]
+        sunk[2] = contact.model.link[contact.found.data.shape[n, 0]]
+        sunk[3] = contact.model.link[contact.found.data.shape[n, 1]]
+
+
+@njit
+def note_start(contact: Any) -> None:
+    """Note how deep contacts are in the first step: only what gets deeper counts afterwards."""
+    for lane in range(contact.data.found.shape[0]):
+        contact.data.start_depth[lane] = contact.data.deepest[lane]
+        for j in range(contact.data.sunk.shape[1]):
+            contact.data.sunk[lane, j] = 0.0
+        memory = contact.data.memory[1 - contact.data.half[0], lane]
+        for n in range(contact.data.found[lane]):
+            memory[n, ALLOWED] = max(-contact.data.before[lane, n, BEFORE_GAP], 0.0)
 
 
 @inlined
@@ -216,7 +243,9 @@ def _adheres(contact: Any, n: Any) -> bool:
 def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot: Any) -> None:
     """Enter contact n of a lane in a slot."""
     if contact.data.active[slot] == 0:
-        _describe(contact, n, slot)
+        _describe(inputs, contact, n, slot)
+    for end in range(2):
+        lane_set(contact.data.bend, 2 * slot + end, lane, trusted_turn(contact.found, n, end))
     if not is_steady(contact.found, n):
         note_turning(data, inputs, contact.found, n, lane)
         lane_set(contact.data.tilt, slot, lane, contact.found.data.tilt[n])
@@ -243,7 +272,7 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
 
 
 @njit
-def _describe(contact: Any, n: Any, slot: Any) -> None:
+def _describe(inputs: Any, contact: Any, n: Any, slot: Any) -> None:
     """Set what a slot's contacts have in common from the first one."""
     contact.data.active[slot] = 1
     contact.data.dimension[slot] = contact.found.data.dimension[n]
@@ -257,6 +286,8 @@ def _describe(contact: Any, n: Any, slot: Any) -> None:
         contact.data.impedance[slot, j] = contact.found.data.impedance[n, j]
     for j in range(max(contact.found.data.dimension[n] - 1, 1)):
         contact.data.friction[slot, j] = contact.found.data.friction[n, j] * contact.data.factor[0]
+    reset_grip(contact, slot)
+    set_grip(inputs, contact, slot)
 
 
 @njit
@@ -276,7 +307,7 @@ def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
                 way = way * straight_share(data, run.inputs, contact.sweep, contact, n)
             contact.data.outrun[0] = largest(contact.data.outrun[0], widen(contact, n, way))
     contact.data.outrun[0] = contact.data.outrun[0] * chosen
-    if highest(contact.data.outrun[0]) <= 0.0:
+    if highest(contact.data.outrun[0]) <= 0.0:  # data keeps the velocities at the step's end
         return contact.data.other[0]
     velocities(model, state.qvel, data)
     for lane in range(lane_count(contact.data.outrun)):
@@ -288,6 +319,7 @@ def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
                     lane_set(contact.data.other, 0, lane, 1.0)
                     _forget_contacts(data, contact, lane)
                     _take_contacts(model, data, run.inputs, contact, lane)
+    velocities(model, run.step.velocity, data)
     return contact.data.other[0]
 
 

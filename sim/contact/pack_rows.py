@@ -25,6 +25,7 @@ from artsim.sim.contact.contact_rows import (
     opens,
     pull,
     set_targets,
+    slips_for_grip,
     throws,
 )
 from artsim.sim.contact.detection import set_drift, straight_share
@@ -247,17 +248,27 @@ def _kept(value: Any, opening: Any) -> Any:
 
 
 @njit
+def slips_in_lanes(rows: Any, impulse: Any, contact: Any) -> Any:
+    """More than 0 where a contact slips for want of grip, of which single robots have more."""
+    worst = zero_like(impulse[0]) - 1.0
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1 and contact.data.dimension[slot] > 1:
+            slips = slips_for_grip(rows, impulse, contact, slot)
+            worst = largest(worst, where_greater(slips, zero_like(slips), contact.data.present[slot], worst))
+    return worst
+
+
+@njit
 def throw(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
     """More than 0 where `contact_rows.limit_energy` intervenes although nothing bounces: the removal of penetration
     throws something.
     """
-    state = robot.state
     worst = like(-1.0, robot.data)
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
             apart = brings_apart(rows.rate[contact.data.row[slot]], contact.data.gap[slot])
             if any_positive(apart):
-                worst = largest(worst, least(apart, throws(state, rows, solver.pack.impulse, run.step, contact, slot)))
+                worst = largest(worst, least(apart, throws(robot, rows, solver.pack.impulse, run.step, contact, slot)))
     return worst
 
 

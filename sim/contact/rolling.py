@@ -29,6 +29,9 @@ _UPRIGHT = 1e-3  # sine of the angle of axis and normal below which no point of 
 _ON_FACE = 1.0 - 1e-9  # cosine of a normal and a box's axis above which the contact is on a face, not an edge
 _ACROSS = 1e-7  # cosine below which a normal and an edge are perpendicular
 _CROSSING = 0.1  # sine of the angle of two edges below which their normal may turn arbitrarily fast
+ANY_TURN = 1e150  # [rad] no rotation is too far
+_BENDS = 5e-2  # [rad] rotation in a step up to which a drift of second order suffices: a sixth of its cube is left
+STRUCK_TURN = 1.5e-2  # [rad] the same where the drift lacks some terms: half of its square is left
 _FARTHEST = 0.5  # [rad] rotation per step above which a second derivative says nothing
 
 
@@ -127,6 +130,27 @@ def has_still_normal(contact: Any, n: Any) -> bool:
         b = contact.data.shape[n, end]
         still = still or (contact.model.body[b] == 0 and _is_face(contact, b, N))
     return still
+
+
+@njit
+def trusted_turn(contact: Any, n: Any, end: Any) -> Any:
+    """The rotation [rad] in a step of one of the bodies of contact n up to which the drift of its gap suffices: any for
+    a ball that turns about its centre.
+    """
+    one = contact.data.shape[n, end]
+    other = contact.data.shape[n, 1 - end]
+    e = contact.model.extent[one]
+    if contact.model.rounding[one] > 0.0 and e[0] == e[2] and e[1] == e[2]:
+        c = contact.model.place[one]
+        return ANY_TURN if c[0] == 0.0 and c[1] == 0.0 and c[2] == 0.0 else _BENDS
+    if has_still_normal(contact, n):
+        return _BENDS
+    if contact.model.rounding[one] + contact.model.rounding[other] > 0.0:
+        return STRUCK_TURN
+    N = contact.data.frame[n, ALONG_NORMAL]
+    known = _is_face(contact, one, N) or _is_face(contact, other, N)
+    known = known or (_edge(contact, one, N) >= 0 and _edge(contact, other, N) >= 0)
+    return _BENDS if known else STRUCK_TURN
 
 
 @njit

@@ -92,6 +92,7 @@ class ContactWork(NamedTuple):
     number: Ints1  # (2,) contacts; contacts detected, more where the room was exceeded
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
     advancement: Ints1  # (2,) the same of the continuous check; 0: there is none
+    foresight: Ints1  # (2,) the same of the gaps at the end of the step (foresight.py)
     # shapes, as collision's Placed
     position: Reals2  # (n, 3) world axes [m]
     rotation: Reals3  # (n, 3, 3) shape axes to world
@@ -115,6 +116,8 @@ class ContactWork(NamedTuple):
     near: Ints1  # (k,) 1: within margin and gap, where adhesion acts
     dimension: Ints1  # (k,) 0: detected, but not active
     friction: Reals2  # (k, 5)
+    grip: Reals2  # (k, 5) as much of it as the contact has needed so far (contact_rows.py: set_grip)
+    most_grip: Reals1  # (k,) largest coefficient of that
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
     friction_reference: Reals2  # (k, 2) solref along the surface
@@ -128,12 +131,22 @@ class ContactWork(NamedTuple):
     tilt: Reals1  # (k,) part of the drift from the rotation of the normal (rolling.py) [m/s²]
     lag: Reals2  # (k, 3) the same from motion over curved surfaces, where the contact persists (rolling.py) [m/s²]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
+    turning: Reals2  # (nb, 3) angular velocities of the bodies before the step [rad/s]
+    overtaken: Reals1  # (k,) how much faster it closes than the row foresees, where it pushed in the last step [m/s]
+    bend: Reals2  # (k, 2) rotation of each body in a step up to which the drift suffices [rad]
+    aimed: Ints1  # (k,) 1: aimed at where its bodies are at the end of the step (foresight.py)
+    ahead: Reals1  # (k,) distance there [m]
+    ahead_point: Reals2  # (k, 3) its point there, about [m]
+    curve: Reals1  # (k,) mean rate of its gap over the step less that of its row [m/s]
+    change: Reals1  # (k,) by how much the last aim found that to differ [m/s]
+    unaimed: Reals1  # (k,) the same before the last aim, at first as foreseen from the drift [m/s]
     swerve: Reals2  # (k, 2) rate of change of the slip along the two tangents where the contact rolls [m/s²]
     row: Ints1  # (k,) its first row; -1: none
     rows: Ints1  # (k,) number of rows
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone circular
     start: Reals2  # (k, 6) impulses of the last step
     regularised: Ints1  # (k,) Rows.regularised of the last step
+    allowed: Reals1  # (k,) depth of its pair at the start of the run, as long as that stays near [m]
     held: Ints1  # (k,) 1 + the hard loop that holds it inside, so that it is left out; 0: none (stepping/strain.py)
     # several impacts in one step
     hit: Reals1  # (k,) 1: it took part in them
@@ -166,6 +179,11 @@ class Touching(NamedTuple):
     geoms: tuple[str, ...]  # names
     kept: Kept  # meshes and height fields as outputs store them
 
+    @property
+    def bodies(self) -> int:
+        """The number of bodies up to the last that has shapes, the world among them."""
+        return int(self.contacts.body.max(initial=0)) + 1
+
 
 _DETECTION = (ContactBundle, NarrowBundle)
 DETECT = Entry("detect", "artsim.sim.contact.detection", (*_DETECTION, None))
@@ -178,8 +196,10 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(ContactWork._fields, (room,)),
         "number": (2,),
+        "turning": (touching.bodies, 3),
         "detector": (2,),
         "advancement": (2,),
+        "foresight": (2,),
         "common": (3,),
         "margin": (n,),
         "straight": (n,),
@@ -189,10 +209,10 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         "swept": (solids, 6),
         "known": (n,),
         "shape": (room, 2),
-        **dict.fromkeys(("point", "belt", "lag"), (room, 3)),
+        **dict.fromkeys(("point", "ahead_point", "belt", "lag"), (room, 3)),
         "frame": (room, 3, 3),
-        **dict.fromkeys(("friction", "impedance"), (room, 5)),
-        **dict.fromkeys(("reference", "friction_reference", "swerve"), (room, 2)),
+        **dict.fromkeys(("friction", "grip", "impedance"), (room, 5)),
+        **dict.fromkeys(("reference", "friction_reference", "swerve", "bend"), (room, 2)),
         "before": (room, CONTACT_BEFORE),
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),

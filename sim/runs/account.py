@@ -67,6 +67,9 @@ class Excess(NamedTuple):
     available: float
 
 
+SUNK_FAR = 0.01  # share of a shape's thickness: hard contacts that got deeper by more are told, and end strict runs
+
+
 class Account:
     """The part of Simulation that only reads: the plan, and the current content of the run's records."""
 
@@ -209,7 +212,7 @@ class Account:
         held = self._step.held
         if not held[HELD_STEPS] or self.plan.equipped is None:
             return None
-        first, second = (self._link_name(int(held[entry])) for entry in (HELD_A, HELD_B))
+        first, second = (link_name(self.plan, int(held[entry])) for entry in (HELD_A, HELD_B))
         loop = self.plan.equipped.labels.loops[int(held[HELD_BY])]
         return int(held[HELD_STEPS]), float(held[HELD_DEPTH]), first, second, loop
 
@@ -220,18 +223,21 @@ class Account:
 
     @property
     def gave_way(self) -> tuple[str, str, float, float] | None:
-        """Where hard contacts yielded most: two links, penetration [m], and its share of a shape's thickness; or None.
+        """Where hard contacts got deepest, whatever the reason; None: nowhere.
 
-        Penetration counts beyond that of the deepest contact at the start of the run.
+        Two links, by how much deeper than at the start [m], and its share of the thickness of the thinner shape.
         """
         yielded = self._step.yielded
         if not yielded[DEPTH] > 0.0:
             return None
-        names = (self._link_name(int(yielded[entry])) for entry in (LINK_A, LINK_B))
-        return next(names), next(names), float(yielded[DEPTH]), float(yielded[SHARE])
+        one, two = (link_name(self.plan, int(yielded[entry])) for entry in (LINK_A, LINK_B))
+        return one, two, float(yielded[DEPTH]), float(yielded[SHARE])
 
-    def _link_name(self, link: int) -> str:
-        return self.plan.robot.links[link] if link >= 0 else "the scene"
+    @property
+    def sunk(self) -> tuple[float, float, int, int]:
+        """The same as numbers: share, depth [m], and links, -1: the scene."""
+        yielded = self._step.yielded
+        return float(yielded[SHARE]), float(yielded[DEPTH]), int(yielded[LINK_A]), int(yielded[LINK_B])
 
     @property
     def joint_gap(self) -> tuple[float, float] | None:
@@ -281,6 +287,11 @@ class Account:
     def _tendon(self, t: int) -> str:
         assert self.plan.equipped is not None
         return self.plan.equipped.labels.tendons[t]
+
+
+def link_name(plan: Plan, link: int) -> str:
+    """The name of a link by its index; -1: a shape that belongs to none."""
+    return plan.robot.links[link] if link >= 0 else "the scene"
 
 
 def bound_of_link(plan: Plan, n: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from artsim.sim.articulation.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.articulation.model import BALL, FREE, Labels, Model, compile_model, following_dofs
 from artsim.sim.articulation.regularity import dof_mobilities
-from artsim.sim.contact.continuous import ADVANCE
+from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.build_actuators import idle_controls
 from artsim.sim.equipment.build_loops import open_loops
@@ -107,9 +107,19 @@ class Plan:
         """All kernels that the run needs: that of the steps and those that it calls."""
         solver = (self.solve_entry,) if NewtonWork in self.work else ()
         touching = self.touching is not None
-        further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
+        further = {
+            DETECT: touching,
+            ADVANCE: touching and self.config.continuous,
+            FORESEE: self.foresees,
+            CAST: self.seen is not None,
+        }
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
         return self.entry, self.beside_entry, *solver, *(entry for entry, used in further.items() if used), *delays
+
+    @property
+    def foresees(self) -> bool:
+        """Whether contacts are aimed at where a step leads: not by the sweeping solvers."""
+        return self.touching is not None and not SOLVERS[self.config.solver].sweeping
 
     @property
     def beside_entry(self) -> Entry:

@@ -77,7 +77,8 @@ ROLLOUT_RECORDED = ("qpos", "qvel")
 class Results:
     """Arrays for n samples: recorded rows, final states, and how far each sample got.
 
-    `start_depth`: of the deepest contact at the start [m], 0 where nothing is inside anything. `reason`: why the sample
+    `start_depth`: of the deepest contact at the start [m], 0 where nothing is inside anything. `sunk`, (n, 4): where a
+    hard contact got deepest beside that, as PackContacts.sunk. `reason`: why the sample
     stopped early, else RUNNING; `stopped`: at which step, else -1; `stopped_dof`: the dof.
     """
 
@@ -85,6 +86,7 @@ class Results:
     final_qpos: Array
     final_qvel: Array
     start_depth: Array
+    sunk: Array
     reason: Array
     stopped: Array
     stopped_dof: Array
@@ -97,7 +99,7 @@ class Results:
         sizes = {"qpos": robot.nq, "qvel": robot.nv}
         rows = {name: np.zeros((n, count if name in config.record else 0, size)) for name, size in sizes.items()}
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
-        return cls(rows, *finals, np.zeros(n), np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
+        return cls(rows, *finals, np.zeros(n), np.zeros((n, 4)), np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
 
 
 Stop = Callable[[], bool]
@@ -145,6 +147,7 @@ class SingleRoller:
             if stop():
                 return False
         results.final_qpos[k], results.final_qvel[k] = simulation.qpos, simulation.qvel
+        results.sunk[k] = simulation.sunk
         stopped = simulation.stop_reason != RUNNING
         results.reason[k] = simulation.stop_reason
         results.stopped[k] = simulation.step if stopped else -1
@@ -275,6 +278,7 @@ class PackRoller:
             results.stopped_dof[lanes] = data.stopped_dof
             if self._contact is not None:
                 results.start_depth[lanes] = self._contact.data.start_depth
+                results.sunk[lanes] = self._contact.data.sunk
         self.alone = {cause: int(count) for cause, count in zip(CAUSES, data.alone, strict=True) if count}
         return True
 
@@ -289,6 +293,9 @@ class PackRoller:
                 self._make_room()
             if stop():
                 return False
+        if self._contact is not None:
+            plan[STEPS_TO_TAKE] = 0  # depths of contacts at the final state
+            self._call()
         return True
 
     def _reset(self, samples: int) -> None:

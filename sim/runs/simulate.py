@@ -13,7 +13,7 @@ import numpy as np
 
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.constraints.kinds import RowOrigins, total_room
-from artsim.sim.contact.continuous import connect_advancement
+from artsim.sim.contact.continuous import connect_advancement, connect_foresight
 from artsim.sim.equipment.arrays import EquipmentBundle, make_equipment_work
 from artsim.sim.equipment.delays import connect_delays
 from artsim.sim.foundation.dataclass import dataclass
@@ -197,10 +197,12 @@ class Simulation(Account):
             solved = self._robot, self._rows, self._step
             self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved, SolverBundle(newton))
             self._helped = self._crew.connect(plan.solve_entry, *solved, newton)
-        if plan.touching is not None and self._contact is not None and plan.config.continuous:
-            self._advancement = connect_advancement(
-                plan.touching, plan.equipped, self._robot, self._run, self._contact.data
-            )
+        if plan.touching is not None and self._contact is not None:
+            work = self._contact.data
+            if plan.foresees:
+                self._foresight = connect_foresight(plan.touching, self._robot, self._run, work)
+            if plan.config.continuous:
+                self._advancement = connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)
         if plan.delayed is not None and self._equipment is not None:
             self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
 
@@ -384,7 +386,19 @@ class Simulation(Account):
             yield self._finite_rows(block, first)
             if self._failure is not None:  # raised after the rows before it
                 raise self._failure
+        self._measure()
         self._look_at_state()
+
+    def _measure(self) -> None:
+        """Note how deep contacts are at the state, by a call that takes no step; what it recorded stays."""
+        if self._contact is None or not self.step or self.stop_reason:
+            return
+        block, counters = self._block, self._step.counters
+        kept = [np.array(values) for values in (block.plan, block.contacts, block.constraints, counters)]
+        block.plan[STEPS_TO_TAKE] = 0
+        self._call()
+        for values, before in zip((block.plan, block.contacts, block.constraints, counters), kept, strict=True):
+            values[:] = before
 
     @property
     def deepest(self) -> float:

@@ -39,7 +39,7 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
     if rows.report[RESIDUAL] > UNSOLVED:
         return
     before = math.inf
-    most = FASTER * _fastest(step)
+    most = FASTER * fastest_of(step)
     for aims in range(AIMS):
         miss = find_misses(robot, run, rows, equipment)
         if aims > 0 and miss <= CLOSED:
@@ -50,7 +50,7 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
         else:
             _turn_aim(rows, inputs.time_step[0], aims)
         solve_again(robot, rows, step, solver)
-        absurd = rows.report[RESIDUAL] > UNSOLVED or _fastest(step) > most
+        absurd = rows.report[RESIDUAL] > UNSOLVED or fastest_of(step) > most
         if absurd:
             _take_aim_back(rows)
             solve_again(robot, rows, step, solver)
@@ -99,7 +99,7 @@ def _turn_aim(rows: Any, h: Any, aims: Any) -> None:
 
 
 @inlined
-def _fastest(step: Any) -> Any:
+def fastest_of(step: Any) -> Any:
     """The largest velocity found."""
     fastest = 0.0
     for a in range(step.next.shape[0]):

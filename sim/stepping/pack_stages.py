@@ -15,9 +15,10 @@ from artsim.sim.articulation.coupling import end_velocities, secant_drift
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
+from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
-from artsim.sim.contact.pack_rows import list_side, list_slots, throw
+from artsim.sim.contact.pack_rows import list_side, list_slots, slips_in_lanes, throw
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives, still_free
@@ -60,10 +61,12 @@ from artsim.sim.stepping.packs import (
     M_IS_SET,
     NO_SLOT,
     OUTRUN,
+    SLIPPED,
     STIFF_TENDON,
     STIFFENED_LANES,
     STRAINED,
     THROWN,
+    TURNED,
     UNSOLVED,
     WEIGHED,
 )
@@ -450,12 +453,18 @@ def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> An
 
 @njit
 def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
-    """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or lack slots."""
+    """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or lack slots.
+
+    Needs the bodies' velocities of step.velocity, as search_again leaves them.
+    """
     lanes = run.lanes
     if contact is not None:
         if contact.bounces is None:
             leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
         leave(lanes, contact.data.away[0], NO_SLOT)
+        leave(lanes, slips_in_lanes(rows, solver.pack.impulse, contact), SLIPPED)
+        if contact.sweep is None:
+            leave(lanes, sinks_in_lanes(robot, run, rows, solver.pack.impulse, contact), TURNED)
 
 
 @njit

@@ -12,7 +12,7 @@ from typing import Any
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.contact.pack_detection import place_world
+from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
 from artsim.sim.contact.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.equipment.actuation import control_row
 from artsim.sim.equipment.pack_actuation import (
@@ -36,7 +36,6 @@ from artsim.sim.run_data.run_records import (
     FIRST_SAMPLE,
     NON_FINITE,
     RUNNING,
-    START_DEPTH,
     STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
@@ -74,6 +73,9 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
         if lanes.data.counters[CROWD] == 1:
             return
         lanes.data.counters[STEP] += 1
+    if contact is not None and block.plan[STEPS_TO_TAKE] == 0:  # depths at the state; steps note those before them
+        place(robot)
+        find_in_lanes(robot, run.inputs, contact, lanes.data.alive)
     for lane in range(lane_count(state.qpos)):
         if lanes.data.alive[lane]:
             record_final(state, block, lane)
@@ -151,8 +153,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if lanes.data.counters[CROWD] == 1:
         return
     if contact is not None and lanes.data.counters[STEP] == 0:
-        for lane in range(lane_count(state.qpos)):
-            contact.data.start_depth[lane] = contact.data.deepest[lane]
+        note_start(contact)
     if lanes.sleep is not None:
         rests = like(-1.0, data)
         lanes.data.beyond[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.beyond[0])
@@ -305,8 +306,7 @@ def _count_alone(lanes: Any) -> None:
 
 @njit
 def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
-    """Copy a lane's contacts of the last step, its friction, and how deep it started, to the single robot."""
-    lanes.single.yielded[START_DEPTH] = contact.data.start_depth[lane]
+    """Copy a lane's contacts of the last step, and its friction, to the single robot."""
     memory = contact.data.memory[contact.data.half[0], lane]
     for n in range(memory.shape[0]):
         for j in range(memory.shape[1]):

@@ -35,7 +35,7 @@ STEP, INPUT_ROW, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(6)  # of PackWork
 # of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂
 M_IS_SET, INERTIAS = 1, 2
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, STRAINED = range(7)
+UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
 CAUSES = (
     "rows unsolved",
     "penetration whose removal throws bodies",
@@ -43,6 +43,8 @@ CAUSES = (
     "contacts outrun",
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
+    "contacts of bodies that turn far",
+    "contacts that need large coefficients of friction",
     "loops that contacts or loads strain",
 )
 # what every lane has of its own: fields of Model, and of Inputs the gains of drives and what changes over time

@@ -7,12 +7,14 @@
 actuators) |
 | hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
 | hard loops, tendon equalities and curved couplings miss (stepping/aims.py) | their biases | on the spot | 12 |
+| contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
 | impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
 | contacts gain energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
 | a link is too fast (constraints/link_velocity_rows.py) | the direction bounded | from the rows | 8 |
 | bodies are taut (midpoint.py) | their inertias are stiffened | from the bias | 1 |
 | bodies turn fast, couplings curve (midpoint.py) | where the bias acts | from the bias | 8 |
 | shapes leave their speculative margins (detection.py) | the contacts | from the bias | 3; 39 if some bounce |
+| contacts of bodies that turn far miss (contact/foresight.py) | their biases | on the spot | 6 |
 
 The table is in order: each line is settled before those below it are examined, and again after them.
 """
@@ -32,8 +34,9 @@ from artsim.sim.constraints.loop_rows import clear_loop_forces, has_hard_loops, 
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
-from artsim.sim.contact.contact_rows import limit_energy, may_bounce
+from artsim.sim.contact.contact_rows import grips_more, limit_energy, may_bounce, reset_grip
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
+from artsim.sim.contact.foresight import choose_aimed
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
 from artsim.sim.equipment.actuation import is_beyond_drive
 from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
@@ -68,6 +71,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.aims import close_loops
+from artsim.sim.stepping.contact_aims import aim_contacts
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     MOST_EVALUATIONS,
@@ -105,6 +109,8 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     step.counters[EVALUATION] = ONCE
     if contact is not None:
         note_struck(robot.data, contact)
+        for n in range(contact.data.number[CONTACTS]):
+            reset_grip(contact, n)
     foresee(robot, run, 1.0)
     for k in range(step.middle.shape[0]):
         if step.middle[k] != state.qvel[k]:
@@ -158,14 +164,19 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         if presses(robot, run, False) or _leaves_bounds(robot, run, rows, equipment):
             return FROM_ROWS
         _solve_on(robot, run, rows, equipment, contact, solver)
-        if presses(robot, run, False):
+        if presses(robot, run, False) or _slips(run, rows, contact):
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
     if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment):
         return FROM_BIAS
-    if contact is not None and _outruns_contacts(robot, run, contact, solver):
-        return FROM_BIAS
+    if contact is not None:
+        if _outruns_contacts(robot, run, contact, solver):
+            return FROM_BIAS
+        if _aims_contacts(robot, run, rows, contact, solver) and (
+            presses(robot, run, False) or _slips(run, rows, contact)
+        ):
+            return FROM_ROWS
     return SOLVED
 
 
@@ -236,6 +247,15 @@ def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: An
         solve_again(robot, rows, step, solver)
         found(model, data, run)
         mark(run.clock, SOLVER)
+
+
+@inlined
+def _slips(run: Any, rows: Any, contact: Any) -> bool:
+    """Whether rows must be rebuilt since contacts slip that have more friction."""
+    if contact is not None:
+        slips: bool = grips_more(run.inputs, rows, contact)
+        return slips
+    return False
 
 
 @njit
@@ -309,14 +329,16 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any) -> b
 
 @njit
 def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
-    """Whether shapes leave their speculative margins and meet other contacts. Where these exceed the room,
-    step.counters say so. Bodies then have their velocities from before the step again.
+    """Whether shapes leave their speculative margins and meet other contacts, where bodies have their velocities from
+    before the step again; else they have those at its end. Where contacts exceed the room, step.counters say so.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     step.retries[SEARCHES] += 1
     most = _SEARCHES_OF_BLOWS if may_bounce(contact) else _SEARCHES
-    if step.retries[SEARCHES] < most and outrun(model, data, run, contact):
+    if step.retries[SEARCHES] >= most:
+        velocities(model, step.velocity, data)
+    elif outrun(model, data, run, contact):
         velocities(model, state.qvel, data)
         count = contact.data.number[CONTACTS]
         note_found(contact.data.before, contact)
@@ -327,8 +349,23 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
         if not are_as_before(contact.data.before, contact, count):
             start_search(robot, run, contact, solver)
             return True
-    velocities(model, state.qvel, data)
+        velocities(model, step.velocity, data)
     return False
+
+
+@njit
+def _aims_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bool:
+    """Whether contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions.
+
+    Bodies have their velocities at the step's end, and then those from before it again.
+    """
+    aims: bool = solver.sweeps is None and run.inputs.scheme[BETA] == 1.0
+    aims = aims and contact.data.advancement[0] == 0  # its contacts are of earlier times than the end
+    aims = aims and run.step.counters[STOP_REASON] != CROWDED and choose_aimed(robot, run, rows, contact)
+    if aims:
+        aim_contacts(robot, run, rows, contact, solver)
+    velocities(robot.model, robot.state.qvel, robot.data)
+    return aims
 
 
 @njit

@@ -11,6 +11,7 @@ from typing import Any
 
 from artsim.sim.articulation.kinematics import kinematics, world_inertia
 from artsim.sim.constraints.loop_rows import note_loop_gaps
+from artsim.sim.contact.contact_rows import note_depths
 from artsim.sim.contact.detection import find_contacts, place_static
 from artsim.sim.equipment.actuation import control_row, find_places
 from artsim.sim.equipment.forces import equipment_forces
@@ -83,7 +84,17 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     run_beside(step, END)
     if equipment is not None:
         note_loop_gaps(robot.model, robot.data, step, equipment)
+    if contact is not None and block.plan[STEPS_TO_TAKE] == 0:
+        measure(robot, run, contact)
     mark(run.clock, INTEGRATION)
+
+
+@njit
+def measure(robot: Any, run: Any, contact: Any) -> None:
+    """Note how deep contacts are at the state; each step notes that for the state from which it starts."""
+    kinematics(robot.model, robot.state.qpos, robot.data)
+    find_contacts(robot, run.inputs, contact)
+    note_depths(run.step, contact)
 
 
 @njit

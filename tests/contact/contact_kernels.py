@@ -60,6 +60,7 @@ class Bench:
         self.state, self.work = make_state(model), make_workspace(model)
         self.rows, self.step = make_rows(RowOrigins(model, touching=touching, contacts=ROOM)), make_step(model)
         self.contacts = make_contact_work(touching, ROOM)
+        self.contacts.most_grip[:] = np.inf  # all friction that contacts have
         self._detection = connect_detection(touching, self.contacts)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))
         robot = RobotBundle(model, self.state, self.work)

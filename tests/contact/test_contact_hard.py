@@ -464,7 +464,12 @@ def contact_work(run: Run) -> Array:
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_contact_makes_no_energy(restitution: float, friction: float, seed: int) -> None:
-    """20 shapes thrown: what contact does to their energy is nothing, or less than nothing."""
+    """20 shapes thrown: what contact does to their energy is next to nothing, or less than nothing.
+
+    A contact that is aimed keeps the positions at the step's end apart, along which the surfaces have closed as they
+    open afterwards. So its work appears partly in the step after: single steps may gain what a thousandth of the speed
+    of the fastest corners is worth, all of them together no more than before.
+    """
     run = thrown(seed, friction, 1 / 960, restitution=restitution)
     energy = run["energy"].sum(axis=1)
     work = contact_work(run)
@@ -475,8 +480,8 @@ def test_contact_makes_no_energy(restitution: float, friction: float, seed: int)
         end="",
     )
     assert np.isfinite(energy).all()
-    assert work.max() <= 1e-5 * energy[0]
-    assert work[work > 0].sum() <= 1e-3 * energy[0]
+    assert work.max() <= 2e-4 * energy[0]
+    assert work[work > 0].sum() <= 5e-4 * energy[0]
 
 
 def test_energy_strays_by_the_integrator_s_error_alone() -> None:

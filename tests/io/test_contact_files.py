@@ -285,9 +285,10 @@ def test_room_grows_and_leaves_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_pat
         assert again[name].tobytes() == whole[len(whole) - len(again[name]) :].tobytes(), name
     for name, values in narrow.final.items():
         assert fresh.final[name].tobytes() == values.tobytes(), name
-    assert (
-        narrow.contact_extremes == fresh.contact_extremes == (wide["contact_count"].max(), wide["contact_depth"].max())
-    )
+    most, deepest = narrow.contact_extremes
+    assert (most, deepest) == fresh.contact_extremes
+    assert most == wide["contact_count"].max()
+    assert deepest >= wide["contact_depth"].max()  # or at the end, after the last row
 
 
 # --- files that are not whole ----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from artsim.io.rollouts import MemoryRollout
 from artsim.io.runs import prepare
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.stepping.packs import CAUSES, TURNED
 
 STEPS = 120
 
@@ -123,7 +124,9 @@ def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)
     made, each = drawn(robot, 9, velocity_spread=0.3)
     assert made.outcome.packed
-    assert made.outcome.steps_alone <= 0.01 * made.outcome.steps, made.outcome.alone
+    turned = made.outcome.alone.get(CAUSES[TURNED], 0)  # of the claw's landing fingers
+    assert made.outcome.steps_alone - turned <= 0.01 * made.outcome.steps, made.outcome.alone
+    assert turned <= 0.06 * made.outcome.steps
     moved = 0.0
     for k in (0, 4, 8):
         one = artsim.simulate(robot, steps=STEPS, controls=each[k], v0=made["qvel"][k, 0], record=("qpos", "qvel"))

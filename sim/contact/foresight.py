@@ -1,0 +1,389 @@
+"""Foresees how the gaps of a step's contacts close along the arcs on which bodies turn.
+
+The rows of contacts know the first derivative of their gaps, and of the second what the velocities before the step give
+(rolling.py). A body that turns far in a step, or is struck in it, leaves more: depths that add up from step to step.
+The contacts of such bodies are therefore aimed as loops are (stepping/contact_aims.py): this file places the shapes
+where the velocities found lead, measures the gaps there by the same narrow phase, and has the bias of each normal row
+hold the mean curvature of its gap over the step in the place of the expected one. So a step leaves almost nothing
+inside, whatever turns, and nothing has to be pushed out afterwards, which would throw bodies.
+
+`foresee` is an entry of its own, compiled once for all variants of the step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.collision.narrow_phase import collide
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import kinematics, like
+from artsim.sim.constraints.row import row_rate
+from artsim.sim.contact.contact_rows import SUNK, is_pyramid, size_at
+from artsim.sim.contact.detection import place_moving, velocity_of
+from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN, trusted_turn
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.foundation.vec3 import crossed, dot, length, minus, plus, plus_times, put, triple
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
+
+_UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
+_FARTHEST = 0.5  # [rad] rotation in a step above which contacts are not aimed: they come by again within few steps
+_SETTLED = 1e-7  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
+_FARTHER = 8.0  # by which an aim at most exceeds what is missing
+_GROWING = 4.0  # times the rotation [rad] in a step: by this share surfaces may open faster than they closed
+_STRUCK = 1e-3  # rotation in a step times its change in it [rad²] up to which the rotation before the step is enough
+_ODD = 2.0  # times (hω)² of the sizes: what the gap of the same contact cannot have bent in one step
+
+
+# ------------------------------------------------------------------ the entry
+
+
+@njit
+def foresee(robot: Any, run: Any, contact: Any, narrow: Any) -> None:
+    """Set contact.data.ahead, the distances of the surfaces at the end of the step with step.velocity; _UNKNOWN where
+    they are out of reach. Needs the bodies' velocities of step.velocity; leaves data and the places of shapes as they
+    were.
+    """
+    model, state, data = robot.model, robot.state, robot.data
+    step, h = run.step, run.inputs.time_step[0]
+    _note_paths(model, data, contact, h)
+    for k in range(step.tangent.shape[0]):
+        step.tangent[k] = data.drift[k]
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = state.qpos[n]
+    move(model, step.stage_qpos, step.velocity, h)
+    expand(model, step.stage_qpos, step.stage_qvel, data)
+    kinematics(model, step.stage_qpos, data)
+    place_moving(model, data, contact)
+    first = 0
+    while first < contact.data.number[CONTACTS]:
+        end = _end_of_pair(contact, first)
+        if _are_aimed(contact, first, end):
+            _measure(contact, narrow, first, end)
+        first = end
+    expand(model, state.qpos, state.qvel, data)
+    for k in range(step.tangent.shape[0]):
+        data.drift[k] = step.tangent[k]
+    kinematics(model, state.qpos, data)
+    place_moving(model, data, contact)
+
+
+@njit
+def _note_paths(model: Any, data: Any, contact: Any, h: Any) -> None:
+    """contact.data.ahead_point: where the mean of the two surfaces' points is at the end of the step."""
+    for n in range(contact.data.number[CONTACTS]):
+        x = triple(contact.data.point[n])
+        for end in range(2):
+            shape = contact.data.shape[n, end]
+            arm = minus(contact.data.point[n], contact.data.position[shape])
+            turning = crossed(triple(data.angular_velocity[contact.model.body[shape]]), arm)
+            x = plus_times(x, 0.5 * h, plus(velocity_of(model, data, contact, shape), turning))
+        put(contact.data.ahead_point[n], x)
+
+
+@inlined
+def _end_of_pair(contact: Any, first: Any) -> Any:
+    """One past the last contact of the pair of shapes of contact `first`; they are adjacent."""
+    end = first + 1
+    while (
+        end < contact.data.number[CONTACTS]
+        and contact.data.shape[end, 0] == contact.data.shape[first, 0]
+        and contact.data.shape[end, 1] == contact.data.shape[first, 1]
+    ):
+        end += 1
+    return end
+
+
+@inlined
+def _are_aimed(contact: Any, first: Any, end: Any) -> bool:
+    aimed = False
+    for n in range(first, end):
+        contact.data.ahead[n] = _UNKNOWN
+        aimed = aimed or contact.data.aimed[n] == 1
+    return aimed
+
+
+@njit
+def _measure(contact: Any, narrow: Any, first: Any, end: Any) -> None:
+    """Measure the contacts of a pair at its places. A point found is that of the contact of the same feature, else of
+    the one that comes nearest to it."""
+    a = contact.data.shape[first, 0]
+    b = contact.data.shape[first, 1]
+    reach = contact.data.margin[a] + contact.data.margin[b]
+    for n in range(first, end):
+        reach = max(reach, contact.data.distance[n])
+    manifold = narrow.manifold
+    manifold.number[0] = 0
+    collide(narrow.shapes, contact.data, narrow.gjk, a, b, reach, manifold)
+    for found in range(manifold.number[0]):
+        nearest, least = first, _UNKNOWN
+        for n in range(first, end):
+            way = minus(manifold.point[found], contact.data.ahead_point[n])
+            square = -1.0 if contact.data.feature[n] == manifold.feature[found] else dot(way, way)
+            if square < least:
+                nearest, least = n, square
+        contact.data.ahead[nearest] = min(contact.data.ahead[nearest], manifold.gap[found])
+
+
+# ------------------------------------------------------------------ which contacts, and their biases
+
+
+@njit
+def turns_far(model: Any, data: Any, inputs: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where contact n is new and one of its bodies turns farther in the step than its row knows, or where
+    the rotation changes in the step: the drift is that of the rotation before. In both widths.
+
+    Needs the bodies' velocities.
+    """
+    h = inputs.time_step[0]
+    struck = _STRUCK * _STRUCK
+    beyond = zero_like(contact.data.gap[n]) - 1.0
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            before = triple(contact.data.turning[body])
+            change = minus(o, before)
+            most = contact.data.bend[n, end]
+            square = h * h * dot(o, o)
+            arrived = where_greater(contact.data.start[n, ALONG_NORMAL], zero_like(square), zero_like(square), square)
+            beyond = largest(beyond, arrived - most * most)
+            changed = 2.0 * h * h * dot(change, change) * (square + h * h * dot(before, before)) - struck
+            beyond = largest(
+                beyond, where_greater(most, zero_like(most) + ANY_TURN * 0.5, zero_like(most) - 1.0, changed)
+            )
+    return beyond
+
+
+@njit
+def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where contact n, a hard one, pushes or may, and one of its bodies turns far: its row alone may leave
+    it deeper than it asks for. In both widths; impulse (rows,): as found.
+
+    Needs the bodies' velocities of step.velocity.
+    """
+    h = run.inputs.time_step[0]
+    far = _leaves_row(robot, run.inputs, contact, n)
+    if any_positive(far):
+        near = _ODD * _turned_inside(robot.model, robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
+        far = least(far, largest(near, push(impulse, contact, n)))
+        zero = zero_like(far)
+        far = where_greater(contact.data.restitution[n], zero, zero - 1.0, far)  # left to the sequence of impacts
+    return far
+
+
+@njit
+def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+    """Choose the contacts to aim, contact.data.aimed, all hard ones of bodies that turn far; True if one of them may
+    sink. Needs the bodies' velocities of step.velocity.
+    """
+    chosen = False
+    h = run.inputs.time_step[0]
+    for n in range(contact.data.number[CONTACTS]):
+        contact.data.aimed[n] = 0
+        if contact.data.row[n] < 0 or contact.data.soft[n] == 1 or contact.data.restitution[n] > 0.0:
+            continue
+        if not (contact.data.overtaken[n] > 0.0 or _turns(robot.data, contact, n, h)):
+            continue
+        for end in range(2):
+            contact.data.bend[n, end] = trusted_turn(contact, n, end)
+        if not _leaves_row(robot, run.inputs, contact, n) > 0.0:
+            continue
+        contact.data.aimed[n] = 1
+        contact.data.curve[n] = _curve_of(rows, contact, n)
+        contact.data.unaimed[n] = contact.data.curve[n]
+        contact.data.change[n] = 0.0
+        chosen = chosen or sinks(robot, run, rows, rows.impulse, contact, n) > 0.0
+    return chosen
+
+
+@njit
+def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) -> Any:
+    """More than 0 in lanes of a pack in which a contact may sink; they take the step alone."""
+    worst = like(-1.0, robot.data)
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
+            deeper = sinks(robot, run, rows, impulse, contact, slot)
+            worst = largest(worst, least(deeper, contact.data.present[slot]))
+    return worst
+
+
+@inlined
+def _leaves_row(robot: Any, inputs: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where the gap of contact n bends otherwise in the step than its row knows, in both widths."""
+    h = inputs.time_step[0]
+    turning = turns_far(robot.model, robot.data, inputs, contact, n)
+    bends = largest(turning, _curves(robot.data, h, contact, n))
+    return least(bends, _FARTHEST - h * _fastest_turn(robot.data, contact, n))
+
+
+@inlined
+def _curves(data: Any, h: Any, contact: Any, n: Any) -> Any:
+    """More than 0 where contact n closes faster than its row foresees although it pushed in the last step, and its row
+    does not know how it curves, or its bodies turn too far for that.
+
+    Where the row knows it, a blow in the last step explains how it closes, which is over.
+    """
+    unknown = zero_like(contact.data.gap[n]) - 1.0
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        most = contact.data.bend[n, end]
+        unknown = largest(unknown, 1.5 * STRUCK_TURN - most)
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            unknown = largest(unknown, h * h * dot(o, o) - most * most)
+    return least(unknown, h * contact.data.overtaken[n] - SUNK * size_at(contact, n))
+
+
+@inlined
+def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
+    """Whether one of the bodies of contact n turns, or turned before the step, by what may count."""
+    square = 0.0
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            before = triple(contact.data.turning[body])
+            square = max(square, dot(o, o), dot(before, before))
+    turning: bool = h * h * square > STRUCK_TURN * STRUCK_TURN
+    return turning
+
+
+@inlined
+def push(impulse: Any, contact: Any, n: Any) -> Any:
+    """The largest impulse of the normal rows of contact n, in both widths."""
+    row = contact.data.row[n]
+    most = impulse[row]
+    for k in range(1, contact.data.rows[n] if is_pyramid(contact, n) else 1):
+        most = largest(most, impulse[row + k])
+    return most
+
+
+@inlined
+def _rate(rows: Any, contact: Any, n: Any, v: Any) -> Any:
+    """The rate at which the gap of contact n opens by the bodies' velocities v (nv,), to first order [m/s]."""
+    row = contact.data.row[n]
+    if is_pyramid(contact, n):  # the mean of two edges is the normal
+        return 0.5 * (row_rate(rows, row, v) + row_rate(rows, row + 1, v))
+    return row_rate(rows, row, v)
+
+
+@inlined
+def slack(rows: Any, step: Any, contact: Any, n: Any) -> Any:
+    """How much faster contact n opens than it must [m/s]."""
+    row = contact.data.row[n]
+    bias = rows.bias[row]
+    if is_pyramid(contact, n):
+        bias = 0.5 * (rows.bias[row] + rows.bias[row + 1])
+    return _rate(rows, contact, n, step.velocity) + bias
+
+
+@njit
+def aim(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+    """Aim the chosen contacts at the gaps foreseen; True where that changes what one of them asks for.
+
+    Needs the bodies' velocities of step.velocity. Where an aim has changed the gap by less than it asked for, the next
+    one asks for more in proportion (Aitken 1926), as far as _floor lets it. A gap that opens by more than the rotation
+    of the bodies can make it is of another contact.
+    """
+    h = run.inputs.time_step[0]
+    changed = False
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.aimed[n] == 0 or contact.data.ahead[n] >= _UNKNOWN:
+            continue
+        rate = _rate(rows, contact, n, run.step.velocity) + contact.data.belt[n, ALONG_NORMAL]
+        curve = (contact.data.ahead[n] - contact.data.distance[n]) / h - rate
+        change = curve - contact.data.curve[n]
+        if change > 0.0 and curve * h > _ODD * _turned_inside(robot.model, robot.data, h, contact, n):
+            continue
+        acts = push(rows.impulse, contact, n) > 0.0 or slack(rows, run.step, contact, n) + change < 0.0
+        before = contact.data.change[n]
+        contact.data.change[n] = change if acts else 0.0
+        if acts and abs(before) > abs(change) and before * change > 0.0:
+            change *= min(1.0 / (1.0 - change / before), _FARTHER)
+        curve = max(contact.data.curve[n] + change, _floor(robot, h, rows, contact, n))
+        change = curve - contact.data.curve[n]
+        bend_to(rows, contact, n, curve)
+        misses = -h * change > _SETTLED * size_at(contact, n) or h * change > SUNK * size_at(contact, n)
+        changed = changed or (acts and misses)
+    return changed
+
+
+@inlined
+def _floor(robot: Any, h: Any, rows: Any, contact: Any, n: Any) -> Any:
+    """The lowest curve of contact n [m/s]: with one below it, the surfaces would open faster than they closed, which
+    gains energy. Surfaces that slide or turn on each other close in each step as they have opened in the one before,
+    but for what their rotation changes meanwhile; what closes faster than their motion curves is an impact.
+    """
+    asked = rows.rate[contact.data.row[n]] * contact.data.gap[n]
+    closing = -_rate(rows, contact, n, robot.state.qvel) - contact.data.belt[n, ALONG_NORMAL]
+    size = size_at(contact, n)
+    angle = h * _fastest_turn(robot.data, contact, n)
+    way = h * _passing(robot.model, robot.data, contact, n) + 2.0 * angle * size
+    most = min((1.0 + _GROWING * angle) * max(closing, 0.0), way * way / (h * size))
+    return min(-asked - most, contact.data.unaimed[n], 0.0)
+
+
+@inlined
+def _fastest_turn(data: Any, contact: Any, n: Any) -> Any:
+    """The larger angular speed of the bodies of contact n [rad/s], in both widths."""
+    square = zero_like(contact.data.gap[n])
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            o = triple(data.angular_velocity[body])
+            square = largest(square, dot(o, o))
+    return sqrt(square)
+
+
+@inlined
+def _turned_inside(model: Any, data: Any, h: Any, contact: Any, n: Any) -> Any:
+    """About how far the gap of contact n bends in the step for the rotation of its bodies [m], in both widths."""
+    turn = h * _fastest_turn(data, contact, n)
+    way = zero_like(turn)
+    for end in range(2):
+        shape = contact.data.shape[n, end]
+        if contact.model.body[shape] > 0:
+            way = largest(way, h * length(velocity_of(model, data, contact, shape)))
+    return turn * (way + turn * size_at(contact, n))
+
+
+@inlined
+def _passing(model: Any, data: Any, contact: Any, n: Any) -> Any:
+    """The speed at which the two shapes of contact n pass each other [m/s]."""
+    one, two = contact.data.shape[n, 0], contact.data.shape[n, 1]
+    return length(minus(velocity_of(model, data, contact, two), velocity_of(model, data, contact, one)))
+
+
+@inlined
+def _curve_of(rows: Any, contact: Any, n: Any) -> Any:
+    """The part of contact n's bias that stands for the curvature of its gap [m/s]."""
+    row = contact.data.row[n]
+    bias = 0.5 * (rows.bias[row] + rows.bias[row + 1]) if is_pyramid(contact, n) else rows.bias[row]
+    return bias - rows.rate[row] * contact.data.gap[n] - contact.data.belt[n, ALONG_NORMAL]
+
+
+@inlined
+def bend_to(rows: Any, contact: Any, n: Any, curve: Any) -> None:
+    """Replace the second-order term in the bias of contact n [m/s]."""
+    row = contact.data.row[n]
+    for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
+        rows.bias[row + k] += curve - contact.data.curve[n]
+    contact.data.curve[n] = curve
+
+
+@njit
+def keep_aims(contact: Any) -> None:
+    """Have take_aims_back restore the biases of now."""
+    for n in range(contact.data.number[CONTACTS]):
+        contact.data.unaimed[n] = contact.data.curve[n]
+
+
+@njit
+def take_aims_back(rows: Any, contact: Any) -> None:
+    """Restore the biases from before the last aim."""
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.aimed[n] == 1:
+            bend_to(rows, contact, n, contact.data.unaimed[n])

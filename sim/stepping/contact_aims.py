@@ -1,0 +1,52 @@
+"""Aims contacts of bodies that turn far at where the velocities found lead, and solves the rows again.
+
+Each aim measures the gaps at the end of the step (contact/foresight.py) and corrects the biases by them, as SHAKE does:
+what is left shrinks by about the angle of a step with each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.kinematics import velocities
+from artsim.sim.constraints.row import FASTER, UNSOLVED
+from artsim.sim.contact.foresight import aim, keep_aims, take_aims_back
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.phases import SOLVER
+from artsim.sim.run_data.run_records import RESIDUAL
+from artsim.sim.solvers.solve import solve_again
+from artsim.sim.stepping.aims import fastest_of
+from artsim.sim.stepping.system import found
+
+_AIMS = 6  # per step at most
+_MANY = 200  # contacts that are too many for more than _FEW_AIMS: each takes as long as the step
+_FEW_AIMS = 2
+
+
+@njit
+def aim_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+    """Aim the chosen contacts until that changes nothing that counts. An aim is taken back where aimed rows
+    contradict each other, or turn velocities into much larger ones. Needs the bodies' velocities of step.velocity, and
+    leaves them.
+    """
+    model, data, step = robot.model, robot.data, run.step
+    most = FASTER * fastest_of(step)
+    solved = rows.report[RESIDUAL] <= UNSOLVED
+    for _ in range(_AIMS if contact.data.number[CONTACTS] <= _MANY else _FEW_AIMS):
+        keep_aims(contact)
+        run_entry(contact.data.foresight)
+        if not aim(robot, run, rows, contact):
+            break
+        solve_again(robot, rows, step, solver)
+        absurd = (solved and rows.report[RESIDUAL] > UNSOLVED) or fastest_of(step) > most
+        if absurd:
+            take_aims_back(rows, contact)
+            solve_again(robot, rows, step, solver)
+        found(model, data, run)
+        velocities(model, step.velocity, data)
+        mark(run.clock, SOLVER)
+        if absurd:
+            break
