@@ -158,6 +158,7 @@ class PackContacts(NamedTuple):
     # several impacts in one step
     hit: Lanes1  # (k,)
     lightness: Lanes1  # (k,)
+    opening: Lanes1  # (k,)
     wish: Lanes1  # (k,)
     blow: Lanes1  # (k,)
 
