@@ -36,13 +36,14 @@ from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, wher
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
-from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
+from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS
 
 
 @njit
 def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model, inputs = robot.model, run.inputs
+    _order(solver, contact)
     rows.number[ALL_ROWS] = 0
     rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
@@ -69,6 +70,35 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
     for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
     solver.pack.known[KNOWN_ROWS] = rows.number[ALL_ROWS]
+
+
+@njit
+def _order(solver: Any, contact: Any) -> None:
+    """Move what has been listed since rows were built to its place: sides by number, then slots by number. A lane's
+    rows have the same order then, and its sums the same rounding, whichever other lanes have rows, and when.
+
+    The impulses of the rows behind a new side move on. Where slots are new, no lane starts from impulses of rows.
+    """
+    pack = solver.pack
+    sides = pack.pressed.shape[0]
+    for n in range(pack.known[BUILT], pack.known[LISTED]):
+        entry, place, behind = pack.listed[n], n, 0
+        while place > 0 and pack.listed[place - 1] > entry:
+            place -= 1
+            other = pack.listed[place]
+            behind += 1 if other < sides else contact.data.rows[other - sides]
+            pack.listed[place + 1] = other
+        pack.listed[place] = entry
+        if pack.known[KNOWN_ROWS] > 0:
+            if entry < sides:
+                first = pack.known[KNOWN_ROWS] - behind
+                for row in range(pack.known[KNOWN_ROWS], first, -1):
+                    pack.impulse[row] = pack.impulse[row - 1]
+                pack.impulse[first] = zero_like(pack.done[0])  # who pressed in the last step has had a row before
+                pack.known[KNOWN_ROWS] += 1
+            else:
+                pack.known[KNOWN_ROWS] += contact.data.rows[entry - sides]
+    pack.known[BUILT] = pack.known[LISTED]
 
 
 @njit
