@@ -105,6 +105,7 @@ class NewtonWork(NamedTuple):
     few_stop: Ints1  # (MOST_FEW,) where a unit's rows end
     few_idle: Ints1  # (MOST_FEW,) 1: a unit takes no part in a step
     reach: Ints2  # (MOST_FEW, nu) 1: a unit moves a block, or what it is tied to
+    resting: Lanes1  # (nu,) of an island: the least velocity to whose digits it is solved
     change: Lanes1  # (nu,) x, of the velocities
     product: Lanes1  # (nu,) M̂ x
     gradient: Lanes1  # (nu,)
@@ -351,6 +352,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
                 "list",
                 "place",
                 "crowded",
+                "resting",
             ),
             (nu,),
         ),
