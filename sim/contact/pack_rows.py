@@ -77,7 +77,7 @@ def _order(solver: Any, contact: Any) -> None:
     """Move what has been listed since rows were built to its place: sides by number, then slots by number. A lane's
     rows have the same order then, and its sums the same rounding, whichever other lanes have rows, and when.
 
-    The impulses of the rows behind a new side move on. Where slots are new, no lane starts from impulses of rows.
+    The impulses of the rows behind move on: those of lanes that are solved, and of those that start from them.
     """
     pack = solver.pack
     sides = pack.pressed.shape[0]
@@ -85,20 +85,27 @@ def _order(solver: Any, contact: Any) -> None:
         entry, place, behind = pack.listed[n], n, 0
         while place > 0 and pack.listed[place - 1] > entry:
             place -= 1
-            other = pack.listed[place]
-            behind += 1 if other < sides else contact.data.rows[other - sides]
-            pack.listed[place + 1] = other
+            behind += _rows_of(contact, pack.listed[place] - sides)
+            pack.listed[place + 1] = pack.listed[place]
         pack.listed[place] = entry
         if pack.known[KNOWN_ROWS] > 0:
-            if entry < sides:
-                first = pack.known[KNOWN_ROWS] - behind
-                for row in range(pack.known[KNOWN_ROWS], first, -1):
-                    pack.impulse[row] = pack.impulse[row - 1]
-                pack.impulse[first] = zero_like(pack.done[0])  # who pressed in the last step has had a row before
-                pack.known[KNOWN_ROWS] += 1
-            else:
-                pack.known[KNOWN_ROWS] += contact.data.rows[entry - sides]
+            new = _rows_of(contact, entry - sides)
+            first = pack.known[KNOWN_ROWS] - behind
+            for row in range(pack.known[KNOWN_ROWS] - 1, first - 1, -1):
+                pack.impulse[row + new] = pack.impulse[row]
+            for row in range(first, first + new):
+                pack.impulse[row] = zero_like(pack.done[0])
+            pack.known[KNOWN_ROWS] += new
     pack.known[BUILT] = pack.known[LISTED]
+
+
+@inlined
+def _rows_of(contact: Any, slot: Any) -> Any:
+    """The number of rows of a slot; one of a side, whose number is negative here."""
+    rows = 1
+    if contact is not None:
+        rows = contact.data.rows[slot] if slot >= 0 else 1
+    return rows
 
 
 @njit
