@@ -141,7 +141,8 @@ def test_limit_sensors(tmp_path: Path) -> None:
 ROPE = """<mujoco><worldbody><site name="hook" pos="0 0 1"/><body pos="0 0 .6"><joint name="j" type="slide"/>
 <geom size="0.1" mass="2"/><site name="eye"/></body></worldbody>
 <tendon><spatial name="rope" range="0 .5"><site site="hook"/><site site="eye"/></spatial></tendon>
-<sensor><tendonlimitpos tendon="rope"/><tendonlimitvel tendon="rope"/><tendonlimitfrc tendon="rope"/></sensor></mujoco>"""
+<sensor><tendonlimitpos tendon="rope"/><tendonlimitvel tendon="rope"/><tendonlimitfrc tendon="rope"/></sensor>
+</mujoco>"""
 
 
 def test_limit_sensors_of_a_tendon(tmp_path: Path) -> None:
