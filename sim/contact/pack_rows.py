@@ -21,6 +21,7 @@ from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import brings_apart
 from artsim.sim.contact.contact_rows import (
     add_rows,
+    count_rows,
     impulse_along,
     opens,
     pull,
@@ -104,7 +105,7 @@ def _rows_of(contact: Any, slot: Any) -> Any:
     """The number of rows of a slot; one of a side, whose number is negative here."""
     rows = 1
     if contact is not None:
-        rows = contact.data.rows[slot] if slot >= 0 else 1
+        rows = count_rows(contact, slot) if slot >= 0 else 1
     return rows
 
 
