@@ -315,7 +315,7 @@ def sensors(maker: Maker) -> None:
         for kind in ("tendonlimitpos", "tendonlimitvel", "tendonlimitfrc"):
             if maker.chance(0.5):
                 name = maker.pick(maker.tendons)
-                tendons = maker.root.iter("spatial", "fixed")
+                tendons = (part for part in maker.root.iter() if part.tag in ("spatial", "fixed"))
                 next(tendon for tendon in tendons if tendon.get("name") == name).set("range", "-500 500")
                 maker.add(parent, kind, tendon=name)
     sensor = maker.add(parent, "contact", num=maker.pick("123"))
