@@ -113,7 +113,7 @@ def trials(folder: Path, steps: int) -> dict[str, Trial]:
     dead.mkdir()
     assert not good((*run, "--steps", steps // 4), half)
     process = artsim((*run, "--steps", 1 << 30), dead)
-    wait_for(lambda: any(path.stat().st_size > 2_000_000 for path in dead.iterdir()), process)
+    wait_for(lambda: any(size > 2_000_000 for _, _, size in _state(dead)), process)
     end(process, alone=False)
     return {
         "run": Trial((*run, "--steps", steps), lambda there: _resumed(there, resume, (*run, "--steps", steps))),

@@ -46,8 +46,8 @@ def test_the_same_seed_makes_the_same_model() -> None:
 
 
 def test_what_models_are_made_of() -> None:
-    """In 150 models, nearly every element that is read, and most of its attributes."""
-    reached = set[Place]().union(*(used(random_mjcf(0, number).text) for number in range(150)))
+    """In 200 models, nearly every element that is read, and most of its attributes."""
+    reached = set[Place]().union(*(used(random_mjcf(0, number).text) for number in range(200)))
     elements = [place for place in missing(reached, "read") if place.endswith(" ")]
     assert len(elements) < 15
     have, total = shares(reached)["read"]

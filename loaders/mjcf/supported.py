@@ -104,7 +104,6 @@ REFUSED_ATTRIBUTES: dict[str, dict[str, str]] = {
 SENSORS = {
     "tactile": "contact is at points, not over surfaces",
     **dict.fromkeys(("distance", "normal", "fromto", "insidesite"), "distances are not measured"),
-    **dict.fromkeys(("tendonlimitpos", "tendonlimitvel", "tendonlimitfrc"), "only limits of joints are measured"),
     "camprojection": "cameras are not kept",
     "user": "its values come from a program",
     "plugin": "plugins are not run",

@@ -286,12 +286,13 @@ def spring_tendons(equipment: Any, step: Any) -> None:
 @njit
 def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> None:
     """equipment.data.tendon_force (nt,): springs, dampers, actuators, and λ `scale` of the tendons' rows, in their
-    order.
+    order; tendon_limit_force (nt,) of the limits' rows alone.
 
     explicit: the rows are those of `hold_tendons`.
     """
     for t in range(equipment.data.tendon_force.shape[0]):
         equipment.data.tendon_force[t] = equipment.data.tendon_pull[t]
+        equipment.data.tendon_limit_force[t] = 0.0
     for a in range(equipment.model.actuator_target.shape[0]):
         if equipment.model.actuator_transmission[a] == TENDON:
             equipment.data.tendon_force[equipment.model.actuator_target[a]] += (
@@ -316,9 +317,11 @@ def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> 
             n += 1
         if equipment.model.tendon_lower[t] > -1e308 and not explicit:
             equipment.data.tendon_force[t] += rows.impulse[n] * scale
+            equipment.data.tendon_limit_force[t] += rows.impulse[n] * scale
             n += 1
         if equipment.model.tendon_upper[t] < 1e308 and not explicit:
             equipment.data.tendon_force[t] -= rows.impulse[n] * scale
+            equipment.data.tendon_limit_force[t] += rows.impulse[n] * scale
             n += 1
     for later in range(n, rows.number[ALL_ROWS]):  # rows of one tendon each, along it
         if rows.kind[later] == TENDON_ROW:

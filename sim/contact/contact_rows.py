@@ -232,13 +232,19 @@ def add_rows(robot: Any, rows: Any, contact: Any, n: Any) -> None:
     _add_columns(robot, rows, contact, n)
 
 
+@inlined
+def count_rows(contact: Any, n: Any) -> Any:
+    """The number of rows of contact n: its dimensions, or the edges of a pyramid."""
+    return 2 * (contact.data.dimension[n] - 1) if is_pyramid(contact, n) else contact.data.dimension[n]
+
+
 @njit
 def _add_directions(rows: Any, contact: Any, n: Any) -> None:
     """Append as many rows as contact n has dimensions, without columns."""
     first = rows.number[ALL_ROWS]
     friction = _largest_friction(contact, n)
     one = real(1.0, friction)
-    contact.data.rows[n] = contact.data.dimension[n]
+    contact.data.rows[n] = count_rows(contact, n)
     for k in range(contact.data.dimension[n]):
         row = _add_row(rows, contact, n)
         rows.part[row] = k
@@ -254,7 +260,7 @@ def _add_edges(rows: Any, contact: Any, n: Any) -> None:
     """Append two rows for each friction direction of contact n, without columns; the warm start contact.data.start is
     shared among them.
     """
-    contact.data.rows[n] = 2 * (contact.data.dimension[n] - 1)
+    contact.data.rows[n] = count_rows(contact, n)
     for k in range(DIRECTIONS):
         contact.data.scale[n, k] = real(1.0, contact.data.scale[n, k])
     for edge in range(contact.data.rows[n]):

@@ -6,6 +6,10 @@ one has, or stops what is struck only later in the step. Impacts are therefore t
 enough to be met within the step are struck, all together, and the resulting velocities show which come next. Friction
 waits for the solver, which receives the speeds at which contacts open at the end of the sequence.
 
+Their order is that of time: the gaps close at the speeds of the moment, and the first to close is struck. Contacts of a
+body that close at once are struck together where one blow does not make another contact close faster, as where a box
+lands on its face or a ball parts two others, and one after the other where it does: a ball struck from two sides.
+
 Contacts without restitution hold at once, whatever is pressed on them.
 
 All of this is written for both widths: robots of a pack are struck together, each until its own impacts end, and
@@ -33,6 +37,9 @@ _ROUNDS = 1000  # impacts in sequence; contacts that then still close no longer 
 _SWEEPS = 200  # over the contacts struck together
 _EXACT = 1e-13  # tolerance, relative to the fastest of their speeds
 _IDLE = -1e308  # a wish that is always satisfied
+_NEVER = 1e300  # [s]
+_AT_ONCE = 1e-9  # of the step: contacts that close within it close at the same time
+_AGAINST = -1e-9  # of a contact's own mobility: a smaller coupling of two contacts is none
 
 
 @inlined
@@ -60,18 +67,50 @@ def _can_bounce(run: Any, contact: Any, n: Any) -> bool:
 
 @njit
 def pass_on_blows(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any) -> Any:
-    """1 where a contact bounces while another, which could, is pressed on and does not. impulse (rows,): as found."""
+    """1 where a contact bounces while another, which could, is pressed on and does not, or is of one of its bodies and
+    bounces too. impulse (rows,): as found.
+    """
     zero = like(0.0, robot.data)
     one = zero + 1.0
-    meets, pressed = zero, zero
+    meets, pressed, several = zero, zero, zero
     for n in range(_count(run, contact)):
+        contact.data.blow[n] = zero  # here: 1 where it bounces
         if _can_bounce(run, contact, n):
             row = contact.data.row[n]
             rate = row_rate(rows, row, robot.state.qvel) + contact.data.belt[n, ALONG_NORMAL]
             bounce = bounces(contact, n, rate, run.inputs.time_step[0])
+            contact.data.blow[n] = bounce
             meets = largest(meets, bounce)
             pressed = largest(pressed, where_greater(impulse[row], zero, one - bounce, zero))
-    return meets * pressed
+            if any_positive(bounce):
+                for other in range(n):
+                    if _share_a_body(contact, n, other):
+                        several = largest(several, bounce * contact.data.blow[other])
+    return largest(meets * pressed, several)
+
+
+@inlined
+def _share_a_body(contact: Any, n: Any, other: Any) -> bool:
+    """Whether two contacts, of different pairs of bodies, have a body in common that moves."""
+    a = contact.model.body[contact.data.shape[n, 0]]
+    b = contact.model.body[contact.data.shape[n, 1]]
+    c = contact.model.body[contact.data.shape[other, 0]]
+    d = contact.model.body[contact.data.shape[other, 1]]
+    first = a > 0 and (a == c or a == d)
+    second = b > 0 and (b == c or b == d)
+    share: bool = (first or second) and not _are_alike(contact, n, other)
+    return share
+
+
+@inlined
+def _are_alike(contact: Any, n: Any, other: Any) -> bool:
+    """Whether two contacts are of the same pair of bodies."""
+    a = contact.model.body[contact.data.shape[n, 0]]
+    b = contact.model.body[contact.data.shape[n, 1]]
+    c = contact.model.body[contact.data.shape[other, 0]]
+    d = contact.model.body[contact.data.shape[other, 1]]
+    alike: bool = (a == c and b == d) or (a == d and b == c)
+    return alike
 
 
 @njit
@@ -93,11 +132,13 @@ def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chose
     for n in range(_count(run, contact)):
         contact.data.hit[n] = where_greater(chosen, zero, zero, contact.data.hit[n])
         contact.data.lightness[n] = zero
+        contact.data.opening[n] = largest(contact.data.gap[n], zero)
     turns = zero
     struck = _choose(robot, run, rows, contact, speeds, chosen)
     for _ in range(_ROUNDS):
         if highest(struck) <= 0.0:
             break
+        _take_apart(robot, run, rows, contact, solver, v, struck)
         _strike(robot, run, rows, contact, solver, v, struck)
         turns = turns + struck
         struck = _choose(robot, run, rows, contact, speeds, struck)
@@ -164,29 +205,80 @@ def weaken(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, chosen: 
 
 @njit
 def _choose(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any, chosen: Any) -> Any:
-    """Set contact.data.wish of the contacts struck now and of those that hold; 1 where any is struck and `chosen`."""
+    """Let gaps close until the next contact is struck, and set contact.data.wish of those struck then and of those that
+    hold; 1 where any is struck and `chosen`.
+
+    Contacts are struck that the present speeds would close within a step: positions move by the last ones for a whole
+    step. So the time of this sequence may be longer than the step.
+    """
     v, half = speeds
     h = run.inputs.time_step[0]
     zero = like(0.0, robot.data)
-    struck = zero
+    struck, soonest = zero, zero + _NEVER
     for n in range(_count(run, contact)):
         contact.data.wish[n] = real(_IDLE, zero)
-        contact.data.blow[n] = zero
+        contact.data.blow[n] = zero  # here: 1 where it is to be struck
         if not _has_row(run, contact, n) or contact.data.soft[n] == 1:
             continue
         row = contact.data.row[n]
         belt = contact.data.belt[n, ALONG_NORMAL]
-        rate = along_row(rows, row, v) + belt
-        gap = largest(contact.data.gap[n], zero)
         e = contact.data.restitution[n]
-        held = -gap / h - belt - along_row(rows, row, half)
+        held = -largest(contact.data.gap[n], zero) / h - belt - along_row(rows, row, half)
         contact.data.wish[n] = where_greater(e, zero, contact.data.wish[n], held)
-        bounce = where_greater(e, zero, bounces(contact, n, rate, h), zero)
-        if any_positive(bounce):
-            speed = speed_of_rebound(robot.model, contact, n, rate) - belt
-            contact.data.wish[n] = where_greater(bounce, zero, speed, contact.data.wish[n])
+        if any_positive(e):
+            rate = along_row(rows, row, v) + belt
+            bounce = where_greater(e, zero, chosen * bounces(contact, n, rate, h), zero)
+            contact.data.blow[n] = bounce
+            time = contact.data.opening[n] / divisor(-rate)
+            soonest = where_greater(bounce, zero, least(time, soonest), soonest)
             struck = largest(struck, bounce)
-    return chosen * struck
+    soonest = where_greater(struck, zero, soonest, zero)
+    for n in range(_count(run, contact)):
+        if not _can_bounce(run, contact, n):
+            continue
+        belt = contact.data.belt[n, ALONG_NORMAL]
+        rate = along_row(rows, contact.data.row[n], v) + belt
+        if any_positive(contact.data.blow[n]):
+            late = contact.data.opening[n] / divisor(-rate) - soonest - _AT_ONCE * h
+            now = where_greater(late, zero, zero, contact.data.blow[n])
+            speed = speed_of_rebound(robot.model, contact, n, rate) - belt
+            contact.data.wish[n] = where_greater(now, zero, speed, contact.data.wish[n])
+            contact.data.blow[n] = zero
+        contact.data.opening[n] = largest(contact.data.opening[n] + soonest * rate, zero)
+    return struck
+
+
+@njit
+def _take_apart(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: Any, chosen: Any) -> None:
+    """Keep, of the contacts that close at once, the first, those of the same two bodies, and those of one of them that
+    its blow does not make close faster. The others are put off: they are struck next.
+    """
+    model, data = robot.model, robot.data
+    zero = zero_like(chosen)
+    idle = real(_IDLE, zero)
+    for n in range(_count(run, contact)):
+        if not _can_bounce(run, contact, n):
+            continue
+        first = where_greater(contact.data.wish[n], idle, chosen, zero)
+        first = where_greater(contact.data.restitution[n], zero, first, zero)  # others hold at once, or are not there
+        known = False
+        for later in range(n + 1, _count(run, contact) if any_positive(first) else 0):
+            if not _can_bounce(run, contact, later) or _are_alike(contact, n, later):
+                continue
+            both = where_greater(contact.data.wish[later], idle, first, zero)
+            both = where_greater(contact.data.restitution[later], zero, both, zero)
+            if not any_positive(both):
+                continue
+            off = both
+            if _share_a_body(contact, n, later):
+                if not known:
+                    for a in range(data.reduced.shape[0]):
+                        data.reduced[a] = zero
+                    _push(model, data, rows, solver, contact.data.row[n], zero, v)
+                    known = True
+                own = along_row(rows, contact.data.row[n], data.reduced)
+                off = where_greater(_AGAINST * own, along_row(rows, contact.data.row[later], data.reduced), both, zero)
+            contact.data.wish[later] = where_greater(off, zero, idle, contact.data.wish[later])
 
 
 @njit

@@ -158,6 +158,7 @@ class PackContacts(NamedTuple):
     # several impacts in one step
     hit: Lanes1  # (k,)
     lightness: Lanes1  # (k,)
+    opening: Lanes1  # (k,)
     wish: Lanes1  # (k,)
     blow: Lanes1  # (k,)
 
@@ -324,7 +325,7 @@ def make_pack_rows(
         "limited": (len(limited), 2),
         **dict.fromkeys(("pressed", "limit_row", "limit_place"), (len(limited),)),
         "listed": (len(limited) + (0 if slots is None else slots.number),),
-        "known": (3,),
+        "known": (4,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),
         "impulse": (n,),
     }

@@ -21,6 +21,7 @@ from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import brings_apart
 from artsim.sim.contact.contact_rows import (
     add_rows,
+    count_rows,
     impulse_along,
     opens,
     pull,
@@ -36,13 +37,14 @@ from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, wher
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
-from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
+from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS
 
 
 @njit
 def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model, inputs = robot.model, run.inputs
+    _order(solver, contact)
     rows.number[ALL_ROWS] = 0
     rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
@@ -69,6 +71,42 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
     for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
     solver.pack.known[KNOWN_ROWS] = rows.number[ALL_ROWS]
+
+
+@njit
+def _order(solver: Any, contact: Any) -> None:
+    """Move what has been listed since rows were built to its place: sides by number, then slots by number. A lane's
+    rows have the same order then, and its sums the same rounding, whichever other lanes have rows, and when.
+
+    The impulses of the rows behind move on: those of lanes that are solved, and of those that start from them.
+    """
+    pack = solver.pack
+    sides = pack.pressed.shape[0]
+    for n in range(pack.known[BUILT], pack.known[LISTED]):
+        entry, place, behind = pack.listed[n], n, 0
+        while place > 0 and pack.listed[place - 1] > entry:
+            place -= 1
+            behind += _rows_of(contact, pack.listed[place] - sides)
+            pack.listed[place + 1] = pack.listed[place]
+        pack.listed[place] = entry
+        if pack.known[KNOWN_ROWS] > 0:
+            new = _rows_of(contact, entry - sides)
+            first = pack.known[KNOWN_ROWS] - behind
+            for row in range(pack.known[KNOWN_ROWS] - 1, first - 1, -1):
+                pack.impulse[row + new] = pack.impulse[row]
+            for row in range(first, first + new):
+                pack.impulse[row] = zero_like(pack.done[0])
+            pack.known[KNOWN_ROWS] += new
+    pack.known[BUILT] = pack.known[LISTED]
+
+
+@inlined
+def _rows_of(contact: Any, slot: Any) -> Any:
+    """The number of rows of a slot; one of a side, whose number is negative here."""
+    rows = 1
+    if contact is not None:
+        rows = count_rows(contact, slot) if slot >= 0 else 1
+    return rows
 
 
 @njit

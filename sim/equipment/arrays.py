@@ -100,10 +100,13 @@ RAY_DISTANCE = 0
     TENDON_POSITION,
     TENDON_VELOCITY,
     TENDON_ACTUATOR_FORCE,
+    TENDON_LIMIT_POSITION,
+    TENDON_LIMIT_VELOCITY,
+    TENDON_LIMIT_FORCE,
     ACTUATOR_POSITION,
     ACTUATOR_VELOCITY,
     ACTUATOR_FORCE,
-) = range(36)
+) = range(39)
 # what a contact sensor requires of one side of a contact
 ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE = range(4)
 # which contacts a contact sensor outputs
@@ -142,6 +145,9 @@ SENSORS = {
     "tendonpos": TENDON_POSITION,
     "tendonvel": TENDON_VELOCITY,
     "tendonactuatorfrc": TENDON_ACTUATOR_FORCE,
+    "tendonlimitpos": TENDON_LIMIT_POSITION,
+    "tendonlimitvel": TENDON_LIMIT_VELOCITY,
+    "tendonlimitfrc": TENDON_LIMIT_FORCE,
     "actuatorpos": ACTUATOR_POSITION,
     "actuatorvel": ACTUATOR_VELOCITY,
     "actuatorfrc": ACTUATOR_FORCE,
@@ -297,6 +303,7 @@ class EquipmentWork(NamedTuple):
     tendon_velocity: Reals1  # (nt,) [m/s or rad/s]
     tendon_pull: Reals1  # (nt,) force of the spring and damper, positive: lengthening [N]
     tendon_force: Reals1  # (nt,) total force along it over the step, including actuators, limits, friction, inertia
+    tendon_limit_force: Reals1  # (nt,) that of its limits, of either side at least 0
     tendon_moment: Reals1  # (entries,) dL/dq of tendon_dof
     tendon_share: Reals1  # (nt,) Step.share of springs by rows
     tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are constraint rows in this step
@@ -410,7 +417,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
     """Allocate the scratch of a robot's equipment."""
     nv = len(model.dof_body)
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
-    names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_share"
+    names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_limit_force tendon_share"
     tendons = dict.fromkeys(names.split(), (nt,))
     actuators = dict.fromkeys(
         "acceleration0 actuator_length actuator_velocity actuator_force actuator_input actuator_implicit "

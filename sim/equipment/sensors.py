@@ -24,7 +24,6 @@ from artsim.sim.equipment.arrays import (
     FRAME_Z_AXIS,
     GYRO,
     JOINT_ACTUATOR_FORCE,
-    JOINT_LIMIT_FORCE,
     JOINT_LIMIT_POSITION,
     JOINT_LIMIT_VELOCITY,
     JOINT_POSITION,
@@ -36,6 +35,8 @@ from artsim.sim.equipment.arrays import (
     SUBTREE_VELOCITY,
     TENDON,
     TENDON_ACTUATOR_FORCE,
+    TENDON_LIMIT_POSITION,
+    TENDON_LIMIT_VELOCITY,
     TENDON_POSITION,
     TENDON_VELOCITY,
     TORQUE,
@@ -318,22 +319,28 @@ def _of_joint(robot: Any, step: Any, equipment: Any, n: Any, kind: Any, first: A
         for c in range(equipment.model.sensor_first[n + 1] - first):
             out[first + c] = equipment.data.actuator_force[k + c]
     else:
-        _of_limit(robot, step, out, k, kind, first)
+        out[first] = _of_limit(robot, step, equipment, kind, k)
 
 
 @njit
-def _of_limit(robot: Any, step: Any, out: Any, k: Any, kind: Any, first: Any) -> None:
-    """Write distance, inward velocity or force of a limit that is active or violated, else 0."""
+def _of_limit(robot: Any, step: Any, equipment: Any, kind: Any, k: Any) -> Any:
+    """The distance, inward velocity or force of the nearer limit of joint or tendon k if it is active or violated,
+    else 0.
+    """
     model, state = robot.model, robot.state
-    q = state.qpos[model.dof_coord[k]]
-    sign = 1.0 if q - model.lower[k] < model.upper[k] - q else -1.0
-    distance = q - model.lower[k] if sign > 0.0 else model.upper[k] - q
-    force = sign * step.limit[k]
-    holds = distance < 0.0 or force > 0.0
-    out[first] = 0.0
-    if holds and kind == JOINT_LIMIT_POSITION:
-        out[first] = distance
-    elif holds and kind == JOINT_LIMIT_VELOCITY:
-        out[first] = sign * state.qvel[k]
-    elif holds and kind == JOINT_LIMIT_FORCE:
-        out[first] = force
+    if kind >= TENDON_LIMIT_POSITION:
+        value, rate = equipment.data.tendon_length[k], equipment.data.tendon_velocity[k]
+        lower, upper = equipment.model.tendon_lower[k], equipment.model.tendon_upper[k]
+    else:
+        value, rate = state.qpos[model.dof_coord[k]], state.qvel[k]
+        lower, upper = model.lower[k], model.upper[k]
+    sign = 1.0 if value - lower < upper - value else -1.0
+    distance = value - lower if sign > 0.0 else upper - value
+    force = equipment.data.tendon_limit_force[k] if kind >= TENDON_LIMIT_POSITION else sign * step.limit[k]
+    if not (distance < 0.0 or force > 0.0):
+        return 0.0
+    if kind == JOINT_LIMIT_POSITION or kind == TENDON_LIMIT_POSITION:
+        return distance
+    if kind == JOINT_LIMIT_VELOCITY or kind == TENDON_LIMIT_VELOCITY:
+        return sign * rate
+    return force

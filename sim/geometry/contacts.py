@@ -151,6 +151,7 @@ class ContactWork(NamedTuple):
     # several impacts in one step
     hit: Reals1  # (k,) 1: it took part in them
     lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
+    opening: Reals1  # (k,) what is left of its gap when the next impact happens [m]
     wish: Reals1  # (k,) velocity along the normal after an impact [m/s]
     blow: Reals1  # (k,) impulse of it [N s]
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]

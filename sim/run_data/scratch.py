@@ -39,7 +39,7 @@ BEGIN, GO_ON, BEGIN_ANEW = range(3)
 # entries of NewtonWork.taken
 TURN, LARGEST = range(2)
 # entries of PackSolver.known (contact/pack_contacts.py)
-LISTED, KNOWN_ROWS, SAME_ROWS = range(3)
+LISTED, KNOWN_ROWS, SAME_ROWS, BUILT = range(4)
 # entries of PropagationWork.counts and DirectWork.counts
 WIDE_ROWS, LIFTED_PIVOTS = range(2)
 # columns of DirectWork.share
@@ -105,6 +105,7 @@ class NewtonWork(NamedTuple):
     few_stop: Ints1  # (MOST_FEW,) where a unit's rows end
     few_idle: Ints1  # (MOST_FEW,) 1: a unit takes no part in a step
     reach: Ints2  # (MOST_FEW, nu) 1: a unit moves a block, or what it is tied to
+    resting: Lanes1  # (nu,) of an island: the least velocity to whose digits it is solved
     change: Lanes1  # (nu,) x, of the velocities
     product: Lanes1  # (nu,) M̂ x
     gradient: Lanes1  # (nu,)
@@ -351,6 +352,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
                 "list",
                 "place",
                 "crowded",
+                "resting",
             ),
             (nu,),
         ),

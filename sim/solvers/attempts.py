@@ -50,7 +50,7 @@ def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) ->
 def begin(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
     """Set island k to x = 0 with its present λ; nothing is factorised, the work's gradient holds -f - Jᵀλ."""
     work = solver.newton
-    prepare_island(model, data, rows, step.next, solver, k)
+    prepare_island(data, rows, step, solver, k)
     set_gradient(rows, step.free, work, k)
     work.factorised[k] = 0
 

@@ -31,7 +31,7 @@ def brute(robot: Any, rows: Any, step: Any, work: Any, again: Any) -> None:
     if again == 0:
         _build(model, data, rows, step, work)
     n = rows.number[ALL_ROWS]
-    fastest = 1e-9
+    fastest = 0.0
     for i in range(n):
         work.delassus[i, i] = _entry(rows, work, i, i) + rows.cfm[i]
         work.speed[i] = rows.bias[i]

@@ -19,7 +19,7 @@ from artsim.sim.articulation.kinematics import like
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
-from artsim.sim.foundation.scalars import inverse_or_zero, largest
+from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 from artsim.sim.run_data.scratch import KEPT_ISLAND, MOST_LINES, NEWTON_STEPS
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
@@ -28,7 +28,7 @@ from artsim.sim.solvers.impulses import add_transposed, hold, project, rows_time
 from artsim.sim.solvers.line_search import EXACT, leap, take
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.shift import follow_shift, start_shift
-from artsim.sim.solvers.tolerance import ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
+from artsim.sim.solvers.tolerance import AT_REST, ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
 
 # ε, relative to a row's mobility J M̂⁻¹ Jᵀ
 _PROXIMAL = 1e-6  # to which ε falls where rounds converge slowly: a body much heavier than a row moves presses
@@ -50,16 +50,20 @@ _CANCELLING = 1e5  # times a soft row's impulse: terms so large lose its digits 
 
 
 @njit
-def prepare_island(model: Any, data: Any, rows: Any, u: Any, solver: Any, k: Any) -> None:
+def prepare_island(data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
     """Set what is constant in the steps of island k: x = 0 and λ_k = λ, the rows' velocities there, the ε of the rows
-    (eps) and inverse = 1 / (cfm + ε) in solver.newton. O(entries).
+    (eps), inverse = 1 / (cfm + ε) and the velocity that counts as none, in solver.newton. O(entries).
     """
     work = solver.newton
+    u = step.next
+    gained = zero_like(u[0])
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.change[a] = zero_like(u[a])
             work.product[a] = zero_like(u[a])
+            gained = largest(absolute(step.free[a]) * inverse_or_zero(_inertia(data, a, solver)), gained)
+    work.resting[k] = least(AT_REST * gained, zero_like(gained) + 1.0)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         mobility = like(0.0, data)

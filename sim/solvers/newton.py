@@ -138,7 +138,7 @@ def _begin_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> None
     work = solver.newton
     if work.again[0] != GO_ON or count_cones(rows, work, k) > 0:
         work.factorised[k] = 0
-        prepare_island(robot.model, robot.data, rows, step.next, solver, k)
+        prepare_island(robot.data, rows, step, solver, k)
         return
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

@@ -44,7 +44,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         note_start(rows, work, k)
-        prepare_island(model, data, rows, u, solver, k)
+        prepare_island(data, rows, step, solver, k)
         solver.pack.solved[0] = least(solver.pack.solved[0], _settle_in_lanes(model, data, rows, step, solver, k))
     for a in range(u.shape[0]):
         u[a] = u[a] + solver.pack.change[a]

@@ -21,8 +21,8 @@ from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
 from artsim.sim.solvers.crowd import SOLVED_CROWD, SOLVED_FEW, has_hard_contacts, sweep_crowd
 from artsim.sim.solvers.multipliers import are_of_one_pair
 from artsim.sim.solvers.tolerance import (
-    ABSURD,
     TOLERANCE,
+    UNBOUNDED,
     UNTRIED,
     demanded_impulse,
     is_solved,
@@ -34,7 +34,7 @@ _GIVE = (0.01, 0.1, 1.0)  # regularisation, relative to a row's mobility: at fir
 _LEVELS = 2  # of these for islands that are no crowds
 _KEPT = 0.9  # share of the previous normal impulse that is the preload of a regularised contact
 _KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, per larger regularisation
-_HALTED = 1e-9  # [m/s] a contact that gets deeper more slowly counts as at rest
+_HALTED = 1e-9  # of the largest velocity: a contact that gets deeper more slowly counts as at rest
 _THROWING = 100.0  # times the impulse demanded: larger warm-start impulses, a little rotated, would inject energy
 _RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard ones
 _EARLY_RETRIES = (8, 16, 32)  # and after so many steps
@@ -69,7 +69,7 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
         if not is_solved(left, tolerance):
             left = attempt(robot, rows, step, solver, k, tolerance, limit, _SWEPT)
         if is_solved(left, tolerance):
-            if not _sinks(rows, work, k, level, sinking):
+            if not _sinks(rows, work, k, level, sinking + _HALTED * largest_speed(step.next, work, k)):
                 mark_regularised(rows, work, k, steps_regularised(rows, work, k) + 1)
                 break
             left = UNTRIED
@@ -111,7 +111,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
 @njit
 def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any) -> None:
     """Zero warm-start impulses of contacts that are large enough to inject energy when slightly rotated."""
-    if natural_impulse(data, rows, step, work, k, tolerance) < ABSURD:
+    if natural_impulse(data, rows, step, work, k, tolerance) < UNBOUNDED:
         most = _THROWING * demanded_impulse(rows, data, step, work, k, tolerance)
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
@@ -182,7 +182,7 @@ def _sinks(rows: Any, work: Any, k: Any, level: Any, sinking: Any) -> bool:
         if rows.kind[n] == CONTACT_ROW:
             give = rows.cfm[n] - work.given[n]
             inside = rows.rate[n] * min(rows.error[n], 0.0)
-            if inside - work.velocity[n] - give * _preload(rows, work, n, n, level, False) > sinking + _HALTED:
+            if inside - work.velocity[n] - give * _preload(rows, work, n, n, level, False) > sinking:
                 return True
     return False
 

@@ -17,8 +17,9 @@ from artsim.sim.solvers.jacobi import jacobi
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.tgs import tgs
+from artsim.sim.solvers.tolerance import TOLERANCE, largest_speed
 
-_CONVEX = 1e-9  # [rad/s or m/s] residual above which contacts are left to more than convex steps
+_CONVEX = 1e5  # tolerances: a larger residual leaves contacts to more than convex steps
 
 
 @njit
@@ -63,7 +64,9 @@ def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: A
     """Solve contacts that propagation and direct leave: convex steps do not converge on all of them, and the rest of
     newton needs M̂.
     """
-    if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS] or rows.report[RESIDUAL] <= _CONVEX:
+    if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS]:
+        return
+    if rows.report[RESIDUAL] <= _CONVEX * TOLERANCE * largest_speed(step.next, work, 0):
         return
     for a in range(step.next.shape[0]):
         step.next[a] -= work.change[a]

@@ -57,9 +57,9 @@ from artsim.sim.solvers.regularisation import (
 )
 from artsim.sim.solvers.shift import drop_large_shifts, farthest_shift, slides, wanted_shift
 from artsim.sim.solvers.tolerance import (
-    ABSURD,
     CONTRADICTION,
     TOLERANCE,
+    UNBOUNDED,
     UNTRIED,
     is_solved,
     largest_speed,
@@ -297,7 +297,7 @@ def _sweep_long(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance
     Turn: units are few, and their impulses did not grow without end before. Costs: 2000 sweeps and 300 Coulomb steps.
     Gives up: after these. Needed by test_strategies.py::test_long_sweeps_solve_what_nothing_else_does.
     """
-    return attempt(robot, rows, step, solver, k, tolerance, ABSURD, _LONG_EFFORT)
+    return attempt(robot, rows, step, solver, k, tolerance, UNBOUNDED, _LONG_EFFORT)
 
 
 @njit

@@ -15,12 +15,14 @@ from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 
 TOLERANCE = 1e-14  # relative to the largest velocity: rounding of velocities
+AT_REST = 32.0  # times what forces alone would add in the step to a dof at rest, but not above 1 [rad/s or m/s]
 ENOUGH = 1e4  # tolerances that may remain where nothing improves
 UNTRIED = 1e300  # [rad/s or m/s] residual of rows that have not been tried, or not successfully
 CONTRADICTION = 1e301  # [rad/s or m/s] residual of rows whose impulses grew without bound
 # [rad/s or m/s] by which an impulse would move its row alone if rows contradict each other; a drive of 1e8 N m/rad
 # against a light link pulls by 1e10
 ABSURD = 1e13
+UNBOUNDED = 1e300  # [N s or N m s] the natural impulse of what may press as hard as it likes
 _ROUNDING = 1e-22  # of the largest pull: what rounds in it, divided by ENOUGH
 _LARGEST_PULL = 1e11  # [rad/s or m/s] of a stiff drive that presses on a light link; no more is taken for rounding
 _NATURAL_CHANGE = (
@@ -38,9 +40,9 @@ def is_solved(left: Any, tolerance: Any) -> bool:
 @njit
 def largest_speed(u: Any, work: Any, k: Any) -> Any:
     """The velocity that sets the scale of rounding in island k, a T: the largest of its dofs' [rad/s or m/s] at the
-    start u (nu,) or the end u + x of the step, at least 1.
+    start u (nu,) or the end u + x of the step, at least that of what comes from rest.
     """
-    size = zero_like(u[0]) + 1.0
+    size = work.resting[k]
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -95,7 +97,7 @@ def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, toleranc
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.kind[n] != CONTACT_ROW:
-            others = where_greater(rows.upper[n], rows.lower[n], zero + ABSURD, others)
+            others = where_greater(rows.upper[n], rows.lower[n], zero + UNBOUNDED, others)
         for row in range(n, n + max(rows.cone[n], 1)):
             before = largest(absolute(work.first[row]), before)
     return others + largest(demanded_impulse(rows, data, step, work, k, tolerance), 2.0 * before)

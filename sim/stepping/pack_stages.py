@@ -27,7 +27,7 @@ from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.run_records import MIDWAY
-from artsim.sim.run_data.scratch import KNOWN_ROWS, LISTED, SAME_ROWS
+from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
@@ -114,6 +114,7 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     if solver.pack is not None:
         solver.pack.done[0] = zero
         solver.pack.known[LISTED] = 0
+        solver.pack.known[BUILT] = 0
         solver.pack.known[KNOWN_ROWS] = 0
         solver.pack.known[SAME_ROWS] = 0
         if contact is not None:

@@ -34,7 +34,7 @@ from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 from artsim.sim.stepping.packs import M_IS_SET, STIFFENED_LANES, WEIGHED
 
-_HUGE = 1e4  # [N s or N m s] impulses from which a step that is solved again does not start
+_HUGE = 1e6  # [rad/s or m/s] pull of impulses from which a step that is solved again does not start
 
 
 @njit
@@ -137,7 +137,7 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
         return
     mark(run.clock, ROWS)
     solve_rows(robot, run, rows, solver)
-    if solver.sweeps is None and rows.report[RESIDUAL] <= UNSOLVED and _are_moderate(rows):
+    if solver.sweeps is None and rows.report[RESIDUAL] <= UNSOLVED and _are_moderate(rows, solver):
         keep_impulses(rows)
         run.step.retries[SOLVED_ONCE] = 1
     found(robot.model, robot.data, run)
@@ -145,11 +145,12 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
 
 
 @inlined
-def _are_moderate(rows: Any) -> bool:
+def _are_moderate(rows: Any, solver: Any) -> bool:
     """Whether no impulse is so large that f + Jᵀλ, from which a solution starts, loses digits of velocities."""
-    for n in range(rows.number[ALL_ROWS]):
-        if abs(rows.impulse[n]) > _HUGE:
-            return False
+    if solver.newton is not None:
+        for n in range(rows.number[ALL_ROWS]):
+            if abs(rows.impulse[n]) > _HUGE * solver.newton.rho[n]:
+                return False
     return True
 
 

@@ -18,14 +18,14 @@ Array = np.ndarray[Any, Any]
 RADIUS = 0.02
 
 
-def row_of_balls(masses: Sequence[float], gap: float) -> str:
-    """Balls on a line, each on a slide, the first a tenth of a metre before the others."""
+def row_of_balls(masses: Sequence[float], gap: float, last: float | None = None) -> str:
+    """Balls on a line, each on a slide, the first a tenth of a metre before the others, the last one `last` after."""
     bodies, x = [], 0.0
     for k, mass in enumerate(masses):
         ball = f'<geom type="sphere" size="{RADIUS}" mass="{mass}" condim="1"/>'
         joint = f'<joint name="x{k}" type="slide" axis="1 0 0"/>'
         bodies.append(f'<body pos="{x} 0 0">{joint}{ball}</body>')
-        x += 2 * RADIUS + (gap if k else 0.1)
+        x += 2 * RADIUS + (0.1 if k == 0 else gap if last is None or k < len(masses) - 2 else last)
     return f'<mujoco><option gravity="0 0 0"/><worldbody>{"".join(bodies)}</worldbody></mujoco>'
 
 
@@ -80,6 +80,34 @@ def test_a_row_of_lighter_balls(e: float) -> None:
     assert run.simulation.qvel @ masses == pytest.approx(masses[0], rel=1e-12)
     if e == 1.0:
         assert run.simulation.qvel == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("dt", [0.001, 0.004])
+@pytest.mark.parametrize(
+    ("count", "gap", "first", "last"), [(5, 1e-4, 1.0, -1.0), (7, 1e-4, 1.0, -1.003), (6, 2e-4, 1.5, -1.5)]
+)
+def test_a_row_struck_from_both_sides(count: int, gap: float, first: float, last: float, dt: float) -> None:
+    """The balls at the ends leave as after the same impacts in the order of time."""
+    text = row_of_balls([0.1] * count, gap, last=0.1)
+    run = play(text, 0.2, dt, 0.8, {"x0": first, f"x{count - 1}": last})
+    x = np.array([0.0, *(0.1 + 2 * RADIUS + np.arange(count - 1) * (2 * RADIUS + gap))])
+    x[-1] += 0.1 - gap
+    v = np.zeros(count)
+    v[0], v[-1] = first, last
+    truth = in_sequence([0.1] * count, x, v, 0.8, 0.2)
+    ends = run.simulation.qvel[[0, -1]]
+    print(f"\n{ends} {truth[[0, -1]]}", end="")
+    assert ends == pytest.approx(truth[[0, -1]], abs=2e-3)
+    assert run.simulation.qvel.sum() == pytest.approx(first + last, abs=1e-12)
+
+
+def test_a_ball_struck_from_two_sides_at_once_keeps_no_more_than_it_may() -> None:
+    """Both blows at the same moment: one after the other, which conserves momentum and loses what restitution takes."""
+    text = row_of_balls([0.1, 0.1, 0.1], 0.1)
+    run = play(text, 0.2, 0.001, 0.8, {"x0": 1.0, "x2": -1.0})
+    x = np.array([0.0, 0.1 + 2 * RADIUS, 0.2 + 4 * RADIUS])
+    truth = in_sequence([0.1] * 3, x, np.array([1.0, 0.0, -1.0]), 0.8, 0.2)
+    assert run.simulation.qvel == pytest.approx(truth, abs=1e-9)
 
 
 def boxed(count: int, gravity: float, friction: float, seed: int) -> tuple[str, dict[str, float]]:

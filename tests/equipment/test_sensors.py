@@ -118,7 +118,8 @@ def test_every_kind(tmp_path: Path, seed: int) -> None:
 
 
 def test_the_model_has_every_kind_but_those_of_limits_and_contact() -> None:
-    elsewhere = {"jointlimitpos", "jointlimitvel", "jointlimitfrc", "touch", "rangefinder", "contact"}
+    limits = {f"{what}limit{of}" for what in ("joint", "tendon") for of in ("pos", "vel", "frc")}
+    elsewhere = limits | {"touch", "rangefinder", "contact"}
     assert all(f"<{kind} " in MODEL or f"<{kind}/" in MODEL for kind in set(SENSOR_KINDS) - elsewhere)
 
 
@@ -135,6 +136,39 @@ def test_limit_sensors(tmp_path: Path) -> None:
     assert run["sensors"][-1] == pytest.approx([0, 0, 2 * 9.81], abs=1e-9)
     assert run.labels.sensor == ("jointlimitpos_0", "jointlimitvel_1", "jointlimitfrc_2")
     assert run.labels.sensor_units == ("m", "m/s", "N")
+
+
+ROPE = """<mujoco><worldbody><site name="hook" pos="0 0 1"/><body pos="0 0 .6"><joint name="j" type="slide"/>
+<geom size="0.1" mass="2"/><site name="eye"/></body></worldbody>
+<tendon><spatial name="rope" range="0 .5"><site site="hook"/><site site="eye"/></spatial></tendon>
+<sensor><tendonlimitpos tendon="rope"/><tendonlimitvel tendon="rope"/><tendonlimitfrc tendon="rope"/></sensor>
+</mujoco>"""
+
+
+def test_limit_sensors_of_a_tendon(tmp_path: Path) -> None:
+    """A weight that falls into its rope: nothing until that is taut, then the weight at distance 0."""
+    path = tmp_path / "model.xml"
+    path.write_text(ROPE)
+    run = artsim.simulate(artsim.load(path), steps=500, record=["sensors", "tendon_length"])
+    slack = run["tendon_length"][:, 0] < 0.45
+    assert slack.sum() > 20
+    assert not run["sensors"][slack].any()
+    assert run["sensors"][-1] == pytest.approx([0, 0, 2 * 9.81], abs=1e-9)
+    assert run.labels.sensor_units == ("m or rad", "m/s or rad/s", "N or N m")
+
+
+@pytest.mark.parametrize("speed", [-0.3, 0.2])
+def test_limit_sensors_of_a_tendon_beside_mujoco(speed: float, tmp_path: Path) -> None:
+    """Beyond its limit, distance and velocity are those of MuJoCo."""
+    path = tmp_path / "model.xml"
+    path.write_text(ROPE)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.qpos[0], data.qvel[0] = -0.13, speed
+    mujoco.mj_forward(model, data)
+    run = artsim.simulate(artsim.load(path), steps=1, q0={"j": -0.13}, v0={"j": speed}, record=["sensors"])
+    assert run["sensors"][0, :2] == pytest.approx(data.sensordata[:2], abs=1e-12)
+    assert data.sensordata[0] == pytest.approx(-0.03, abs=1e-12)
 
 
 def test_what_cannot_be_measured_is_told(tmp_path: Path) -> None:

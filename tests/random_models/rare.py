@@ -311,6 +311,13 @@ def sensors(maker: Maker) -> None:
                 name = maker.pick(maker.scalars)
                 next(joint for joint in maker.root.iter("joint") if joint.get("name") == name).set("range", "-500 500")
                 maker.add(parent, kind, joint=name)
+    if maker.tendons:
+        for kind in ("tendonlimitpos", "tendonlimitvel", "tendonlimitfrc"):
+            if maker.chance(0.5):
+                name = maker.pick(maker.tendons)
+                tendons = (part for part in maker.root.iter() if part.tag in ("spatial", "fixed"))
+                next(tendon for tendon in tendons if tendon.get("name") == name).set("range", "-500 500")
+                maker.add(parent, kind, tendon=name)
     sensor = maker.add(parent, "contact", num=maker.pick("123"))
     words = [word for word in CONTACT_DATA if maker.chance(0.5)]
     sensor.set("data", " ".join(words or ["found"]))
