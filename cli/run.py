@@ -434,7 +434,7 @@ def _refused(simulation: Simulation) -> str:
 
 
 def _gives_way_far(simulation: Simulation) -> bool:
-    """Whether hard contacts got deeper by more than a user may overlook."""
+    """Whether a hard contact got deeper by more than SUNK_FAR of a shape's thickness."""
     found = simulation.gave_way
     return found is not None and found[3] > SUNK_FAR
 
@@ -451,7 +451,7 @@ def _describe_yielding(where: Mapping[str, Any]) -> str:
 
 
 def describe_depth(depth: float, share: float, link_a: str, link_b: str) -> str:
-    """How deep a contact is, and between which links."""
+    """The depth of a contact and its links, in words."""
     return f"{depth:.3g} m between {link_a!r} and {link_b!r}, {100 * share:.3g} % of the thinner shape's thickness"
 
 

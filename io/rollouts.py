@@ -426,7 +426,7 @@ class _Stream:
 
 
 def _depths(results: Results, count: int) -> dict[str, Array]:
-    """How deep contacts were at the start, and how much deeper hard ones got."""
+    """The depths of contacts at the start, and by how much hard contacts got deeper since."""
     return {"start_depth": results.start_depth[:count], "sunk": results.sunk[:count, 1]}
 
 

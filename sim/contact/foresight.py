@@ -31,7 +31,7 @@ from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 _UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
 _FARTHEST = 0.5  # [rad] rotation in a step above which contacts are not aimed: they come by again within few steps
 _SETTLED = 1e-7  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
-_FARTHER = 8.0  # by which an aim at most exceeds what is missing
+_FARTHER = 8.0  # times the gap that is missing: the farthest aim
 _GROWING = 4.0  # times the rotation [rad] in a step: by this share surfaces may open faster than they closed
 _STRUCK = 1e-3  # rotation in a step times its change in it [rad²] up to which the rotation before the step is enough
 _ODD = 2.0  # times (hω)² of the sizes: what the gap of the same contact cannot have bent in one step
@@ -239,7 +239,7 @@ def _curves(data: Any, h: Any, contact: Any, n: Any) -> Any:
 
 @inlined
 def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
-    """Whether one of the bodies of contact n turns, or turned before the step, by what may count."""
+    """Whether one of the bodies of contact n turns by more than STRUCK_TURN in the step, or did so before it."""
     square = 0.0
     for end in range(2):
         body = contact.model.body[contact.data.shape[n, end]]
@@ -272,7 +272,7 @@ def _rate(rows: Any, contact: Any, n: Any, v: Any) -> Any:
 
 @inlined
 def slack(rows: Any, step: Any, contact: Any, n: Any) -> Any:
-    """How much faster contact n opens than it must [m/s]."""
+    """The speed by which contact n opens faster than its row asks [m/s]."""
     row = contact.data.row[n]
     bias = rows.bias[row]
     if is_pyramid(contact, n):
