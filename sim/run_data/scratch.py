@@ -105,6 +105,7 @@ class NewtonWork(NamedTuple):
     few_stop: Ints1  # (MOST_FEW,) where a unit's rows end
     few_idle: Ints1  # (MOST_FEW,) 1: a unit takes no part in a step
     reach: Ints2  # (MOST_FEW, nu) 1: a unit moves a block, or what it is tied to
+    solution: Lanes1  # (rows,) λ of a solution that is changed
     resting: Lanes1  # (nu,) of an island: the least velocity to whose digits it is solved
     change: Lanes1  # (nu,) x, of the velocities
     product: Lanes1  # (nu,) M̂ x
@@ -261,6 +262,9 @@ class BruteWork(NamedTuple):
     order: Ints1  # (n,) rows exchanged for pivots
     right: Reals1  # (n,) right-hand side, and the step
     speed: Reals1  # (n,) J u + bias without impulses
+    share: Reals1  # (n,) compliance with which contacts share loads
+    given: Reals1  # (n,) K's diagonal without it
+    centre: Reals1  # (n,) λ_k
     velocity: Reals1  # (n,) with impulses
     kept: Reals1  # (n,) the best impulses of an attempt
     best: Reals1  # (n,) of all attempts

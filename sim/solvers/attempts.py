@@ -32,7 +32,7 @@ def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: An
     restart(model, data, rows, step, solver, k)
     if sweeps > 0:
         sweep_island(model, data, rows, work, k, tolerance, sweeps)
-    return coulomb(robot, rows, step, work, k, tolerance, limit, (steps, first, False, sweeps > 0))
+    return coulomb(robot, rows, step, work, k, tolerance, limit, (steps, first, False, sweeps > 0, False))
 
 
 @njit

@@ -14,13 +14,18 @@ from typing import Any
 
 from artsim.sim.articulation.dynamics import factorise, solve
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, LASTING_ROWS, RESIDUAL
+from artsim.sim.solvers.loads import SHARED, SOFT, are_of_one_pair
 
 _PROXIMAL = 1e-9  # relative to K's diagonal
 _STEPS = 60  # of Newton's method; as many as the states of rows change, a few as a rule
 _ROUNDS = 4  # of the proximal term, between which sweeps give another start
 _SWEEPS = 50
 _SOLVED = 1e-13  # residual relative to the largest velocity of a row
+_GOOD = 1e-9  # the same, above which loads are not shared
+_EASY = 1e5  # times the compliance with which loads are shared: the first
+_ENDING = 3  # rounds
+_SHARP = 1e-17  # the same while they are, of what shows loads that are off by a share as a small residual: as it gets
 
 
 @njit
@@ -49,6 +54,8 @@ def brute(robot: Any, rows: Any, step: Any, work: Any, again: Any) -> None:
                 work.best[i] = rows.impulse[i]
         if best <= _SOLVED * fastest:
             break
+    if best <= _GOOD * fastest and rows.number[ALL_ROWS] > rows.number[LASTING_ROWS]:
+        best = _share(rows, work, n, best, fastest)
     for a in range(step.next.shape[0]):
         step.next[a] = work.free[a]
     for i in range(n):
@@ -60,8 +67,59 @@ def brute(robot: Any, rows: Any, step: Any, work: Any, again: Any) -> None:
 
 
 @njit
+def _share(rows: Any, work: Any, n: Any, best: Any, fastest: Any) -> Any:
+    """Of impulses that contacts may have beside work.best, set that to those of loads.py; return the residual.
+
+    Solutions for a compliance lead to that for a tenth of it; rounds of the method of multipliers then remove it.
+    """
+    for i in range(n):
+        rows.impulse[i] = work.best[i]
+        work.given[i] = work.delassus[i, i]
+        work.centre[i] = 0.0
+    give = _EASY
+    while give > 0.5:
+        for i in range(n):
+            work.delassus[i, i] = work.given[i] + give * work.share[i]
+        _newton(rows, work, n, (_SOLVED if give > 1.5 else _SHARP) * fastest)
+        give *= 0.1
+    for _ in range(_ENDING):
+        for i in range(n):
+            work.speed[i] -= work.share[i] * (rows.impulse[i] - work.centre[i])
+            work.centre[i] = rows.impulse[i]
+        _newton(rows, work, n, _SOLVED * fastest)
+    for i in range(n):
+        work.speed[i] += work.share[i] * work.centre[i]
+        work.delassus[i, i] = work.given[i]
+    left = _residual(rows, work, n)
+    if left <= max(best, _SOLVED * fastest):
+        best = left
+        for i in range(n):
+            work.best[i] = rows.impulse[i]
+    return best
+
+
+@njit
+def _set_shares(data: Any, rows: Any, work: Any) -> None:
+    """work.share (rows,): the compliance with which contacts share loads, of diag(M̂), one for those of two bodies."""
+    first, n = 0, rows.number[ALL_ROWS]
+    while first < n:
+        last, most = first, 0.0
+        while last < n and (last == first or are_of_one_pair(rows, first, last)):
+            for i in range(last, last + max(rows.cone[last], 1)):
+                mobility = 0.0
+                for e in range(rows.start[i], rows.stop[i]):
+                    mobility += rows.value[e] * rows.value[e] / data.factor[rows.column[e], rows.column[e]]
+                most = max(most, mobility)
+            last += max(rows.cone[last], 1)
+        for i in range(first, last):
+            work.share[i] = SHARED * most if rows.cfm[i] <= SOFT * most else 0.0
+        first = last
+
+
+@njit
 def _build(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
     """Set work.free (nu,), the velocities without rows, M̂⁻¹ Jᵀ line by line, and K."""
+    _set_shares(data, rows, work)
     factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
     solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, step.free)
     for a in range(step.next.shape[0]):

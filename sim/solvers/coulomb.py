@@ -24,6 +24,8 @@ from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_block
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, residual_after, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_few, set_change, set_delassus
 from artsim.sim.solvers.impulses import rows_times, set_gradient
+from artsim.sim.solvers.loads import SHARED, forget, loads_are_open
+from artsim.sim.solvers.multipliers import PROXIMAL
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     CONTRADICTION,
@@ -34,9 +36,14 @@ from artsim.sim.solvers.tolerance import (
     rounding,
 )
 
-ROUND_STEPS = 15  # per round, before the problem is made easier
+ROUND_STEPS = 15  # per round, before the problem is made easier; where loads are shared, at most
 EASIER = 10.0  # factor on ε then
 HARDER = 0.03  # factor on ε in every further round
+SHARED_EPS = SHARED / PROXIMAL  # the least ε relative to work.eps where rows leave loads open: with it they are shared
+REACHED = 1.001 * SHARED_EPS
+# of the velocities that compliance leaves: a residual too small to change how loads are shared, on the way and at last
+_TOLD_APART, _TOLD_WELL = 1e-2, 1e-3
+ANEW = 1e4  # ε relative to work.eps at first, where loads are shared anew: starts then do not matter
 NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
 MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
 GLANCE = 2  # steps within which a start near the solution must get nearer
@@ -48,38 +55,45 @@ OVERFLOWING = 1e100  # [rad/s or m/s]
 def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
     """Continue from the x and λ of island k; return the residual of its rows [rad/s or m/s].
 
-    effort: (most, first, near, balanced). `most`: steps. `first`: ε at the start, relative to work.eps. `near`: no
-    rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
-    afar. `balanced`: M̂ x = f + Jᵀλ holds already. Rounding may end the search before `tolerance` [rad/s or m/s] is met:
-    a residual within ENOUGH tolerances that no longer improves is accepted. Impulses above `limit` [N s or N m s] are
-    no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs an
-    unsymmetric factorisation and two evaluations of the residual.
+    effort: (most, first, near, balanced, shared). `most`: steps. `first`: ε at the start, relative to work.eps. `near`:
+    no rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
+    afar. `balanced`: M̂ x = f + Jᵀλ holds already. `shared`: loads that rows leave open are shared in the first rounds
+    (loads.py), in which λ_k is 0; later ones take the compliance away, with the same ε. Rounding may end the search
+    before `tolerance` [rad/s or m/s] is met: a residual within ENOUGH tolerances that no longer improves is accepted.
+    Impulses above `limit` [N s or N m s] are no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to
+    work.sizes[NEWTON_STEPS]; each costs an unsymmetric factorisation and two evaluations of the residual.
     """
     model, data = robot.model, robot.data
-    most, first, near, balanced = effort
+    most, first, near, balanced, shared = effort
     left = UNTRIED
+    opened = loads_are_open(rows, work, k) if shared else 0.0
     few = largest_pull(rows, work, k) <= MOST_PULL and list_few(rows, work, k)
     if few or not balanced:
         balance(model, data, rows, work, k)
     if few:
         set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
-    size = begin_round(rows, work, k, first, 1.0)
+    size, shares, ease = begin_rounds(rows, work, k, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     steps, since = 0, 0
     while steps < most:
+        if shares > 0.0 and size <= bound_of_sharing(rows, work, k, tolerance, ease):
+            size, shares, ease = go_on_sharing(rows, work, k, 1.0, ease)
+            bar, past, since, last = size, 1.0, 0, UNTRIED
         good = ENOUGH * max(rounding(rows, work, k), tolerance)
-        if is_met(size, last, good, tolerance) > 0.0:
+        if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
             refresh(rows, step, work, k, 1.0, few)
             size = residual(rows, work, k)
-        if is_met(size, last, good, tolerance) > 0.0:
+        if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
             left, ended = _end_round(rows, work, k, size, left, limit, good, tolerance)
             if ended:
                 break
-            scale(rows, work, k, HARDER)
+            scale(rows, work, k, 1.0 if opened > 0.0 else HARDER)
             size = residual(rows, work, k)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
+            if shares > 0.0:
+                break
             if largest_pull(rows, work, k) > ABSURD:
                 left = CONTRADICTION
                 break
@@ -93,7 +107,7 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
             few = False
             size = residual(rows, work, k)
         find_step(model, data, rows, step, work, k, few)
-        last, size = size, take_step(rows, work, k, bar, size, near, 1.0)
+        last, size = size, take_step(rows, work, k, bar, size, 1.0 - shares if near else 0.0, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:
@@ -110,6 +124,50 @@ def is_met(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
     """1 where the residual is within the tolerance, or good enough and hardly better than the last one; else 0."""
     zero = zero_like(size)
     return where_greater(size, where_greater(size, NO_BETTER * last, good, tolerance), zero, zero + 1.0)
+
+
+@inlined
+def bound_of_sharing(rows: Any, work: Any, k: Any, tolerance: Any, ease: Any) -> Any:
+    """The residual [rad/s or m/s] below which loads are shared with this ε, a small part of that which it leaves."""
+    zero = zero_like(ease)
+    share = where_greater(ease, zero + REACHED, zero + _TOLD_APART, zero + _TOLD_WELL)
+    return largest(tolerance, share * PROXIMAL * ease * largest_pull(rows, work, k))
+
+
+@njit
+def go_on_sharing(rows: Any, work: Any, k: Any, chosen: Any, ease: Any) -> Any:
+    """In lanes where `chosen` is 1, go on with a smaller ε; after the one with which loads are shared λ_k is λ, so that
+    rows lose the velocities that compliance has left them. Return the residual [rad/s or m/s], 1 where loads are still
+    to be shared, and ε relative to work.eps at the start.
+    """
+    zero = zero_like(ease)
+    shared = where_greater(ease, zero + REACHED, zero, chosen)
+    if any_positive(chosen - shared):
+        harder = where_greater(chosen - shared, zero, largest(zero + HARDER, SHARED_EPS / ease), zero + 1.0)
+        scale(rows, work, k, harder)
+        ease = ease * harder
+    if any_positive(shared):
+        recentre(rows, work, k, shared)
+    return residual(rows, work, k), chosen - shared, ease
+
+
+@njit
+def begin_rounds(rows: Any, work: Any, k: Any, first: Any, opened: Any, loaded: Any) -> Any:
+    """Begin the first round with ε times `first`, or times ANEW where loads are open; return its residual [rad/s or
+    m/s], 1 where loads are to be shared, and that factor.
+
+    loaded: the residual [rad/s or m/s] within which the λ given are the loads of the step before, shared there; those
+    of a step that goes on as the one before are followed from `first`. -1: they are shared anew.
+    """
+    zero = zero_like(opened)
+    anew = where_greater(zero, loaded, opened, zero)
+    ease = where_greater(anew, zero, zero + ANEW, zero + first)
+    size = begin_round(rows, work, k, ease, zero + 1.0)
+    shares = where_greater(size, loaded, opened, zero)
+    if any_positive(shares):
+        forget(rows, work, k, shares)
+        size = residual(rows, work, k)
+    return size, shares, ease
 
 
 @njit
@@ -243,16 +301,17 @@ def recentre(rows: Any, work: Any, k: Any, chosen: Any) -> Any:
 
 
 @njit
-def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any, chosen: Any) -> Any:
+def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, follows: Any, chosen: Any) -> Any:
     """Take the step if the residual then does not exceed the bar, else half of it, in lanes where `chosen` is 1; return
     the residual there [rad/s or m/s].
 
     Where a row jumps from one bound to the other, and would jump back in the next step, the residual keeps its size:
-    that step is halved too. If `near`, λ_k follows a whole step that is good, as the residual after it has it.
+    that step is halved too. Where `follows` is 1, λ_k becomes λ after a whole step that is good, as the residual after
+    it has it.
     """
     zero = zero_like(size)
     one = zero + 1.0
-    then = residual_after(rows, work, k, one, zero if near else one)
+    then = residual_after(rows, work, k, one, one - follows)
     t = where_greater(absolute(then - size), _SAME * size, one, zero + 0.5)
     t = where_greater(then, bar, zero + 0.5, t)
     for e in range(work.island_start[k], work.island_start[k + 1]):
@@ -269,10 +328,11 @@ def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any, chos
             work.along[row] = zero
             work.linear[row] = zero
     whole = where_greater(t, zero + 0.75, one, zero)
-    if near:
-        whole = whole * where_greater(NO_BETTER * size, then, one, zero)
-        if any_positive(chosen * whole):
-            recentre(rows, work, k, chosen * whole)
+    if any_positive(follows):
+        good = where_greater(NO_BETTER * size, then, one, zero)
+        whole = whole * where_greater(follows, zero, good, one)
+        if any_positive(chosen * follows * whole):
+            recentre(rows, work, k, chosen * follows * whole)
     if not any_positive(chosen * (one - whole)):
         return then
     return residual(rows, work, k)

@@ -29,6 +29,9 @@ from artsim.sim.solvers.coulomb import (
     OVERFLOWING,
     ROUND_STEPS,
     begin_round,
+    begin_rounds,
+    bound_of_sharing,
+    go_on_sharing,
     is_met,
     recentre,
     scale,
@@ -42,13 +45,14 @@ GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impul
 
 
 @njit
-def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any) -> Any:
+def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any, opened: Any) -> Any:
     """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there; rows.impulse
-    becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as in `coulomb`.
+    becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as for `slide`;
+    opened: 1 where loads that rows leave open are to be shared.
     """
     tolerance, limit = bounds
     _take_rows(rows, solver, lane)
-    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort)
+    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort, opened)
     if ending == SETTLED:
         _put_impulses(rows, solver, lane)
     return ending
@@ -120,27 +124,32 @@ def _put_impulses(rows: Any, solver: Any, lane: Any) -> None:
 
 
 @njit
-def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
+def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any, opened: Any) -> Any:
     """The steps of `coulomb`, from the λ and velocities in `work`; how they end."""
-    most, first, near = effort
+    most, first, near, _ = effort
     left = UNTRIED
     set_rates(rows, work, 0, tolerance)
-    size = begin_round(rows, work, 0, first, 1.0)
+    size, shares, ease = begin_rounds(rows, work, 0, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     since = 0
     for turn in range(most + 1):
+        if shares > 0.0 and size <= bound_of_sharing(rows, work, 0, tolerance, ease):
+            size, shares, ease = go_on_sharing(rows, work, 0, 1.0, ease)
+            bar, past, since, last = size, 1.0, 0, UNTRIED
         good = ENOUGH * max(rounding(rows, work, 0), tolerance)
-        if is_met(size, last, good, tolerance) > 0.0:
+        if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
             before = left
             left = max(size, recentre(rows, work, 0, 1.0))
             if largest_impulse(rows, work, 0) > limit or largest_pull(rows, work, 0) > ABSURD:
                 return GIVEN_UP
             if left <= (good if left > NO_BETTER * before else tolerance):
                 return SETTLED
-            scale(rows, work, 0, HARDER)
+            scale(rows, work, 0, 1.0 if opened > 0.0 else HARDER)
             size = residual(rows, work, 0)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
+            if shares > 0.0:
+                return GIVEN_UP
             size = begin_round(rows, work, 0, EASIER, 1.0)
             bar, past, since = size, 1.0, 0
         since += 1
@@ -149,7 +158,7 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any) -> An
         if largest_pull(rows, work, 0) > MOST_PULL:
             return HEAVY
         _find_step(rows, work)
-        last, size = size, take_step(rows, work, 0, bar, size, near, 1.0)
+        last, size = size, take_step(rows, work, 0, bar, size, 1.0 - shares if near else 0.0, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
@@ -26,15 +25,15 @@ from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
 from artsim.sim.solvers.impulses import add_transposed, hold, project, rows_times, set_gradient, set_lines, weigh_lines
 from artsim.sim.solvers.line_search import EXACT, leap, take
+from artsim.sim.solvers.loads import SOFT, are_of_one_pair, forget, loads_are_open
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.shift import follow_shift, start_shift
 from artsim.sim.solvers.tolerance import AT_REST, ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
 
 # ε, relative to a row's mobility J M̂⁻¹ Jᵀ
-_PROXIMAL = 1e-6  # to which ε falls where rounds converge slowly: a body much heavier than a row moves presses
+PROXIMAL = 1e-6  # to which ε falls where rounds converge slowly: a body much heavier than a row moves presses
 _LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
 _TIGHTER = 0.01  # factor on ε at each decrease
-_SOFT = 1e-10  # a row whose cfm is above this needs no ε
 
 # when a round of Newton steps ends, and when rounds do
 _BALANCED = 1e-13  # of the largest impulse on a dof: what equations of motion may miss after a single step
@@ -90,7 +89,7 @@ def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) ->
     of squares.
     """
     mobility = work.eps[n]
-    eps = where_greater(rows.cfm[n], _SOFT * mobility, like(0.0, data), _PROXIMAL * most)
+    eps = where_greater(rows.cfm[n], SOFT * mobility, like(0.0, data), PROXIMAL * most)
     inverse = inverse_or_zero(rows.cfm[n] + eps)  # 0: the row moves nothing
     rho = inverse_or_zero(mobility)
     rows_times(rows, n, u, work.velocity)
@@ -102,19 +101,6 @@ def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) ->
         work.velocity[row] = work.velocity[row] + rows.bias[row]
     if rows.cone[n] > 1:
         start_shift(rows, work, n)
-
-
-@inlined
-def are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
-    """Whether two rows are contacts that move the same dofs."""
-    alike: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
-    begin, entries = rows.start[n], rows.stop[n] - rows.start[n]
-    alike = alike and entries > 0 and entries == rows.stop[other] - rows.start[other]
-    e = 0
-    while alike and e < entries:
-        alike = rows.column[begin + e] == rows.column[rows.start[other] + e]
-        e += 1
-    return alike
 
 
 @inlined
@@ -333,7 +319,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
     holds = shifts and hold(rows, work, k)
     left, before, still_open = 0.0, UNTRIED, UNTRIED
     ended = False
-    shares = shifts and is_redundant(rows, work, k)
+    shares = shifts and loads_are_open(rows, work, k) > 0.0
     stalled, stuck = 0, 0
     least_bent = UNTRIED
     steps = 0
@@ -361,7 +347,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
             )
             before = left
             if shares and not ended:
-                _forget(rows, work, k)
+                forget(rows, work, k, 1.0)
                 before, still_open = UNTRIED, UNTRIED
             shares = False
             if ended or steps >= most:
@@ -369,33 +355,6 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
             project(rows, work, k)
     work.sizes[NEWTON_STEPS] += steps
     return left if ended else _unfinished(data, rows, step.free, solver, k, left), ended
-
-
-@njit
-def is_redundant(rows: Any, work: Any, k: Any) -> bool:
-    """Whether island k has more contact rows than dofs: contacts then share the load."""
-    count, dofs = 0, 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        if rows.kind[n] == CONTACT_ROW:
-            count += max(rows.cone[n], 1)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        b = work.member[e]
-        dofs += work.block_start[b + 1] - work.block_start[b]
-    return count > dofs
-
-
-@njit
-def _forget(rows: Any, work: Any, k: Any) -> None:
-    """Set λ_k of contacts to 0, from which the method of multipliers leads to the least impulses that satisfy the rows.
-
-    From those of the previous step it leads to the nearest, which would keep for ever what an impact left.
-    """
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        if rows.kind[n] == CONTACT_ROW:
-            for row in range(n, n + max(rows.cone[n], 1)):
-                work.centre[row] = 0.0
 
 
 @njit

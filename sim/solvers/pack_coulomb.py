@@ -21,7 +21,10 @@ from artsim.sim.solvers.coulomb import (
     balance,
     balance_by_factor,
     begin_round,
+    begin_rounds,
+    bound_of_sharing,
     find_step,
+    go_on_sharing,
     is_met,
     recentre,
     refresh,
@@ -32,6 +35,7 @@ from artsim.sim.solvers.coulomb_system import residual, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit, set_delassus
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.lane_coulomb import HEAVY, SETTLED, settle_lane
+from artsim.sim.solvers.loads import acts, loads_are_open
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     ENOUGH,
@@ -49,8 +53,8 @@ _REFINEMENTS = 4  # of a lane's impulses by the velocities that follow from x: t
 @njit
 def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
     """Solve Coulomb's law of island k from x = 0 and the warm-start λ in lanes where `chosen` is 1; return 1 in lanes
-    where that succeeded, whose results are then in pack.change and pack.impulse. effort: as in `coulomb`.
-    work.gradient holds -f - Jᵀλ.
+    where that succeeded, whose results are then in pack.change and pack.impulse. effort: (most, first, near, shared) as
+    in `coulomb`. work.gradient holds -f - Jᵀλ.
 
     Lanes of few rows take steps in impulses; of these as many share W as it has room for. Which lanes take part
     together changes nothing in any of them.
@@ -101,7 +105,7 @@ def has_few(rows: Any, solver: Any, k: Any) -> Any:
     count, of_contacts, of_limits, dofs = zero, zero, zero, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        size = where_greater(_acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+        size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
         count = count + size
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
@@ -121,13 +125,6 @@ def has_few(rows: Any, solver: Any, k: Any) -> Any:
     return where_greater(count, zero + MOST_FEW, zero, within)
 
 
-@inlined
-def _acts(rows: Any, work: Any, n: Any) -> Any:
-    """More than 0 where the unit of row n may have an impulse."""
-    zero = zero_like(work.rho[n])
-    return where_greater(rows.upper[n], rows.lower[n], work.rho[n], zero)
-
-
 @njit
 def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
     """Set pack.together to 1 in as many of the lanes where `left` is 1 as W has room for, and list their units; True
@@ -142,7 +139,7 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
             work.marked[work.few_kept[unit]] = 1
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
-            if work.marked[n] == 0 and any_positive(left * _acts(rows, work, n)):
+            if work.marked[n] == 0 and any_positive(left * acts(rows, work, n)):
                 kept = False
     if kept:
         solver.pack.together[0] = left
@@ -158,14 +155,14 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
             more = 0
             for q in range(work.unit_start[k], work.unit_start[k + 1]):
                 n = work.listed[q]
-                if work.marked[n] == 0 and lane_of(_acts(rows, work, n), lane) > 0.0:
+                if work.marked[n] == 0 and lane_of(acts(rows, work, n), lane) > 0.0:
                     more += max(rows.cone[n], 1)
             if count + more <= room:
                 count += more
                 lane_set(solver.pack.together, 0, lane, 1.0)
                 for q in range(work.unit_start[k], work.unit_start[k + 1]):
                     n = work.listed[q]
-                    if lane_of(_acts(rows, work, n), lane) > 0.0:
+                    if lane_of(acts(rows, work, n), lane) > 0.0:
                         work.marked[n] = 1
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         if work.marked[work.listed[q]] == 1:
@@ -189,12 +186,13 @@ def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, 
         balance(model, data, rows, work, k)
         set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
+    opened = loads_are_open(rows, work, k) if effort[3] else zero
     solved, last = zero, zero + UNTRIED
     for _ in range(_REFINEMENTS):
         for lane in range(lane_count(solver.pack.together)):
             if lane_of(running, lane) > 0.0:
                 bounds = (lane_of(tolerance, lane), lane_of(limit, lane))
-                ending = settle_lane(rows, solver, lane, bounds, effort)
+                ending = settle_lane(rows, solver, lane, bounds, effort, lane_of(opened, lane))
                 lane_set(solver.pack.settled, 0, lane, 1.0 if ending == SETTLED else 0.0)
                 if ending == HEAVY:
                     lane_set(solver.pack.heavy, 0, lane, 1.0)
@@ -223,7 +221,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
     it has ended.
     """
     work = solver.newton
-    most, first, near = effort
+    most, first, near, shared = effort
     few, kept = way
     zero = zero_like(chosen)
     one = zero + 1.0
@@ -236,13 +234,20 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         if few:
             set_delassus(rows, work, k)
     set_rates(rows, work, k, tolerance)
-    size = begin_round(rows, work, k, zero + first, one)
+    opened = loads_are_open(rows, work, k) if shared else zero
+    size, shares, ease = begin_rounds(rows, work, k, first, opened, tolerance if near else zero - 1.0)
     begin, bar, past, since = size, size, one, zero
     last, left = zero + UNTRIED, zero + UNTRIED
     solved, running, waiting, taken = zero, chosen, zero, zero
     while any_positive(running):
+        on = where_greater(size, bound_of_sharing(rows, work, k, tolerance, ease), zero, running * shares)
+        if any_positive(on):
+            then, still, ease = go_on_sharing(rows, work, k, on, ease)
+            shares = where_greater(on, zero, still, shares)
+            size = where_greater(on, zero, then, size)
+            last = where_greater(on, zero, zero + UNTRIED, last)
         good = ENOUGH * largest(rounding(rows, work, k), tolerance)
-        waiting = largest(waiting, running * is_met(size, last, good, tolerance))
+        waiting = largest(waiting, running * (one - shares) * is_met(size, last, good, tolerance))
         met = zero
         if not any_positive(running - waiting):  # x is found for all lanes at once
             refresh(rows, step, work, k, waiting, few)
@@ -260,15 +265,17 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
                 running = running - ended
             met = met * running
             if any_positive(met):
-                scale(rows, work, k, where_greater(met, zero, zero + HARDER, one))
+                harder = where_greater(opened, zero, one, zero + HARDER)
+                scale(rows, work, k, where_greater(met, zero, harder, one))
                 size = where_greater(met, zero, residual(rows, work, k), size)
                 last = where_greater(met, zero, zero + UNTRIED, last)
         moving = running - waiting
-        easier = where_greater(since, zero + (ROUND_STEPS - 0.5), moving * (one - met), zero)
+        easier = where_greater(since, zero + (ROUND_STEPS - 0.5), moving * (one - met) * (one - on), zero)
         if any_positive(easier):
+            running, moving = running - easier * shares, moving - easier * shares
             eased = begin_round(rows, work, k, where_greater(easier, zero, zero + EASIER, one), easier)
             size = where_greater(easier, zero, eased, size)
-        anew = largest(met, easier)
+        anew = largest(largest(met, on), easier)
         bar = where_greater(anew, zero, size, bar)
         past = where_greater(anew, zero, one, past)
         since = where_greater(anew, zero, zero, since) + moving
@@ -284,7 +291,8 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
         if any_positive(moving):
             find_step(model, data, rows, step, work, k, few)
             last = where_greater(moving, zero, size, last)
-            size = where_greater(moving, zero, take_step(rows, work, k, bar, size, near, moving), size)
+            follows = one - shares if near else zero
+            size = where_greater(moving, zero, take_step(rows, work, k, bar, size, follows, moving), size)
             bar = where_greater(moving, zero, (MEMORY * past * bar + size) / (MEMORY * past + 1.0), bar)
             past = where_greater(moving, zero, MEMORY * past + 1.0, past)
             taken = taken + moving

@@ -14,16 +14,28 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS
-from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
+from artsim.sim.solvers.attempts import (
+    CLOSE,
+    FAR,
+    RESTING,
+    SLIDING_STEPS,
+    count_cones,
+    is_articulated,
+    note_start,
+    restart,
+)
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
+from artsim.sim.solvers.loads import forget, loads_are_open, rub
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
 from artsim.sim.solvers.pack_coulomb import differ, has_few, slide
 from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
 _CONVEX_STEPS = 8  # for which all robots wait for the slowest
-_EFFORTS = ((20, CLOSE, False), (60, FAR, False))  # of coulomb.py where those have not solved the rows
+# of coulomb.py where those have not solved the rows, as in strategies.py
+_SHARING = (60, CLOSE, False, True)
+_EFFORTS = ((20, CLOSE, False, False), (60, FAR, False, False))
 
 
 @njit
@@ -64,14 +76,17 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
         for a in range(work.block_start[b], work.block_start[b + 1]):
             solver.pack.change[a] = zero
     cones = count_cones(rows, work, k) > 0
-    few = has_few(rows, solver, k)
+    few, opened = has_few(rows, solver, k), zero
+    if cones:
+        opened = loads_are_open(rows, work, k)
+    few = few * (one - opened)  # loads are followed only where contacts slide on
     sliding = few
     if cones:
         sliding = largest(few, slides(rows, work, k, RESTING * largest_speed(step.next, work, k)))
     sliding = (one - ended) * sliding
     if any_positive(sliding):
         set_gradient(rows, step.free, work, k)
-        ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
+        ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True, True))
         if any_positive(one - ended):
             restart(model, data, rows, step, solver, k)
     few = few * (one - ended)
@@ -79,23 +94,40 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
         ended = ended + slide(model, data, rows, step, solver, k, few, _EFFORTS[0])
         if any_positive(one - ended):
             restart(model, data, rows, step, solver, k)
+    unshared = zero
     if any_positive(one - ended):
-        ended = ended + _convex(model, data, rows, step, solver, k, one - ended)
-    if cones:
-        for effort in _EFFORTS:
-            if any_positive(one - ended):
-                restart(model, data, rows, step, solver, k)
-                ended = ended + slide(model, data, rows, step, solver, k, one - ended, effort)
+        found, unshared = _convex(model, data, rows, step, solver, k, one - ended)
+        ended = ended + found
+    if not cones:
+        return ended
+    ended = ended + _slide_anew(model, data, rows, step, solver, k, opened * (one - ended), _SHARING)
+    ended = ended + unshared * (one - ended)
+    swept = zero if is_articulated(model, work, k) else opened  # free bodies' loads are then as sweeps leave them
+    for effort in _EFFORTS:
+        ended = ended + _slide_anew(model, data, rows, step, solver, k, (one - swept) * (one - ended), effort)
     return ended
 
 
 @njit
+def _slide_anew(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
+    """`slide` from where the step began; 1 in lanes where that succeeded."""
+    if not any_positive(chosen):
+        return zero_like(chosen)
+    restart(model, data, rows, step, solver, k)
+    return slide(model, data, rows, step, solver, k, chosen, effort)
+
+
+@njit
 def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any) -> Any:
-    """The convex steps in lanes where `chosen` is 1; 1 in lanes whose rows that solves."""
+    """The convex steps in lanes where `chosen` is 1; 1 in lanes whose rows that solves, and 1 in those where loads are
+    still to be shared: their solution is kept, too.
+    """
     work = solver.newton
     zero = zero_like(chosen)
     one = zero + 1.0
-    solved, running = zero, chosen
+    solved, unshared, running = zero, zero, chosen
+    shares = loads_are_open(rows, work, k)
+    opened = shares
     project(rows, work, k)
     hold(rows, work, k)
     for turn in range(_CONVEX_STEPS):
@@ -103,11 +135,18 @@ def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, ch
         flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
         if any_positive(flat):
             _, moved = recentre(rows, work, k, flat, True)
-            now = where_greater(moved, tolerance, zero, flat) * running
+            met = where_greater(moved, tolerance, zero, flat) * running
+            now = met
             if any_positive(now):
+                rubbing = now * opened * rub(rows, work, k, work.linear) if turn > 0 else zero
+                running = running - now
                 keep(rows, solver, k, work.linear, now)
-                solved, running = solved + now, running - now
+                solved = solved + now - rubbing
+                unshared = unshared + rubbing
             if not any_positive(running):
                 break
+            if any_positive(flat * shares):
+                forget(rows, work, k, flat * shares)
+                shares = shares * (one - flat)
             project(rows, work, k)
-    return solved
+    return solved, unshared

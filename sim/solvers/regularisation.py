@@ -19,7 +19,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
 from artsim.sim.solvers.crowd import SOLVED_CROWD, SOLVED_FEW, has_hard_contacts, sweep_crowd
-from artsim.sim.solvers.multipliers import are_of_one_pair
+from artsim.sim.solvers.loads import are_of_one_pair
 from artsim.sim.solvers.tolerance import (
     TOLERANCE,
     UNBOUNDED,

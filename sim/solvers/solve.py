@@ -14,6 +14,7 @@ from artsim.sim.solvers.alone import run_newton
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.brute import brute
 from artsim.sim.solvers.jacobi import jacobi
+from artsim.sim.solvers.loads import loads_are_open, rub
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.tgs import tgs
@@ -61,12 +62,13 @@ def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
 
 @njit
 def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
-    """Solve contacts that propagation and direct leave: convex steps do not converge on all of them, and the rest of
-    newton needs M̂.
+    """Solve contacts that propagation and direct leave: convex steps do not converge on all of them, nor share the
+    loads of contacts that slip (loads.py), and the rest of newton needs M̂.
     """
     if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS]:
         return
-    if rows.report[RESIDUAL] <= _CONVEX * TOLERANCE * largest_speed(step.next, work, 0):
+    shared = loads_are_open(rows, work, 0) <= 0.0 or rub(rows, work, 0, rows.impulse) <= 0.0
+    if shared and rows.report[RESIDUAL] <= _CONVEX * TOLERANCE * largest_speed(step.next, work, 0):
         return
     for a in range(step.next.shape[0]):
         step.next[a] -= work.change[a]

@@ -8,7 +8,10 @@
 | `_convex`           | always; of bodies that roll the first and | 100 Newton steps; with contacts  |
 |                     | the last one                              | 30, first of a robot 8, of       |
 |                     |                                           | bodies that roll 2               |
-| `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
+| `_share`            | that is solved, contacts slip, and rows   | 60 Coulomb steps                 |
+|                     | leave their loads open                    |                                  |
+| `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps;   |
+|                     |                                           | 60 more where loads are open     |
 | regularise_crowd    | more than 60 units of free bodies         | 900 iterations of crowd.py       |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
 | `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
@@ -30,23 +33,26 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.scratch import BEGIN
+from artsim.sim.run_data.scratch import BEGIN, NEWTON_STEPS
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
     RESTING,
     SLIDING_STEPS,
     attempt,
+    begin,
     count_cones,
     is_articulated,
     note_start,
     restart,
 )
 from artsim.sim.solvers.blocks import times_inertia
-from artsim.sim.solvers.coulomb import coulomb
+from artsim.sim.solvers.coulomb import balance, coulomb
 from artsim.sim.solvers.crowd import has_hard_contacts, solve_hard_crowd
+from artsim.sim.solvers.delassus import MOST_PULL
 from artsim.sim.solvers.impulses import set_gradient
-from artsim.sim.solvers.multipliers import is_redundant, iterate
+from artsim.sim.solvers.loads import is_redundant, loads_are_open, rub
+from artsim.sim.solvers.multipliers import iterate
 from artsim.sim.solvers.nsgs import sweep_island
 from artsim.sim.solvers.regularisation import (
     is_retried,
@@ -62,6 +68,7 @@ from artsim.sim.solvers.tolerance import (
     UNBOUNDED,
     UNTRIED,
     is_solved,
+    largest_pull,
     largest_speed,
     natural_impulse,
     tolerance_of,
@@ -80,6 +87,7 @@ _STEPS_OF_ROLLING = 2  # where all may stick as before
 _STEPS_OF_ROBOT = 8  # of several contacts before `_coulomb`, which has more steps in hand there; then once more
 
 # `_coulomb`: efforts of its attempts, one after the other
+_SHARING = (60, CLOSE, False, False, True)  # of `_share`, too
 _EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
 _WITHOUT_SWEEPS = (0, 20, CLOSE)  # first effort for articulated islands
 _MANY_ATTEMPTS = 2  # at most with more than _FEW units
@@ -182,14 +190,17 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
         restart(model, robot.data, rows, step, solver, k)
     brief = cones > 1 and (articulated or sliding or rolling)
     if not rolling:
+        before = work.sizes[NEWTON_STEPS]
         left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
+        loaded = work.sizes[NEWTON_STEPS] - before > 1  # else by the loads of the step before, shared there
         if solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):  # `_coulomb` does better than good
-            return left, True
+            return _share(robot, rows, step, solver, k, left) if loaded else left, True
     left, solved = _coulomb(robot, rows, step, solver, k, attempts)
     if solved or not brief:
         return left, solved
     restart(model, robot.data, rows, step, solver, k)
-    return _convex(robot, rows, step, solver, k, cones, most)
+    left, solved = _convex(robot, rows, step, solver, k, cones, most)
+    return _share(robot, rows, step, solver, k, left) if solved else left, solved
 
 
 @njit
@@ -207,7 +218,7 @@ def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any, sweeps: Any) 
     if sweeps > 0:
         sweep_island(robot.model, robot.data, rows, work, k, tolerance, sweeps)
     limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
-    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0))
+    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0, True))
     return left, is_solved(left, tolerance)
 
 
@@ -225,6 +236,38 @@ def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, m
 
 
 @njit
+def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any, left: Any) -> Any:
+    """Coulomb's law from a solution of it that leaves `left`: of those that rows leave open, the one of loads.py.
+
+    Turn: contacts are solved of which some slip or are about to, and whose rows leave loads open; not where a stiff
+    drive presses so hard that loads cannot be told apart. Costs: 60 Coulomb
+    steps, 12 as a rule. Gives up: after these, or after 15 with the same ε; the solution then stays as it was. Needed
+    by test_loads.py::test_pads_that_slip_bear_alike and test_solvers_slip_alike.
+    """
+    model, data, work = robot.model, robot.data, solver.newton
+    shared = largest_pull(rows, work, k) <= MOST_PULL and loads_are_open(rows, work, k) > 0.0
+    if not shared or rub(rows, work, k, rows.impulse) <= 0.0:
+        return left
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.solution[row] = rows.impulse[row]
+    begin(model, data, rows, step, solver, k)
+    tolerance = tolerance_of(rows, step.next, work, k)
+    limit = natural_impulse(data, rows, step, work, k, tolerance)
+    then = coulomb(robot, rows, step, work, k, tolerance, limit, _SHARING)
+    if is_solved(then, TOLERANCE * largest_speed(step.next, work, k)):  # not by rounding of large impulses alone
+        return then
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            rows.impulse[row] = work.solution[row]
+    begin(model, data, rows, step, solver, k)
+    balance(model, data, rows, work, k)
+    return left
+
+
+@njit
 def _convex_steps(cones: Any) -> Any:
     """How many Newton steps of `_convex` are worthwhile before `_coulomb`."""
     if cones == 0:
@@ -234,17 +277,24 @@ def _convex_steps(cones: Any) -> Any:
 
 @njit
 def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
-    """Attempts at Coulomb's law from where the step began, for contacts that slide together: the first one near, after
-    sweeps or, where these are slow, without; then from afar; then after more sweeps.
+    """Attempts at Coulomb's law from where the step began, for contacts that slide together: where rows leave loads
+    open, one that shares them; then, with loads as they come, one near, after sweeps or, where these are slow, without;
+    then from afar; then after more sweeps.
 
-    Turn: always. Costs: 500 sweeps and 120 Coulomb steps. Gives up: after so many attempts, or where impulses grow
-    without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need.
+    Turn: always. Costs: 500 sweeps and 120 Coulomb steps, and 60 that share loads. Gives up: after so many attempts, or
+    where impulses grow without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need and
+    test_loads.py::test_lanes_slip_as_single_runs.
     """
     work = solver.newton
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
     left = UNTRIED
     begin = 0
+    if largest_pull(rows, work, k) <= MOST_PULL and loads_are_open(rows, work, k) > 0.0:
+        restart(robot.model, robot.data, rows, step, solver, k)
+        left = coulomb(robot, rows, step, work, k, tolerance, limit, _SHARING)
+        if is_solved(left, TOLERANCE * largest_speed(step.next, work, k)):  # not by rounding of large impulses alone
+            return left, True
     if is_articulated(robot.model, work, k):
         begin = 1
         left = attempt(robot, rows, step, solver, k, tolerance, limit, _WITHOUT_SWEEPS)

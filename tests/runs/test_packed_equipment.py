@@ -136,6 +136,21 @@ def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
     assert moved > 0.02
 
 
+def test_a_lane_that_starts_deep_in_the_ground_is_the_single_run(tmp_path: Path) -> None:
+    """Palms that start up to 0.3 m inside: of the loads of many corners in the ground, both widths find the same."""
+    path = tmp_path / "claw.xml"
+    path.write_text(CLAW.replace("<freejoint/>", '<freejoint name="palm"/>'))
+    robot = artsim.load(path)
+    spread = {"palm.z": 0.5}
+    made = artsim.rollout(robot, samples=9, steps=60, seed=1, spread=spread, velocity_spread=0.3)
+    assert isinstance(made, MemoryRollout)
+    assert made.outcome.packed
+    assert np.count_nonzero(np.asarray(made["start_depth"]) > 0.1) > 1
+    for k in range(9):
+        one = artsim.simulate(robot, steps=60, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0], record=("qpos",))
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", ["muscle", "claw", "varying gains", "adhesion"])
 def test_bytes_depend_on_nobody_else(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)

@@ -1,0 +1,138 @@
+"""Loads that rows leave open: which of the impulses that Coulomb's law allows are taken.
+
+Two pads hold a box by eight points: its weight fixes neither what each point bears nor, where the pads slip, about
+which axis the box then turns. Of all solutions that one is taken to which contacts come that are compliant, as their
+compliance goes to 0: ε of multipliers.py, the same share of the mobility for all rows and the same for all contacts of
+two bodies. It has no unit and knows neither what was before nor the order of bodies. Among impulses that hold a body at
+rest it is the least sum of squares, each weighed by the mobility that it meets (Tikhonov's regularisation).
+
+So λ_k is 0 in the first round of rows that leave loads open, instead of what the step began with. Further rounds move λ
+by no more than that leaves of the rows' velocities, a millionth. Where contacts slip, what they bear decides how bodies
+move: shifts (shift.py) that are held while λ is found stay near those from which they start, so that only coulomb.py,
+which finds both together, has these. With little compliance its equations have many solutions there, of which it finds
+the one next to its start: it comes from a large compliance, where there is one, or goes on from the step before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest
+
+SHARED = 1e-7  # compliance of contacts that share loads, relative to their mobility J diag(M̂)⁻¹ Jᵀ
+SOFT = 1e-10  # a row whose cfm is above this, relative to the same, needs no ε
+_ON_EDGE = 1.0 - 1e-6  # of the square of the largest friction: above it the cone's edge shares in the answer
+
+
+@njit
+def loads_are_open(rows: Any, work: Any, k: Any) -> Any:
+    """1 where the contacts of island k may bear a load in several ways, else 0, T: where two bodies touch in several
+    points, or hard rows are more than the dofs that they move. O(entries).
+    """
+    zero = zero_like(work.change[0])
+    contacts, count, shared = zero, zero, zero
+    first = work.unit_start[k]
+    while first < work.unit_start[k + 1]:
+        last = first + 1
+        while last < work.unit_start[k + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
+            last += 1
+        together, widest = zero, zero
+        for q in range(first, last):
+            n = work.listed[q]
+            size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+            size = where_greater(work.eps[n], zero, size, zero)
+            together = together + size
+            widest = largest(size, widest)
+        count = count + together
+        if rows.kind[work.listed[first]] == CONTACT_ROW:
+            contacts = contacts + together
+            shared = where_greater(together - widest, zero + 2.5, zero + 1.0, shared)
+        first = last
+    if any_positive(where_greater(contacts, zero, 0.5 - shared, zero)):
+        shared = where_greater(count, _moved(rows, work, k) + 0.5, zero + 1.0, shared)
+    return where_greater(contacts, zero, shared, zero)
+
+
+@njit
+def _moved(rows: Any, work: Any, k: Any) -> Any:
+    """The number of dofs that hard rows of island k move, T."""
+    zero = zero_like(work.change[0])
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.direction[a] = zero
+    moved = zero
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        hard = where_greater(acts(rows, work, n), zero, work.eps[n], zero)
+        for e in range(rows.start[n], rows.stop[n]):
+            a = rows.column[e]
+            new = where_greater(hard, zero, 1.0 - work.direction[a], zero)
+            work.direction[a] = work.direction[a] + new
+            moved = moved + new
+    return moved
+
+
+@inlined
+def acts(rows: Any, work: Any, n: Any) -> Any:
+    """More than 0 where the unit of row n may have an impulse."""
+    zero = zero_like(work.rho[n])
+    return where_greater(rows.upper[n], rows.lower[n], work.rho[n], zero)
+
+
+@inlined
+def are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
+    """Whether two rows are contacts that move the same dofs."""
+    alike: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
+    begin, entries = rows.start[n], rows.stop[n] - rows.start[n]
+    alike = alike and entries > 0 and entries == rows.stop[other] - rows.start[other]
+    e = 0
+    while alike and e < entries:
+        alike = rows.column[begin + e] == rows.column[rows.start[other] + e]
+        e += 1
+    return alike
+
+
+@njit
+def forget(rows: Any, work: Any, k: Any, chosen: Any) -> None:
+    """Set λ_k of island k to 0 in lanes where `chosen` is 1; from that of the step before, rounds lead to the nearest
+    impulses that satisfy the rows, which would keep for ever what an impact left."""
+    zero = zero_like(chosen)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.centre[row] = where_greater(chosen, zero, zero, work.centre[row])
+
+
+@njit
+def rub(rows: Any, work: Any, k: Any, impulse: Any) -> Any:
+    """1 where one of these impulses (rows,) of a hard contact of island k is on its cone's edge, else 0, T."""
+    zero = zero_like(work.change[0])
+    rubbing = zero
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.cone[n] > 1:
+            square = zero
+            for row in range(n + 1, n + rows.cone[n]):
+                square = square + impulse[row] * impulse[row]
+            limit = rows.slope[n] * impulse[n]
+            edge = where_greater(square, _ON_EDGE * limit * limit, zero + 1.0, zero)
+            rubbing = where_greater(work.eps[n], zero, largest(edge, rubbing), rubbing)
+    return rubbing
+
+
+@njit
+def is_redundant(rows: Any, work: Any, k: Any) -> bool:
+    """Whether island k has more contact rows than dofs: contacts then share the load."""
+    count, dofs = 0, 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.kind[n] == CONTACT_ROW:
+            count += max(rows.cone[n], 1)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        dofs += work.block_start[b + 1] - work.block_start[b]
+    return count > dofs
