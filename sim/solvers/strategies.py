@@ -240,9 +240,9 @@ def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any, left: Any) -> 
     """Coulomb's law from a solution of it that leaves `left`: of those that rows leave open, the one of loads.py.
 
     Turn: contacts are solved of which some slip or are about to, and whose rows leave loads open; not where a stiff
-    drive presses so hard that loads cannot be told apart. Costs: 60 Coulomb
-    steps, 12 as a rule. Gives up: after these, or after 15 with the same ε; the solution then stays as it was. Needed
-    by test_loads.py::test_pads_that_slip_bear_alike and test_solvers_slip_alike.
+    drive presses so hard that loads cannot be told apart. Costs: 60 Coulomb steps, 12 as a rule. Gives up: after these,
+    or after 15 with the same ε; the solution then stays as it was. Needed by
+    test_loads.py::test_pads_that_slip_bear_alike and test_solvers_slip_alike.
     """
     model, data, work = robot.model, robot.data, solver.newton
     shared = largest_pull(rows, work, k) <= MOST_PULL and loads_are_open(rows, work, k) > 0.0
