@@ -16,7 +16,7 @@ from artsim.cli.grouped import BatchCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
-from artsim.cli.terminal import printable, warn, warn_of_model
+from artsim.cli.terminal import warn, warn_of_model
 from artsim.io.batch_csv import STDOUT, is_csv
 from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
@@ -25,7 +25,7 @@ from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
+from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError, printable
 
 
 @click.command(

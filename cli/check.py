@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
-from artsim.cli.terminal import printable
 from artsim.io.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link, Note
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ModelError
+from artsim.sim.foundation.errors import ModelError, printable
 
 if TYPE_CHECKING:
     from artsim.sim.articulation.model import Compiled

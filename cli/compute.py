@@ -15,13 +15,13 @@ from artsim.cli.batch_options import KNOWN, loops_left_open, names
 from artsim.cli.grouped import ComputeCommand
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.run_options import read_base_pose, read_by_name, read_gravity, read_wrenches
-from artsim.cli.terminal import printable, warn, warn_of_model
+from artsim.cli.terminal import warn, warn_of_model
 from artsim.io import schema
 from artsim.io.runs import file_labels
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.poses import at_leader, bend_at_leader
 from artsim.sim.articulation.turn_limits import untied_axes
-from artsim.sim.foundation.errors import StoppedError, UsageError
+from artsim.sim.foundation.errors import StoppedError, UsageError, printable
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.catalogue import INPUTS, OF_CONSTRAINTS, STATUS_MEANING, dims_of, resolve
 from artsim.sim.quantities.robot import Robot

@@ -14,12 +14,12 @@ from artsim.cli.numbers import FACTOR, Number
 from artsim.cli.options import SAMPLES, mesh_options, refuse_own_input
 from artsim.cli.progress import storage_errors
 from artsim.cli.stored_robot import stored_robot
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import warn
 from artsim.io.exports import FORMATS, Export, write_all
 from artsim.io.recorder import check_output
 from artsim.io.samples import opened_runs
 from artsim.loaders.stored import load_stored
-from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.errors import UsageError, nearest, printable
 
 R = TypeVar("R")
 _KINDS = {"contacts": "contacts", "joint-forces": "joint forces", "joint-torques": "joint torques"}

@@ -11,9 +11,9 @@ import click
 
 from artsim.cli.check import align, counts, describe_joint, describe_totals, joint_kinds, joint_object, total_mass
 from artsim.cli.options import OneModelOptions, model_options, set_arguments
-from artsim.cli.terminal import printable
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Actuator, Articulation
+from artsim.sim.foundation.errors import printable
 from artsim.sim.foundation.files import read_start
 
 MAX_ROWS = 24  # lines of a table

@@ -8,12 +8,12 @@ import click
 
 from artsim.cli.info import is_recording
 from artsim.cli.options import SAMPLES, refuse_own_input
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import warn
 from artsim.io.figures import GROUPS, draw
 from artsim.io.recorder import check_output
 from artsim.io.samples import opened_runs
 from artsim.loaders.stored import load_stored
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import UsageError, printable
 
 
 @click.command(short_help="Draw a stored simulation over time.")

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from artsim.cli.options import refuse_own_input
-from artsim.cli.terminal import printable
 from artsim.io.recorder import check_output
 from artsim.io.recovery import recover as recover_run
+from artsim.sim.foundation.errors import printable
 
 
 @click.command(short_help="Make a run file clean that a killed run left.")

@@ -12,7 +12,7 @@ from artsim.cli.main import restart
 from artsim.cli.numbers import FACTOR, FROM_0, Number, Whole
 from artsim.cli.options import SAMPLES, mesh_options
 from artsim.cli.stored_robot import loaded_instead, stored_robot
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import warn
 from artsim.cli.viewer import served, show, viewer_options
 from artsim.io.batch_reader import BatchRecording, open_output
 from artsim.io.reader import Difference, Output, Recording
@@ -21,7 +21,7 @@ from artsim.io.runs import verify as verify_run
 from artsim.io.seal import is_whole
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.foundation.errors import StoppedError, UsageError
+from artsim.sim.foundation.errors import StoppedError, UsageError, printable
 from artsim.sim.foundation.targets import at_level, has_level, level
 
 _UNSEALED = (

@@ -19,7 +19,7 @@ from artsim.cli.progress import caught_signals
 from artsim.cli.run import describe_depth
 from artsim.cli.run_options import control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
-from artsim.cli.terminal import printable, warn, warn_of_model
+from artsim.cli.terminal import warn, warn_of_model
 from artsim.io.batch_file import check_name
 from artsim.io.progress import progress_bar, warm
 from artsim.io.recorder import check_output
@@ -36,7 +36,7 @@ from artsim.io.rollouts import (
 from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
 from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import StoppedError, UsageError
+from artsim.sim.foundation.errors import StoppedError, UsageError, printable
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan

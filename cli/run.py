@@ -31,7 +31,7 @@ from artsim.cli.scene_options import (
     scene_options,
     without_arguments,
 )
-from artsim.cli.terminal import printable, warn, warn_of_model
+from artsim.cli.terminal import warn, warn_of_model
 from artsim.io import schema
 from artsim.io.progress import progress_bar, warm
 from artsim.io.recorder import check_output, check_run_name
@@ -41,7 +41,7 @@ from artsim.io.starts import start_notes
 from artsim.loaders.load import load_text
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import MissingInputError, StoppedError, UsageError
+from artsim.sim.foundation.errors import MissingInputError, StoppedError, UsageError, printable
 from artsim.sim.geometry.contacts import first_room
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.runs.account import SUNK_FAR

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import click
 
+from artsim.sim.foundation.errors import printable
+
 MAX_WARNINGS = 5
 
 
@@ -49,10 +51,3 @@ def one_line(text: str, most: int = 500) -> str:
         text = f"{text[:most]} … {text[-most:]}"
     text = printable(text)
     return text if len(text) <= most else f"{text[: most - most // 3 - 3]} … {text[-(most // 3) :]}"
-
-
-def printable(text: str) -> str:
-    """The text with control characters, right-to-left overrides and the like written as escapes, on one line."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)

@@ -25,7 +25,7 @@ from artsim.io.schema import FIXED_LABELS
 from artsim.io.tables import Array, NpzArchive, Stored, Table, sha256_of, spooling, stored_npy
 from artsim.sim.articulation.model import Labels
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, listed, nearest
 from artsim.sim.quantities.catalogue import INPUTS, QUANTITIES
 
 if TYPE_CHECKING:
@@ -404,8 +404,7 @@ def _wanted(name: str, contents: _Contents, needed: Sequence[str]) -> tuple[str,
     for key in ("qpos", *needed):
         if key not in contents.arrays:
             held = [*contents.arrays, *contents.others]
-            told = f"it holds {', '.join(held[:8])}{', …' if len(held) > 8 else ''}" if held else "it holds nothing"
-            raise UsageError(f"{name}: has no {key}, which is needed; {told}")
+            raise UsageError(f"{name}: has no {key}, which is needed; it holds {listed(held, 8)}")
     return tuple(key for key in INPUTS if key in contents.arrays and key in {"qpos", "wrench", *needed})
 
 

@@ -17,7 +17,7 @@ from artsim.io.csv_rows import number_of, words_of
 from artsim.io.interpolation import HELD, Interpolation
 from artsim.io.tables import npy_header
 from artsim.sim.equipment.build_link_wrenches import COMPONENTS
-from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, listed, nearest
 from artsim.sim.foundation.files import read_start
 from artsim.sim.runs.configuration import HOLD
 from artsim.sim.runs.controls import VALUES, Controls
@@ -522,10 +522,9 @@ def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _
     kinds = [name for name in ARRAYS if name in arrays]
     single = _single_columns(path, arrays, names)
     if "time" not in arrays or not (kinds or single):
-        held = ", ".join(present[:8])
         raise ModelError(
             f"{path}: want arrays time and target, velocity, acceleration, torque or control, or JOINT.target, …; "
-            f"it holds {held}"
+            f"it holds {listed(present, 8)}"
         )
     time = _numbers(path, "time", arrays["time"], 1)
     _check_time(path, time, "time, entry")

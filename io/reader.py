@@ -26,7 +26,15 @@ from artsim.io.labelled_rows import LabelledRows
 from artsim.io.probe import probe
 from artsim.io.schema import Labels
 from artsim.sim.foundation.budget import MORE, allowed
-from artsim.sim.foundation.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import (
+    ArtsimError,
+    BusyError,
+    MissingInputError,
+    ModelError,
+    UsageError,
+    listed,
+    nearest,
+)
 from artsim.sim.foundation.files import read_start
 from artsim.sim.runs.changes import Change
 from artsim.sim.runs.controls import VALUES, Controls
@@ -821,7 +829,7 @@ def _kind_of(file: h5py.File) -> str:
         return "; it looks like a Keras model"
     if "_NCProperties" in attributes:
         return "; it looks like a netCDF file"
-    return f"; it holds {', '.join(sorted(keys)[:6]) or 'nothing'}"
+    return f"; it holds {listed(sorted(keys), 6)}"
 
 
 def attributes_of(item: Any) -> dict[str, Any]:

@@ -302,7 +302,7 @@ def read_entry(values: Mapping[str, Any], source: Source, number: int, poses: Po
         raise ModelError(f"{source}: loop {number}: name is {shown(name)}, want a text")
     kind = values.get("kind")
     entry = Entry(values, source, name, str(kind), poses)
-    if kind not in KEYS:
+    if not isinstance(kind, str) or kind not in KEYS:
         entry.refuse("has no 'kind'" if kind is None else f"kind is {shown(kind)}{nearest(str(kind)[:80], KEYS)}")
     known = (*COMMON, *KEYS[kind])
     for key in values:

@@ -7,7 +7,7 @@ raises ours catches ArtsimError first.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, islice
 
 LISTED = 380  # characters of names in a message, of which a terminal's line has 500
 
@@ -72,6 +72,20 @@ class BusyError(ArtsimError):
     """The output is in use by another process."""
 
     exit_code = 75
+
+
+def printable(text: str) -> str:
+    """The text with control characters, right-to-left overrides and the like written as escapes, on one line."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def listed(names: Iterable[str], most: int) -> str:
+    """The first names that a file gives, for a message: `a, b, …`, or `nothing`."""
+    first = list(islice(names, most + 1))
+    told = [printable(name if len(name) <= 60 else f"{name[:60]}…") for name in first[:most]]
+    return ", ".join([*told, "…"] if len(first) > most else told) or "nothing"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

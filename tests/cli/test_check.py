@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from artsim.cli.main import COMMANDS, cli
-from artsim.cli.terminal import printable
+from artsim.sim.foundation.errors import printable
 
 UNIT = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
 ROBOT = f"""<robot name="hand">
