@@ -246,6 +246,28 @@ def test_a_joint_beyond_its_limit_stops_rk4_where_it_starts(speed: float, at: in
     assert not made["n_valid"].any()
 
 
+@pytest.mark.parametrize("kind", ["ball", "tendon"])
+def test_other_limits_stop_rk4_where_a_set_state_is_beyond_them(kind: str, tmp_path: Path) -> None:
+    """Of a ball's angle and of a tendon; the step would end within."""
+    joints = {
+        "ball": '<joint name="x" type="ball" range="0 0.5"/>',
+        "tendon": '<joint name="x" type="slide" axis="1 0 0"/>',
+    }
+    states = {"ball": ([np.cos(0.3), np.sin(0.3), 0.0, 0.0], [-72.0, 0.0, 0.0]), "tendon": ([1.01], [-9.0])}
+    tendon = '<tendon><fixed name="x" range="-1 1"><joint joint="x" coef="1"/></fixed></tendon>'
+    path = tmp_path / "limit.xml"
+    path.write_text(
+        f'<mujoco><worldbody><body>{joints[kind]}<geom size=".1" mass="1"/></body></worldbody>'
+        f"{tendon if kind == 'tendon' else ''}</mujoco>"
+    )
+    simulation = artsim.Simulation(artsim.load(path), integrator="rk4", dt=0.002)
+    simulation.step()
+    simulation.qpos, simulation.qvel = states[kind]
+    with pytest.raises(StoppedError, match="reached its limit, and rk4 has no rows for it"):
+        simulation.step()
+    assert np.array_equal(simulation.qpos, states[kind][0])
+
+
 @pytest.mark.small
 def test_rk4_refuses_friction() -> None:
     with pytest.raises(UsageError, match=r"joint friction \(x\)"):
