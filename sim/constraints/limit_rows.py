@@ -209,8 +209,9 @@ def beyond_limit(robot: Any, run: Any, k: Any, side: Any) -> Any:
 
 @inlined
 def beyond_bound(start: Any, end: Any, side: Any, stiffness: Any) -> Any:
-    """A T, more than 0 where a step ends beyond a bound or, if that is a spring, starts there; `side`: the bound and the
-    sign of what lies beyond it.
+    """A T, more than 0 where a step ends beyond a bound or, if that is a spring, starts there.
+
+    side: the bound, and the sign of the direction that leads beyond it.
     """
     bound, sign = side
     beyond = sign * (end - bound)
