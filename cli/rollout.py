@@ -12,11 +12,11 @@ from typing import Any
 import click
 import numpy as np
 
+from artsim.cli.depths import describe_depth
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
-from artsim.cli.run import describe_depth
 from artsim.cli.run_options import control_file, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from artsim.cli.config_file import Stored, read_config
+from artsim.cli.depths import describe_depth
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import LoadOptions, is_file, reading_words, refuse_own_input
@@ -450,11 +451,6 @@ def _describe_yielding(where: Mapping[str, Any]) -> str:
     return f"hard contacts got deeper than at the start: {depth}"
 
 
-def describe_depth(depth: float, share: float, link_a: str, link_b: str) -> str:
-    """The depth of a contact and its links, in words."""
-    return f"{depth:.3g} m between {link_a!r} and {link_b!r}, {100 * share:.3g} % of the thinner shape's thickness"
-
-
 def _describe_residual(residual: float | None, steps: int) -> str:
     return f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved in {steps} steps"
 
@@ -595,10 +591,7 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
         lines.append(f"warning: {_describe_yielding(contacts['gave_way'])}")
     if contacts["left_inside_steps"]:
         stayed = f"penetration was left as it was in {contacts['left_inside_steps']} steps"
-        lines.append(
-            f"{stayed}, where removing it would throw bodies or contradict other constraints; "
-            "an SRDF, or <exclude> in MJCF, takes out links that overlap by design"
-        )
+        lines.append(f"{stayed}, where removing it would throw bodies or contradict other constraints; {_EXCLUDE}")
     if contacts["held_inside"]:
         lines.append(f"warning: {_describe_held(contacts['held_inside'])}")
     if contacts["room"] > contacts["first_room"]:

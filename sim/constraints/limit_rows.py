@@ -203,8 +203,19 @@ def beyond_limit(robot: Any, run: Any, k: Any, side: Any) -> Any:
         return real(-1.0, v)
     start = coordinate(model, robot.state.qpos, k)
     bound, sign = (model.lower[k], -1.0) if side == LOWER else (model.upper[k], 1.0)
-    beyond = sign * (start + run.inputs.time_step[0] * v - bound)
-    if model.limit_stiffness[k] > 0.0:
+    end = start + run.inputs.time_step[0] * v
+    return beyond_bound(start, end, (bound, sign), model.limit_stiffness[k])
+
+
+@inlined
+def beyond_bound(start: Any, end: Any, side: Any, stiffness: Any) -> Any:
+    """A T, more than 0 where a step ends beyond a bound or, if that is a spring, starts there.
+
+    side: the bound, and the sign of the direction that leads beyond it.
+    """
+    bound, sign = side
+    beyond = sign * (end - bound)
+    if stiffness > 0.0:
         beyond = largest(beyond, sign * (start - bound))
     return beyond - 1e-13 * max(1.0, abs(bound))
 

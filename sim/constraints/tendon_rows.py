@@ -25,7 +25,7 @@ from artsim.sim.constraints.kinds import (
     TENDON_ROW,
     TENDON_SPRING,
 )
-from artsim.sim.constraints.limit_rows import give_way
+from artsim.sim.constraints.limit_rows import beyond_bound, give_way
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, row_rate, within_reach
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.arrays import (
@@ -41,7 +41,6 @@ from artsim.sim.equipment.arrays import (
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import ALL_ROWS, BETA
 
 _LOWER, _UPPER = 1, 2
@@ -372,10 +371,7 @@ def beyond_tendon_limit(run: Any, equipment: Any, t: Any, side: Any) -> Any:
         end = end + h * equipment.data.tendon_moment[entry] * run.step.velocity[equipment.model.tendon_dof[entry]]
     lower = side == TENDON_LOWER
     bound, sign = (equipment.model.tendon_lower[t], -1.0) if lower else (equipment.model.tendon_upper[t], 1.0)
-    beyond = sign * (end - bound)
-    if equipment.model.tendon_limit_spring[t, REFERENCE_K] > 0.0:
-        beyond = largest(beyond, sign * (start - bound))
-    return beyond - 1e-13 * max(1.0, abs(bound))
+    return beyond_bound(start, end, (bound, sign), equipment.model.tendon_limit_spring[t, REFERENCE_K])
 
 
 @njit

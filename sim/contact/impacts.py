@@ -90,12 +90,16 @@ def pass_on_blows(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any) -
 
 
 @inlined
+def _bodies_of(contact: Any, n: Any, other: Any) -> Any:
+    """The two bodies of contact n, and the two of the other one."""
+    bodies, shapes = contact.model.body, contact.data.shape
+    return bodies[shapes[n, 0]], bodies[shapes[n, 1]], bodies[shapes[other, 0]], bodies[shapes[other, 1]]
+
+
+@inlined
 def _share_a_body(contact: Any, n: Any, other: Any) -> bool:
     """Whether two contacts, of different pairs of bodies, have a body in common that moves."""
-    a = contact.model.body[contact.data.shape[n, 0]]
-    b = contact.model.body[contact.data.shape[n, 1]]
-    c = contact.model.body[contact.data.shape[other, 0]]
-    d = contact.model.body[contact.data.shape[other, 1]]
+    a, b, c, d = _bodies_of(contact, n, other)
     first = a > 0 and (a == c or a == d)
     second = b > 0 and (b == c or b == d)
     share: bool = (first or second) and not _are_alike(contact, n, other)
@@ -105,10 +109,7 @@ def _share_a_body(contact: Any, n: Any, other: Any) -> bool:
 @inlined
 def _are_alike(contact: Any, n: Any, other: Any) -> bool:
     """Whether two contacts are of the same pair of bodies."""
-    a = contact.model.body[contact.data.shape[n, 0]]
-    b = contact.model.body[contact.data.shape[n, 1]]
-    c = contact.model.body[contact.data.shape[other, 0]]
-    d = contact.model.body[contact.data.shape[other, 1]]
+    a, b, c, d = _bodies_of(contact, n, other)
     alike: bool = (a == c and b == d) or (a == d and b == c)
     return alike
 

@@ -107,14 +107,14 @@ def _find_actuator_forces(model: Any, q: Any, v: Any, equipment: Any) -> None:
 
 @njit
 def _end_lanes(robot: Any, run: Any, values: Any, at_start: bool) -> None:
-    """Stop lanes in which one of these values is not finite or, unless `at_start`, a coordinate is beyond its limits:
-    at the state before the step.
+    """Stop lanes in which one of these values is not finite, or a coordinate is beyond its limits, at the state before
+    the step: at the step's start the present one.
     """
     state, step, lanes = robot.state, run.step, run.lanes
     for lane in range(lane_count(state.qpos)):
         if not lanes.data.alive[lane]:
             continue
-        reason, dof = _why_to_end(robot, values, at_start, lane)
+        reason, dof = _why_to_end(robot, values, lane)
         if reason != RUNNING:
             if not at_start:
                 for n in range(step.start_qpos.shape[0]):
@@ -125,17 +125,16 @@ def _end_lanes(robot: Any, run: Any, values: Any, at_start: bool) -> None:
 
 
 @njit
-def _why_to_end(robot: Any, values: Any, at_start: bool, lane: Any) -> Any:
+def _why_to_end(robot: Any, values: Any, lane: Any) -> Any:
     """The reason why a lane stops, RUNNING where there is none, and the dof."""
     model, state = robot.model, robot.state
     for a in range(values.shape[0]):
         if not math.isfinite(lane_get(values, a, lane)):
             return NON_FINITE, model.independent_dof[a]
-    if not at_start:
-        for k in range(state.qvel.shape[0]):
-            c = model.dof_coord[k]
-            if c >= 0:
-                place = lane_get(state.qpos, c, lane)
-                if place < model.lower[k] - _BEYOND or place > model.upper[k] + _BEYOND:
-                    return INEQUALITY, k
+    for k in range(state.qvel.shape[0]):
+        c = model.dof_coord[k]
+        if c >= 0:
+            place = lane_get(state.qpos, c, lane)
+            if place < model.lower[k] - _BEYOND or place > model.upper[k] + _BEYOND:
+                return INEQUALITY, k
     return RUNNING, 0

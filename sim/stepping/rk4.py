@@ -65,7 +65,9 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
     step, block = run.step, run.block
     begin(robot, run, equipment, rules)
     step.account[LAG] = 0.0
-    for _ in range(block.plan[STEPS_TO_TAKE]):
+    for taken in range(block.plan[STEPS_TO_TAKE]):
+        if taken == 0 and not _inside(robot, step, equipment):
+            break  # the first step may end within a limit that it starts beyond, without the limit's force
         if is_due(step):
             run_beside(step, WATCH)
         choose_controls(run)
@@ -213,15 +215,12 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, 
 def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
     """Take stages two to four and advance the state to the end of the step (Munthe-Kaas 1999 for the rotations).
 
-    Stage one's acceleration is in step.qacc. A limit that the step would violate stops the run, and so does a tendon
-    that is out of its range at the start of the run: RK4 has no rows for limits.
+    Stage one's acceleration is in step.qacc. A limit that the step would violate stops the run: RK4 has no rows for it.
     """
     model, state = robot.model, robot.state
     step = run.step
     keep_start(state, step)
     if equipment is not None:
-        if step.counters[STEP_NUMBER] == 0 and not _tendons_inside(robot, step, equipment):
-            return  # the first step may end within the range, without the limit's force
         _keep_equipment(state, equipment)
     for stage in range(1, 4):
         _take_stage(robot, run, rows, equipment, solver, stage)

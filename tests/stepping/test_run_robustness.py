@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import artsim
 from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.run_data.run_records import RECORDED
@@ -222,6 +223,49 @@ def test_a_tendon_out_of_range_stops_rk4_at_the_start(speed: float) -> None:
     assert run.simulation.step == 0
     assert "tendon 't' reached its limit, and rk4 has no rows for it" in stop_message(run)
     assert run.simulation.qpos[0] == 0.1
+
+
+@pytest.mark.parametrize("speed", [0.0, 9.0])
+@pytest.mark.parametrize("at", [0, 2])
+def test_a_joint_beyond_its_limit_stops_rk4_where_it_starts(speed: float, at: int, tmp_path: Path) -> None:
+    """Also where the step would end within, from a state that is set in mid-run, and in lanes."""
+    path = tmp_path / "slide.xml"
+    path.write_text(
+        """<mujoco><worldbody><body><joint name="x" type="slide" axis="1 0 0" range="0 1"/><geom size=".1" mass="1"/>
+        </body></worldbody></mujoco>"""
+    )
+    simulation = artsim.Simulation(artsim.load(path), integrator="rk4", dt=0.002, q0={"x": 0.5})
+    for _ in range(at):
+        simulation.step()
+    simulation.qpos, simulation.qvel = [-0.01], [speed]
+    with pytest.raises(StoppedError, match="'x' reached its limit, and rk4 has no rows for it"):
+        simulation.step()
+    made = artsim.rollout(
+        artsim.load(path), samples=9, steps=5, integrator="rk4", q0={"x": -0.01}, v0={"x": speed}, check=False
+    )
+    assert not made["n_valid"].any()
+
+
+@pytest.mark.parametrize("kind", ["ball", "tendon"])
+def test_other_limits_stop_rk4_where_a_set_state_is_beyond_them(kind: str, tmp_path: Path) -> None:
+    """Of a ball's angle and of a tendon; the step would end within."""
+    joints = {
+        "ball": '<joint name="x" type="ball" range="0 0.5"/>',
+        "tendon": '<joint name="x" type="slide" axis="1 0 0"/>',
+    }
+    states = {"ball": ([np.cos(0.3), np.sin(0.3), 0.0, 0.0], [-72.0, 0.0, 0.0]), "tendon": ([1.01], [-9.0])}
+    tendon = '<tendon><fixed name="x" range="-1 1"><joint joint="x" coef="1"/></fixed></tendon>'
+    path = tmp_path / "limit.xml"
+    path.write_text(
+        f'<mujoco><worldbody><body>{joints[kind]}<geom size=".1" mass="1"/></body></worldbody>'
+        f"{tendon if kind == 'tendon' else ''}</mujoco>"
+    )
+    simulation = artsim.Simulation(artsim.load(path), integrator="rk4", dt=0.002)
+    simulation.step()
+    simulation.qpos, simulation.qvel = states[kind]
+    with pytest.raises(StoppedError, match="reached its limit, and rk4 has no rows for it"):
+        simulation.step()
+    assert np.array_equal(simulation.qpos, states[kind][0])
 
 
 @pytest.mark.small
