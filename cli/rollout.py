@@ -252,10 +252,11 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
         lines.append(f"{sum(per_cent.values()):.3g} % of the steps were taken one sample at a time: {causes}")
     if outcome.inside:
         sample, depth = outcome.deepest
+        where = ", where no loop holds them" if plan.robot.articulation.loops else ""
         count = "1 sample starts" if outcome.inside == 1 else f"{outcome.inside} samples start"
         lines.append(
             f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; this "
-            "penetration is removed over 0.1 s, which moves the links"
+            f"penetration is removed over 0.1 s, which moves the links{where}"
         )
     if outcome.sunk:
         lines.append(f"warning: {_describe_sunk(outcome)}")

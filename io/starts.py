@@ -49,10 +49,13 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
     more = f" and {len(deep) - _SHOWN} pairs more" if len(deep) > _SHOWN else ""
     free = any(int(kind) == FREE for kind in plan.robot.model.joint_type[1:])
     hint = " (--on-ground starts a free base above the ground)" if free and deep[0][1][1] == "world" else ""
-    return [
-        f"the run starts inside something: {told}{more}{hint}; this penetration is removed over 0.1 s, which moves the "
-        "links"
-    ]
+    held = probe.held_inside
+    if held is None:
+        after = "this penetration is removed over 0.1 s, which moves the links"
+    else:
+        rest = "; the rest is removed over 0.1 s, which moves the links" if len(deep) > 1 else ""
+        after = f"{held[2]} in {held[3]} is held there by loop {held[4]!r} and stays, without contact{rest}"
+    return [f"the run starts inside something: {told}{more}{hint}; {after}"]
 
 
 def _depths(plan: Plan, contacts: Mapping[str, Array]) -> list[tuple[tuple[str, str], float]]:

@@ -53,6 +53,23 @@ def test_a_start_inside_something_is_told(tmp_path: Path) -> None:
     assert "inside" not in good("run", path, "--steps", 5, "--q0", "crate.z=0.11").stderr
 
 
+def test_what_a_loop_holds_inside_is_not_said_to_be_removed(tmp_path: Path) -> None:
+    """Two welded boxes overlap by 10 mm; a third one, free, is 20 mm deep in the floor."""
+    box = '<body name="{}" pos="{} 0 {}"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    alone = box.format("a", 0, 1) + box.format("b", 0.19, 1)
+    worlds = {"held": alone, "both": alone + box.format("c", 1, 0.08)}
+    texts = {
+        name: f"""<mujoco><worldbody><geom type="plane" size="5 5 .1"/>{bodies}</worldbody>
+          <equality><weld name="glue" body1="a" body2="b"/></equality></mujoco>"""
+        for name, bodies in worlds.items()
+    }
+    held = good("run", written(tmp_path, texts["held"]), "--steps", 5).stderr
+    assert "a in b (10 mm); a in b is held there by loop 'glue' and stays, without contact\n" in held
+    both = good("run", written(tmp_path, texts["both"]), "--steps", 5, "--force").stderr
+    assert "c in world (20 mm), a in b (10 mm)" in both
+    assert "stays, without contact; the rest is removed over 0.1 s" in both
+
+
 def test_a_base_in_mid_air_is_told(tmp_path: Path) -> None:
     path = quadruped(tmp_path)
     assert "fixed in mid-air" in good("run", path, "--steps", 5).stderr
