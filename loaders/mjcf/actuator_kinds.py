@@ -267,8 +267,9 @@ def intvelocity(item: Item, kind: Kind) -> Kind:
 def orientation(item: Item, kind: Kind) -> Kind:
     """A servo of a rotation: kp times the rotation vector to the one wanted, less kv times the angular velocity."""
     if kind.gain != "rotation":
-        kind = Kind(gain="rotation", bias="affine", b=put(ZEROS, _1=-1.0), inputs=ROTATIONS["expmap"])
-    kp = item.number("kp", -kind.b[1])
+        kind = Kind(gain="rotation", g=put(ZEROS, _0=1.0), inputs=ROTATIONS["expmap"])
+    kind = replace(kind, bias="affine", dynamics="none")  # whatever a <general> of its class says
+    kp = item.number("kp", kind.g[0])
     inputs = kind.inputs
     given = item.text("input")
     if given in _SAME_NUMBER:

@@ -401,6 +401,9 @@ def test_samples_of_a_rollout_are_single_runs(tmp_path: Path) -> None:
         ('<orientation kp="5" kv="2" input="quat"/>', '<pid joint="hinge"/>'),
         ('<orientation kp="5" kv="2" input="quat"/>', '<motor joint="hinge"/>'),
         ('<orientation kp="5"/><motor/>', '<orientation joint="ball"/>'),
+        ('<orientation kp="5" kv="2"/><general biastype="none"/>', '<orientation joint="ball"/>'),
+        ('<orientation kp="5" kv="2"/><general gainprm="7" biasprm="1 -3 -6"/>', '<orientation joint="ball"/>'),
+        ('<orientation kp="5"/><general dyntype="integrator"/>', '<orientation joint="ball" kv="1"/>'),
         ('<orientation kp="5"/><default class="x"><motor/></default>', '<orientation joint="ball" class="x"/>'),
         (
             '<orientation kp="5"/><default class="x"><general gear="2"/></default>',
