@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -478,7 +479,7 @@ def run_config(
     if was_typed(ctx, "keyframe"):
         for name in ("q0", "v0", "control", "activation"):  # a stored start belongs to another keyframe
             values.pop(name, None)
-    names = _names(articulation)
+    names = functools.cache(functools.partial(_names, articulation))
     known = [f.name for f in fields(RunConfig)]
     duration = _duration(ctx, options, values)
     for name in values:
@@ -487,7 +488,7 @@ def run_config(
                 raise SettingError(f"configuration: {name!r} is for the command line only", name)
             raise SettingError(f"configuration: {name!r} is not known{nearest(name, [*known, 'duration'])}", name)
     for name in KINDS.keys() & values.keys():
-        values[name] = _stored_by_name(name, values[name], names[KINDS[name]])
+        values[name] = _stored_by_name(name, values[name], names)
     for name in TURNING.keys() & values.keys():
         if isinstance(values[name], Mapping):
             values[name] = {key: read_angles(name, entry) for key, entry in values[name].items()}
@@ -546,7 +547,7 @@ def _names(articulation: Articulation) -> dict[str, Names]:
     return names_of(articulation, compiled.model, compiled.labels, labels_of(articulation))
 
 
-def _stored_by_name(name: str, value: Any, names: Names) -> Any:
+def _stored_by_name(name: str, value: Any, names: Callable[[], Mapping[str, Names]]) -> Any:
     """A setting of a configuration file: one gain becomes that of all joints, texts with a unit become numbers."""
     if KINDS[name] in ("gain", "joint") and isinstance(value, int | float) and not isinstance(value, bool):
         return {ALL: float(value)}
@@ -557,21 +558,21 @@ def _stored_by_name(name: str, value: Any, names: Names) -> Any:
         if isinstance(number, str):
             del found[entry]
             try:
-                found |= _read_named(name, (f"{entry}={number}",), names)
+                found |= _read_named(name, (f"{entry}={number}",), names()[KINDS[name]])
             except UsageError as error:
                 raise SettingError(f"configuration: {str(error).removeprefix('--')}", name, entry) from None
     return found
 
 
-def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names]) -> Any:
+def _read_option(name: str, value: Any, stored: Any, names: Callable[[], Mapping[str, Names]]) -> Any:
     """The value of a typed option, or its default, in the form of RunConfig; entries by name join the stored ones."""
     before = stored if isinstance(stored, Mapping) else {}
     if name in _CHOSEN:
-        return _read_choices(name, value, stored, names[KINDS[name]])
+        return _read_choices(name, value, stored, names()[KINDS[name]])
     if name in KINDS:
         if not isinstance({} if stored is None else stored, Mapping):
             raise SettingError(f"{name} is {stored!r}, want numbers by name", name)
-        return {**before, **_read_named(name, value, names[KINDS[name]])}
+        return {**before, **_read_named(name, value, names()[KINDS[name]])}
     if name in _BY_FOLLOWER:
         return _read_by_follower(name, value, stored)
     if name in _COMPLIANT:
@@ -583,7 +584,7 @@ def _read_option(name: str, value: Any, stored: Any, names: Mapping[str, Names])
     if name == "push":
         return tuple(value)
     if name in TURNING:
-        return {**before, **_read_turning(name, value, names[TURNED])}
+        return {**before, **_read_turning(name, value, names()[TURNED])}
     if name == "base_pose":
         return {**before, **dict(map(read_base_pose, value))}
     if name in ("link_damping", "link_velocity_limit"):

@@ -13,11 +13,13 @@ def jacobian_columns(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
     The other columns are zero: in a humanoid, five of six.
     """
-    moves = np.zeros((len(model.body_parent), len(model.dof_body)), bool)
-    for i in range(1, len(moves)):
-        moves[i] = moves[model.body_parent[i]]
-        moves[i, model.body_dof[i] : model.body_dof[i + 1]] = True
-    link, dof = np.nonzero(moves[model.link_body])
+    moving = [np.zeros(0, np.int64)]  # of each body
+    for i in range(1, len(model.body_parent)):
+        own = np.arange(model.body_dof[i], model.body_dof[i + 1])
+        moving.append(np.concatenate([moving[model.body_parent[i]], own]))
+    chains = [moving[body] for body in model.link_body]
+    link = np.repeat(np.arange(len(chains)), [len(chain) for chain in chains])
+    dof = np.concatenate([*chains, moving[0]])
     return link, dof
 
 
