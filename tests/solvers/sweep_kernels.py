@@ -82,7 +82,7 @@ def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solv
     work = solver.newton
     find_structure(model, rows, work, False, False)
     for k in range(work.sizes[ISLANDS]):
-        prepare_island(model, data, rows, problem.next, solver, k)
+        prepare_island(data, rows, problem, solver, k)
         set_gradient(rows, problem.free, work, k)
         nsgs.sweep_island(model, data, rows, work, k, 0.0, inputs.iterations[0])
     rows.report[ITERATIONS] = inputs.iterations[0]
