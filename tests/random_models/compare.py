@@ -103,6 +103,8 @@ def compare_model(drawn: Drawn, seeds: list[int], folder: Path) -> dict[str, flo
             raise Skipped(str(error)) from None
         raise
     found |= compare_forces(model, data, run, drawn.pushes)
+    if 'useexisting="false"' in drawn.text:  # muscles' lengths are found by pushing at limits, which give way in MuJoCo
+        found.pop("actuator force", None)
     mujoco.mj_step(model, data)
     step = model.opt.timestep
     if max(np.abs(data.qvel).max(), np.abs(data.qacc).max() * step) * step > 0.1:
