@@ -252,7 +252,7 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
         lines.append(f"{sum(per_cent.values()):.3g} % of the steps were taken one sample at a time: {causes}")
     if outcome.inside:
         sample, depth = outcome.deepest
-        where = ", where no loop holds them" if plan.robot.articulation.loops else ""
+        where = ", but for pairs that a loop holds together" if plan.robot.articulation.loops else ""
         count = "1 sample starts" if outcome.inside == 1 else f"{outcome.inside} samples start"
         lines.append(
             f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; this "

@@ -53,8 +53,9 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
     if held is None:
         after = "this penetration is removed over 0.1 s, which moves the links"
     else:
+        _, _, link_a, link_b, loop = held
         rest = "; the rest is removed over 0.1 s, which moves the links" if len(deep) > 1 else ""
-        after = f"{held[2]} in {held[3]} is held there by loop {held[4]!r} and stays, without contact{rest}"
+        after = f"{link_a} in {link_b} is held there by loop {loop!r} and stays, without contact{rest}"
     return [f"the run starts inside something: {told}{more}{hint}; {after}"]
 
 

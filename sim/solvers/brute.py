@@ -22,10 +22,10 @@ _STEPS = 60  # of Newton's method; as many as the states of rows change, a few a
 _ROUNDS = 4  # of the proximal term, between which sweeps give another start
 _SWEEPS = 50
 _SOLVED = 1e-13  # residual relative to the largest velocity of a row
-_GOOD = 1e-9  # the same, above which loads are not shared
-_EASY = 1e5  # times the compliance with which loads are shared: the first
-_ENDING = 3  # rounds
-_SHARP = 1e-17  # the same while they are, of what shows loads that are off by a share as a small residual: as it gets
+_GOOD = 1e-9  # the same, of the worst solution whose loads are shared
+_EASY = 1e5  # first compliance of contacts that share loads, relative to the last
+_ENDING = 3  # rounds that take this compliance away
+_SHARP = 1e-17  # residual sought with the last compliance: even a small one leaves loads unequal
 
 
 @njit
@@ -68,7 +68,7 @@ def brute(robot: Any, rows: Any, step: Any, work: Any, again: Any) -> None:
 
 @njit
 def _share(rows: Any, work: Any, n: Any, best: Any, fastest: Any) -> Any:
-    """Of impulses that contacts may have beside work.best, set that to those of loads.py; return the residual.
+    """Set work.best to the impulses of loads.py, of all that contacts may have; return the residual.
 
     Solutions for a compliance lead to that for a tenth of it; rounds of the method of multipliers then remove it.
     """

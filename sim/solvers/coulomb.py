@@ -41,7 +41,7 @@ EASIER = 10.0  # factor on ε then
 HARDER = 0.03  # factor on ε in every further round
 SHARED_EPS = SHARED / PROXIMAL  # the least ε relative to work.eps where rows leave loads open: with it they are shared
 REACHED = 1.001 * SHARED_EPS
-# of the velocities that compliance leaves: a residual too small to change how loads are shared, on the way and at last
+# residuals too small to change how loads are shared, on the way and at last, relative to velocities left by compliance
 _TOLD_APART, _TOLD_WELL = 1e-2, 1e-3
 ANEW = 1e4  # ε relative to work.eps at first, where loads are shared anew: starts then do not matter
 NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better

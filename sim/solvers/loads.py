@@ -3,11 +3,12 @@
 Two pads hold a box by eight points: its weight fixes neither what each point bears nor, where the pads slip, about
 which axis the box then turns. Of all solutions that one is taken to which contacts come that are compliant, as their
 compliance goes to 0: ε of multipliers.py, the same share of the mobility for all rows and the same for all contacts of
-two bodies. It has no unit and knows neither what was before nor the order of bodies. Among impulses that hold a body at
-rest it is the least sum of squares, each weighed by the mobility that it meets (Tikhonov's regularisation).
+two bodies. That answer has no unit and depends neither on earlier steps nor on the order of bodies. Among impulses that
+hold a body at rest it is the least sum of squares, each weighed by the mobility that it meets (Tikhonov's
+regularisation).
 
 So λ_k is 0 in the first round of rows that leave loads open, instead of what the step began with. Further rounds move λ
-by no more than that leaves of the rows' velocities, a millionth. Where contacts slip, what they bear decides how bodies
+by no more than that leaves of the rows' velocities, a millionth. Where contacts slip, their loads decide how bodies
 move: shifts (shift.py) that are held while λ is found stay near those from which they start, so that only coulomb.py,
 which finds both together, has these. With little compliance its equations have many solutions there, of which it finds
 the one next to its start: it comes from a large compliance, where there is one, or goes on from the step before.
@@ -85,7 +86,7 @@ def acts(rows: Any, work: Any, n: Any) -> Any:
 
 @inlined
 def are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
-    """Whether two rows are contacts that move the same dofs."""
+    """True if two rows are contacts that move the same dofs."""
     alike: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
     begin, entries = rows.start[n], rows.stop[n] - rows.start[n]
     alike = alike and entries > 0 and entries == rows.stop[other] - rows.start[other]
@@ -126,7 +127,7 @@ def rub(rows: Any, work: Any, k: Any, impulse: Any) -> Any:
 
 @njit
 def is_redundant(rows: Any, work: Any, k: Any) -> bool:
-    """Whether island k has more contact rows than dofs: contacts then share the load."""
+    """True if island k has more contact rows than dofs: contacts then share the load."""
     count, dofs = 0, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

@@ -289,8 +289,8 @@ def told(seed: int, number: int) -> tuple[Case, Excess | None]:
 
 
 def changes_with_step(seed: int, number: int, found: Excess) -> bool:
-    """Whether MuJoCo measures another energy, of the motion or in all, than in a quarter of the steps when it was told:
-    by more than half of what was created, or without end.
+    """True if a quarter of the step changes MuJoCo's energy at the time of the alarm, of the motion or in all, by more
+    than half of the created energy, or if the energy grows without end.
     """
     measured = []
     for finer in (1, 4):

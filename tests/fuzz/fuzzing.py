@@ -52,7 +52,7 @@ class HangError(BaseException):
 def outcome(reader: Reader, data: bytes, folder: Path) -> str:
     """`` where the input was read or refused in one line, else what is wrong.
 
-    What takes too long is read again: kernels may have been compiled for it, which are then at hand.
+    An input that takes too long is read again: kernels compiled for the first reading are then at hand.
     """
     why = once(reader, data, folder, LIMIT)
     if why.startswith(("hangs", "takes")) and not once(reader, data, folder, STUCK // 2).startswith("hangs"):
@@ -61,7 +61,7 @@ def outcome(reader: Reader, data: bytes, folder: Path) -> str:
 
 
 def once(reader: Reader, data: bytes, folder: Path, limit: int) -> str:
-    """The same of one reading, which hangs if it takes longer than the limit [s]."""
+    """The outcome of one reading, which hangs if it takes longer than the limit [s]."""
     path = folder / f"input{reader.suffix}"
     path.write_bytes(data)
 

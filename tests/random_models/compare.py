@@ -219,7 +219,7 @@ def half_weights(model: Any) -> bool:
 
 
 def near_a_limit(model: Any, data: Any) -> bool:
-    """Whether a joint or tendon is within the margin of its limit, which pushes there in MuJoCo, here at the limit."""
+    """True if a joint or tendon is within the margin of its limit: MuJoCo pushes there, artsim at the limit."""
     kinds = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
     return bool((np.isin(data.efc_type, kinds) & (data.efc_pos > 0.0)).any())
 
@@ -235,13 +235,13 @@ def rows_at_rest(model: Any, data: Any) -> tuple[Array, Array]:
 
 
 def held_by_rounding(model: Any, data: Any) -> bool:
-    """Whether such rows push."""
+    """True if rows that no dof moves push dofs by their rounding."""
     J, force = rows_at_rest(model, data)
     return bool(np.abs(J.T @ force).max(initial=0.0) > 1e-12)
 
 
 def without_compensation(model: Any) -> bool:
-    """Whether MuJoCo leaves out a compensation of gravity that counts as an actuator's, since there is no actuator."""
+    """True if MuJoCo leaves out gravity compensation that counts as an actuator's, for want of an actuator."""
     return bool(model.nu == 0 and model.ngravcomp and model.jnt_actgravcomp.any())
 
 
@@ -277,9 +277,8 @@ def compare_sensors(model: Any, data: Any, ours: Array, pushes: bool) -> dict[st
     worst = {"sensors": 0.0, "sight of meshes": 0.0}
     if off(model, "SENSOR"):
         return worst
-    arbitrary = bool(
-        rows_at_rest(model, data)[1].any()
-    )  # forces of rows that move nothing: sensors of wrenches have them
+    _, pushed = rows_at_rest(model, data)
+    arbitrary = bool(pushed.any())  # sensors of wrenches hold these forces
     wrenches = (int(mujoco.mjtSensor.mjSENS_FORCE), int(mujoco.mjtSensor.mjSENS_TORQUE))
     for n in range(model.nsensor):
         part = slice(model.sensor_adr[n], model.sensor_adr[n] + model.sensor_dim[n])
