@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.scratch import BEGIN, NEWTON_STEPS
 from artsim.sim.solvers.attempts import (
     CLOSE,
@@ -248,23 +248,26 @@ def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any, left: Any) -> 
     shared = largest_pull(rows, work, k) <= MOST_PULL and loads_are_open(rows, work, k) > 0.0
     if not shared or rub(rows, work, k, rows.impulse) <= 0.0:
         return left
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        for row in range(n, n + max(rows.cone[n], 1)):
-            work.solution[row] = rows.impulse[row]
+    _copy(rows, work, k, rows.impulse, work.solution)
     begin(model, data, rows, step, solver, k)
     tolerance = tolerance_of(rows, step.next, work, k)
     limit = natural_impulse(data, rows, step, work, k, tolerance)
     then = coulomb(robot, rows, step, work, k, tolerance, limit, _SHARING)
     if is_solved(then, TOLERANCE * largest_speed(step.next, work, k)):  # not by rounding of large impulses alone
         return then
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        for row in range(n, n + max(rows.cone[n], 1)):
-            rows.impulse[row] = work.solution[row]
+    _copy(rows, work, k, work.solution, rows.impulse)
     begin(model, data, rows, step, solver, k)
     balance(model, data, rows, work, k)
     return left
+
+
+@inlined
+def _copy(rows: Any, work: Any, k: Any, source: Any, target: Any) -> None:
+    """Copy the entries (rows,) of island k."""
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            target[row] = source[row]
 
 
 @njit
