@@ -58,11 +58,12 @@ APPLIED, DRIVE, WEIGHT, MEDIUM, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT,
 SOURCES = MOTION
 # entries of Step.account (stepping/energy_account.py): by source its work, what its springs stored at first, the most
 # that it can have given, and what of its work counts as given [J]; then energy at the last comparison, the least
-# potential so far, created energy [J], the step in which the account began, 1: rows were asked what they store, and the
-# share of a step by which velocities lag
+# potential so far, created energy [J], the step in which the account began, 1: rows were asked what they store, the
+# share of a step by which velocities lag, what rows take in a step that is an impact [J], 1: one was since the last
+# comparison
 WORK, STORED, CEILING, CREDIT = range(0, 4 * SOURCES, SOURCES)
-ENERGY, LOWEST, CREATED, BEGAN, ASKED, LAG = range(4 * SOURCES, 4 * SOURCES + 6)
-ACCOUNT_ENTRIES = 4 * SOURCES + 6
+ENERGY, LOWEST, CREATED, BEGAN, ASKED, LAG, IMPACT, STRUCK = range(4 * SOURCES, 4 * SOURCES + 8)
+ACCOUNT_ENTRIES = 4 * SOURCES + 8
 # entries of Step.watch: of the first excess step + 1, the dof with most of it, the source, the energy created and what
 # else was there [J]
 EXCESS_STEP, EXCESS_DOF, EXCESS_SOURCE, EXCESS, AVAILABLE = range(5)

@@ -42,6 +42,7 @@ from artsim.sim.run_data.run_records import (
     EXCESS_DOF,
     EXCESS_SOURCE,
     EXCESS_STEP,
+    IMPACT,
     LAG,
     LOOP,
     LOWEST,
@@ -52,6 +53,7 @@ from artsim.sim.run_data.run_records import (
     START_DEPTH,
     STEP_NUMBER,
     STORED,
+    STRUCK,
     TENDON,
     WORK,
 )
@@ -59,6 +61,7 @@ from artsim.sim.run_data.run_records import (
 TOO_MUCH = 0.05  # created energy over what is there otherwise, above which it is told
 _SLACK = 5e-5  # [J/kg] created in any case: 1 cm/s
 _ROUNDING = 1e-10  # of the energies that are added
+_IMPACT = 0.5  # of the energy there, which rows take in one step
 _LATE = 4.0  # what is created within steps that take more than (1 - 1 / _LATE) of the energy is taken with it
 _LOOSE = 0.125  # [J/kg] with which loops, equalities and contacts may be closed: 0.5 m/s
 _PLACING = 1.0  # [s] at the start, during which they are
@@ -102,6 +105,7 @@ def compare_energy(robot: Any, run: Any, equipment: Any, account: Any, watch: An
         _open(step, equipment, account, springs, tendons, loops)
         account[LOWEST] = energy - moving
         account[ENERGY] = energy
+        account[IMPACT] = _IMPACT * moving + _SLACK * _moving_mass(robot.model)
         return
     given, taken = _settle(robot.model, run, account, springs, tendons, loops)
     account[LOWEST] = min(account[LOWEST], energy - moving)
@@ -111,6 +115,8 @@ def compare_energy(robot: Any, run: Any, equipment: Any, account: Any, watch: An
     account[CREATED] = max(kept * account[CREATED] + min(_LATE * kept, 1.0) * made, 0.0)
     account[ENERGY] = energy
     available = max(there - account[CREATED], 0.0)
+    account[IMPACT] = _IMPACT * there + _SLACK * _moving_mass(robot.model)
+    account[STRUCK] = 0.0
     slack = _SLACK * _moving_mass(robot.model) + _ROUNDING * (abs(energy) + abs(heights) + springs)
     if account[CREATED] > TOO_MUCH * available + slack:
         watch[EXCESS_STEP] = step.counters[STEP_NUMBER] + 1.0
@@ -160,6 +166,7 @@ def _open(step: Any, equipment: Any, account: Any, springs: Any, tendons: Any, l
         account[CEILING + MEDIUM] = math.inf
     account[BEGAN] = step.counters[STEP_NUMBER]
     account[ASKED] = 0.0
+    account[STRUCK] = 0.0
     account[CREATED] = 0.0
 
 

@@ -24,12 +24,14 @@ from artsim.sim.run_data.run_records import (
     COUPLING,
     DRIVE,
     ENERGY,
+    IMPACT,
     LAG,
     LIMIT,
     LOOP,
     MEDIUM,
     PASSIVE,
     STEP_NUMBER,
+    STRUCK,
     TENDON,
     WEIGHT,
     WORK,
@@ -108,6 +110,8 @@ def book_work(run: Any, rows: Any) -> None:
     for s in range(step.work.shape[0]):
         account[WORK + s] += step.work[s]
     account[WORK + PASSIVE] -= step.work[WEIGHT] + step.work[MEDIUM]
+    if -(step.work[LIMIT] + step.work[LOOP] + step.work[TENDON] + step.work[CONTACT]) > account[IMPACT]:
+        account[STRUCK] = 1.0
     if account[ASKED] == 0.0:
         account[ASKED] = 1.0
         _let_close(rows, step, run.inputs.time_step[0])
@@ -136,13 +140,16 @@ def note_lag(run: Any, rows: Any) -> None:
 
 @inlined
 def is_new(step: Any) -> bool:
-    """Whether the account has yet to be opened, with the energy of the next step's start."""
+    """True if the account has yet to be opened, with the energy of the next step's start."""
     return math.isnan(step.account[ENERGY])
 
 
 @inlined
 def is_due(step: Any) -> bool:
-    """Whether the account is to be compared with the energy before this step."""
+    """True if the account is to be compared with the energy before this step.
+
+    After an impact, too, so that what is created later does not count as taken with the rest.
+    """
     n = step.counters[STEP_NUMBER]
     due: bool = n == _FIRST or n % _CYCLE == 0 or n % _CYCLE == _WITHIN or is_new(step)
-    return due
+    return due or step.account[STRUCK] == 1.0
