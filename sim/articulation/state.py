@@ -138,3 +138,26 @@ def make_state(
     }
     state: State = allocate(State, shapes, width)
     return state
+
+
+class Joints(NamedTuple):
+    """Scratch of joint_forces.py for nb bodies: motion in each body's own axes, rotation and displacement of joints."""
+
+    sine: Lanes1  # (nb,) of a revolute or planar joint's angle
+    cosine: Lanes1  # (nb,)
+    turn: Lanes2  # (nb, 9) rotation of a ball or free joint: child's axes to the joint's
+    reach: Lanes2  # (nb, 3) from the parent's origin to the body's in the parent's axes, if not constant [m]
+    angular_velocity: Lanes2  # (nb, 3)
+    angular_acceleration: Lanes2  # (nb, 3)
+    acceleration: Lanes2  # (nb, 3) of the origin, minus gravity
+    force: Lanes2  # (nb, 3)
+    torque: Lanes2  # (nb, 3) about the origin
+
+
+def make_joints(model: Model, width: int) -> Joints:
+    """Allocate the scratch for a model."""
+    nb = len(model.body_parent)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Joints._fields, (nb, 3))
+    shapes |= {"sine": (nb,), "cosine": (nb,), "turn": (nb, 9)}
+    joints: Joints = allocate(Joints, shapes, width)
+    return joints

@@ -23,6 +23,7 @@ from artsim.sim.foundation.records import (
     Array,
     ConstInts1,
     ConstInts2,
+    ConstReals1,
     ConstReals2,
     Ints1,
     Ints2,
@@ -37,7 +38,7 @@ from artsim.sim.foundation.records import (
     allocate,
     with_lanes,
 )
-from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, Touching, most_rows
+from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, ContactBundle, Contacts, Touching, most_rows
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
 
@@ -173,6 +174,34 @@ class PackBounces(NamedTuple):
     inside: Lanes1  # (k,) 1: the contact is only kept from getting deeper
     speed: Lanes1  # (nu,) velocities after impacts
     half: Lanes1  # (nu,) half of what the step's forces change
+
+
+class PackSweep(NamedTuple):
+    """What the continuous check knows of the shapes of a pack."""
+
+    straight: ConstReals1  # (n,) as in ContactWork
+
+
+class PackAdhesion(NamedTuple):
+    """Adhesion of the contacts of a pack, by surfaces and by na actuators of bodies; k slots."""
+
+    number: ConstInts1  # (na,) as in Equipment
+    body: ConstInts1  # (na,) which they attract others to
+    force: Lanes1  # (na,) [N]
+    near: Lanes1  # (k,) 1: the contact is near enough for it
+    surface: Lanes1  # (k,) adhesion of the two surfaces [N]
+    pull: Lanes1  # (k,) all of it [N]
+
+
+class PackContactBundle(NamedTuple):
+    """Shapes that may touch, the contacts of all lanes, and those that detection found for one lane."""
+
+    model: Contacts
+    data: PackContacts
+    found: ContactBundle
+    bounces: PackBounces | None = None  # these three are None where nothing bounces, is swept, or adheres
+    sweep: PackSweep | None = None
+    adhesion: PackAdhesion | None = None
 
 
 class Slots(NamedTuple):

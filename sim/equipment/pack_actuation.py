@@ -218,8 +218,9 @@ def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
 
 
 @njit
-def begin_held(lanes: Any, equipment: Any) -> None:
+def begin_held(run: Any, equipment: Any) -> None:
     """Hold what was held at the end of the last step, also where a step is taken again."""
+    lanes = run.lanes
     for k in range(lanes.data.drive_held.shape[0]):
         lanes.data.drive_held[k] = lanes.data.drive_was_held[k]
         equipment.data.dof_held[k] = equipment.data.dof_was_held[k]
@@ -228,8 +229,9 @@ def begin_held(lanes: Any, equipment: Any) -> None:
 
 
 @njit
-def keep_held(lanes: Any, equipment: Any) -> None:
+def keep_held(run: Any, equipment: Any) -> None:
     """Store what is held for the next step."""
+    lanes = run.lanes
     for k in range(lanes.data.drive_held.shape[0]):
         lanes.data.drive_was_held[k] = lanes.data.drive_held[k]
         equipment.data.dof_was_held[k] = equipment.data.dof_held[k]

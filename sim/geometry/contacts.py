@@ -172,6 +172,17 @@ class NarrowBundle(NamedTuple):
     manifold: Manifold
 
 
+class Sights(NamedTuple):
+    """n shapes that rays can hit. Kernels receive them as `sights`."""
+
+    body: ConstInts1  # (n,)
+    link: ConstInts1  # (n,) -1: the scene
+    place: ConstReals2  # (n, 3) the shape's origin in the body's own frame [m]
+    turn: ConstReals3  # (n, 3, 3) shape axes in that frame
+    window: ConstReals2  # (n, 2) half sizes of a plane's rectangle, 0: infinite [m]
+    floor: ConstReals1  # (n,) z in shape axes on which a height field stands [m]
+
+
 class Touching(NamedTuple):
     """What may touch in a run; not itself a record."""
 

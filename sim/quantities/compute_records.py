@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.articulation.state import Joints, RobotBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     BUFFER,
@@ -22,7 +22,6 @@ from artsim.sim.foundation.records import (
     Reals2,
     Reals3,
     Reals4,
-    allocate,
 )
 
 # entries of Task.rows
@@ -109,29 +108,6 @@ class Scratch(NamedTuple):
     com: Lanes1  # (3,)
     number: Lanes1  # (1,)
     check: Lanes1  # (2,) 0 while all inputs and all results are finite
-
-
-class Joints(NamedTuple):
-    """Scratch of joint_forces.py for nb bodies: motion in each body's own axes, rotation and displacement of joints."""
-
-    sine: Lanes1  # (nb,) of a revolute or planar joint's angle
-    cosine: Lanes1  # (nb,)
-    turn: Lanes2  # (nb, 9) rotation of a ball or free joint: child's axes to the joint's
-    reach: Lanes2  # (nb, 3) from the parent's origin to the body's in the parent's axes, if not constant [m]
-    angular_velocity: Lanes2  # (nb, 3)
-    angular_acceleration: Lanes2  # (nb, 3)
-    acceleration: Lanes2  # (nb, 3) of the origin, minus gravity
-    force: Lanes2  # (nb, 3)
-    torque: Lanes2  # (nb, 3) about the origin
-
-
-def make_joints(model: Model, width: int) -> Joints:
-    """Allocate the scratch for a model."""
-    nb = len(model.body_parent)
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Joints._fields, (nb, 3))
-    shapes |= {"sine": (nb,), "cosine": (nb,), "turn": (nb, 9)}
-    joints: Joints = allocate(Joints, shapes, width)
-    return joints
 
 
 def scratch_shapes(nb: int, nv: int, nu: int, links: int, reduced: bool, width: int) -> dict[str, tuple[int, ...]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from artsim.sim.articulation.model import Labels, Model
-from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
+from artsim.sim.articulation.state import RobotBundle, make_joints, make_state, make_workspace
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.jit import Entry, bind_movable, disabled
 from artsim.sim.foundation.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
@@ -29,16 +29,7 @@ from artsim.sim.quantities.catalogue import (
     needed_inputs,
     resolve,
 )
-from artsim.sim.quantities.compute_records import (
-    COMPUTE,
-    Batch,
-    Scratch,
-    Task,
-    chains,
-    make_joints,
-    matrix_entries,
-    scratch_shapes,
-)
+from artsim.sim.quantities.compute_records import COMPUTE, Batch, Scratch, Task, chains, matrix_entries, scratch_shapes
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped

@@ -11,7 +11,10 @@ import numpy as np
 
 from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
 from artsim.sim.contact.pack_contacts import (
+    PackAdhesion,
+    PackContactBundle,
     PackSolver,
+    PackSweep,
     Slots,
     enlarged,
     make_lane_solver,
@@ -19,7 +22,8 @@ from artsim.sim.contact.pack_contacts import (
     make_pack_contacts,
     make_pack_rows,
 )
-from artsim.sim.equipment.arrays import PER_VELOCITY, EquipmentBundle
+from artsim.sim.equipment.arrays import PER_VELOCITY
+from artsim.sim.equipment.pack_equipment import PackActuation, PackEquipment
 from artsim.sim.foundation.jit import point_at
 from artsim.sim.foundation.records import Array, allocate, kinds, zeros
 from artsim.sim.geometry.contacts import ContactBundle, make_contact_work
@@ -54,9 +58,6 @@ from artsim.sim.stepping.packs import (
     LoopBundle,
     LoopForces,
     OwnRows,
-    PackActuation,
-    PackAdhesion,
-    PackContactBundle,
     PackControls,
     PackDrives,
     PackFeatures,
@@ -66,7 +67,6 @@ from artsim.sim.stepping.packs import (
     PackRules,
     PackSleep,
     PackStep,
-    PackSweep,
     PackWork,
     Single,
 )
@@ -235,7 +235,7 @@ def make_actuators(plan: Plan, width: int) -> Any:
     slopes = constant_slopes(plan, actuators)
     for place, values in zip((actuation.slope, actuation.resistance), slopes, strict=True):
         place[...] = values[:, None] if width > 1 else values
-    return EquipmentBundle(actuators, actuation)  # type: ignore[arg-type]
+    return PackEquipment(actuators, actuation)
 
 
 def make_pack_rules(plan: Plan, width: int) -> Any:

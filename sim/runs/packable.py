@@ -33,6 +33,7 @@ from artsim.sim.equipment.arrays import (
     TENDON,
     Equipment,
 )
+from artsim.sim.equipment.pack_equipment import PackActuators
 from artsim.sim.foundation.jit import Entry, disabled
 from artsim.sim.foundation.records import (
     WIDTH,
@@ -49,7 +50,6 @@ from artsim.sim.stepping.packs import (
     EXERT,
     SOLVE_PACK,
     Exerted,
-    PackActuators,
     PackFeatures,
     find_entry,
     miss_entry,

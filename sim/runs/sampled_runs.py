@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from artsim.sim.contact.pack_contacts import make_slots
+from artsim.sim.contact.pack_contacts import PackContactBundle, make_slots
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.jit import bind
 from artsim.sim.foundation.records import WIDTH, Array
@@ -63,7 +63,6 @@ from artsim.sim.stepping.packs import (
     STEP,
     STIFFENED_LANES,
     Helpers,
-    PackContactBundle,
     PackControls,
     RolloutBlock,
 )

@@ -20,24 +20,14 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.jit import Entry, point_at
-from artsim.sim.foundation.records import ConstInts1, ConstReals1, ConstReals2, ConstReals3, allocate
+from artsim.sim.foundation.records import allocate
 from artsim.sim.foundation.spatial import rotation_matrix
 from artsim.sim.geometry.collision_pairs import conventions_of_links
+from artsim.sim.geometry.contacts import Sights
 from artsim.sim.geometry.solids import Kept, drawn_mesh
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.contact_model import ground_plane, kept_pieces, on_bodies
-
-
-class Sights(NamedTuple):
-    """n shapes that rays can hit. Kernels receive them as `sights`."""
-
-    body: ConstInts1  # (n,)
-    link: ConstInts1  # (n,) -1: the scene
-    place: ConstReals2  # (n, 3) the shape's origin in the body's own frame [m]
-    turn: ConstReals3  # (n, 3, 3) shape axes in that frame
-    window: ConstReals2  # (n, 2) half sizes of a plane's rectangle, 0: infinite [m]
-    floor: ConstReals1  # (n,) z in shape axes on which a height field stands [m]
 
 
 class Seen(NamedTuple):

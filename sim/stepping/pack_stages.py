@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.coupling import end_velocities, secant_drift
+from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
@@ -70,6 +70,7 @@ from artsim.sim.stepping.packs import (
     UNSOLVED,
     WEIGHED,
 )
+from artsim.sim.stepping.secants import secant_drift
 
 _ROUNDS_ONE_BY_ONE = 16  # in which bounds settle before a lane takes the step alone
 _MOST_SEARCHES = 3  # for contacts, besides the first
@@ -197,7 +198,7 @@ def _keep_what_stands(robot: Any, run: Any, solver: Any) -> None:
     zero = zero_like(solver.pack.done[0])
     for k in range(step.next.shape[0]):
         step.next[k] = where_greater(solver.pack.done[0], zero, solver.pack.kept[k], step.next[k])
-    end_velocities(robot.model, robot.data, step, run.inputs.time_step[0])
+    end_velocities(robot.model, robot.data, step.next, run.inputs.time_step[0], step.velocity)
 
 
 @inlined

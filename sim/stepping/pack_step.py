@@ -146,7 +146,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes = run.lanes
-    begin_held(lanes, equipment)
+    begin_held(run, equipment)
     if lanes.sleep is not None:
         begin_asleep(robot, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
@@ -167,7 +167,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         _count_alone(lanes)
     _find_dead(robot, run, lanes)
     _keep_impulses(robot, run, solver)
-    keep_held(lanes, equipment)
+    keep_held(run, equipment)
     if contact is not None:
         take_impulses(solver, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.beyond)

@@ -6,14 +6,20 @@ from typing import NamedTuple
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
-from artsim.sim.contact.pack_contacts import LaneSolver, PackBounces, PackContacts, PackSolver
+from artsim.sim.contact.pack_contacts import (
+    LaneSolver,
+    PackAdhesion,
+    PackBounces,
+    PackContactBundle,
+    PackSolver,
+    PackSweep,
+)
 from artsim.sim.equipment.arrays import Equipment, EquipmentBundle
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     ConstInts1,
     ConstInts2,
-    ConstReals1,
-    ConstReals2,
     ConstReals3,
     Ints1,
     Ints2,
@@ -26,7 +32,6 @@ from artsim.sim.foundation.records import (
     with_lanes,
     with_members,
 )
-from artsim.sim.geometry.contacts import ContactBundle, Contacts
 from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
@@ -94,63 +99,6 @@ class PackControls(NamedTuple):
     target_velocity: ConstReals3
     target_acceleration: ConstReals3
     control: ConstReals3
-
-
-class PackActuators(NamedTuple):
-    """The na actuators of one-dof joints and of fixed tendons, whose force is constant - stiffness · length -
-    damping · velocity, and the tendons' limits. The length is the sum of the moment arms times the coordinates; the
-    constant is gain · input + bias unless the force varies, the input a control or an activation.
-    """
-
-    number: ConstInts1  # (na,) as in Equipment
-    entry: ConstInts1  # (na + 1,) first entry of each; one where it is on a joint
-    dof: ConstInts1  # (entries,) dof of each entry
-    moment: ConstReals1  # (entries,) moment arm
-    control: ConstInts1  # (na,) index of its control
-    implicit: ConstInts1  # (na,) EXPLICIT, IN_MATRIX or BY_ROW
-    has_row: ConstInts1  # (na,) 1: it has a row, which is idle if it is explicit
-    varying: ConstInts1  # (na,) 1: constant, stiffness and damping are found at every step, lane by lane
-    gain: ConstReals1
-    bias: ConstReals1
-    control_lower: ConstReals1  # (na,)
-    control_upper: ConstReals1
-    force_lower: ConstReals1
-    force_upper: ConstReals1
-    dof_lower: ConstReals1  # (nv,) bound of the sum of a joint's actuators
-    dof_upper: ConstReals1
-    dof_implicit: ConstInts1  # (nv,) 1: one of the dof's actuators is part of M̂
-    tendon_entry: ConstInts1  # (nt + 1,) these five as in Equipment
-    tendon_dof: ConstInts1
-    tendon_lower: ConstReals1
-    tendon_upper: ConstReals1
-    tendon_limit_spring: ConstReals2
-
-
-class PackActuation(NamedTuple):
-    """The equipment's effect by dof, as in EquipmentWork."""
-
-    constant: Lanes1  # (na,) force at length 0 and velocity 0
-    slope: Lanes1  # (na,) stiffness along the length
-    resistance: Lanes1  # (na,) damping along the length
-    acts: Lanes1  # (na,) 0: it is not part of M̂ in this step, but a force in `exerted`
-    share: Lanes1  # (na,) weight of the spring of an actuator that is a row, as in EquipmentWork
-    held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
-    dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
-    was_held: Lanes1  # (na,) these two at the end of the last step
-    dof_was_held: Lanes1  # (nv,)
-    exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
-    sum_total: Lanes1  # (nv,) sums where the dof's is not held: of the explicit forces, and the next four
-    sum_offset: Lanes1
-    sum_stiffness: Lanes1
-    sum_damping: Lanes1
-    actuator_total: Lanes1  # (nv,) of the explicit ones
-    offset: Lanes1
-    stiffness: Lanes1
-    damping: Lanes1
-    passive: Lanes1
-    tendon: Lanes1
-    tendon_length: Lanes1  # (nt,)
-    tendon_moment: Lanes1  # (entries,)
 
 
 class Exerted(NamedTuple):
@@ -390,23 +338,6 @@ class PackLoad(NamedTuple):
     found: Lanes1  # (nv,) in lanes that took the step alone
 
 
-class PackAdhesion(NamedTuple):
-    """Adhesion of the contacts of a pack, by surfaces and by na actuators of bodies; k slots."""
-
-    number: ConstInts1  # (na,) as in Equipment
-    body: ConstInts1  # (na,) which they attract others to
-    force: Lanes1  # (na,) [N]
-    near: Lanes1  # (k,) 1: the contact is near enough for it
-    surface: Lanes1  # (k,) adhesion of the two surfaces [N]
-    pull: Lanes1  # (k,) all of it [N]
-
-
-class PackSweep(NamedTuple):
-    """What the continuous check knows of the shapes of a pack."""
-
-    straight: ConstReals1  # (n,) as in ContactWork
-
-
 class LaneBundle(NamedTuple):
     """The part of the run's records that only packs have. `found`: the rows that a helper has found, None where `own`
     are built in all lanes at once.
@@ -427,17 +358,6 @@ class LaneBundle(NamedTuple):
 
 
 FoundRows = with_lanes(Rows, "FoundRows", ())
-
-
-class PackContactBundle(NamedTuple):
-    """Shapes that may touch, the contacts of all lanes, and those that detection found for one lane."""
-
-    model: Contacts
-    data: PackContacts
-    found: ContactBundle
-    bounces: PackBounces | None = None  # these three are None where nothing bounces, is swept, or adheres
-    sweep: PackSweep | None = None
-    adhesion: PackAdhesion | None = None
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
@@ -504,7 +424,7 @@ def roll_entry(needs: PackFeatures, rk4: bool = False) -> Entry:
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
-        with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
+        PackEquipment,
         contact if needs.touching else None,
         with_members(RuleBundle, data=PackRules) if needs.damped else None,
         with_members(SolverBundle, pack=PackSolver if needs.rows else None),

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.articulation.coupling import secant_drift
 from artsim.sim.articulation.kinematics import accelerations, velocities
 from artsim.sim.constraints.axis_rows import has_axes
 from artsim.sim.constraints.coupling_rows import has_curved_couplings
@@ -87,6 +86,7 @@ from artsim.sim.stepping.midpoint import (
     unsettled,
 )
 from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
+from artsim.sim.stepping.secants import secant_drift
 from artsim.sim.stepping.strain import settle_strain
 from artsim.sim.stepping.system import factorise_system, found, reduce_system
 

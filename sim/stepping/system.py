@@ -157,7 +157,8 @@ def _are_moderate(rows: Any, solver: Any) -> bool:
 @njit
 def found(model: Any, data: Any, run: Any) -> None:
     """step.velocity (nv,) from the solver's step.next."""
-    end_velocities(model, data, run.step, run.inputs.time_step[0])
+    step = run.step
+    end_velocities(model, data, step.next, run.inputs.time_step[0], step.velocity)
 
 
 @inlined
