@@ -11,14 +11,15 @@ boxes. A box at rest therefore keeps its contacts when rounding changes the axis
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from artsim.collision.frames import along_axes, axis, centre, clamp, into, turned
 from artsim.collision.manifold import add_contact
-from artsim.collision.shapes import Pair
+from artsim.collision.shapes import AnyPlaced, Pair
 from artsim.collision.sphere import NO_DIRECTION, beyond
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
@@ -62,7 +63,7 @@ def box_box(pair: Pair) -> bool:
 
 
 @inlined
-def larger(gap: Any, code: Any, other: Any, k: Any, bias: Any) -> Any:
+def larger(gap: float, code: int, other: float, k: int, bias: float) -> tuple[float, int]:
     """The larger of two gaps and its axis; the earlier axis if the gaps are equal."""
     if other > gap + bias:
         return other, k
@@ -70,19 +71,19 @@ def larger(gap: Any, code: Any, other: Any, k: Any, bias: Any) -> Any:
 
 
 @inlined
-def magnitudes(v: Any) -> Any:
+def magnitudes(v: Vec3) -> Vec3:
     """|v_i|."""
     return abs(v[0]), abs(v[1]), abs(v[2])
 
 
 @inlined
-def reach(own: Any, h: Any, q: Any) -> Any:
+def reach(own: float, h: Vec3, q: Vec3) -> float:
     """Reach of two boxes along an axis of one: its half extent plus the other's half extents times |cosines|."""
     return own + h[0] * q[0] + h[1] * q[1] + h[2] * q[2]
 
 
 @inlined
-def edge_gap(t: Any, r: Any, a: Any, q: Any, b1: Any, b2: Any, p1: Any, p2: Any) -> Any:
+def edge_gap(t: Vec3, r: Vec3, a: Vec3, q: Vec3, b1: float, b2: float, p1: float, p2: float) -> float:
     """Gap along the cross product of an edge along a's first axis and one along r.
 
     t, r, a: offset, b's edge and a's half extents in a's axes, q = |r_i|; b1, b2: b's half extents in its two axes
@@ -95,7 +96,16 @@ def edge_gap(t: Any, r: Any, a: Any, q: Any, b1: Any, b2: Any, p1: Any, p2: Any)
 
 
 @inlined
-def edges_gap(found: Any, t: Any, axes: Any, cosines: Any, a: Any, b: Any, first: Any, bias: Any) -> Any:
+def edges_gap(
+    found: tuple[float, int],
+    t: Vec3,
+    axes: tuple[Vec3, Vec3, Vec3],
+    cosines: tuple[Vec3, Vec3, Vec3],
+    a: Vec3,
+    b: Vec3,
+    first: int,
+    bias: float,
+) -> tuple[float, int]:
     """The largest of a known gap and the gaps of a's edge along its first axis with b's three edges, and which it is.
 
     `axes` are b's axes in a's axes, `cosines` the absolute values of their components.
@@ -109,7 +119,7 @@ def edges_gap(found: Any, t: Any, axes: Any, cosines: Any, a: Any, b: Any, first
 
 
 @njit
-def separation(pair: Pair, bias: Any) -> Any:
+def separation(pair: Pair, bias: float) -> tuple[float, int]:
     """The largest gap along the fifteen axes and the axis: 0 to 2 a's faces, 3 to 5 b's, 6 + 3 i + j their edges.
 
     The search stops at the first gap beyond the margin.
@@ -141,7 +151,7 @@ def separation(pair: Pair, bias: Any) -> Any:
 
 
 @inlined
-def between(pair: Pair, normal: Any) -> Any:
+def between(pair: Pair, normal: Vec3) -> float:
     """Distance of b's centre from a's along a normal [m]."""
     return dot(minus(centre(pair.placed, pair.b), centre(pair.placed, pair.a)), normal)
 
@@ -152,31 +162,31 @@ def between(pair: Pair, normal: Any) -> Any:
 class Face(NamedTuple):
     """The reference face, which clips the other box's face, with the bounds of its contacts."""
 
-    r: Any  # the box
-    k: Any  # the face is across its axis k,
-    side: Any  # at its higher end, 1, or at its lower, -1
-    half: Any  # half extents along the axes after k, and along k
-    normal: Any  # of the contacts, equal or close to that of the face
-    cosine: Any  # between the two normals, not negative
-    least: Any  # lower bound of the gaps
-    without: Any  # a feature to leave out
+    r: int  # the box
+    k: int  # the face is across its axis k,
+    side: float  # at its higher end, 1, or at its lower, -1
+    half: Vec3  # half extents along the axes after k, and along k
+    normal: Vec3  # of the contacts, equal or close to that of the face
+    cosine: float  # between the two normals, not negative
+    least: float  # lower bound of the gaps
+    without: int  # a feature to leave out
 
 
 class Facing(NamedTuple):
     """The incident face of the other box, in coordinates along the axes after k and away from the reference face."""
 
-    o: Any  # the box
-    f: Any  # the face is across its axis f,
-    front: Any  # at its higher end, 1, or at its lower, -1
-    middle: Any
-    e: Any  # vectors from the middle to the face's sides, along the two axes after f
-    g: Any
-    he: Any  # half extents along these
-    hg: Any
+    o: int  # the box
+    f: int  # the face is across its axis f,
+    front: float  # at its higher end, 1, or at its lower, -1
+    middle: Vec3
+    e: Vec3  # vectors from the middle to the face's sides, along the two axes after f
+    g: Vec3
+    he: float  # half extents along these
+    hg: float
 
 
 @njit
-def add_faces(pair: Pair, code: Any, gap: Any, size: Any) -> None:
+def add_faces(pair: Pair, code: int, gap: float, size: float) -> None:
     """Add contacts where the axis of a face has the largest gap (or least penetration)."""
     r = pair.a if code < 3 else pair.b
     normal = axis(pair.placed, r, code % 3)
@@ -188,7 +198,7 @@ def add_faces(pair: Pair, code: Any, gap: Any, size: Any) -> None:
 
 
 @njit
-def nearest_axis(placed: Any, s: Any, m: Any) -> Any:
+def nearest_axis(placed: AnyPlaced, s: int, m: Vec3) -> tuple[int, float]:
     """The axis of s nearest to the direction m in either sense, and its cosine."""
     best = dot(axis(placed, s, 0), m)
     f = 0
@@ -201,31 +211,31 @@ def nearest_axis(placed: Any, s: Any, m: Any) -> Any:
 
 
 @inlined
-def bit(x: Any) -> Any:
+def bit(x: float) -> int:
     """1 for the positive side of an axis, 0 for the other."""
     return 1 if x > 0.0 else 0
 
 
 @inlined
-def edge_number(k: Any, one: Any, two: Any) -> Any:
+def edge_number(k: int, one: float, two: float) -> int:
     """Number of an edge along axis k, at the sides `one` and `two` of the axes k + 1 and k + 2."""
     return 4 * k + bit(one) + 2 * bit(two)
 
 
 @inlined
-def corner_feature(second: Any, k: Any, s: Any, s1: Any, s2: Any) -> Any:
+def corner_feature(second: int, k: int, s: float, s1: float, s2: float) -> int:
     """Feature of the corner at the sides s, s1, s2 of axes k, k + 1, k + 2; `second`: of shape b."""
     return 8 * second + (bit(s) << k) + (bit(s1) << (k + 1) % 3) + (bit(s2) << (k + 2) % 3)
 
 
 @inlined
-def edge_feature(swapped: Any, r: Any, o: Any) -> Any:
+def edge_feature(swapped: bool, r: int, o: int) -> int:
     """Feature of edge r of a and edge o of b, or vice versa if swapped."""
     return 16 + (12 * o + r if swapped else 12 * r + o)
 
 
 @njit
-def _clip(pair: Pair, r: Any, k: Any, least: Any, normal: Any, slack: Any, without: Any) -> Any:
+def _clip(pair: Pair, r: int, k: int, least: float, normal: Vec3, slack: float, without: int) -> float:
     """Add contacts of box r's face across its axis k with the incident face of the other box; returns the least gap.
 
     Contacts are the incident corners over r's face, the parts of incident edges within r's sides (Liang and Barsky),
@@ -256,13 +266,13 @@ def _clip(pair: Pair, r: Any, k: Any, least: Any, normal: Any, slack: Any, witho
 
 
 @inlined
-def _along(h: Any, w: Any, u: Any, v: Any, m: Any) -> Any:
+def _along(h: float, w: Vec3, u: Vec3, v: Vec3, m: Vec3) -> Vec3:
     """Components of the vector h w along three axes."""
     return h * dot(w, u), h * dot(w, v), h * dot(w, m)
 
 
 @inlined
-def add_sides(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
+def add_sides(pair: Pair, face: Face, other: Facing, slack: float) -> float:
     """Add contacts of the incident face's four edges: their first ends over the reference face, and their
     intersections with its sides; returns the least gap.
     """
@@ -295,7 +305,7 @@ def add_sides(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
 
 
 @inlined
-def add_corners_below(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
+def add_corners_below(pair: Pair, face: Face, other: Facing, slack: float) -> float:
     """Add contacts of the reference face's corners that are below the incident face; returns the least gap."""
     swapped = face.r == pair.b
     e, g = other.e, other.g
@@ -318,7 +328,7 @@ def add_corners_below(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
 
 
 @inlined
-def side_edge(line: Any, i: Any, j: Any, side: Any) -> Any:
+def side_edge(line: int, i: int, j: int, side: float) -> int:
     """The edge of a face (axes i, j, at `side` of the third) along its line: 0, 1 at the ends of i, 2, 3 of j."""
     end = 1.0 if line & 1 else -1.0
     if line < 2:
@@ -327,13 +337,15 @@ def side_edge(line: Any, i: Any, j: Any, side: Any) -> Any:
 
 
 @inlined
-def cut(p: Any, d: Any, hx: Any, hy: Any) -> Any:
+def cut(p: Vec3, d: Vec3, hx: float, hy: float) -> tuple[float, float, int, int]:
     """The part of p + t d, t in [0, 1], in a rectangle: first and last t, and the sides they lie on (side_edge)."""
     return cut_across(cut_across((0.0, 1.0, 0, 0), p[0], d[0], hx, 0), p[1], d[1], hy, 2)
 
 
 @inlined
-def cut_across(part: Any, p: Any, d: Any, h: Any, line: Any) -> Any:
+def cut_across(
+    part: tuple[float, float, int, int], p: float, d: float, h: float, line: int
+) -> tuple[float, float, int, int]:
     """The subset of a part that lies between two parallel side lines, of which `line` numbers the lower one."""
     start, end, first, last = part
     if abs(d) > 1e-100:
@@ -354,7 +366,7 @@ def cut_across(part: Any, p: Any, d: Any, h: Any, line: Any) -> Any:
 
 
 @njit
-def add_on_face(pair: Pair, face: Any, x: Any, feature: Any) -> Any:
+def add_on_face(pair: Pair, face: Face, x: Vec3, feature: int) -> float:
     """Add the contact of the other box's point at x, of height x[2] over the face; its gap, or _NOTHING."""
     gap = max(x[2] / face.cosine, face.least)
     if gap < pair.margin and feature != face.without:
@@ -370,13 +382,13 @@ def add_on_face(pair: Pair, face: Any, x: Any, feature: Any) -> Any:
 
 
 @inlined
-def sign_along(placed: Any, s: Any, k: Any, normal: Any) -> Any:
+def sign_along(placed: AnyPlaced, s: int, k: int, normal: Vec3) -> float:
     """The end of axis k, 1 or -1, that is farther along a normal."""
     return 1.0 if dot(axis(placed, s, k), normal) > 0.0 else -1.0
 
 
 @njit
-def middle_of_edge(pair: Pair, s: Any, k: Any, one: Any, two: Any) -> Any:
+def middle_of_edge(pair: Pair, s: int, k: int, one: float, two: float) -> Vec3:
     """Middle of the edge of box s along axis k, at the sides `one` and `two` of the axes after it."""
     i = (k + 1) % 3
     j = (k + 2) % 3
@@ -386,7 +398,7 @@ def middle_of_edge(pair: Pair, s: Any, k: Any, one: Any, two: Any) -> Any:
 
 
 @njit
-def add_edges(pair: Pair, i: Any, j: Any, gap: Any, size: Any) -> None:
+def add_edges(pair: Pair, i: int, j: int, gap: float, size: float) -> None:
     """Add the contact of the edges along axis i of a and j of b; if faces nearly lie on each other, theirs too."""
     placed, a, b = pair.placed, pair.a, pair.b
     u = axis(placed, a, i)
@@ -433,7 +445,7 @@ def add_edges(pair: Pair, i: Any, j: Any, gap: Any, size: Any) -> None:
 
 
 @inlined
-def _corner_of(pair: Pair, s: Any, q: Any) -> Any:
+def _corner_of(pair: Pair, s: int, q: int) -> Vec3:
     """Position of corner q of box s, whose three bits give its side along each axis."""
     h = row_of(pair.shapes.size, s)
     x = (h[0] if q & 1 else -h[0], h[1] if q & 2 else -h[1], h[2] if q & 4 else -h[2])
@@ -441,7 +453,7 @@ def _corner_of(pair: Pair, s: Any, q: Any) -> Any:
 
 
 @njit
-def corner_from_box(pair: Pair, feature: Any) -> Any:
+def corner_from_box(pair: Pair, feature: int) -> tuple[Vec3, Vec3]:
     """A corner (0 to 7 of a, 8 to 15 of b), and the vector to it from the other box's nearest point, world axes."""
     owner = pair.a if feature < 8 else pair.b
     other = pair.b if feature < 8 else pair.a
@@ -451,7 +463,7 @@ def corner_from_box(pair: Pair, feature: Any) -> Any:
 
 
 @inlined
-def add_corner(pair: Pair, feature: Any) -> None:
+def add_corner(pair: Pair, feature: int) -> None:
     """Add the contact of a corner that is separate from the other box."""
     x, e = corner_from_box(pair, feature)
     d = length(e)
@@ -461,7 +473,7 @@ def add_corner(pair: Pair, feature: Any) -> None:
 
 
 @njit
-def _add_nearest(pair: Pair, gap: Any, normal: Any, size: Any) -> None:
+def _add_nearest(pair: Pair, gap: float, normal: Vec3, size: float) -> None:
     """Add the corner nearest to the other box and, of equally near ones, the one farthest from it (edge along a box).
 
     For boxes that overlap or touch in a corner, which leaves the direction undefined, the lowest corner along the
@@ -496,14 +508,14 @@ def _add_nearest(pair: Pair, gap: Any, normal: Any, size: Any) -> None:
 
 
 @inlined
-def corner_distance(pair: Pair, feature: Any) -> Any:
+def corner_distance(pair: Pair, feature: int) -> float:
     """Distance of a corner from the other box [m]."""
     _, e = corner_from_box(pair, feature)
     return length(e)
 
 
 @inlined
-def add_lowest(pair: Pair, gap: Any, normal: Any) -> None:
+def add_lowest(pair: Pair, gap: float, normal: Vec3) -> None:
     """Add the contact of b's corner with the largest penetration."""
     q = 0
     for k in range(3):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.collision.frames import along_axes, axis, centre, clamp, into, turned
 from artsim.collision.shapes import Pair
 from artsim.collision.sphere import NO_DIRECTION, add_ball, beyond, direction, from_box
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     component,
@@ -32,7 +31,7 @@ _NOWHERE = 1e300
 
 
 @inlined
-def alike(one: Any, two: Any) -> Any:
+def alike(one: Vec3, two: Vec3) -> bool:
     """Whether two unit normals are equal except for rounding."""
     return max(abs(one[0] - two[0]), max(abs(one[1] - two[1]), abs(one[2] - two[2]))) < _SAME
 
@@ -41,7 +40,7 @@ def alike(one: Any, two: Any) -> Any:
 
 
 @inlined
-def ball_on_capsule(pair: Pair, s: Any, least: Any, otherwise: Any) -> Any:
+def ball_on_capsule(pair: Pair, s: float, least: float, otherwise: Vec3) -> tuple[Vec3, float, Vec3]:
     """Capsule a's ball at s along its axis against capsule b: centre, distance and normal; see `direction`."""
     placed, size, a, b = pair.placed, pair.shapes.size, pair.a, pair.b
     v = axis(placed, b, 2)
@@ -103,13 +102,13 @@ def capsule_capsule(pair: Pair) -> None:
 
 
 @inlined
-def slope(h: Any, x: Any, u: Any, t: Any) -> Any:
+def slope(h: Vec3, x: Vec3, u: Vec3, t: float) -> float:
     """Half the derivative by t of the squared distance of x + t u from a box; it increases with t."""
     return dot(u, beyond(plus_times(x, t, u), h))
 
 
 @njit
-def nearest_on_segment(h: Any, x: Any, u: Any, half: Any) -> Any:
+def nearest_on_segment(h: Vec3, x: Vec3, u: Vec3, half: float) -> float:
     """The t in [-half, half] where x + t u is nearest to a box of half extents h.
 
     The slope is linear between the six t at which a face's plane is crossed: they shrink the interval around its zero.
@@ -139,7 +138,7 @@ def nearest_on_segment(h: Any, x: Any, u: Any, half: Any) -> Any:
 
 
 @inlined
-def shrink(low: Any, high: Any, h: Any, x: Any, u: Any) -> Any:
+def shrink(low: float, high: float, h: float, x: float, u: float) -> tuple[float, float]:
     """The part of [low, high] where |x + t u| <= h."""
     if abs(u) > 1e-12:
         middle = -x / u
@@ -195,7 +194,7 @@ def capsule_box(pair: Pair) -> None:
 
 
 @njit
-def add_at(pair: Pair, h: Any, x: Any, u: Any, t: Any, feature: Any) -> None:
+def add_at(pair: Pair, h: Vec3, x: Vec3, u: Vec3, t: float, feature: int) -> None:
     """Add the contact of the ball at x + t u with the box, both in its axes."""
     d, away = from_box(h, plus_times(x, t, u))
     normal = turned(pair.placed, pair.b, negative(away))
@@ -203,13 +202,13 @@ def add_at(pair: Pair, h: Any, x: Any, u: Any, t: Any, feature: Any) -> None:
 
 
 @inlined
-def on_axis(pair: Pair, t: Any) -> Any:
+def on_axis(pair: Pair, t: float) -> Vec3:
     """The point at t along the capsule's axis, world axes."""
     return plus_times(centre(pair.placed, pair.a), t, axis(pair.placed, pair.a, 2))
 
 
 @inlined
-def edge_depth(h: Any, x: Any, u: Any) -> Any:
+def edge_depth(h: Vec3, x: Vec3, u: Vec3) -> float:
     """Penetration of a line in a box, orthogonal to the line and to an edge along the first axis."""
     across = sqrt(u[1] * u[1] + u[2] * u[2])
     if across < 1e-8:
@@ -218,7 +217,7 @@ def edge_depth(h: Any, x: Any, u: Any) -> Any:
 
 
 @inlined
-def shallower(depth: Any, k: Any, other: Any, j: Any, bias: Any) -> Any:
+def shallower(depth: float, k: int, other: float, j: int, bias: float) -> tuple[float, int]:
     """The smaller of two penetrations and its axis; the earlier axis if they are equal."""
     if other < depth - bias:
         return other, j
@@ -226,7 +225,7 @@ def shallower(depth: Any, k: Any, other: Any, j: Any, bias: Any) -> Any:
 
 
 @njit
-def axis_through_box(pair: Pair, x: Any, u: Any) -> None:
+def axis_through_box(pair: Pair, x: Vec3, u: Vec3) -> None:
     """Add contacts of a capsule whose axis intersects the box, along the axis of least penetration.
 
     The candidate axes of a segment and a box are the box's normals and the cross products of the segment and an edge.
@@ -258,7 +257,7 @@ def axis_through_box(pair: Pair, x: Any, u: Any) -> None:
 
 
 @njit
-def leave_by_face(pair: Pair, k: Any, h: Any, x: Any, u: Any) -> None:
+def leave_by_face(pair: Pair, k: int, h: Vec3, x: Vec3, u: Vec3) -> None:
     """Add both ends of the part of the axis over the face across the box's axis k; h, x, u begin with k."""
     radius, half, _ = row_of(pair.shapes.size, pair.a)
     low, high = shrink(-half, half, h[1], x[1], u[1])
@@ -276,7 +275,7 @@ def leave_by_face(pair: Pair, k: Any, h: Any, x: Any, u: Any) -> None:
 
 
 @njit
-def leave_by_edge(pair: Pair, k: Any, h: Any, x: Any, u: Any, depth: Any) -> None:
+def leave_by_edge(pair: Pair, k: int, h: Vec3, x: Vec3, u: Vec3, depth: float) -> None:
     """Add the contact of the axis with an edge along the box's axis k; h, x, u begin with k."""
     radius, half, _ = row_of(pair.shapes.size, pair.a)
     across = sqrt(u[1] * u[1] + u[2] * u[2])

@@ -8,14 +8,14 @@ its own gap along the normal. Flat ends of cylinders are octagons here; their si
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
 
 from artsim.collision.frames import axis_of_side, from_side, point_from_side, to_side
-from artsim.collision.gjk_work import MOST_CORNERS
+from artsim.collision.gjk_work import MOST_CORNERS, GjkWork
 from artsim.collision.normals import AS_GOOD, try_normal
-from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, TRIANGLES
+from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, TRIANGLES, Shapes
 from artsim.collision.support import front_of
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1, Reals2, Vec3, Vec6
 from artsim.sim.foundation.vec3 import (
     component,
     crossed,
@@ -43,13 +43,13 @@ HASH = 2147483629  # prime below 2**31, above all features
 
 
 @inlined
-def corner_of(gjk: Any, side: int, i: int) -> Any:
+def corner_of(gjk: GjkWork, side: int, i: int) -> Vec3:
     """Corner i of a polygon: that of a side, or the clipped one."""
     return gjk.polygon[side, i, 0], gjk.polygon[side, i, 1], gjk.polygon[side, i, 2]
 
 
 @inlined
-def _beyond(gjk: Any, side: int, i: int, point: Any, normal: Any) -> Any:
+def _beyond(gjk: GjkWork, side: int, i: int, point: Vec3, normal: Vec3) -> float:
     """Signed distance of corner i of a polygon from the plane through a point, along the plane's normal."""
     Q = gjk.polygon
     return (
@@ -60,19 +60,19 @@ def _beyond(gjk: Any, side: int, i: int, point: Any, normal: Any) -> Any:
 
 
 @inlined
-def _set_corner(gjk: Any, side: int, i: int, x: Any, feature: int) -> None:
+def _set_corner(gjk: GjkWork, side: int, i: int, x: Vec3, feature: int) -> None:
     gjk.polygon[side, i, 0], gjk.polygon[side, i, 1], gjk.polygon[side, i, 2] = x
     gjk.feature[side, i] = feature
 
 
 @inlined
-def _put_corner(gjk: Any, side: int, i: int, x: Any, feature: int) -> None:
+def _put_corner(gjk: GjkWork, side: int, i: int, x: Vec3, feature: int) -> None:
     """Set corner i of a side's polygon, transformed from the shape's own axes to gjk's."""
     _set_corner(gjk, side, i, point_from_side(gjk, side, x), feature)
 
 
 @njit
-def find_face(shapes: Any, gjk: Any, side: int) -> Any:
+def find_face(shapes: Shapes, gjk: GjkWork, side: int) -> float:
     """Find the face or line of a side that faces the contact normal most; returns the cosine of the normals, 0: none.
 
     Sets gjk.polygon and gjk.corners and, for a face, gjk.facing (its outward normal in gjk's axes).
@@ -98,7 +98,7 @@ def find_face(shapes: Any, gjk: Any, side: int) -> Any:
 
 
 @inlined
-def _box_face(gjk: Any, side: int, m: Any) -> Any:
+def _box_face(gjk: GjkWork, side: int, m: Vec3) -> Vec3:
     x, y, z = abs(m[0]), abs(m[1]), abs(m[2])
     axis = 0 if x >= y and x >= z else (1 if y >= z else 2)
     up = component(m, axis) >= 0.0
@@ -117,7 +117,7 @@ def _box_face(gjk: Any, side: int, m: Any) -> Any:
 
 
 @inlined
-def _mesh_face(shapes: Any, gjk: Any, side: int, m: Any) -> Any:
+def _mesh_face(shapes: Shapes, gjk: GjkWork, side: int, m: Vec3) -> Vec3:
     """Search all faces of a mesh; from a face with too many corners evenly chosen ones are kept."""
     mesh = gjk.kind[side, 4]
     face = shapes.face_start[mesh]
@@ -138,7 +138,7 @@ def _mesh_face(shapes: Any, gjk: Any, side: int, m: Any) -> Any:
 
 
 @inlined
-def _cylinder_face(gjk: Any, side: int, m: Any) -> Any:
+def _cylinder_face(gjk: GjkWork, side: int, m: Vec3) -> float:
     """Fill in a flat end or the line of the side; returns the end's normal along z, 0 for a line."""
     r = gjk.size[side, 0]
     h = gjk.size[side, 1]
@@ -161,7 +161,7 @@ def _cylinder_face(gjk: Any, side: int, m: Any) -> Any:
 
 
 @inlined
-def _triangle_face(gjk: Any, side: int, m: Any) -> Any:
+def _triangle_face(gjk: GjkWork, side: int, m: Vec3) -> Vec3:
     """Fill in the triangle's front, or its back if it is not a prism."""
     T = gjk.triangle
     normal = front_of(T)
@@ -181,7 +181,7 @@ def _triangle_face(gjk: Any, side: int, m: Any) -> Any:
 
 
 @njit
-def clip(gjk: Any, reference: int) -> int:
+def clip(gjk: GjkWork, reference: int) -> int:
     """Clip the incident polygon by the sides of the reference face; returns which of gjk.polygon holds the result."""
     source = 1 - reference
     target = 2
@@ -200,7 +200,7 @@ def clip(gjk: Any, reference: int) -> int:
 
 
 @inlined
-def inwards(gjk: Any, reference: int, i: int, facing: Any) -> Any:
+def inwards(gjk: GjkWork, reference: int, i: int, facing: Vec3) -> Vec6:
     """Corner i of the reference face, whose normal is given, and the unit vector from its edge i inwards.
 
     The vector is zero for an edge without length.
@@ -214,7 +214,7 @@ def inwards(gjk: Any, reference: int, i: int, facing: Any) -> Any:
 
 
 @njit
-def is_over(gjk: Any, reference: int, x: Any) -> bool:
+def is_over(gjk: GjkWork, reference: int, x: Vec3) -> bool:
     """Whether a point lies within the sides of the reference face."""
     facing = row_of(gjk.facing, reference)
     for i in range(gjk.corners[reference]):
@@ -225,7 +225,7 @@ def is_over(gjk: Any, reference: int, x: Any) -> bool:
 
 
 @inlined
-def _clip_by_plane(gjk: Any, source: int, target: int, edge: int, corner: Any, inner: Any) -> int:
+def _clip_by_plane(gjk: GjkWork, source: int, target: int, edge: int, corner: Vec3, inner: Vec3) -> int:
     """Clip a polygon by a plane, keeping the side to which `inner` points and the plane itself."""
     Q = gjk.polygon
     p0, p1, p2 = corner
@@ -252,7 +252,7 @@ def _clip_by_plane(gjk: Any, source: int, target: int, edge: int, corner: Any, i
 
 
 @inlined
-def _clip_line(gjk: Any, reference: int) -> None:
+def _clip_line(gjk: GjkWork, reference: int) -> None:
     """Clip the incident line by the reference face; its ends keep their features."""
     side = 1 - reference
     facing = row_of(gjk.facing, reference)
@@ -279,7 +279,7 @@ def _clip_line(gjk: Any, reference: int) -> None:
 
 
 @njit
-def lines_side_by_side(shapes: Any, gjk: Any) -> bool:
+def lines_side_by_side(shapes: Shapes, gjk: GjkWork) -> bool:
     """Find the two ends of the overlap of capsules or cylinders with parallel axes; False if they do not overlap.
 
     gjk.polygon[2] holds the points half way between the surfaces, gjk.room their gaps.
@@ -319,7 +319,7 @@ def lines_side_by_side(shapes: Any, gjk: Any) -> bool:
 
 
 @njit
-def measure(gjk: Any, reference: int, at: int, margin: Any) -> int:
+def measure(gjk: GjkWork, reference: int, at: int, margin: float) -> int:
     """Turn the corners of polygon `at` into contact points half way between the surfaces; returns their number.
 
     Only points nearer than margin are kept; gjk.room holds their gaps.
@@ -345,7 +345,7 @@ def measure(gjk: Any, reference: int, at: int, margin: Any) -> int:
 
 
 @njit
-def spread(gjk: Any, at: int, count: int) -> int:
+def spread(gjk: GjkWork, at: int, count: int) -> int:
     """Reduce many points to the deepest and those farthest from all kept ones, in order; returns their number."""
     if count <= _MOST_KEPT:
         return count
@@ -364,7 +364,7 @@ def spread(gjk: Any, at: int, count: int) -> int:
 
 
 @inlined
-def keep_farthest(points: Any, away: Any, first: int, end: int, chosen: int, most: int) -> None:
+def keep_farthest(points: Reals2, away: Reals1, first: int, end: int, chosen: int, most: int) -> None:
     """Mark `most` of the points from `first` to before `end` by away = KEPT: the chosen one, then always the point
     farthest from all kept ones. For the others `away` holds the squared distance to the kept ones.
     """

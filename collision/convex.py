@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 from artsim.collision.clipping import (
     ACROSS,
@@ -20,10 +19,11 @@ from artsim.collision.crossings import BESIDE, SAME_DEPTH, add_all_crossings, is
 from artsim.collision.epa import depth
 from artsim.collision.frames import from_side, point_from_side, point_to_world, to_side, to_world
 from artsim.collision.gjk import APART, NEAR, distance
+from artsim.collision.gjk_work import GjkWork
 from artsim.collision.manifold import add_apart, add_contact
 from artsim.collision.normals import place_points, settle_normal, snap_across_axes, snap_to_face, touch_ellipsoid
 from artsim.collision.plane import AROUND, COSINE_16, DIAGONAL, FEW, FINER, SINE_16
-from artsim.collision.shapes import CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES, Pair
+from artsim.collision.shapes import CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES, Manifold, Pair, Shapes
 from artsim.collision.sphere import from_cylinder
 from artsim.collision.support import (
     MOST_TIMES,
@@ -36,6 +36,7 @@ from artsim.collision.support import (
     point_of_a,
 )
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
@@ -57,7 +58,7 @@ from artsim.sim.foundation.vec3 import (
 
 
 @njit
-def convex_convex(pair: Pair, gjk: Any) -> None:
+def convex_convex(pair: Pair, gjk: GjkWork) -> None:
     """The kernel for any two of sphere, capsule, ellipsoid, cylinder, box and convex mesh."""
     begin_pair(pair, gjk)
     if find_nearest(pair.shapes, gjk, pair.margin):
@@ -68,7 +69,7 @@ def convex_convex(pair: Pair, gjk: Any) -> None:
 
 
 @njit
-def crossed_boxes(pair: Pair, gjk: Any) -> None:
+def crossed_boxes(pair: Pair, gjk: GjkWork) -> None:
     """Add contacts of edges of two boxes that are tilted over the other's face, besides those of crossing edges."""
     if pair.manifold.number[0] == 0:
         return
@@ -79,7 +80,7 @@ def crossed_boxes(pair: Pair, gjk: Any) -> None:
 
 
 @njit
-def beside_ball(pair: Pair, gjk: Any) -> None:
+def beside_ball(pair: Pair, gjk: GjkWork) -> None:
     """Add corners of b near the sphere a, besides the single contact of the closed form; see `_add_corners`."""
     if pair.manifold.number[0] == 0 or pair.shapes.size[pair.a, 0] <= pair.shapes.reach[pair.b]:
         return
@@ -89,7 +90,7 @@ def beside_ball(pair: Pair, gjk: Any) -> None:
 
 
 @njit
-def _take_first(pair: Pair, gjk: Any) -> None:
+def _take_first(pair: Pair, gjk: GjkWork) -> None:
     """Take the first contact as the result of `find_nearest`, except its points."""
     begin_pair(pair, gjk)
     gjk.gap[0] = pair.manifold.gap[0]
@@ -97,7 +98,7 @@ def _take_first(pair: Pair, gjk: Any) -> None:
 
 
 @njit
-def triangle_convex(pair: Pair, gjk: Any, corners: Any, depth: Any, feature: int) -> None:
+def triangle_convex(pair: Pair, gjk: GjkWork, corners: tuple[Vec3, Vec3, Vec3], depth: float, feature: int) -> None:
     """The kernel for one triangle of shape a, given by its corners in a's axes; with depth > 0 a prism behind it.
 
     Features are `feature` plus numbers below 2**32.
@@ -112,7 +113,7 @@ _LOOSE = 1e-6  # likewise: points less precise than that are computed again
 
 
 @njit
-def find_nearest(shapes: Any, gjk: Any, margin: Any) -> bool:
+def find_nearest(shapes: Shapes, gjk: GjkWork, margin: float) -> bool:
     """Find gap, normal (from a to b) and nearest points; True if the two sides are nearer than margin.
 
     The results gjk.gap, gjk.normal and gjk.point (one on each surface) are in gjk's axes; see `to_world`.
@@ -142,7 +143,7 @@ def find_nearest(shapes: Any, gjk: Any, margin: Any) -> bool:
 
 
 @inlined
-def _nearest_of_simplex(gjk: Any) -> None:
+def _nearest_of_simplex(gjk: GjkWork) -> None:
     """Set gap, normal and points of the cores from the simplex of GJK."""
     nearest = triple(gjk.nearest)
     gap = length(nearest)
@@ -156,7 +157,7 @@ def _nearest_of_simplex(gjk: Any) -> None:
 
 
 @inlined
-def add_nearest(gjk: Any, manifold: Any, feature: int) -> None:
+def add_nearest(gjk: GjkWork, manifold: Manifold, feature: int) -> None:
     """Add the result of `find_nearest` as a contact."""
     middle = times(0.5, plus(row_of(gjk.point, 0), row_of(gjk.point, 1)))
     normal = to_world(gjk, triple(gjk.normal))
@@ -169,7 +170,7 @@ _OF_BOXES = 512  # first feature of lines, beyond those of box.py
 
 
 @njit
-def add_manifold(shapes: Any, gjk: Any, margin: Any, manifold: Any, feature: int) -> bool:
+def add_manifold(shapes: Shapes, gjk: GjkWork, margin: float, manifold: Manifold, feature: int) -> bool:
     """Add the corners of the overlap where flat lies on flat, else the result of `find_nearest` as a single contact.
 
     Returns whether there is a reference face. The deepest point is among the contacts, or is added first, with
@@ -199,7 +200,7 @@ def add_manifold(shapes: Any, gjk: Any, margin: Any, manifold: Any, feature: int
 
 
 @njit
-def add_overlap(shapes: Any, gjk: Any, nearest: Any, margin: Any, manifold: Any, feature: int) -> None:
+def add_overlap(shapes: Shapes, gjk: GjkWork, nearest: float, margin: float, manifold: Manifold, feature: int) -> None:
     """Add only the corners of the overlap of two faces orthogonal to gjk.normal; the `nearest` points are elsewhere."""
     reference = _reference(shapes, gjk)
     if reference >= 0 and _is_flat(gjk, 1 - reference):
@@ -210,20 +211,22 @@ def add_overlap(shapes: Any, gjk: Any, nearest: Any, margin: Any, manifold: Any,
 
 
 @inlined
-def touches_once(gjk: Any) -> bool:
+def touches_once(gjk: GjkWork) -> bool:
     """Whether one of the two is so round that they touch in at most one point."""
     a, b = gjk.kind[0, 0], gjk.kind[1, 0]
     return bool(a == SPHERE or b == SPHERE or a == ELLIPSOID or b == ELLIPSOID)
 
 
 @inlined
-def _is_flat(gjk: Any, incident: int) -> bool:
+def _is_flat(gjk: GjkWork, incident: int) -> bool:
     """Whether a side's face or line may lie on that of the other side."""
     return bool(not touches_once(gjk) and gjk.corners[incident] > 0)
 
 
 @inlined
-def _add_corners_of(gjk: Any, at: int, count: int, least: Any, margin: Any, manifold: Any, feature: int) -> None:
+def _add_corners_of(
+    gjk: GjkWork, at: int, count: int, least: float, margin: float, manifold: Manifold, feature: int
+) -> None:
     """Add the first `count` corners of polygon `at` with gaps from `least` to below margin."""
     normal = to_world(gjk, triple(gjk.normal))
     for i in range(count):
@@ -237,7 +240,7 @@ _RINGS = 4  # number of tilt angles, the largest first
 
 
 @njit
-def _add_tilted(shapes: Any, gjk: Any, reference: int, margin: Any, manifold: Any) -> None:
+def _add_tilted(shapes: Shapes, gjk: GjkWork, reference: int, margin: float, manifold: Manifold) -> None:
     """Add corners of a mesh over a reference face that can touch when it tilts, as in `plane.add_tilted`.
 
     This is needed for domed meshes, where the incident face is one of many.
@@ -281,7 +284,7 @@ _WITHIN = 0.9  # relative radius in an ellipsoid below which its distance is not
 
 
 @inlined
-def _add_all_corners(gjk: Any, margin: Any, manifold: Any) -> None:
+def _add_all_corners(gjk: GjkWork, margin: float, manifold: Manifold) -> None:
     """Add the corners of the faces found by `add_manifold` if no face has clipped another."""
     if gjk.corners[0] <= 2 or gjk.corners[1] <= 2:
         for side in range(2):
@@ -296,7 +299,7 @@ def _add_all_corners(gjk: Any, margin: Any, manifold: Any) -> None:
 
 
 @njit
-def _add_corners(gjk: Any, side: int, margin: Any, manifold: Any) -> None:
+def _add_corners(gjk: GjkWork, side: int, margin: float, manifold: Manifold) -> None:
     """Add a contact at every corner of a side's face or line that is nearer than margin to the other, round side.
 
     The two touch in a point or a line, but a body that rotates about it within the step touches with its corners.
@@ -314,7 +317,7 @@ def _add_corners(gjk: Any, side: int, margin: Any, manifold: Any) -> None:
 
 
 @njit
-def _from_round(gjk: Any, side: int, x: Any) -> Any:
+def _from_round(gjk: GjkWork, side: int, x: Vec3) -> tuple[float, Vec3]:
     """Distance of a point from a round side (for an ellipsoid to first order) and the direction away, in gjk's axes."""
     if side == 1:
         x = rotated_back(gjk.rotation, minus(x, gjk.offset))
@@ -339,7 +342,7 @@ def _from_round(gjk: Any, side: int, x: Any) -> Any:
 
 
 @njit
-def _reference(shapes: Any, gjk: Any) -> int:
+def _reference(shapes: Shapes, gjk: GjkWork) -> int:
     """The side whose face is orthogonal to the normal, preferring a's, and octagons of discs last; -1: neither.
 
     The normal of round shapes is known only approximately, so an equally good normal of a face replaces it. If one

@@ -9,13 +9,14 @@ and edge along the common perpendicular of the two.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
 
 from artsim.collision.clipping import HASH, LINE, corner_of, inwards
 from artsim.collision.frames import axis_of_side, clamp, point_to_world, to_world
+from artsim.collision.gjk_work import GjkWork
 from artsim.collision.manifold import add_apart
-from artsim.collision.shapes import CAPSULE, CYLINDER
+from artsim.collision.shapes import CAPSULE, CYLINDER, Manifold
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3, Vec6
 from artsim.sim.foundation.vec3 import (
     crossed,
     divided,
@@ -38,7 +39,7 @@ _ALONG = 0.01  # sine of the angle below which a line and an edge count as paral
 
 
 @inlined
-def add_all_crossings(gjk: Any, margin: Any, manifold: Any, feature: int) -> None:
+def add_all_crossings(gjk: GjkWork, margin: float, manifold: Manifold, feature: int) -> None:
     """Add contacts of both sides' lines over the other's face. Needs gjk.gap, gjk.normal and `find_face` of both."""
     for side in range(2):
         if gjk.corners[side] >= 2 and gjk.corners[1 - side] > 2 and _find_line(gjk, side):
@@ -46,7 +47,7 @@ def add_all_crossings(gjk: Any, margin: Any, manifold: Any, feature: int) -> Non
 
 
 @inlined
-def is_too_deep(gjk: Any, gap: Any) -> bool:
+def is_too_deep(gjk: GjkWork, gap: float) -> bool:
     """Whether a gap is deeper than that of the pair, or so deep that another direction is shorter."""
     return bool(gap < max(gjk.gap[0] - SAME_DEPTH * gjk.scale[1], -BESIDE * gjk.scale[1]))
 
@@ -55,14 +56,14 @@ def is_too_deep(gjk: Any, gap: Any) -> bool:
 
 
 @inlined
-def _line(gjk: Any) -> Any:
+def _line(gjk: GjkWork) -> tuple[Vec3, Vec3]:
     """Middle and direction of gjk.line."""
     L = gjk.line
     return (L[0], L[1], L[2]), (L[3], L[4], L[5])
 
 
 @inlined
-def _set_line(gjk: Any, middle: Any, way: Any, half: Any, radius: Any) -> None:
+def _set_line(gjk: GjkWork, middle: Vec3, way: Vec3, half: float, radius: float) -> None:
     L = gjk.line
     L[0], L[1], L[2] = middle
     L[3], L[4], L[5] = way
@@ -71,13 +72,13 @@ def _set_line(gjk: Any, middle: Any, way: Any, half: Any, radius: Any) -> None:
 
 
 @inlined
-def _middle(gjk: Any, side: int) -> Any:
+def _middle(gjk: GjkWork, side: int) -> Vec3:
     """The middle of a side, gjk's axes."""
     return triple(gjk.offset) if side == 1 else (0.0, 0.0, 0.0)
 
 
 @njit
-def _find_line(gjk: Any, side: int) -> bool:
+def _find_line(gjk: GjkWork, side: int) -> bool:
     """Set gjk.line and gjk.ends to the line of a side that lies most along the contact plane and the features of its
     ends; False if there is none.
     """
@@ -100,7 +101,7 @@ def _find_line(gjk: Any, side: int) -> bool:
 
 
 @inlined
-def _foremost_edge(gjk: Any, side: int) -> Any:
+def _foremost_edge(gjk: GjkWork, side: int) -> tuple[int, int]:
     """The two corners of the foremost edge of a side's face along the normal."""
     sign = 1.0 if side == 0 else -1.0
     count = gjk.corners[side]
@@ -120,7 +121,7 @@ def _foremost_edge(gjk: Any, side: int) -> Any:
 
 
 @njit
-def _add_crossings(gjk: Any, side: int, margin: Any, manifold: Any, feature: int) -> None:
+def _add_crossings(gjk: GjkWork, side: int, margin: float, manifold: Manifold, feature: int) -> None:
     """Add a contact at both ends of the part of gjk.line, that of a side, over the other side's face."""
     face = 1 - side
     _, way = _line(gjk)
@@ -136,7 +137,7 @@ def _add_crossings(gjk: Any, side: int, margin: Any, manifold: Any, feature: int
 
 
 @njit
-def _over_polygon(gjk: Any, face: int) -> Any:
+def _over_polygon(gjk: GjkWork, face: int) -> tuple[float, int, float, int]:
     """The interval of gjk.line over a face, seen along its normal, and the edges of the face at both ends."""
     middle, way = _line(gjk)
     low, high = -gjk.line[6], gjk.line[6]
@@ -157,7 +158,7 @@ def _over_polygon(gjk: Any, face: int) -> Any:
 
 
 @njit
-def _over_disc(gjk: Any, face: int) -> Any:
+def _over_disc(gjk: GjkWork, face: int) -> tuple[float, int, float, int]:
     """The interval of gjk.line over the flat end of a cylinder, which has one edge."""
     d0, d1, d2, a0, a1, a2 = _in_disc(gjk, face)
     aa, ad = a0 * a0 + a1 * a1 + a2 * a2, a0 * d0 + a1 * d1 + a2 * d2
@@ -172,7 +173,7 @@ def _over_disc(gjk: Any, face: int) -> Any:
 
 
 @inlined
-def _in_disc(gjk: Any, face: int) -> Any:
+def _in_disc(gjk: GjkWork, face: int) -> Vec6:
     """Middle of gjk.line relative to the flat end of a side, and its direction, both projected onto the disc."""
     middle, way = _line(gjk)
     f = row_of(gjk.facing, face)
@@ -186,7 +187,9 @@ def _in_disc(gjk: Any, face: int) -> Any:
 
 
 @njit
-def _add_end(gjk: Any, side: int, t: Any, edge: int, end: int, margin: Any, manifold: Any, feature: int) -> None:
+def _add_end(
+    gjk: GjkWork, side: int, t: float, edge: int, end: int, margin: float, manifold: Manifold, feature: int
+) -> None:
     """Add the contact of gjk.line at t, where it ends over the face or crosses an edge of it."""
     middle, way = _line(gjk)
     face = 1 - side
@@ -221,7 +224,7 @@ def _add_end(gjk: Any, side: int, t: Any, edge: int, end: int, margin: Any, mani
 
 
 @inlined
-def _edge(gjk: Any, face: int, edge: int, t: Any) -> Any:
+def _edge(gjk: GjkWork, face: int, edge: int, t: float) -> tuple[Vec3, Vec3]:
     """A point of an edge of a face and the unit vector along it; for a disc where gjk.line at t crosses its rim."""
     f = row_of(gjk.facing, face)
     p0, p1, p2, i0, i1, i2 = inwards(gjk, face, edge, f)

@@ -9,11 +9,12 @@ one found, regardless of rounding and of the room for the polytope.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
 
-from artsim.collision.gjk_work import MOST_FACES, MOST_VERTICES
+from artsim.collision.gjk_work import MOST_FACES, MOST_VERTICES, GjkWork
+from artsim.collision.shapes import Shapes
 from artsim.collision.support import across, are_smooth, difference, is_round, keep_point, point_of_a
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
@@ -41,7 +42,7 @@ _VISIBLE = 1e-14  # smallest height above a face, relative to the scale, that is
 
 
 @njit
-def depth(shapes: Any, gjk: Any) -> bool:
+def depth(shapes: Shapes, gjk: GjkWork) -> bool:
     """Compute the depth of an overlap found by `distance`: gjk.gap (negative), gjk.normal, gjk.point, gjk.loose.
 
     The points are on the cores. False: room or precision ran out before the depth was proven to be the least.
@@ -52,7 +53,7 @@ def depth(shapes: Any, gjk: Any) -> bool:
 
 
 @inlined
-def _keep_witness(gjk: Any, height: Any, normal: Any, a: Any) -> None:
+def _keep_witness(gjk: GjkWork, height: float, normal: Vec3, a: Vec3) -> None:
     """Store the shortest separating translation so far: along the unit normal, with the point of a over the origin."""
     gjk.gap[0] = -height
     put(gjk.normal, normal)
@@ -64,7 +65,7 @@ def _keep_witness(gjk: Any, height: Any, normal: Any, a: Any) -> None:
 
 
 @njit
-def _try_direction(shapes: Any, gjk: Any, i: int, way: Any) -> bool:
+def _try_direction(shapes: Shapes, gjk: GjkWork, i: int, way: Vec3) -> bool:
     """Set vertex i to the farthest along `way` (any length); True if the origin lies on the surface there."""
     d = times(1.0 / length(way), way)
     w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, d)
@@ -78,7 +79,7 @@ def _try_direction(shapes: Any, gjk: Any, i: int, way: Any) -> bool:
 
 
 @inlined
-def _point_of_simplex(gjk: Any) -> Any:
+def _point_of_simplex(gjk: GjkWork) -> Vec3:
     """The point of a where the simplex of `distance` comes nearest to the origin."""
     a = (0.0, 0.0, 0.0)
     total = 0.0
@@ -89,7 +90,7 @@ def _point_of_simplex(gjk: Any) -> Any:
 
 
 @njit
-def _make_tetrahedron(shapes: Any, gjk: Any) -> bool:
+def _make_tetrahedron(shapes: Shapes, gjk: GjkWork) -> bool:
     """Set vertices 0 to 3 around the origin, possibly on the surface; False if the depth is zero."""
     n = gjk.points[0]
     for i in range(n):
@@ -102,7 +103,7 @@ def _make_tetrahedron(shapes: Any, gjk: Any) -> bool:
 
 
 @njit
-def _to_second(shapes: Any, gjk: Any) -> bool:
+def _to_second(shapes: Shapes, gjk: GjkWork) -> bool:
     """Find a second vertex if the first is the origin, in a nearby direction from which the origin is seen."""
     for trial in range(6):
         sign = 1.0 if trial % 2 == 0 else -1.0
@@ -114,7 +115,7 @@ def _to_second(shapes: Any, gjk: Any) -> bool:
 
 
 @njit
-def _to_third(shapes: Any, gjk: Any) -> bool:
+def _to_third(shapes: Shapes, gjk: GjkWork) -> bool:
     """Find a third vertex off the segment of the first two, on which the origin lies."""
     e = minus(row_of(gjk.vertex, 1), row_of(gjk.vertex, 0))
     f = across(e)
@@ -128,7 +129,7 @@ def _to_third(shapes: Any, gjk: Any) -> bool:
 
 
 @njit
-def _to_fourth(shapes: Any, gjk: Any) -> bool:
+def _to_fourth(shapes: Shapes, gjk: GjkWork) -> bool:
     """Find a fourth vertex off the triangle of the first three, on which the origin lies."""
     V = gjk.vertex
     e = minus(row_of(V, 1), row_of(V, 0))
@@ -144,7 +145,7 @@ def _to_fourth(shapes: Any, gjk: Any) -> bool:
 
 
 @njit
-def _expand(shapes: Any, gjk: Any) -> bool:
+def _expand(shapes: Shapes, gjk: GjkWork) -> bool:
     """Expand the polytope at its nearest face; True if this converged."""
     _first_faces(gjk)
     rounded = is_round(gjk.kind[0, 0]) or is_round(gjk.kind[1, 0])
@@ -176,7 +177,7 @@ def _expand(shapes: Any, gjk: Any) -> bool:
 
 
 @inlined
-def _first_faces(gjk: Any) -> None:
+def _first_faces(gjk: GjkWork) -> None:
     """Make the faces of the tetrahedron, oriented outwards."""
     V = gjk.vertex
     volume = dot(
@@ -197,7 +198,7 @@ def _first_faces(gjk: Any) -> None:
 
 
 @njit
-def _make_face(gjk: Any, face: int, i: int, j: int, h: int, across_ij: int, across_jh: int, across_hi: int) -> None:
+def _make_face(gjk: GjkWork, face: int, i: int, j: int, h: int, across_ij: int, across_jh: int, across_hi: int) -> None:
     """Make a face with corners i, j, h and the given neighbouring faces."""
     V = gjk.vertex
     gjk.corner[face, 0] = i
@@ -224,7 +225,7 @@ def _make_face(gjk: Any, face: int, i: int, j: int, h: int, across_ij: int, acro
 
 
 @inlined
-def _nearest_face(gjk: Any, tolerance: Any) -> Any:
+def _nearest_face(gjk: GjkWork, tolerance: float) -> int:
     """The candidate face nearest to the origin, or -1; drops candidates that are removed or beyond the best depth."""
     upper = -gjk.gap[0] + tolerance
     count = gjk.faces[2]
@@ -247,19 +248,19 @@ def _nearest_face(gjk: Any, tolerance: Any) -> Any:
 
 
 @inlined
-def _is_visible(gjk: Any, f: int, w: Any) -> bool:
+def _is_visible(gjk: GjkWork, f: int, w: Vec3) -> bool:
     return bool(dot(row_of(gjk.plane, f), w) - gjk.distance[f] > _VISIBLE * gjk.scale[0])
 
 
 @inlined
-def _remove(gjk: Any, f: int) -> None:
+def _remove(gjk: GjkWork, f: int) -> None:
     gjk.distance[f] = inf
     gjk.free[gjk.faces[1]] = f
     gjk.faces[1] += 1
 
 
 @njit
-def _open(gjk: Any, face: int, w: Any) -> int:
+def _open(gjk: GjkWork, face: int, w: Vec3) -> int:
     """Remove the faces around `face` that are visible from w; returns the edges of the hole in order.
 
     Each edge is stored with its corner, the face across and the edge there. A depth-first walk over the edges of each
@@ -297,14 +298,14 @@ def _open(gjk: Any, face: int, w: Any) -> int:
 
 
 @inlined
-def _push(gjk: Any, top: int, face: int, edge: int, edges: int) -> None:
+def _push(gjk: GjkWork, top: int, face: int, edge: int, edges: int) -> None:
     gjk.stack[top, 0] = face
     gjk.stack[top, 1] = edge
     gjk.stack[top, 2] = edges
 
 
 @inlined
-def _close(gjk: Any, edges: int, vertex: int) -> bool:
+def _close(gjk: GjkWork, edges: int, vertex: int) -> bool:
     """Make faces from the edges of the hole to the vertex; False without room or if the edges are not one loop."""
     if MOST_FACES - gjk.faces[0] + gjk.faces[1] < edges:
         return False
@@ -322,7 +323,7 @@ def _close(gjk: Any, edges: int, vertex: int) -> bool:
 
 
 @inlined
-def _take_face(gjk: Any) -> Any:
+def _take_face(gjk: GjkWork) -> int:
     """The number of an unused face: a removed one or a new one."""
     if gjk.faces[1] > 0:
         gjk.faces[1] -= 1
@@ -333,7 +334,7 @@ def _take_face(gjk: Any) -> Any:
 
 
 @inlined
-def _face_below(gjk: Any, face: int) -> Any:
+def _face_below(gjk: GjkWork, face: int) -> int:
     """The face, among coplanar ones, that contains the projection of the origin, found by walking over edges."""
     V = gjk.vertex
     d = gjk.distance[face]
@@ -358,7 +359,7 @@ def _face_below(gjk: Any, face: int) -> Any:
 
 
 @inlined
-def _point_of_face(gjk: Any, face: int) -> Any:
+def _point_of_face(gjk: GjkWork, face: int) -> tuple[Vec3, float]:
     """The point of a over the origin's projection onto a face, and the distance of this projection from the face."""
     V = gjk.vertex
     i, j, h = gjk.corner[face, 0], gjk.corner[face, 1], gjk.corner[face, 2]

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.collision.gjk_work import GjkWork
+from artsim.collision.shapes import AnyPlaced
 from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import minus, plus, plus_rotated, rotated, rotated_back, triple
 
 
 @inlined
-def clamp(x: Any, h: Any) -> Any:
+def clamp(x: float, h: float) -> float:
     """The value in [-h, h] nearest to x."""
     return min(max(x, -h), h)
 
 
 @inlined
-def axis(placed: Any, s: Any, k: Any) -> Any:
+def axis(placed: AnyPlaced, s: int, k: int) -> Vec3:
     """Axis k of shape s, world axes."""
     R = placed.rotation
     return R[s, 0, k], R[s, 1, k], R[s, 2, k]
 
 
 @inlined
-def centre(placed: Any, s: Any) -> Any:
+def centre(placed: AnyPlaced, s: int) -> Vec3:
     """The origin of shape s, world axes."""
     return placed.position[s, 0], placed.position[s, 1], placed.position[s, 2]
 
 
 @inlined
-def turned(placed: Any, s: Any, v: Any) -> Any:
+def turned(placed: AnyPlaced, s: int, v: Vec3) -> Vec3:
     """Transform a vector from the axes of shape s to world axes."""
     R = placed.rotation
     return (
@@ -39,7 +40,7 @@ def turned(placed: Any, s: Any, v: Any) -> Any:
 
 
 @inlined
-def along_axes(placed: Any, s: Any, v: Any) -> Any:
+def along_axes(placed: AnyPlaced, s: int, v: Vec3) -> Vec3:
     """Transform a vector from world axes to those of shape s."""
     R = placed.rotation
     return (
@@ -50,7 +51,7 @@ def along_axes(placed: Any, s: Any, v: Any) -> Any:
 
 
 @inlined
-def into(placed: Any, s: Any, x: Any) -> Any:
+def into(placed: AnyPlaced, s: int, x: Vec3) -> Vec3:
     """Transform a world point to the frame of shape s."""
     return along_axes(placed, s, minus(x, centre(placed, s)))
 
@@ -59,19 +60,19 @@ def into(placed: Any, s: Any, x: Any) -> Any:
 
 
 @inlined
-def to_world(gjk: Any, v: Any) -> Any:
+def to_world(gjk: GjkWork, v: Vec3) -> Vec3:
     """Transform a vector from gjk's axes to world axes."""
     return rotated(gjk.frame, v)
 
 
 @inlined
-def point_to_world(gjk: Any, x: Any) -> Any:
+def point_to_world(gjk: GjkWork, x: Vec3) -> Vec3:
     """Transform a point from gjk's frame to the world."""
     return plus(triple(gjk.origin), rotated(gjk.frame, x))
 
 
 @inlined
-def axis_of_side(gjk: Any, side: int, k: int) -> Any:
+def axis_of_side(gjk: GjkWork, side: int, k: int) -> Vec3:
     """Axis k of a side, gjk's axes."""
     R = gjk.rotation
     if side == 1:
@@ -80,7 +81,7 @@ def axis_of_side(gjk: Any, side: int, k: int) -> Any:
 
 
 @inlined
-def from_side(gjk: Any, side: int, v: Any) -> Any:
+def from_side(gjk: GjkWork, side: int, v: Vec3) -> Vec3:
     """Transform a vector from a side's own axes to gjk's."""
     if side == 1:
         return rotated(gjk.rotation, v)
@@ -88,7 +89,7 @@ def from_side(gjk: Any, side: int, v: Any) -> Any:
 
 
 @inlined
-def to_side(gjk: Any, side: int, v: Any) -> Any:
+def to_side(gjk: GjkWork, side: int, v: Vec3) -> Vec3:
     """Transform a vector from gjk's axes to a side's own."""
     if side == 1:
         return rotated_back(gjk.rotation, v)
@@ -96,7 +97,7 @@ def to_side(gjk: Any, side: int, v: Any) -> Any:
 
 
 @inlined
-def point_from_side(gjk: Any, side: int, x: Any) -> Any:
+def point_from_side(gjk: GjkWork, side: int, x: Vec3) -> Vec3:
     """Transform a point from a side's own frame to gjk's."""
     if side == 1:
         return plus_rotated(gjk.offset, gjk.rotation, x)

@@ -9,10 +9,12 @@ before a step that would come no nearer to the origin.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
 
+from artsim.collision.gjk_work import GjkWork
+from artsim.collision.shapes import Shapes
 from artsim.collision.support import difference, is_round, keep_point
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals2, Vec3
 from artsim.sim.foundation.vec3 import (
     crossed,
     dot,
@@ -37,7 +39,7 @@ _UNSURE = 1e-9  # since EPA's depth may be negative
 
 
 @njit
-def distance(shapes: Any, gjk: Any, margin: Any) -> int:
+def distance(shapes: Shapes, gjk: GjkWork, margin: float) -> int:
     """APART: the cores are farther apart than margin [m]. NEAR: gjk.nearest and the weighted simplex give the points.
     OVERLAP: the simplex contains the origin except for rounding.
     """
@@ -47,7 +49,7 @@ def distance(shapes: Any, gjk: Any, margin: Any) -> int:
 
 
 @njit
-def approach(shapes: Any, gjk: Any, v: Any, margin: Any, tolerance: Any) -> int:
+def approach(shapes: Shapes, gjk: GjkWork, v: Vec3, margin: float, tolerance: float) -> int:
     """`distance` from an initial direction v, b to a, until the distance is known to the tolerance [m]."""
     gjk.points[0] = 0
     floor = _TOUCHING * gjk.scale[0]
@@ -80,7 +82,7 @@ def approach(shapes: Any, gjk: Any, v: Any, margin: Any, tolerance: Any) -> int:
 
 
 @inlined
-def _first_direction(gjk: Any) -> Any:
+def _first_direction(gjk: GjkWork) -> Vec3:
     """Initial direction from b to a: the opposite of `start`, or the difference of the centres; never zero."""
     s = triple(gjk.start)
     if s[0] != 0.0 or s[1] != 0.0 or s[2] != 0.0:
@@ -93,7 +95,7 @@ def _first_direction(gjk: Any) -> Any:
 
 
 @inlined
-def _holds_origin(W: Any) -> bool:
+def _holds_origin(W: Reals2) -> bool:
     """Whether the origin is in the tetrahedron; False for one without volume."""
     e, f, g = minus(row_of(W, 0), row_of(W, 3)), minus(row_of(W, 1), row_of(W, 3)), minus(row_of(W, 2), row_of(W, 3))
     q = negative(row_of(W, 3))
@@ -111,7 +113,7 @@ def _holds_origin(W: Any) -> bool:
 
 
 @inlined
-def _edge(W: Any, n: int, i: int) -> Any:
+def _edge(W: Reals2, n: int, i: int) -> tuple[float, float]:
     """Parameter of the nearest point on the edge from point n to point i, and its squared distance."""
     e = minus(row_of(W, i), row_of(W, n))
     ee = dot(e, e)
@@ -123,7 +125,7 @@ def _edge(W: Any, n: int, i: int) -> Any:
 
 
 @inlined
-def _face(W: Any, n: int, i: int, j: int) -> Any:
+def _face(W: Reals2, n: int, i: int, j: int) -> Vec3:
     """Weights of points i and j of the nearest point inside the triangle, and its squared distance; inf: not inside."""
     e, f = minus(row_of(W, i), row_of(W, n)), minus(row_of(W, j), row_of(W, n))
     normal = crossed(e, f)
@@ -140,7 +142,7 @@ def _face(W: Any, n: int, i: int, j: int) -> Any:
 
 
 @inlined
-def _nearest_part(W: Any, n: int) -> Any:
+def _nearest_part(W: Reals2, n: int) -> tuple[int, float, float, float]:
     """The part of the simplex that contains point n and is nearest to the origin: which (bits: the other points), its
     weights in their order, and the squared distance.
     """
@@ -161,13 +163,13 @@ def _nearest_part(W: Any, n: int) -> Any:
 
 
 @inlined
-def _move(W: Any, source: int, target: int) -> None:
+def _move(W: Reals2, source: int, target: int) -> None:
     for axis in range(6):
         W[target, axis] = W[source, axis]
 
 
 @inlined
-def _keep_part(gjk: Any, n: int, part: int, s: Any, t: Any) -> None:
+def _keep_part(gjk: GjkWork, n: int, part: int, s: float, t: float) -> None:
     """Reduce the simplex to a part, newest point last, and set gjk.nearest and the weights."""
     W = gjk.simplex
     at = 0

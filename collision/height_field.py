@@ -7,9 +7,9 @@ The field is solid down to its base: its walls and its underside collide with sh
 from __future__ import annotations
 
 from math import floor, inf
-from typing import Any
 
-from artsim.collision.shapes import Pair
+from artsim.collision.gjk_work import GjkWork
+from artsim.collision.shapes import Pair, Shapes
 from artsim.collision.support import begin_triangle
 from artsim.collision.triangles import (
     FALLING,
@@ -28,11 +28,12 @@ from artsim.collision.triangles import (
     rises,
 )
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import minus
 
 
 @njit
-def height_field_convex(pair: Pair, gjk: Any) -> None:
+def height_field_convex(pair: Pair, gjk: GjkWork) -> None:
     """The kernel for a height field and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
     shapes, a = pair.shapes, pair.a
     low, high = box_of(pair, gjk)
@@ -80,21 +81,21 @@ def height_field_convex(pair: Pair, gjk: Any) -> None:
 
 
 @inlined
-def _holds(shapes: Any, gjk: Any, a: int) -> bool:
+def _holds(shapes: Shapes, gjk: GjkWork, a: int) -> bool:
     """Whether the origin of b is above the base and within the walls."""
     x, y, z = abs(gjk.offset[0]), abs(gjk.offset[1]), gjk.offset[2]
     return bool(x < shapes.size[a, 0] and y < shapes.size[a, 1] and z > -shapes.size[a, 2])
 
 
 @inlined
-def _is_beside(shapes: Any, a: int, low: Any, high: Any) -> bool:
+def _is_beside(shapes: Shapes, a: int, low: Vec3, high: Vec3) -> bool:
     """Whether a box is separate from the bounding box of the field."""
     x, y, z = shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2]
     return bool(low[0] > x or high[0] < -x or low[1] > y or high[1] < -y or low[2] > z or high[2] < -z)
 
 
 @inlined
-def _cell(x: Any, half: Any, points: int) -> int:
+def _cell(x: float, half: float, points: int) -> int:
     """The cell along one direction in which x lies, or the nearest one."""
     place = (x + half) / (2.0 * half) * (points - 1)
     return int(min(max(floor(place), 0.0), points - 2.0))
@@ -104,7 +105,7 @@ def _cell(x: Any, half: Any, points: int) -> int:
 
 
 @inlined
-def _point(shapes: Any, a: int, at: Any) -> Any:
+def _point(shapes: Shapes, a: int, at: tuple[int, int]) -> Vec3:
     """Position of a point of the grid in a's axes."""
     f = shapes.mesh[a]
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
@@ -117,27 +118,27 @@ def _point(shapes: Any, a: int, at: Any) -> Any:
 
 
 @inlined
-def _has_point(shapes: Any, a: int, at: Any) -> bool:
+def _has_point(shapes: Shapes, a: int, at: tuple[int, int]) -> bool:
     """Whether the grid has such a point."""
     f = shapes.mesh[a]
     return bool(0 <= at[0] < shapes.field_shape[f, 0] and 0 <= at[1] < shapes.field_shape[f, 1])
 
 
 @inlined
-def _grid_points(r: int, x: int, half: int) -> Any:
+def _grid_points(r: int, x: int, half: int) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
     """The corners (row, column) of a triangle of the cell that begins at row r and column x; half 0: that at low y."""
     return (r, x), (r + half, x + 1), (r + 1, x + 1 - half)
 
 
 @njit
-def _corners(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
+def _corners(shapes: Shapes, a: int, r: int, x: int, half: int) -> tuple[Vec3, Vec3, Vec3]:
     """Positions of the corners of a triangle in a's axes."""
     p, q, s = _grid_points(r, x, half)
     return _point(shapes, a, p), _point(shapes, a, q), _point(shapes, a, s)
 
 
 @njit
-def _rises(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
+def _rises(shapes: Shapes, a: int, r: int, x: int, half: int) -> Vec3:
     """Bounds of the tilt of normals over the three edges of a triangle; see `rise_over`."""
     p, q, s = _grid_points(r, x, half)
     if half == 0:  # along x at low y; along y at high x; the diagonal
@@ -154,7 +155,7 @@ def _rises(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
 
 
 @njit
-def _is_peak(shapes: Any, gjk: Any, a: int, at: Any) -> bool:
+def _is_peak(shapes: Shapes, gjk: GjkWork, a: int, at: tuple[int, int]) -> bool:
     """Whether no edge from a point of the grid rises along the normal."""
     p = _point(shapes, a, at)
     for i in range(6):  # the diagonals, along x, along y
@@ -166,7 +167,9 @@ def _is_peak(shapes: Any, gjk: Any, a: int, at: Any) -> bool:
 
 
 @njit
-def _rise(shapes: Any, a: int, begin: Any, end: Any, own: Any, other: Any) -> Any:
+def _rise(
+    shapes: Shapes, a: int, begin: tuple[int, int], end: tuple[int, int], own: tuple[int, int], other: tuple[int, int]
+) -> float:
     """`rise_over` the edge between two points of a triangle with the corner `own`; the `other` corner is across."""
     if not _has_point(shapes, a, other):
         return FALLING
@@ -179,7 +182,7 @@ def _rise(shapes: Any, a: int, begin: Any, end: Any, own: Any, other: Any) -> An
 
 
 @njit
-def _touch_walls(pair: Pair, gjk: Any, first: int, r0: int, r1: int, c0: int, c1: int) -> None:
+def _touch_walls(pair: Pair, gjk: GjkWork, first: int, r0: int, r1: int, c0: int, c1: int) -> None:
     """Add contacts of the wall pieces beside the cells under b, and of the underside."""
     shapes, a = pair.shapes, pair.a
     rows, columns = shapes.field_shape[shapes.mesh[a], 0], shapes.field_shape[shapes.mesh[a], 1]
@@ -200,7 +203,9 @@ def _touch_walls(pair: Pair, gjk: Any, first: int, r0: int, r1: int, c0: int, c1
 
 
 @njit
-def _touch_wall(pair: Pair, gjk: Any, first: int, begin: Any, end: Any, feature: int) -> None:
+def _touch_wall(
+    pair: Pair, gjk: GjkWork, first: int, begin: tuple[int, int], end: tuple[int, int], feature: int
+) -> None:
     """Add contacts of the two wall triangles below a border edge of the surface, with the field on its left."""
     p = _point(pair.shapes, pair.a, begin)
     q = _point(pair.shapes, pair.a, end)
@@ -214,16 +219,17 @@ def _touch_wall(pair: Pair, gjk: Any, first: int, begin: Any, end: Any, feature:
 
 
 @inlined
-def _is_corner(shapes: Any, a: int, at: Any) -> bool:
+def _is_corner(shapes: Shapes, a: int, at: tuple[int, int]) -> bool:
     """Whether a point of the grid is one of its four corners."""
     f = shapes.mesh[a]
     r, x = at
-    corner: bool = (r == 0 or r == shapes.field_shape[f, 0] - 1) and (x == 0 or x == shapes.field_shape[f, 1] - 1)
-    return corner
+    return (r == 0 or r == shapes.field_shape[f, 0] - 1) and (x == 0 or x == shapes.field_shape[f, 1] - 1)
 
 
 @njit
-def _touch_half(pair: Pair, gjk: Any, first: int, corners: Any, rise: Any, feature: int) -> None:
+def _touch_half(
+    pair: Pair, gjk: GjkWork, first: int, corners: tuple[Vec3, Vec3, Vec3], rise: float, feature: int
+) -> None:
     """Add contacts of half a quadrilateral: the rise over its first edge is given, its second is a border edge, its
     third the diagonal.
 

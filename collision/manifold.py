@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.collision.shapes import Manifold
 from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import dot, minus, row_of, set_row
 
 
 @inlined
-def add_contact(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any) -> None:
+def add_contact(manifold: Manifold, gap: float, point: Vec3, normal: Vec3, feature: int) -> None:
     """Add a contact at a point half way between the surfaces, normal from a to b; it is dropped without room."""
     k = manifold.number[0]
     if k < manifold.gap.shape[0]:
@@ -21,7 +21,7 @@ def add_contact(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any) 
 
 
 @inlined
-def is_known(manifold: Any, point: Any, near: Any) -> bool:
+def is_known(manifold: Manifold, point: Vec3, near: float) -> bool:
     """Whether a contact lies within `near` of a point."""
     known = False
     for n in range(manifold.number[0]):
@@ -31,7 +31,7 @@ def is_known(manifold: Any, point: Any, near: Any) -> bool:
 
 
 @inlined
-def add_apart(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any, near: Any) -> None:
+def add_apart(manifold: Manifold, gap: float, point: Vec3, normal: Vec3, feature: int, near: float) -> None:
     """Add a contact unless one lies within `near` of the point."""
     if not is_known(manifold, point, near):
         add_contact(manifold, gap, point, normal, feature)

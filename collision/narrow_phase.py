@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.collision.box import box_box
 from artsim.collision.capsule import capsule_box, capsule_capsule
 from artsim.collision.convex import beside_ball, convex_convex, crossed_boxes
+from artsim.collision.gjk_work import GjkWork
 from artsim.collision.height_field import height_field_convex
 from artsim.collision.plane import (
     plane_box,
@@ -16,14 +15,27 @@ from artsim.collision.plane import (
     plane_ellipsoid,
     plane_sphere,
 )
-from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES, Pair
+from artsim.collision.shapes import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    HEIGHT_FIELD,
+    PLANE,
+    SPHERE,
+    TRIANGLES,
+    AnyPlaced,
+    Manifold,
+    Pair,
+    Shapes,
+)
 from artsim.collision.sphere import sphere_box, sphere_capsule, sphere_cylinder, sphere_sphere
 from artsim.collision.triangles import triangles_convex
 from artsim.sim.foundation.jit import njit
 
 
 @njit
-def collide(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
+def collide(shapes: Shapes, placed: AnyPlaced, gjk: GjkWork, a: int, b: int, margin: float, manifold: Manifold) -> None:
     """Append the contacts of shapes a and b, kind[a] <= kind[b], that are nearer than margin, to the manifold.
 
     Pairs use closed forms where these exist, else GJK and EPA. Immovable shapes (planes, height fields, triangles) do
@@ -68,7 +80,7 @@ def with_plane(pair: Pair) -> None:
 
 
 @njit
-def _with_triangles(pair: Pair, gjk: Any) -> None:
+def _with_triangles(pair: Pair, gjk: GjkWork) -> None:
     if pair.shapes.kind[pair.a] == TRIANGLES:
         triangles_convex(pair, gjk)
     else:
@@ -76,7 +88,7 @@ def _with_triangles(pair: Pair, gjk: Any) -> None:
 
 
 @njit
-def _with_sphere(pair: Pair, gjk: Any) -> None:
+def _with_sphere(pair: Pair, gjk: GjkWork) -> None:
     other = pair.shapes.kind[pair.b]
     if other == SPHERE:
         sphere_sphere(pair)

@@ -8,13 +8,14 @@ takes one support point.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
 
 from artsim.collision.frames import axis_of_side
 from artsim.collision.gjk import NEAR, approach
-from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from artsim.collision.gjk_work import GjkWork
+from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE, Shapes
 from artsim.collision.support import across, difference, keep_point, point_of_a
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
@@ -45,7 +46,7 @@ _ACROSS_AXIS = 0.05  # cosine of a cylinder's axis and the normal below which an
 
 
 @njit
-def try_normal(shapes: Any, gjk: Any, normal: Any, tolerance: Any) -> bool:
+def try_normal(shapes: Shapes, gjk: GjkWork, normal: Vec3, tolerance: float) -> bool:
     """Accept a unit direction as the normal if its separation is as large, within the tolerance [m].
 
     The points move to the new normal about their middle; the support points of the cores remain in the simplex.
@@ -65,13 +66,13 @@ def try_normal(shapes: Any, gjk: Any, normal: Any, tolerance: Any) -> bool:
 
 
 @njit
-def try_towards(shapes: Any, gjk: Any, way: Any, tolerance: Any) -> bool:
+def try_towards(shapes: Shapes, gjk: GjkWork, way: Vec3, tolerance: float) -> bool:
     """`try_normal` for a direction of any length."""
     return try_normal(shapes, gjk, times(1.0 / length(way), way), tolerance)
 
 
 @njit
-def snap_to_face(shapes: Any, gjk: Any, side: int) -> bool:
+def snap_to_face(shapes: Shapes, gjk: GjkWork, side: int) -> bool:
     """Accept the normal of a side's face if it is as good."""
     normal = times(1.0 if side == 0 else -1.0, row_of(gjk.facing, side))
     if not try_normal(shapes, gjk, normal, AS_GOOD * gjk.scale[1]):
@@ -81,7 +82,7 @@ def snap_to_face(shapes: Any, gjk: Any, side: int) -> bool:
 
 
 @inlined
-def _touch(gjk: Any, side: int) -> None:
+def _touch(gjk: GjkWork, side: int) -> None:
     """Move the contact to the support point of a round side; other shapes have no unique one."""
     if gjk.kind[side, 0] != ELLIPSOID and gjk.kind[side, 0] != SPHERE:
         return
@@ -95,14 +96,14 @@ def _touch(gjk: Any, side: int) -> None:
 
 
 @njit
-def touch_ellipsoid(shapes: Any, gjk: Any) -> None:
+def touch_ellipsoid(shapes: Shapes, gjk: GjkWork) -> None:
     """Move the contact to the support point of side 1, an ellipsoid, the only point with this normal."""
     if try_normal(shapes, gjk, triple(gjk.normal), _FAR):
         _touch(gjk, 1)
 
 
 @njit
-def snap_across_axes(shapes: Any, gjk: Any) -> None:
+def snap_across_axes(shapes: Shapes, gjk: GjkWork) -> None:
     """Accept a normal orthogonal to a cylinder's axis if it is better; coaxial cylinders have a ring of equal ones."""
     for side in range(2):
         if gjk.kind[side, 0] == CYLINDER:
@@ -121,7 +122,7 @@ def snap_across_axes(shapes: Any, gjk: Any) -> None:
 
 
 @njit
-def settle_normal(shapes: Any, gjk: Any) -> None:
+def settle_normal(shapes: Shapes, gjk: GjkWork) -> None:
     """Refine EPA's direction by Newton's method on the depth as a function of the direction.
 
     The depth has creases where the direction is orthogonal to an axis of a box, cylinder or capsule. On a crease one
@@ -134,14 +135,14 @@ def settle_normal(shapes: Any, gjk: Any) -> None:
 
 
 @inlined
-def _is_crease(gjk: Any, side: int, k: int) -> bool:
+def _is_crease(gjk: GjkWork, side: int, k: int) -> bool:
     """Whether a side is straight along its axis k."""
     kind = gjk.kind[side, 0]
     return bool(kind == BOX or (k == 2 and (kind == CYLINDER or kind == CAPSULE)))
 
 
 @njit
-def _snap_to_creases(shapes: Any, gjk: Any) -> Any:
+def _snap_to_creases(shapes: Shapes, gjk: GjkWork) -> tuple[int, Vec3]:
     """Make the normal orthogonal to up to two nearly orthogonal axes if that is better; their number and the first."""
     creases = 0
     crease = (0.0, 0.0, 0.0)
@@ -170,7 +171,7 @@ def _snap_to_creases(shapes: Any, gjk: Any) -> Any:
 
 
 @njit
-def _rises(shapes: Any, gjk: Any, u: Any) -> bool:
+def _rises(shapes: Shapes, gjk: GjkWork, u: Vec3) -> bool:
     """Whether the depth increases on both sides of the crease on which the normal lies."""
     for way in range(2):
         d = _NUDGE if way == 0 else -_NUDGE
@@ -182,7 +183,7 @@ def _rises(shapes: Any, gjk: Any, u: Any) -> bool:
 
 
 @njit
-def _step_along(shapes: Any, gjk: Any, crease: Any) -> bool:
+def _step_along(shapes: Shapes, gjk: GjkWork, crease: Vec3) -> bool:
     """Take a step along a crease; True if another one may help."""
     t = crossed(gjk.normal, crease)
     g, _ = _slope(shapes, gjk, 0.0, 0.0, t, crease)
@@ -193,7 +194,7 @@ def _step_along(shapes: Any, gjk: Any, crease: Any) -> bool:
 
 
 @njit
-def _step(shapes: Any, gjk: Any) -> bool:
+def _step(shapes: Shapes, gjk: GjkWork) -> bool:
     """Take a step in any direction; True if another one may help."""
     t = across(gjk.normal)
     t = times(1.0 / length(t), t)
@@ -218,7 +219,7 @@ def _step(shapes: Any, gjk: Any) -> bool:
 
 
 @njit
-def _try_step(shapes: Any, gjk: Any, size: Any, t: Any) -> bool:
+def _try_step(shapes: Shapes, gjk: GjkWork, size: float, t: Vec3) -> bool:
     """Rotate the normal by `size` [rad] towards the orthogonal t if that is better; True if another step may help."""
     size = min(max(size, -_FARTHEST), _FARTHEST)
     if not try_towards(shapes, gjk, plus_times(gjk.normal, size, t), 0.0):
@@ -228,7 +229,7 @@ def _try_step(shapes: Any, gjk: Any, size: Any, t: Any) -> bool:
 
 
 @njit
-def _slope(shapes: Any, gjk: Any, x: Any, y: Any, t: Any, u: Any) -> Any:
+def _slope(shapes: Shapes, gjk: GjkWork, x: float, y: float, t: Vec3, u: Vec3) -> tuple[float, float]:
     """Derivatives by x and y of the cores' extent along m = n + x t + y u, per length of m."""
     m = plus_times(plus_times(gjk.normal, x, t), y, u)
     w0, w1, w2, _, _, _ = difference(shapes, gjk, m)
@@ -240,7 +241,7 @@ def _slope(shapes: Any, gjk: Any, x: Any, y: Any, t: Any, u: Any) -> Any:
 
 
 @njit
-def place_points(shapes: Any, gjk: Any) -> None:
+def place_points(shapes: Shapes, gjk: GjkWork) -> None:
     """Find the contact points of an overlap with known normal: b is moved out along it to find the nearest points.
 
     EPA's face does not give the points if it is not on the surface, as for concentric shapes, for which many directions

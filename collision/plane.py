@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.collision.frames import along_axes, axis, centre, turned
 from artsim.collision.manifold import add_contact
 from artsim.collision.shapes import Pair
 from artsim.collision.support import farthest_vertex
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     by_component,
     combined,
@@ -37,13 +36,13 @@ DIAGONAL = 0.7071067811865476  # cosine of 45 degrees
 
 
 @inlined
-def height(pair: Pair, x: Any) -> Any:
+def height(pair: Pair, x: Vec3) -> float:
     """Height of a point above plane a [m]."""
     return dot(minus(x, centre(pair.placed, pair.a)), axis(pair.placed, pair.a, 2))
 
 
 @inlined
-def add_point(pair: Pair, x: Any, gap: Any, feature: Any) -> None:
+def add_point(pair: Pair, x: Vec3, gap: float, feature: int) -> None:
     """Add the contact of a surface point that is `gap` above plane a."""
     if gap < pair.margin:
         normal = axis(pair.placed, pair.a, 2)
@@ -86,7 +85,7 @@ def plane_ellipsoid(pair: Pair) -> None:
 
 
 @inlined
-def add_rim(pair: Pair, end: Any, w0: Any, w1: Any, feature: Any) -> None:
+def add_rim(pair: Pair, end: int, w0: float, w1: float, feature: int) -> None:
     """Add the contact of a cylinder's rim in direction (w0, w1) of its axes, at the end -1 or 1."""
     x = centre(pair.placed, pair.b)
     r = pair.shapes.size[pair.b, 0]
@@ -157,7 +156,7 @@ def plane_box(pair: Pair) -> None:
 
 
 @inlined
-def add_vertex(pair: Pair, first: Any, v: Any) -> None:
+def add_vertex(pair: Pair, first: int, v: int) -> None:
     """Add the contact of vertex v of convex mesh b."""
     x = plus(centre(pair.placed, pair.b), turned(pair.placed, pair.b, row_of(pair.shapes.vertex, v)))
     add_point(pair, x, height(pair, x), v - first)
@@ -191,7 +190,7 @@ def plane_convex(pair: Pair) -> None:
 
 
 @njit
-def add_tilted(pair: Pair, lowest: Any, most: Any) -> None:
+def add_tilted(pair: Pair, lowest: int, most: float) -> None:
     """Add the corners that are lowest when b is tilted in any of AROUND directions by up to `most` [rad], each once.
 
     For any velocities, only a corner that is lowest at the end of the step can penetrate deepest, and b rotates by no

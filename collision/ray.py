@@ -8,10 +8,10 @@ with its rendered rectangle; a height field consists of its surface, its walls a
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES
+from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES, Shapes
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import ConstReals1, Vec3, Vec4, Vector
 
 _FAR = 1e300
 _LEVEL = 1e-15  # smaller components of a direction count as zero
@@ -20,7 +20,7 @@ _MISSED = (-1.0, 0.0, 0.0, 0.0)
 
 
 @njit
-def ray_shape(shapes: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> Any:
+def ray_shape(shapes: Shapes, n: int, window: ConstReals1, floor: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with shape n of any kind; window: half sizes of a plane, 0: infinite; floor: z of a field's base."""
     kind = shapes.kind[n]
     if kind == PLANE:
@@ -35,7 +35,7 @@ def ray_shape(shapes: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> A
 
 
 @njit
-def ray_primitive(kind: Any, size: Any, p: Any, v: Any) -> Any:
+def ray_primitive(kind: int, size: ConstReals1, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a sphere, capsule, ellipsoid, cylinder or box; sizes as in Shapes."""
     if kind == SPHERE:
         return ray_ellipsoid(size[0], size[0], size[0], p, v)
@@ -51,7 +51,7 @@ def ray_primitive(kind: Any, size: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def is_inside(kind: Any, size: Any, p: Any) -> bool:
+def is_inside(kind: int, size: ConstReals1, p: Vec3) -> bool:
     """Whether a point is within a sphere, capsule, ellipsoid, cylinder or box."""
     x, y, z = p
     if kind == ELLIPSOID:
@@ -70,23 +70,22 @@ def is_inside(kind: Any, size: Any, p: Any) -> bool:
 
 
 @inlined
-def _passes_by(p: Any, v: Any, radius: Any) -> bool:
+def _passes_by(p: Vec3, v: Vec3, radius: float) -> bool:
     """Whether the ray misses the ball about the origin."""
     along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
     outside = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - radius * radius * (1.0 + _RIM)
-    passes: bool = outside > 0.0 and (along > 0.0 or along * along < outside)
-    return passes
+    return outside > 0.0 and (along > 0.0 or along * along < outside)
 
 
 @inlined
-def _first(low: Any, high: Any) -> Any:
+def _first(low: float, high: float) -> float:
     """The first end of an interval that lies ahead, or -1."""
     s = low if low >= 0.0 else high
     return s if low <= high and s >= 0.0 else -1.0
 
 
 @inlined
-def _between(p: Any, v: Any, half: Any) -> Any:
+def _between(p: float, v: float, half: float) -> tuple[float, float]:
     """The interval of the ray in which a coordinate is between -half and half; from > to: empty."""
     low, high = _FAR, -_FAR
     if abs(v) > _LEVEL:
@@ -98,7 +97,7 @@ def _between(p: Any, v: Any, half: Any) -> Any:
 
 
 @inlined
-def _in_ball(p0: Any, p1: Any, p2: Any, v0: Any, v1: Any, v2: Any) -> Any:
+def _in_ball(p0: float, p1: float, p2: float, v0: float, v1: float, v2: float) -> tuple[float, float]:
     """The interval of the ray inside the unit ball (or the unit disc, with third components 0)."""
     a = v0 * v0 + v1 * v1 + v2 * v2
     b = p0 * v0 + p1 * v1 + p2 * v2
@@ -114,14 +113,14 @@ def _in_ball(p0: Any, p1: Any, p2: Any, v0: Any, v1: Any, v2: Any) -> Any:
 
 
 @inlined
-def _with_normal(s: Any, n0: Any, n1: Any, n2: Any) -> Any:
+def _with_normal(s: float, n0: float, n1: float, n2: float) -> Vec4:
     length = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
     scale = 1.0 / length if length > 0.0 else 0.0
     return s, scale * n0, scale * n1, scale * n2
 
 
 @njit
-def ray_plane(window: Any, p: Any, v: Any) -> Any:
+def ray_plane(window: ConstReals1, p: Vec3, v: Vec3) -> Vec4:
     """First hit from above with the plane z = 0, or with its rectangle of half sizes `window` where these are not 0."""
     if v[2] > -_LEVEL or p[2] < 0.0:
         return _MISSED
@@ -133,7 +132,7 @@ def ray_plane(window: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_ellipsoid(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
+def ray_ellipsoid(a: float, b: float, c: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with an ellipsoid of these semi-axes."""
     low, high = _in_ball(p[0] / a, p[1] / b, p[2] / c, v[0] / a, v[1] / b, v[2] / c)
     s = _first(low, high)
@@ -144,7 +143,7 @@ def ray_ellipsoid(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_cylinder(radius: Any, half: Any, p: Any, v: Any) -> Any:
+def ray_cylinder(radius: float, half: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a cylinder along z."""
     r = 1.0 / radius
     low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
@@ -158,7 +157,7 @@ def ray_cylinder(radius: Any, half: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_capsule(radius: Any, half: Any, p: Any, v: Any) -> Any:
+def ray_capsule(radius: float, half: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a capsule along z, the convex union of a cylinder and two balls."""
     r = 1.0 / radius
     low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
@@ -177,7 +176,7 @@ def ray_capsule(radius: Any, half: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
+def ray_box(a: float, b: float, c: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a box of these half sizes."""
     x0, x1 = _between(p[0], v[0], a)
     y0, y1 = _between(p[1], v[1], b)
@@ -196,7 +195,7 @@ def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_triangles(shapes: Any, mesh: Any, p: Any, v: Any) -> Any:
+def ray_triangles(shapes: Shapes, mesh: int, p: Vec3, v: Vec3) -> Vec4:
     """First hit with either side of a mesh's triangles; the normal is that of the counter-clockwise side."""
     best = _MISSED
     node = shapes.node_start[mesh]
@@ -215,7 +214,7 @@ def ray_triangles(shapes: Any, mesh: Any, p: Any, v: Any) -> Any:
 
 
 @inlined
-def _meets_box(box: Any, p: Any, v: Any, before: Any) -> bool:
+def _meets_box(box: ConstReals1, p: Vec3, v: Vec3, before: float) -> bool:
     """Whether the ray hits the box, and before a given distance unless that is negative."""
     low, high = 0.0, _FAR if before < 0.0 else before
     for k in range(3):
@@ -226,12 +225,11 @@ def _meets_box(box: Any, p: Any, v: Any, before: Any) -> bool:
             high = min(high, max(a, b))
         elif p[k] < box[k] or p[k] > box[k + 3]:
             low = _FAR
-    meets: bool = low <= high * (1.0 + _RIM) + _LEVEL
-    return meets
+    return low <= high * (1.0 + _RIM) + _LEVEL
 
 
 @njit
-def ray_triangle(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
+def ray_triangle(a: Vector, b: Vector, c: Vector, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a triangle (Möller and Trumbore 1997)."""
     e0, e1, e2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     f0, f1, f2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
@@ -253,7 +251,7 @@ def ray_triangle(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_height_field(shapes: Any, n: Any, floor: Any, p: Any, v: Any) -> Any:
+def ray_height_field(shapes: Shapes, n: int, floor: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a height field: surface, walls, and the box below z = floor."""
     x, y, z = shapes.size[n, 0], shapes.size[n, 1], shapes.size[n, 2]
     half = 0.5 * (floor + z)
@@ -268,12 +266,12 @@ def ray_height_field(shapes: Any, n: Any, floor: Any, p: Any, v: Any) -> Any:
 
 
 @inlined
-def _nearer(a: Any, b: Any) -> Any:
+def _nearer(a: Vec4, b: Vec4) -> Vec4:
     return b if b[0] >= 0.0 and (a[0] < 0.0 or b[0] < a[0]) else a
 
 
 @inlined
-def _above(p: Any, v: Any, x: Any, y: Any, floor: Any, top: Any) -> Any:
+def _above(p: Vec3, v: Vec3, x: float, y: float, floor: float, top: float) -> tuple[float, float]:
     """The interval of the ray inside the bounding box of the surface."""
     a, b = _between(p[0], v[0], x)
     c, d = _between(p[1], v[1], y)
@@ -282,7 +280,7 @@ def _above(p: Any, v: Any, x: Any, y: Any, floor: Any, top: Any) -> Any:
 
 
 @njit
-def _surface(shapes: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
+def _surface(shapes: Shapes, n: int, p: Vec3, v: Vec3, low: float, high: float) -> Vec4:
     """First hit with the triangles of the cells under the ray between two distances, row by row."""
     f = shapes.mesh[n]
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
@@ -309,7 +307,7 @@ def _surface(shapes: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
 
 
 @inlined
-def _cells(a: Any, b: Any, width: Any, points: Any) -> Any:
+def _cells(a: float, b: float, width: float, points: int) -> tuple[int, int]:
     """The range of cells between two distances from the field's edge, with one more on both sides."""
     low = math.floor(min(a, b) / width) - 1
     high = math.floor(max(a, b) / width) + 2
@@ -317,7 +315,7 @@ def _cells(a: Any, b: Any, width: Any, points: Any) -> Any:
 
 
 @njit
-def _wall(shapes: Any, n: Any, floor: Any, p: Any, v: Any, side: Any) -> Any:
+def _wall(shapes: Shapes, n: int, floor: float, p: Vec3, v: Vec3, side: int) -> Vec4:
     """First hit with one of the four walls (low x, high x, low y, high y) between floor and surface."""
     f = shapes.mesh[n]
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]

@@ -7,7 +7,7 @@ nearer than the margin, in the same order for the same configuration. The normal
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from artsim.sim.foundation.records import (
     ConstInts1,
@@ -67,6 +67,9 @@ class Placed(NamedTuple):
     rotation: Reals3  # (n, 3, 3) shape axes to world
 
 
+AnyPlaced: TypeAlias = Placed | Any  # or a step's contacts, whose shapes are placed in the same fields
+
+
 class Manifold(NamedTuple):
     """The contacts of one pair. A gap is the distance of the surfaces along the normal, negative for penetration."""
 
@@ -80,9 +83,9 @@ class Manifold(NamedTuple):
 class Pair(NamedTuple):
     """The pair of shapes that kernels pass on: not a record, but a plain tuple for numba."""
 
-    shapes: Any  # Shapes
-    placed: Any  # Placed, or a record that has its arrays too
-    a: Any  # number of the one shape, kind[a] <= kind[b]
-    b: Any  # and of the other
-    margin: Any  # contacts with smaller gaps are wanted [m]
-    manifold: Any  # Manifold
+    shapes: Shapes
+    placed: AnyPlaced
+    a: int  # number of the one shape, kind[a] <= kind[b]
+    b: int  # and of the other
+    margin: float  # contacts with smaller gaps are wanted [m]
+    manifold: Manifold

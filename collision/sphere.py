@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.collision.frames import axis, centre, clamp, into, turned
 from artsim.collision.manifold import add_contact
 from artsim.collision.shapes import Pair
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import divided, dot, length, minus, negative, plus_times, row_of
 
 NO_DIRECTION = 1e-10  # relative to the shapes: shorter distances do not define a direction
 
 
 @inlined
-def add_ball(pair: Pair, x: Any, gap: Any, normal: Any, feature: Any) -> None:
+def add_ball(pair: Pair, x: Vec3, gap: float, normal: Vec3, feature: int) -> None:
     """Add the contact of a ball about x, of shape a's radius, with a surface at `gap` from it along the normal."""
     if gap < pair.margin:
         r = pair.shapes.size[pair.a, 0] + 0.5 * gap
@@ -23,7 +22,7 @@ def add_ball(pair: Pair, x: Any, gap: Any, normal: Any, feature: Any) -> None:
 
 
 @inlined
-def direction(d: Any, least: Any, otherwise: Any) -> Any:
+def direction(d: Vec3, least: float, otherwise: Vec3) -> tuple[float, Vec3]:
     """Length and direction of d; the direction is `otherwise` where d is no longer than `least`."""
     size = length(d)
     if size > least:
@@ -32,13 +31,13 @@ def direction(d: Any, least: Any, otherwise: Any) -> Any:
 
 
 @inlined
-def beyond(x: Any, h: Any) -> Any:
+def beyond(x: Vec3, h: Vec3) -> Vec3:
     """Vector to a point from the nearest point of a box of half extents h."""
     return x[0] - clamp(x[0], h[0]), x[1] - clamp(x[1], h[1]), x[2] - clamp(x[2], h[2])
 
 
 @inlined
-def from_box(h: Any, x: Any) -> Any:
+def from_box(h: Vec3, x: Vec3) -> tuple[float, Vec3]:
     """Signed distance of a point from a box (inside: to the nearest face), and the direction away from it."""
     e = beyond(x, h)
     d = length(e)
@@ -56,7 +55,7 @@ def from_box(h: Any, x: Any) -> Any:
 
 
 @inlined
-def from_cylinder(radius: Any, h: Any, x: Any) -> Any:
+def from_cylinder(radius: float, h: float, x: Vec3) -> tuple[float, Vec3]:
     """Signed distance of a point from a cylinder (inside: to the nearest surface), and the direction away from it."""
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     if rho > 0.0:

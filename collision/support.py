@@ -7,11 +7,12 @@ shallow contacts of round shapes are distances of their cores.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 from artsim.collision.frames import axis, into
-from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES, Pair
+from artsim.collision.gjk_work import GjkWork
+from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES, Pair, Shapes
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals2, Vec3, Vec6, Vector
 from artsim.sim.foundation.vec3 import (
     by_component,
     dot,
@@ -36,7 +37,7 @@ _FEW = 20  # up to this number of vertices all are compared; for more the search
 
 
 @inlined
-def _set_side(shapes: Any, gjk: Any, side: int, a: int) -> None:
+def _set_side(shapes: Shapes, gjk: GjkWork, side: int, a: int) -> None:
     """Make shape `a` one of the two sides."""
     kind = shapes.kind[a]
     gjk.kind[side, 0] = kind
@@ -56,13 +57,13 @@ def is_round(kind: int) -> bool:
 
 
 @inlined
-def are_smooth(gjk: Any) -> bool:
+def are_smooth(gjk: GjkWork) -> bool:
     """Whether the two are an ellipsoid and a round shape of similar size, which touch at one point."""
     return bool(gjk.kind[1, 0] == ELLIPSOID and gjk.kind[0, 0] != TRIANGLES and gjk.scale[1] == gjk.scale[0])
 
 
 @njit
-def begin_pair(pair: Pair, gjk: Any) -> None:
+def begin_pair(pair: Pair, gjk: GjkWork) -> None:
     """Make shape a side 0 and shape b side 1; everything is then in a's axes."""
     shapes, placed, a, b = pair.shapes, pair.placed, pair.a, pair.b
     _set_side(shapes, gjk, 0, a)
@@ -80,7 +81,7 @@ def begin_pair(pair: Pair, gjk: Any) -> None:
 
 
 @njit
-def begin_triangle(pair: Pair, gjk: Any, corners: Any, depth: Any) -> None:
+def begin_triangle(pair: Pair, gjk: GjkWork, corners: tuple[Vec3, Vec3, Vec3], depth: float) -> None:
     """Make a triangle of shape a (corners in a's axes) side 0 and shape b side 1.
 
     With depth > 0 [m] the triangle is a prism that extends behind its back by this depth. Its corners are
@@ -108,7 +109,7 @@ def begin_triangle(pair: Pair, gjk: Any, corners: Any, depth: Any) -> None:
 
 
 @inlined
-def front_of(T: Any) -> Any:
+def front_of(T: Reals2) -> Vec3:
     """The normal of a triangle's front, of any length; its first corner is the origin."""
     return (
         T[1, 1] * T[2, 2] - T[1, 2] * T[2, 1],
@@ -118,7 +119,7 @@ def front_of(T: Any) -> Any:
 
 
 @inlined
-def _highest(shapes: Any, first: int, end: int, d: Any) -> Any:
+def _highest(shapes: Shapes, first: int, end: int, d: Vec3) -> int:
     """The vertex farthest along d, by comparing all."""
     best = first
     most = dot(row_of(shapes.vertex, first), d)
@@ -131,7 +132,7 @@ def _highest(shapes: Any, first: int, end: int, d: Any) -> Any:
 
 
 @inlined
-def _climbed(shapes: Any, start: int, d: Any) -> Any:
+def _climbed(shapes: Shapes, start: int, d: Vec3) -> int:
     """The vertex farthest along d, by hill climbing along edges."""
     best = start
     most = dot(row_of(shapes.vertex, start), d)
@@ -148,7 +149,7 @@ def _climbed(shapes: Any, start: int, d: Any) -> Any:
 
 
 @inlined
-def farthest_vertex(shapes: Any, first: int, end: int, start: int, d: Any) -> Any:
+def farthest_vertex(shapes: Shapes, first: int, end: int, start: int, d: Vec3) -> int:
     """The vertex of a convex mesh, from `first` to before `end`, farthest along d; many are climbed from `start`."""
     if end - first <= _FEW:
         return _highest(shapes, first, end, d)
@@ -156,7 +157,7 @@ def farthest_vertex(shapes: Any, first: int, end: int, start: int, d: Any) -> An
 
 
 @njit
-def support(shapes: Any, gjk: Any, side: int, d: Any) -> Any:
+def support(shapes: Shapes, gjk: GjkWork, side: int, d: Vec3) -> Vec3:
     """The point of a side's core farthest along d (any length), in the shape's own axes."""
     kind = gjk.kind[side, 0]
     if kind == CONVEX:
@@ -185,14 +186,14 @@ def support(shapes: Any, gjk: Any, side: int, d: Any) -> Any:
 
 
 @inlined
-def _triangle_support(gjk: Any, d: Any) -> Any:
+def _triangle_support(gjk: GjkWork, d: Vec3) -> Vec3:
     T = gjk.triangle
     swept = 1.0 if dot(row_of(T, 3), d) > 0.0 else 0.0
     return plus_times(row_of(T, farthest_corner(gjk, d)), swept, row_of(T, 3))
 
 
 @inlined
-def farthest_corner(gjk: Any, d: Any) -> Any:
+def farthest_corner(gjk: GjkWork, d: Vec3) -> int:
     """The corner of the triangle farthest along d."""
     value1 = dot(row_of(gjk.triangle, 1), d)
     value2 = dot(row_of(gjk.triangle, 2), d)
@@ -203,7 +204,7 @@ def farthest_corner(gjk: Any, d: Any) -> Any:
 
 
 @njit
-def difference(shapes: Any, gjk: Any, d: Any) -> Any:
+def difference(shapes: Shapes, gjk: GjkWork, d: Vec3) -> Vec6:
     """The point of the cores' Minkowski difference a - b farthest along d: w, and the point of a it is made of.
 
     Returns six numbers: of a pair of tuples LLVM contracts the products of callers to other FMAs.
@@ -215,20 +216,20 @@ def difference(shapes: Any, gjk: Any, d: Any) -> Any:
 
 
 @inlined
-def keep_point(points: Any, i: int, w: Any, a: Any) -> None:
+def keep_point(points: Reals2, i: int, w: Vec3, a: Vec3) -> None:
     """Store a point of the difference and its point of a as row i of a simplex or a polytope."""
     points[i, 0], points[i, 1], points[i, 2] = w
     points[i, 3], points[i, 4], points[i, 5] = a
 
 
 @inlined
-def point_of_a(points: Any, i: int) -> Any:
+def point_of_a(points: Reals2, i: int) -> Vec3:
     """The point of a stored in row i."""
     return points[i, 3], points[i, 4], points[i, 5]
 
 
 @inlined
-def across(e: Any) -> Any:
+def across(e: Vector) -> Vec3:
     """A vector orthogonal to e, from the axis along which e is smallest."""
     x, y, z = abs(e[0]), abs(e[1]), abs(e[2])
     if x <= y and x <= z:

@@ -9,13 +9,14 @@ out.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
 
 from artsim.collision.clipping import KEPT, keep_farthest
 from artsim.collision.convex import add_manifold, add_nearest, add_overlap, find_nearest, touches_once
-from artsim.collision.shapes import SPHERE, Pair
+from artsim.collision.gjk_work import GjkWork
+from artsim.collision.shapes import SPHERE, Manifold, Pair, Shapes
 from artsim.collision.support import begin_pair, begin_triangle, difference, farthest_corner, front_of, support
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals2, Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     component,
@@ -49,7 +50,7 @@ STRIDE = 1 << 32  # number of features per triangle
 
 
 @njit
-def triangles_convex(pair: Pair, gjk: Any) -> None:
+def triangles_convex(pair: Pair, gjk: GjkWork) -> None:
     """The kernel for a triangle mesh and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
     shapes = pair.shapes
     low, high = box_of(pair, gjk)
@@ -89,7 +90,7 @@ def triangles_convex(pair: Pair, gjk: Any) -> None:
 
 
 @inlined
-def nearer(nearest: Any, behind: Any, height: Any, distance: Any, t: Any) -> Any:
+def nearer(nearest: float, behind: int, height: float, distance: float, t: int) -> tuple[float, int]:
     """Update with triangle t the distance of the nearest triangle, and its number if it is seen from behind."""
     if distance < nearest * (1.0 + _TIE) and (height >= 0.0 or distance < nearest * (1.0 - _TIE)):
         nearest = distance
@@ -98,36 +99,36 @@ def nearer(nearest: Any, behind: Any, height: Any, distance: Any, t: Any) -> Any
 
 
 @inlined
-def _corners(shapes: Any, t: int) -> Any:
+def _corners(shapes: Shapes, t: int) -> tuple[Vec3, Vec3, Vec3]:
     """A triangle's corners."""
     V = shapes.vertex
-    i, j, k = row_of(shapes.triangle, t)
-    return row_of(V, i), row_of(V, j), row_of(V, k)
+    T = shapes.triangle
+    return row_of(V, T[t, 0]), row_of(V, T[t, 1]), row_of(V, T[t, 2])
 
 
 @inlined
-def lowest(corners: Any) -> Any:
+def lowest(corners: tuple[Vec3, Vec3, Vec3]) -> Vec3:
     """The lowest corner of a triangle's bounding box."""
     p, q, r = corners
     return min(p[0], q[0], r[0]), min(p[1], q[1], r[1]), min(p[2], q[2], r[2])
 
 
 @inlined
-def highest_of(corners: Any) -> Any:
+def highest_of(corners: tuple[Vec3, Vec3, Vec3]) -> Vec3:
     """The highest corner of a triangle's bounding box."""
     p, q, r = corners
     return max(p[0], q[0], r[0]), max(p[1], q[1], r[1]), max(p[2], q[2], r[2])
 
 
 @inlined
-def _meets(one_low: Any, one_high: Any, low: Any, high: Any) -> bool:
+def _meets(one_low: Vec3, one_high: Vec3, low: Vec3, high: Vec3) -> bool:
     """Whether two boxes, given by their lowest and highest corners, overlap."""
     beyond = one_low[0] > high[0] or one_low[1] > high[1] or one_low[2] > high[2]
     return not (beyond or one_high[0] < low[0] or one_high[1] < low[1] or one_high[2] < low[2])
 
 
 @njit
-def _rise(shapes: Any, t: int, e: int) -> Any:
+def _rise(shapes: Shapes, t: int, e: int) -> float:
     """Bound of the tilt of normals over edge e of a triangle: `rise_over` with the triangle across it."""
     other = shapes.triangle_across[t, e]
     if other < 0:
@@ -146,7 +147,7 @@ def _rise(shapes: Any, t: int, e: int) -> Any:
 
 
 @njit
-def _is_peak(shapes: Any, gjk: Any, t: int, corner: int) -> bool:
+def _is_peak(shapes: Shapes, gjk: GjkWork, t: int, corner: int) -> bool:
     """Whether no edge from a corner rises along the normal."""
     V = shapes.vertex
     v = shapes.triangle[t, corner]
@@ -157,13 +158,13 @@ def _is_peak(shapes: Any, gjk: Any, t: int, corner: int) -> bool:
 
 
 @inlined
-def rises(gjk: Any, e: Any) -> bool:
+def rises(gjk: GjkWork, e: Vec3) -> bool:
     """Whether an edge rises along the normal."""
     return bool(dot(gjk.normal, e) > _LEVEL * length(e))
 
 
 @inlined
-def rise_over(e: Any, own: Any, other: Any) -> Any:
+def rise_over(e: Vec3, own: Vec3, other: Vec3) -> float:
     """Tangent of the angle by which the surface falls beyond an edge; 0: flat, _CONCAVE: it rises, FALLING: steep.
 
     Vectors from the start of the edge: its end e, the opposite corners of its own and of the other triangle.
@@ -184,7 +185,7 @@ def rise_over(e: Any, own: Any, other: Any) -> Any:
 
 
 @njit
-def box_of(pair: Pair, gjk: Any) -> Any:
+def box_of(pair: Pair, gjk: GjkWork) -> tuple[Vec3, Vec3]:
     """The lowest and highest corner of the box around b in a's axes, margin included."""
     begin_pair(pair, gjk)
     grown = gjk.radius[1] + pair.margin
@@ -195,7 +196,7 @@ def box_of(pair: Pair, gjk: Any) -> Any:
 
 
 @inlined
-def _extent(pair: Pair, gjk: Any, axis: int, sign: Any) -> Any:
+def _extent(pair: Pair, gjk: GjkWork, axis: int, sign: float) -> float:
     """Extent of the core of b from its origin along an axis of a."""
     d = times(sign, row_of(gjk.rotation, axis))
     s0, s1, s2 = support(pair.shapes, gjk, 1, d)
@@ -203,7 +204,7 @@ def _extent(pair: Pair, gjk: Any, axis: int, sign: Any) -> Any:
 
 
 @njit
-def look_at(gjk: Any) -> Any:
+def look_at(gjk: GjkWork) -> tuple[float, float]:
     """Height of b's origin above the triangle's plane, and its distance from the triangle.
 
     For a sphere this also sets gjk.normal, gjk.point[0] and gjk.gap (without the radius).
@@ -223,14 +224,14 @@ def look_at(gjk: Any) -> Any:
 
 
 @inlined
-def normal_of(gjk: Any) -> Any:
+def normal_of(gjk: GjkWork) -> Vec3:
     """The unit normal of the triangle's front, gjk's axes."""
     normal = front_of(gjk.triangle)
     return times(1.0 / length(normal), normal)
 
 
 @inlined
-def _nearest_on(T: Any, q: Any) -> Any:
+def _nearest_on(T: Reals2, q: Vec3) -> tuple[float, float]:
     """The point of a triangle nearest to q, as weights along the edges from the first corner to the other two.
 
     Source: Ericson, Real-Time Collision Detection, 5.1.5.
@@ -263,7 +264,7 @@ def _nearest_on(T: Any, q: Any) -> Any:
 
 
 @njit
-def find_touch(pair: Pair, gjk: Any) -> bool:
+def find_touch(pair: Pair, gjk: GjkWork) -> bool:
     """`find_nearest` after `look_at`, which already has the result for a sphere."""
     if pair.shapes.kind[pair.b] != SPHERE:
         return find_nearest(pair.shapes, gjk, pair.margin)
@@ -273,7 +274,7 @@ def find_touch(pair: Pair, gjk: Any) -> bool:
 
 
 @njit
-def add_touch(pair: Pair, gjk: Any, rises: Any, peaks: Any, feature: int) -> Any:
+def add_touch(pair: Pair, gjk: GjkWork, rises: Vec3, peaks: tuple[bool, bool, bool], feature: int) -> float:
     """Add the contacts found by `find_touch`, with the normal bounded by the neighbouring triangles.
 
     Bounds are `rises` over the three edges (see `rise_over`) and `peaks` at the three corners (no edge from the corner
@@ -303,7 +304,7 @@ def add_touch(pair: Pair, gjk: Any, rises: Any, peaks: Any, feature: int) -> Any
 
 
 @njit
-def _lean(pair: Pair, gjk: Any, rises: Any, peaks: Any) -> int:
+def _lean(pair: Pair, gjk: GjkWork, rises: Vec3, peaks: tuple[bool, bool, bool]) -> int:
     """Bend the normal into the range allowed by the edges over which it tilts.
 
     Returns _APART unless the two are then nearer than margin, and _BENT if the depth along the normal belongs to the
@@ -356,7 +357,7 @@ def _lean(pair: Pair, gjk: Any, rises: Any, peaks: Any) -> int:
 
 
 @inlined
-def _over(gjk: Any, i: int, front: Any) -> Any:
+def _over(gjk: GjkWork, i: int, front: Vec3) -> Vec3:
     """The outward unit vector in the triangle's plane, orthogonal to the edge that starts at corner i."""
     T = gjk.triangle
     over = crossed(minus(row_of(T, (i + 1) % 3), row_of(T, i)), front)
@@ -364,7 +365,7 @@ def _over(gjk: Any, i: int, front: Any) -> Any:
 
 
 @njit
-def _turn_to(shapes: Any, gjk: Any, normal: Any) -> None:
+def _turn_to(shapes: Shapes, gjk: GjkWork, normal: Vec3) -> None:
     """Take another normal, with the gap between the support points along it."""
     w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, normal)
     w, a = (w0, w1, w2), (a0, a1, a2)
@@ -376,7 +377,7 @@ def _turn_to(shapes: Any, gjk: Any, normal: Any) -> None:
 
 
 @njit
-def _is_over(gjk: Any, front: Any, rises: Any, shallow: bool) -> bool:
+def _is_over(gjk: GjkWork, front: Vec3, rises: Vec3, shallow: bool) -> bool:
     """Whether the point of b is over the triangle or, for a shallow contact, beyond an edge where the surface rises."""
     for i in range(3):
         x = minus(row_of(gjk.point, 1), row_of(gjk.triangle, i))
@@ -396,7 +397,7 @@ def is_touched(pair: Pair, first: int) -> bool:
 
 
 @njit
-def push_out(pair: Pair, gjk: Any, feature: int) -> None:
+def push_out(pair: Pair, gjk: GjkWork, feature: int) -> None:
     """Add a contact along the triangle's normal, regardless of what lies between."""
     _turn_to(pair.shapes, gjk, normal_of(gjk))
     if gjk.gap[0] < pair.margin:
@@ -407,21 +408,21 @@ def push_out(pair: Pair, gjk: Any, feature: int) -> None:
 
 
 @inlined
-def make_room(pair: Pair, gjk: Any, first: int) -> None:
+def make_room(pair: Pair, gjk: GjkWork, first: int) -> None:
     """Thin out the contacts from `first` on if those of another triangle might not fit."""
     if pair.manifold.number[0] >= _FULL:
         thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 
 
 @njit
-def finish(pair: Pair, gjk: Any, first: int) -> None:
+def finish(pair: Pair, gjk: GjkWork, first: int) -> None:
     """Reduce the contacts from `first` on to those that are kept."""
     merge(pair.manifold, first, _SAME * pair.shapes.reach[pair.b])
     thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 
 
 @njit
-def merge(manifold: Any, first: int, tolerance: Any) -> None:
+def merge(manifold: Manifold, first: int, tolerance: float) -> None:
     """Merge contacts at the same point with the same normal into the deepest of them."""
     kept = first
     for i in range(first, manifold.number[0]):
@@ -440,7 +441,7 @@ def merge(manifold: Any, first: int, tolerance: Any) -> None:
 
 
 @inlined
-def _move(manifold: Any, i: int, j: int) -> None:
+def _move(manifold: Manifold, i: int, j: int) -> None:
     """Move contact i to the place of contact j."""
     manifold.gap[j] = manifold.gap[i]
     manifold.feature[j] = manifold.feature[i]
@@ -449,7 +450,7 @@ def _move(manifold: Any, i: int, j: int) -> None:
 
 
 @njit
-def thin_out(gjk: Any, manifold: Any, first: int, most: int) -> None:
+def thin_out(gjk: GjkWork, manifold: Manifold, first: int, most: int) -> None:
     """Reduce many contacts to the deepest and those farthest from all kept ones, in order."""
     end = manifold.number[0]
     if end - first <= most:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import column_momentum
 from artsim.sim.articulation.kinematics import axis_of, like, origin_of
-from artsim.sim.articulation.model import WORLD
+from artsim.sim.articulation.model import WORLD, Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Lanes1, Lanes2, Real
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 
 
 @njit
-def centre_of_mass(model: Any, data: Any, c: Any) -> None:
+def centre_of_mass(model: Model, data: Workspace, c: Lanes1) -> None:
     """c (3,): centre of mass of all links, fixed ones included [m]; 0 for a robot without mass. Needs `composites`."""
     for k in range(3):
         c[k] = like(model.body_moment[WORLD, k], data)
@@ -26,12 +26,12 @@ def centre_of_mass(model: Any, data: Any, c: Any) -> None:
 
 
 @inlined
-def _per_mass(model: Any) -> Any:
+def _per_mass(model: Model) -> float:
     return 1.0 / model.carried_mass[WORLD] if model.carried_mass[WORLD] > 0.0 else 0.0
 
 
 @njit
-def centre_of_mass_jacobian(model: Any, data: Any, J: Any) -> None:
+def centre_of_mass_jacobian(model: Model, data: Workspace, J: Lanes2) -> None:
     """The first 3 rows of J (…, nv): velocity of the centre of mass per dof. Needs `composites`."""
     h = data.composite_moment
     for k in range(model.dof_body.shape[0]):
@@ -50,7 +50,7 @@ def centre_of_mass_jacobian(model: Any, data: Any, J: Any) -> None:
 
 
 @njit
-def centroidal_map(model: Any, data: Any, c: Any, A: Any) -> None:
+def centroidal_map(model: Model, data: Workspace, c: Lanes1, A: Lanes2) -> None:
     """A (6, nv): momentum per unit of generalised velocity, linear, then angular about c (3,), world axes. Needs
     `composites`.
 
@@ -69,7 +69,7 @@ def centroidal_map(model: Any, data: Any, c: Any, A: Any) -> None:
 
 
 @njit
-def momentum(A: Any, v: Any, zero: Any, h: Any) -> None:
+def momentum(A: Lanes2, v: Lanes1, zero: Real, h: Lanes1) -> None:
     """h (6,) = A v."""
     for row in range(6):
         h[row] = zero
@@ -78,7 +78,7 @@ def momentum(A: Any, v: Any, zero: Any, h: Any) -> None:
 
 
 @njit
-def root_wrench(model: Any, data: Any, c: Any, out: Any) -> None:
+def root_wrench(model: Model, data: Workspace, c: Lanes1, out: Lanes1) -> None:
     """out (6,): sum of the wrenches that `inverse_dynamics` left at the trees' roots, about c (3,).
 
     Without gravity this is the rate of change of the momentum (fixed parts have none).
@@ -96,7 +96,7 @@ def root_wrench(model: Any, data: Any, c: Any, out: Any) -> None:
 
 
 @njit
-def kinetic_energy(model: Any, v: Any, data: Any) -> Any:
+def kinetic_energy(model: Model, v: Lanes1, data: Workspace) -> Real:
     """½ vᵀ M v, including rotors [J]. Needs `world_inertia` and `velocities`."""
     total = like(0.0, data)
     for i in range(1, model.body_parent.shape[0]):
@@ -107,7 +107,7 @@ def kinetic_energy(model: Any, v: Any, data: Any) -> Any:
 
 
 @njit
-def body_energy(model: Any, data: Any, i: Any) -> Any:
+def body_energy(model: Model, data: Workspace, i: int) -> Real:
     """Kinetic energy of body i, without its rotors [J]."""
     u0 = data.velocity[i, 0]
     u1 = data.velocity[i, 1]
@@ -122,7 +122,7 @@ def body_energy(model: Any, data: Any, i: Any) -> Any:
 
 
 @njit
-def potential_energy(model: Any, q: Any, c: Any) -> Any:
+def potential_energy(model: Model, q: Lanes1, c: Lanes1) -> Real:
     """Potential energy of gravity, with the centre of mass at c (3,), and of linear springs of single coordinates
     [J]."""
     g = model.gravity

@@ -6,14 +6,15 @@ pass gives the composed position, the composed gain (the follower's only entry i
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec3
 
 
 @inlined
-def follow(p: Any, x: Any) -> Any:
+def follow(p: Reals1, x: Real) -> Vec3:
     """Σ p_i xⁱ and its first and second derivative."""
     return (
         p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))),
@@ -23,7 +24,7 @@ def follow(p: Any, x: Any) -> Any:
 
 
 @njit
-def expand(model: Any, q: Any, v: Any, data: Any) -> None:
+def expand(model: Model, q: Lanes1, v: Lanes1, data: Workspace) -> None:
     """Set followers' coordinates and velocities from their leaders', and gains and drifts in data. O(nc)."""
     for c in range(model.coupling_follower.shape[0]):
         f = model.coupling_follower[c]
@@ -44,7 +45,7 @@ def expand(model: Any, q: Any, v: Any, data: Any) -> None:
 
 
 @njit
-def expand_velocity(model: Any, u: Any, data: Any, v: Any) -> None:
+def expand_velocity(model: Model, u: Lanes1, data: Workspace, v: Lanes1) -> None:
     """v (nv,) = G u (nu,)."""
     for k in range(v.shape[0]):
         a = model.dof_independent[k]
@@ -55,7 +56,7 @@ def expand_velocity(model: Any, u: Any, data: Any, v: Any) -> None:
 
 
 @njit
-def end_velocities(model: Any, data: Any, u: Any, h: Any, v: Any) -> None:
+def end_velocities(model: Model, data: Workspace, u: Lanes1, h: float, v: Lanes1) -> None:
     """v (nv,) = G u + h Ġ u of the velocities u (nu,) at the end of a step."""
     expand_velocity(model, u, data, v)
     for k in range(v.shape[0]):
@@ -63,7 +64,7 @@ def end_velocities(model: Any, data: Any, u: Any, h: Any, v: Any) -> None:
 
 
 @njit
-def reduce_vector(model: Any, x: Any, data: Any, r: Any) -> None:
+def reduce_vector(model: Model, x: Lanes1, data: Workspace, r: Lanes1) -> None:
     """r (nu,) = Gᵀ x (nv,)."""
     for a in range(r.shape[0]):
         r[a] = x[model.independent_dof[a]]
@@ -75,7 +76,7 @@ def reduce_vector(model: Any, x: Any, data: Any, r: Any) -> None:
 
 
 @njit
-def reduce_matrix(model: Any, data: Any, diagonal: Any) -> None:
+def reduce_matrix(model: Model, data: Workspace, diagonal: Lanes1) -> None:
     """data.factor = Gᵀ (M + diag) G, lower triangle over the elimination tree. O(n d)."""
     H = data.factor
     M = data.mass_matrix

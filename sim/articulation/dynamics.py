@@ -6,16 +6,17 @@ Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5 to 7; classical inste
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import accelerations, axis_of, like, motion_columns
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, subtract_row
+from artsim.sim.foundation.records import ConstInts1, Ints1, Lanes1, Lanes2, Real, Vec6
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 
 
 @njit
-def inverse_dynamics(model: Any, v: Any, a: Any, data: Any, tau: Any) -> None:
+def inverse_dynamics(model: Model, v: Lanes1, a: Lanes1, data: Workspace, tau: Lanes1) -> None:
     """tau (nv,) = M(q) a + C(q, v) v + g, without armature. RNEA, Featherstone 2008, table 5.1. O(nb).
 
     Needs `kinematics` and `world_inertia`. Leaves in data the accelerations and, per body, force and torque through
@@ -55,7 +56,7 @@ def inverse_dynamics(model: Any, v: Any, a: Any, data: Any, tau: Any) -> None:
 
 
 @njit
-def coupled_bias(model: Any, v: Any, data: Any) -> None:
+def coupled_bias(model: Model, v: Lanes1, data: Workspace) -> None:
     """data.bias (nv,) = C(q, v) v + g + M Ġ u, rotors included: the force at zero independent acceleration. O(nb)."""
     inverse_dynamics(model, v, data.drift, data, data.bias)
     for k in range(model.armature.shape[0]):
@@ -63,7 +64,7 @@ def coupled_bias(model: Any, v: Any, data: Any) -> None:
 
 
 @njit
-def gather_forces(model: Any, data: Any, tau: Any) -> None:
+def gather_forces(model: Model, data: Workspace, tau: Lanes1) -> None:
     """Joint forces from the wrenches in data, adding each body's wrench to its parent's on the way. O(nb)."""
     f = data.force
     n = data.torque
@@ -92,7 +93,7 @@ def gather_forces(model: Any, data: Any, tau: Any) -> None:
 
 
 @njit
-def composites(model: Any, data: Any) -> None:
+def composites(model: Model, data: Workspace) -> None:
     """First moment and inertia of each body with all below it, about its origin. Needs `world_inertia`. O(nb)."""
     for i in range(model.body_parent.shape[0]):
         for k in range(3):
@@ -103,7 +104,7 @@ def composites(model: Any, data: Any) -> None:
 
 
 @njit
-def add_to_parents(model: Any, data: Any) -> None:
+def add_to_parents(model: Model, data: Workspace) -> None:
     """Turn the bodies' own moments and inertias in data.composite_* into composite ones, with all descendants.
     O(nb)."""
     Y = data.composite_inertia
@@ -135,7 +136,7 @@ def add_to_parents(model: Any, data: Any) -> None:
 
 
 @inlined
-def column_momentum(model: Any, data: Any, k: Any) -> Any:
+def column_momentum(model: Model, data: Workspace, k: int) -> Vec6:
     """Momentum of dof k's body and all below it at unit velocity of k: linear, and angular about the body's origin."""
     i = model.dof_body[k]
     a0, a1, a2 = axis_of(data, k)
@@ -153,7 +154,7 @@ def column_momentum(model: Any, data: Any, k: Any) -> Any:
 
 
 @njit
-def mass_matrix(model: Any, data: Any) -> None:
+def mass_matrix(model: Model, data: Workspace) -> None:
     """M into data.mass_matrix: lower triangle, entries of ancestors only, armature included. CRBA, O(n d).
 
     Featherstone 2008, sec. 6.2, with the columns seen at the tree's reference point: an entry is six products.
@@ -188,7 +189,7 @@ def mass_matrix(model: Any, data: Any) -> None:
 
 
 @njit
-def factorise(H: Any, inverse_pivot: Any, parent: Any, run: Any) -> None:
+def factorise(H: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1) -> None:
     """H = LᵀDL in place: lower triangle in, L below the diagonal and D on it out. O(n d²).
 
     Featherstone 2008, table 6.3; rows are walked in unbroken runs of ancestors, whose entries lie side by side.
@@ -209,13 +210,13 @@ def factorise(H: Any, inverse_pivot: Any, parent: Any, run: Any) -> None:
 
 
 @njit
-def solve(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any) -> None:
+def solve(L: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1, x: Lanes1) -> None:
     """x = H⁻¹ x for the factorised H. Featherstone 2008, table 6.5. O(n d)."""
     solve_part(L, inverse_pivot, parent, run, x, 0, x.shape[0])
 
 
 @njit
-def solve_part(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any, first: Any, end: Any) -> None:
+def solve_part(L: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1, x: Lanes1, first: int, end: int) -> None:
     """The same where x is 0 but for one tree, whose entries are those from `first` to before `end`."""
     for i in range(end - 1, first - 1, -1):
         y = x[i]
@@ -237,22 +238,7 @@ def solve_part(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any, first:
 
 
 @njit
-def multiply(H: Any, parent: Any, run: Any, x: Any, out: Any) -> None:
-    """out = H x for the H of `factorise`, before it is factorised: lower triangle over the tree. O(n d)."""
-    for i in range(x.shape[0]):
-        y = H[i, i] * x[i]
-        j = parent[i]
-        while j >= 0:
-            start = run[j]
-            for c in range(start, j + 1):
-                y = y + H[i, c] * x[c]
-                out[c] = out[c] + H[i, c] * x[i]
-            j = parent[start]
-        out[i] = y
-
-
-@njit
-def invert(L: Any, inverse_pivot: Any, parent: Any, out: Any) -> None:
+def invert(L: Lanes2, inverse_pivot: Lanes1, parent: ConstInts1, out: Lanes2) -> None:
     """out (n, n) = H⁻¹ of the factorised H = LᵀDL, both triangles. O(n² d).
 
     L H⁻¹ = D⁻¹ L⁻ᵀ, whose lower triangle is D⁻¹: so row i is minus the sum of its ancestors' rows times L[i, ancestor],
@@ -270,7 +256,7 @@ def invert(L: Any, inverse_pivot: Any, parent: Any, out: Any) -> None:
 
 
 @njit
-def articulated_dynamics(model: Any, v: Any, tau: Any, diagonal: Any, data: Any, a: Any) -> None:
+def articulated_dynamics(model: Model, v: Lanes1, tau: Lanes1, diagonal: Lanes1, data: Workspace, a: Lanes1) -> None:
     """a (nv,) = (M + diag)⁻¹ (tau - C v - g), `diagonal` (nv,) holding armature and implicit terms. ABA, O(nb).
 
     Featherstone 2008, table 7.1. A joint's dofs are eliminated one by one, as if massless bodies lay between them.
@@ -281,7 +267,7 @@ def articulated_dynamics(model: Any, v: Any, tau: Any, diagonal: Any, data: Any,
 
 
 @njit
-def articulate(model: Any, diagonal: Any, data: Any, again: bool) -> None:
+def articulate(model: Model, diagonal: Lanes1, data: Workspace, again: bool) -> None:
     """Articulated inertias, [f; n] = [A B; Bᵀ C] [a; α] about each origin: what of articulated_dynamics depends on
     neither v nor tau.
 
@@ -306,7 +292,7 @@ def articulate(model: Any, diagonal: Any, data: Any, again: bool) -> None:
 
 
 @inlined
-def _last_changed(model: Any, diagonal: Any, data: Any) -> Any:
+def _last_changed(model: Model, diagonal: Lanes1, data: Workspace) -> int:
     """The last body of whose dofs an entry of `diagonal` is not that in data; 0: none."""
     for k in range(diagonal.shape[0] - 1, -1, -1):
         if any_positive(absolute(diagonal[k] - data.diagonal[k])):
@@ -315,7 +301,7 @@ def _last_changed(model: Any, diagonal: Any, data: Any) -> Any:
 
 
 @njit
-def articulated_accelerations(model: Any, v: Any, tau: Any, data: Any, a: Any) -> None:
+def articulated_accelerations(model: Model, v: Lanes1, tau: Lanes1, data: Workspace, a: Lanes1) -> None:
     """The rest of articulated_dynamics, as often as v or tau change at the same positions."""
     nb = model.body_parent.shape[0]
     for i in range(1, nb):
@@ -329,7 +315,7 @@ def articulated_accelerations(model: Any, v: Any, tau: Any, data: Any, a: Any) -
 
 
 @inlined
-def _bias_wrench(model: Any, v: Any, data: Any, i: Any) -> None:
+def _bias_wrench(model: Model, v: Lanes1, data: Workspace, i: int) -> None:
     """Body i's velocity-product acceleration (left in data.acceleration, data.angular_acceleration, relative to the
     parent's) and gyroscopic wrench (in data.force, data.torque)."""
     o = data.angular_velocity
@@ -380,7 +366,7 @@ def _bias_wrench(model: Any, v: Any, data: Any, i: Any) -> None:
 
 
 @inlined
-def rigid_inertia(model: Any, data: Any, i: Any) -> None:
+def rigid_inertia(model: Model, data: Workspace, i: int) -> None:
     """Body i's own inertia, stiffened, into data.articulated: B maps α to force, α × h = -[h]× α."""
     Y = data.articulated
     zero = like(0.0, data)
@@ -408,7 +394,7 @@ def rigid_inertia(model: Any, data: Any, i: Any) -> None:
 
 
 @inlined
-def projected_inertia(model: Any, data: Any, i: Any, k: Any) -> Any:
+def projected_inertia(model: Model, data: Workspace, i: int, k: int) -> tuple[Real, ...]:
     """U = I S of dof k in body i's articulated inertia: linear, angular; and D = Sᵀ I S."""
     Y = data.articulated
     a0, a1, a2 = axis_of(data, k)
@@ -432,7 +418,7 @@ def projected_inertia(model: Any, data: Any, i: Any, k: Any) -> Any:
 
 
 @inlined
-def _take_force(model: Any, data: Any, i: Any, k: Any, tau: Any) -> None:
+def _take_force(model: Model, data: Workspace, i: int, k: int, tau: Real) -> None:
     """Take dof k out of body i's bias wrench: p += U u / D."""
     U = data.projected
     a0, a1, a2 = axis_of(data, k)
@@ -449,7 +435,7 @@ def _take_force(model: Any, data: Any, i: Any, k: Any, tau: Any) -> None:
 
 
 @inlined
-def take_out(data: Any, i: Any, k: Any, column: Any, inverse: Any) -> None:
+def take_out(data: Workspace, i: int, k: int, column: Vec6, inverse: Real) -> None:
     """Take dof k out of body i's articulated inertia, I -= U Uᵀ / D; U, the column, is kept in data.projected[k]."""
     Y = data.articulated
     U0, U1, U2, U3, U4, U5 = column
@@ -491,7 +477,7 @@ def take_out(data: Any, i: Any, k: Any, column: Any, inverse: Any) -> None:
 
 
 @inlined
-def _add_to_parent(model: Any, data: Any, i: Any) -> None:
+def _add_to_parent(model: Model, data: Workspace, i: int) -> None:
     """Bias wrench of body i, p + I c of the bias acceleration c, onto its parent."""
     Y = data.articulated
     above = model.body_parent[i]
@@ -535,7 +521,7 @@ def _add_to_parent(model: Any, data: Any, i: Any) -> None:
 
 
 @inlined
-def shift_inertia(model: Any, data: Any, i: Any) -> None:
+def shift_inertia(model: Model, data: Workspace, i: int) -> None:
     """Articulated inertia of body i, moved by its offset d, onto its parent.
 
     With D = [d]×: B' = B - A D, C' = C - Bᵀ D + D B'.
@@ -604,7 +590,7 @@ def shift_inertia(model: Any, data: Any, i: Any) -> None:
 
 
 @njit
-def _accelerate(model: Any, data: Any, a: Any) -> None:
+def _accelerate(model: Model, data: Workspace, a: Lanes1) -> None:
     """Outward: accelerations of bodies and dofs from the eliminated system."""
     for i in range(1, model.body_parent.shape[0]):
         above = model.body_parent[i]

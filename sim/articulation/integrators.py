@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import real, sqrt, where_greater
 from artsim.sim.foundation.quaternions import turn_quaternion
+from artsim.sim.foundation.records import Lanes1
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 
@@ -15,7 +14,7 @@ _SERIES = 1e-2  # square of an angle [rad²] up to which the series of c is exac
 
 
 @njit
-def move(model: Any, q: Any, v: Any, h: Any) -> None:
+def move(model: Model, q: Lanes1, v: Lanes1, h: float) -> None:
     """q ← q ⊕ h v: coordinates add, quaternions turn by exp(h ω), ω in the body's axes."""
     for i in range(1, model.body_parent.shape[0]):
         k = model.body_dof[i]
@@ -34,7 +33,7 @@ def move(model: Any, q: Any, v: Any, h: Any) -> None:
 
 
 @njit
-def inverse_tangent(model: Any, x: Any, v: Any) -> None:
+def inverse_tangent(model: Model, x: Lanes1, v: Lanes1) -> None:
     """v ← dexp⁻¹(x) v for the rotations: the rate of the rotation vector x of a body with angular velocity v
     (Munthe-Kaas 1999).
 

@@ -10,17 +10,17 @@ Featherstone 2008, table 5.1, with classical accelerations. The joint frame is t
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, WORLD
+from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, WORLD, Model
+from artsim.sim.articulation.state import Joints, RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Lanes1, Lanes2, Real, Vec3
 from artsim.sim.foundation.sincos import sincos
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 
 
 @inlined
-def _place(model: Any, q: Any, data: Any, joints: Any, i: Any) -> None:
+def _place(model: Model, q: Lanes1, data: Workspace, joints: Joints, i: int) -> None:
     """Set rotation and displacement of body i's joint at q (nq,) in joints."""
     kind = model.joint_type[i]
     n = model.body_coord[i]
@@ -33,7 +33,7 @@ def _place(model: Any, q: Any, data: Any, joints: Any, i: Any) -> None:
 
 
 @njit
-def _place_other(model: Any, q: Any, data: Any, joints: Any, i: Any, kind: Any, n: Any) -> None:
+def _place_other(model: Model, q: Lanes1, data: Workspace, joints: Joints, i: int, kind: int, n: int) -> None:
     d0 = like(0.0, data)
     d1 = d0
     d2 = d0
@@ -70,7 +70,7 @@ def _place_other(model: Any, q: Any, data: Any, joints: Any, i: Any, kind: Any, 
 
 
 @inlined
-def _inwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _inwards(model: Model, i: int, a0: Real, a1: Real, a2: Real) -> Vec3:
     """Transform a vector from the parent's axes to the joint's."""
     T = model.tree_rotation
     return (
@@ -81,7 +81,7 @@ def _inwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @inlined
-def _outwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _outwards(model: Model, i: int, a0: Real, a1: Real, a2: Real) -> Vec3:
     """Transform a vector from the joint's axes to the parent's."""
     T = model.tree_rotation
     return (
@@ -92,7 +92,7 @@ def _outwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @inlined
-def _to_child(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _to_child(joints: Joints, i: int, kind: int, a0: Real, a1: Real, a2: Real) -> Vec3:
     """Transform a vector from the joint's axes to the child's."""
     b0 = a0
     b1 = a1
@@ -109,7 +109,7 @@ def _to_child(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @inlined
-def _to_joint(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _to_joint(joints: Joints, i: int, kind: int, a0: Real, a1: Real, a2: Real) -> Vec3:
     """Transform a vector from the child's axes to the joint's."""
     b0 = a0
     b1 = a1
@@ -129,7 +129,9 @@ def _to_joint(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @njit
-def joint_forces(robot: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, joints: Any, tau: Any) -> None:
+def joint_forces(
+    robot: RobotBundle, q: Lanes1, v: Lanes1, a: Lanes1, share: float, placed: bool, joints: Joints, tau: Lanes1
+) -> None:
     """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: joints already hold those at
     q."""
     model, data = robot.model, robot.data
@@ -148,14 +150,14 @@ def joint_forces(robot: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, jo
 
 
 @inlined
-def _set(array: Any, i: Any, a0: Any, a1: Any, a2: Any) -> None:
+def _set(array: Lanes2, i: int, a0: Real, a1: Real, a2: Real) -> None:
     array[i, 0] = a0
     array[i, 1] = a1
     array[i, 2] = a2
 
 
 @inlined
-def _at_joint(model: Any, joints: Any, i: Any, r0: Any, r1: Any, r2: Any) -> Any:
+def _at_joint(model: Model, joints: Joints, i: int, r0: Real, r1: Real, r2: Real) -> tuple[Vec3, Vec3, Vec3]:
     """Angular velocity and acceleration of the parent, acceleration of its point at the joint, in the joint's axes."""
     A = model.body_parent[i]
     o0 = joints.angular_velocity[A, 0]
@@ -181,7 +183,7 @@ def _at_joint(model: Any, joints: Any, i: Any, r0: Any, r1: Any, r2: Any) -> Any
 
 
 @inlined
-def _move_revolute(model: Any, v: Any, a: Any, joints: Any, i: Any) -> None:
+def _move_revolute(model: Model, v: Lanes1, a: Lanes1, joints: Joints, i: int) -> None:
     k = model.body_dof[i]
     p = model.tree_position[i]
     o, e, b = _at_joint(model, joints, i, p[0], p[1], p[2])
@@ -197,7 +199,7 @@ def _move_revolute(model: Any, v: Any, a: Any, joints: Any, i: Any) -> None:
 
 
 @njit
-def _move_other(model: Any, v: Any, a: Any, data: Any, joints: Any, i: Any) -> None:
+def _move_other(model: Model, v: Lanes1, a: Lanes1, data: Workspace, joints: Joints, i: int) -> None:
     kind = model.joint_type[i]
     k = model.body_dof[i]
     o, e, b = _at_joint(model, joints, i, joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2])
@@ -216,7 +218,7 @@ def _move_other(model: Any, v: Any, a: Any, data: Any, joints: Any, i: Any) -> N
 
 
 @inlined
-def _linear_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
+def _linear_rates(model: Model, v: Lanes1, data: Workspace, kind: int, k: int) -> Vec3:
     """Contribution of a joint's dofs from k on to the rates of its displacement, in the joint's axes."""
     l0 = like(0.0, data)
     l1 = l0
@@ -232,7 +234,7 @@ def _linear_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
 
 
 @inlined
-def _angular_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
+def _angular_rates(model: Model, v: Lanes1, data: Workspace, kind: int, k: int) -> Vec3:
     """Contribution of a joint's dofs from k on to the rates of its rotation, in the child's axes."""
     s0 = like(0.0, data)
     s1 = s0
@@ -248,7 +250,7 @@ def _angular_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
 
 
 @inlined
-def _wrench(model: Any, joints: Any, i: Any) -> None:
+def _wrench(model: Model, joints: Joints, i: int) -> None:
     """Force and torque about the origin that give body i its motion."""
     mass = model.body_mass[i]
     h = model.body_moment[i]
@@ -273,7 +275,7 @@ def _wrench(model: Any, joints: Any, i: Any) -> None:
 
 
 @inlined
-def _collect(model: Any, joints: Any, i: Any, tau: Any) -> None:
+def _collect(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
     """Joint forces of body i from its wrench, which is then passed on to the parent."""
     kind = model.joint_type[i]
     k = model.body_dof[i]
@@ -301,7 +303,7 @@ def _collect(model: Any, joints: Any, i: Any, tau: Any) -> None:
 
 
 @inlined
-def _joint_components(model: Any, kind: Any, k: Any, force: Any, torque: Any, tau: Any) -> None:
+def _joint_components(model: Model, kind: int, k: int, force: Vec3, torque: Vec3, tau: Lanes1) -> None:
     """The dofs' components of a force in the joint's axes and a torque in the child's."""
     f0, f1, f2 = force
     n0, n1, n2 = torque
@@ -329,7 +331,7 @@ def _joint_components(model: Any, kind: Any, k: Any, force: Any, torque: Any, ta
 
 
 @njit
-def gravity_compensation(model: Any, q: Any, data: Any, joints: Any, tau: Any) -> None:
+def gravity_compensation(model: Model, q: Lanes1, data: Workspace, joints: Joints, tau: Lanes1) -> None:
     """tau (nv,) = g(q). All bodies accelerate alike, so only directions and torques are propagated. O(nb)."""
     for k in range(3):
         joints.acceleration[WORLD, k] = like(-model.gravity[k], data)
@@ -347,7 +349,7 @@ def gravity_compensation(model: Any, q: Any, data: Any, joints: Any, tau: Any) -
 
 
 @inlined
-def _collect_weight(model: Any, joints: Any, i: Any, tau: Any) -> None:
+def _collect_weight(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
     kind = model.joint_type[i]
     A = model.body_parent[i]
     carried = model.carried_mass[i]

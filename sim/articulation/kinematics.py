@@ -6,24 +6,24 @@ M, Jacobians and momenta are dot products of the columns computed here once. Cos
 
 from __future__ import annotations
 
-from typing import Any
-
-from artsim.sim.articulation.model import FREE, PLANAR, PRISMATIC, REVOLUTE
+from artsim.sim.articulation.model import FREE, PLANAR, PRISMATIC, REVOLUTE, Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real
+from artsim.sim.foundation.records import ConstReals3, Lanes1, Lanes2, Lanes3, Mat3, Real, Reals1, Vec3
 from artsim.sim.foundation.sincos import sincos
 from artsim.sim.foundation.vec3 import cross, turn
 
 
 @inlined
-def _set_axis(data: Any, k: Any, x: Any, y: Any, z: Any) -> None:
+def _set_axis(data: Workspace, k: int, x: Real, y: Real, z: Real) -> None:
     data.axis[k, 0] = x
     data.axis[k, 1] = y
     data.axis[k, 2] = z
 
 
 @inlined
-def _turned_by_quaternion(data: Any, i: Any, E: Any, qw: Any, qx: Any, qy: Any, qz: Any) -> None:
+def _turned_by_quaternion(data: Workspace, i: int, E: Mat3, qw: Real, qx: Real, qy: Real, qz: Real) -> None:
     """rotation[i] = E R(q), q of unit length."""
     xx = qx * qx
     yy = qy * qy
@@ -50,7 +50,7 @@ def _turned_by_quaternion(data: Any, i: Any, E: Any, qw: Any, qx: Any, qy: Any, 
 
 
 @inlined
-def _turned_about_z(data: Any, i: Any, E: Any, s: Any, c: Any) -> None:
+def _turned_about_z(data: Workspace, i: int, E: Mat3, s: Real, c: Real) -> None:
     """rotation[i] = E Rz, with s and c the sine and cosine of the angle."""
     R = data.rotation
     R[i, 0, 0] = E[0] * c + E[1] * s
@@ -65,7 +65,7 @@ def _turned_about_z(data: Any, i: Any, E: Any, s: Any, c: Any) -> None:
 
 
 @inlined
-def _place(data: Any, i: Any, above: Any, d0: Any, d1: Any, d2: Any, root: Any) -> None:
+def _place(data: Workspace, i: int, above: int, d0: Real, d1: Real, d2: Real, root: bool) -> None:
     data.offset[i, 0] = d0
     data.offset[i, 1] = d1
     data.offset[i, 2] = d2
@@ -75,14 +75,14 @@ def _place(data: Any, i: Any, above: Any, d0: Any, d1: Any, d2: Any, root: Any) 
 
 
 @njit
-def kinematics(model: Any, q: Any, data: Any) -> None:
+def kinematics(model: Model, q: Lanes1, data: Workspace) -> None:
     """Rotations, origins and axes of all bodies at q (nq,). Featherstone 2008, ch. 4."""
     for i in range(1, model.body_parent.shape[0]):
         place_body(model, q, data, i)
 
 
 @inlined
-def _joint_frame(R: Any, T: Any, A: Any, i: Any) -> Any:
+def _joint_frame(R: Lanes3, T: ConstReals3, A: int, i: int) -> Mat3:
     """Rotation of body i's joint frame in the world, 9 numbers by rows; A is the parent."""
     return (
         R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
@@ -98,7 +98,7 @@ def _joint_frame(R: Any, T: Any, A: Any, i: Any) -> Any:
 
 
 @njit
-def place_body(model: Any, q: Any, data: Any, i: Any) -> None:
+def place_body(model: Model, q: Lanes1, data: Workspace, i: int) -> None:
     """Rotation, origin and axes of body i, given those of its parent."""
     R = data.rotation
     T = model.tree_rotation
@@ -152,14 +152,14 @@ def place_body(model: Any, q: Any, data: Any, i: Any) -> None:
 
 
 @njit
-def world_inertia(model: Any, data: Any) -> None:
+def world_inertia(model: Model, data: Workspace) -> None:
     """First moments and inertias of all bodies in world axes, about their origins."""
     for i in range(1, model.body_parent.shape[0]):
         turn_inertia(model, data, i, data.moment, data.inertia)
 
 
 @njit
-def turn_inertia(model: Any, data: Any, i: Any, moment: Any, inertia: Any) -> None:
+def turn_inertia(model: Model, data: Workspace, i: int, moment: Lanes2, inertia: Lanes2) -> None:
     """Body i's first moment and inertia in world axes, into row i: R h, R I Rᵀ, 54 multiplications."""
     R = data.rotation
     h = model.body_moment[i]
@@ -180,13 +180,13 @@ def turn_inertia(model: Any, data: Any, i: Any, moment: Any, inertia: Any) -> No
 
 
 @inlined
-def axis_of(data: Any, k: Any) -> Any:
+def axis_of(data: Workspace, k: int) -> Vec3:
     """The axis of dof k in the world: direction of translation or of rotation."""
     return data.axis[k, 0], data.axis[k, 1], data.axis[k, 2]
 
 
 @inlined
-def origin_of(model: Any, data: Any, i: Any) -> Any:
+def origin_of(model: Model, data: Workspace, i: int) -> Vec3:
     """Position of body i's origin in the world [m]."""
     root = model.body_root[i]
     p = data.offset
@@ -194,7 +194,7 @@ def origin_of(model: Any, data: Any, i: Any) -> Any:
 
 
 @inlined
-def point_of(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
+def point_of(model: Model, data: Workspace, body: int, x: float, y: float, z: float) -> Vec3:
     """World position of the point (x, y, z) of a body's internal frame [m]."""
     r0, r1, r2 = turn(data.rotation, body, x, y, z)
     o0, o1, o2 = origin_of(model, data, body)
@@ -202,7 +202,7 @@ def point_of(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @njit
-def add_point_force(robot: Any, body: Any, point: Any, force: Any, out: Any) -> None:
+def add_point_force(robot: RobotBundle, body: int, point: Vec3, force: Vec3, out: Reals1) -> None:
     """Add Jᵀ f to out (nv,), for a force on a body at a point, both in world axes. O(d). Needs kinematics."""
     p0, p1, p2 = point
     f0, f1, f2 = force
@@ -220,7 +220,7 @@ def add_point_force(robot: Any, body: Any, point: Any, force: Any, out: Any) -> 
 
 
 @njit
-def add_torque(robot: Any, body: Any, torque: Any, out: Any) -> None:
+def add_torque(robot: RobotBundle, body: int, torque: Vec3, out: Reals1) -> None:
     """Add Jᵀ t to out (nv,), for a torque on a body in world axes. O(d). Needs kinematics."""
     model, data = robot.model, robot.data
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
@@ -232,7 +232,7 @@ def add_torque(robot: Any, body: Any, torque: Any, out: Any) -> None:
 
 
 @njit
-def motion_columns(model: Any, data: Any) -> None:
+def motion_columns(model: Model, data: Workspace) -> None:
     """data.motion: motion of the tree's reference point per unit velocity of each dof. Needs kinematics."""
     S = data.motion
     for k in range(model.dof_body.shape[0]):
@@ -257,7 +257,7 @@ def motion_columns(model: Any, data: Any) -> None:
 
 
 @njit
-def velocities(model: Any, v: Any, data: Any) -> None:
+def velocities(model: Model, v: Lanes1, data: Workspace) -> None:
     """Velocity of every body's origin and its angular velocity at v (nv,)."""
     u = data.velocity
     o = data.angular_velocity
@@ -289,7 +289,7 @@ def velocities(model: Any, v: Any, data: Any) -> None:
 
 
 @njit
-def accelerations(model: Any, v: Any, a: Any, data: Any) -> None:
+def accelerations(model: Model, v: Lanes1, a: Lanes1, data: Workspace) -> None:
     """Acceleration (of the origin, less gravity) and angular acceleration of every body at v and a (nv,).
 
     Classical accelerations, not spatial ones: d²p/dt² = a_parent + α × d + ω × (ω × d) + axis terms with 2 ω × ḋ.
@@ -347,7 +347,7 @@ def accelerations(model: Any, v: Any, a: Any, data: Any) -> None:
 
 
 @njit
-def jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, out: Any) -> None:
+def jacobian(model: Model, data: Workspace, body: int, r0: Real, r1: Real, r2: Real, out: Lanes2) -> None:
     """Jacobian (6, nv) of the point of `body` at (r0, r1, r2) from the tree's reference point: linear, angular.
 
     Columns of the body's chain only; the rest of `out` is left as it is. O(d). Needs `motion_columns`.
@@ -366,7 +366,9 @@ def jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, out: A
 
 
 @njit
-def add_jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any, out: Any) -> None:
+def add_jacobian(
+    model: Model, data: Workspace, body: int, r0: Real, r1: Real, r2: Real, sign: float, out: Lanes2
+) -> None:
     """Add `sign` times that Jacobian to out (6, nv): for a point relative to another, dofs that move both cancel."""
     S = data.motion
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
@@ -382,7 +384,7 @@ def add_jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, si
 
 
 @inlined
-def link_frame(model: Any, data: Any, link: Any) -> Any:
+def link_frame(model: Model, data: Workspace, link: int) -> tuple[Mat3, Vec3]:
     """Rotation (9 numbers, row-major) of a link frame in the world, and its origin from its body's origin."""
     i = model.link_body[link]
     R = data.rotation
@@ -396,6 +398,6 @@ def link_frame(model: Any, data: Any, link: Any) -> Any:
 
 
 @inlined
-def like(x: float, data: Any) -> Any:
+def like(x: float, data: Workspace) -> Real:
     """The float x as a T of the workspace."""
     return real(x, data.rotation[0, 0, 0])

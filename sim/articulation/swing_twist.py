@@ -8,24 +8,24 @@ turned frame's axes. The twist is not defined at a swing of π, nor the swing's 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.foundation.elementary import arctangent
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_along
+from artsim.sim.foundation.records import Vec4
 
 UPSIDE_DOWN = 7.6e-5  # w² + x² at a swing of 179 degrees, beyond which the twist counts as undefined
 _TURN = 2.0 * math.pi
 
 
 @inlined
-def twist_angle(w: Any, x: Any) -> Any:
+def twist_angle(w: float, x: float) -> float:
     """The twist, within ±π [rad]."""
     return 2.0 * (arctangent(x, w) if w >= 0.0 else arctangent(-x, -w))
 
 
 @inlined
-def twist_rates(w: Any, x: Any, y: Any, z: Any) -> Any:
+def twist_rates(w: float, x: float, y: float, z: float) -> tuple[float, float]:
     """The rates of the twist by the angular velocity about y and about z; that about x is 1. Each is at most the
     tangent of half the swing; 0 where the twist is undefined."""
     square = w * w + x * x
@@ -34,13 +34,13 @@ def twist_rates(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def swing_angle(w: Any, x: Any, y: Any, z: Any) -> Any:
+def swing_angle(w: float, x: float, y: float, z: float) -> float:
     """The swing, from 0 to π [rad]."""
     return 2.0 * arctangent(math.sqrt(y * y + z * z), math.sqrt(w * w + x * x))
 
 
 @inlined
-def swing_axis(w: Any, x: Any, y: Any, z: Any) -> Any:
+def swing_axis(w: float, x: float, y: float, z: float) -> Vec4:
     """The axis (0, y, z) of the swing, a unit vector: its components in the parent's and in the turned frame; zero
     without a swing."""
     across = math.sqrt(y * y + z * z)
@@ -53,14 +53,14 @@ def swing_axis(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def nearest_turn(angle: Any, wanted: Any) -> Any:
+def nearest_turn(angle: float, wanted: float) -> float:
     """The angle [rad], whole turns added, that is nearest to the wanted one; as it is where that is no number."""
     turns = (angle - wanted + math.pi) / _TURN
     return angle - _TURN * math.floor(turns) if abs(turns) < 1e15 else angle
 
 
 @njit
-def turned(w: Any, x: Any, y: Any, z: Any, r0: Any, r1: Any, r2: Any) -> Any:
+def turned(w: float, x: float, y: float, z: float, r0: float, r1: float, r2: float) -> Vec4:
     """q ⊗ exp(r): the rotation vector r [rad] is in the turned frame's axes."""
     c, a, b, d = quaternion_along(r0, r1, r2)
     return (

@@ -7,20 +7,22 @@ moment arms J. The row has no bounds: an actuator beyond its range at the end of
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import ACTUATOR_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.equipment.actuators import affine_force
 from artsim.sim.equipment.affine import row_of_force
-from artsim.sim.equipment.arrays import BY_ROW
+from artsim.sim.equipment.arrays import BY_ROW, EquipmentBundle
 from artsim.sim.equipment.pack_actuation import length_and_rate
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
+from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
 
 
 @njit
-def has_actuator_rows(equipment: Any) -> bool:
+def has_actuator_rows(equipment: EquipmentBundle) -> bool:
     """Whether there are actuators that may act through a row."""
     for a in range(equipment.model.actuator_linear.shape[0]):
         if equipment.model.actuator_linear[a] == BY_ROW:
@@ -29,7 +31,7 @@ def has_actuator_rows(equipment: Any) -> bool:
 
 
 @njit
-def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
+def actuator_rows(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> None:
     """Append the rows of this step's implicit actuators that do not act on a single dof."""
     h = inputs.time_step[0]
     for a in range(equipment.model.actuator_linear.shape[0]):
@@ -57,7 +59,7 @@ def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any)
 
 
 @njit
-def actuator_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+def actuator_rows_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
     """Append these rows for a pack: of actuators on fixed tendons. A force held at its bound has an idle row."""
     actuators, data = equipment.model, equipment.data
     h = run.inputs.time_step[0]

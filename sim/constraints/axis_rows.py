@@ -11,26 +11,25 @@ alone, and the error grows.
 
 from __future__ import annotations
 
-from typing import Any
-
-from artsim.sim.articulation.model import BY_PLACE, BY_TURN, CONSTANT
+from artsim.sim.articulation.model import BY_PLACE, BY_TURN, CONSTANT, Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.articulation.swing_twist import nearest_turn, twist_angle, twist_rates
 from artsim.sim.constraints.impedance import behind
 from artsim.sim.constraints.kinds import AXIS_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of, recovery_rate, row_rate
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import LASTING_ROWS
+from artsim.sim.foundation.records import Reals1, Vec4
+from artsim.sim.run_data.run_records import LASTING_ROWS, Inputs, Rows, RunBundle
 
 
 @inlined
-def has_axes(model: Any) -> bool:
+def has_axes(model: Model) -> bool:
     """Whether an axis of a ball is coupled."""
-    coupled: bool = model.axis_dof.shape[0] > 0
-    return coupled
+    return model.axis_dof.shape[0] > 0
 
 
 @njit
-def axis_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
+def axis_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None:
     """Append the row of coupling c: J = a ∂t/∂ω + b e_q."""
     model, state, data = robot.model, robot.state, robot.data
     n = add_row(rows, AXIS_ROW, min(model.axis_turn[c], model.axis_dof[c]))
@@ -45,7 +44,7 @@ def axis_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
 
 
 @inlined
-def axis_gradient(model: Any, q: Any, c: Any) -> Any:
+def axis_gradient(model: Model, q: Reals1, c: int) -> tuple[tuple[int, int, int, int], Vec4]:
     """The dofs (4,) that change C of coupling c, and J's entries of these."""
     turn, dof = model.axis_turn[c], model.axis_dof[c]
     first = model.body_dof[model.dof_body[turn]]
@@ -57,7 +56,7 @@ def axis_gradient(model: Any, q: Any, c: Any) -> Any:
 
 
 @njit
-def axis_error(model: Any, q: Any, c: Any) -> Any:
+def axis_error(model: Model, q: Reals1, c: int) -> float:
     """C of coupling c at coordinates q [rad or m]."""
     a, b, constant = model.axis_terms[c, BY_TURN], model.axis_terms[c, BY_PLACE], model.axis_terms[c, CONSTANT]
     w, x, _, _ = _about_axis(model, q, model.axis_turn[c])
@@ -68,7 +67,7 @@ def axis_error(model: Any, q: Any, c: Any) -> Any:
 
 
 @inlined
-def _about_axis(model: Any, q: Any, turn: Any) -> Any:
+def _about_axis(model: Model, q: Reals1, turn: int) -> Vec4:
     """The rotation of the ball of which `turn` is a rotation, in its frame with the axes renamed so that this is x."""
     body = model.dof_body[turn]
     axis = turn - model.body_dof[body]
@@ -77,7 +76,7 @@ def _about_axis(model: Any, q: Any, turn: Any) -> Any:
 
 
 @njit
-def find_axis_misses(model: Any, inputs: Any, q: Any, rows: Any) -> Any:
+def find_axis_misses(model: Model, inputs: Inputs, q: Reals1, rows: Rows) -> float:
     """Set rows.miss of these couplings, and return the largest; q are the coordinates at the step's end."""
     worst = 0.0
     c = 0

@@ -7,11 +7,11 @@ whose solref is set yield as in MuJoCo (impedance.py).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.coupling import follow
 from artsim.sim.articulation.dynamics import solve
-from artsim.sim.articulation.model import D_MIN
+from artsim.sim.articulation.model import D_MIN, Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.impedance import (
     behind,
     impedance,
@@ -22,21 +22,23 @@ from artsim.sim.constraints.impedance import (
 )
 from artsim.sim.constraints.kinds import COUPLING_ROW
 from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, single_row
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, zero_like
-from artsim.sim.run_data.run_records import BETA, LASTING_ROWS
+from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec3
+from artsim.sim.run_data.run_records import BETA, LASTING_ROWS, Inputs, Rows, RunBundle, Step
 
 CLOSER = 100.0  # so many times closer than loops are couplings held: elimination holds them to rounding
 
 
 @njit
-def coupling_slope(model: Any, c: Any, x: Any) -> Any:
+def coupling_slope(model: Model, c: int, x: Real) -> Vec3:
     """Value and first two derivatives of coupling row c's polynomial at x."""
     return follow(model.row_polynomial[c], x)
 
 
 @inlined
-def reference_of(model: Any, c: Any) -> Any:
+def reference_of(model: Model, c: int) -> tuple[float, float]:
     """K and B of coupling row c: 1 and the damping of its compliance, else μ² and 2 ζ μ, where μ = 2π frequency."""
     if model.row_compliance[c] >= 0.0:
         return 1.0, model.row_relaxation[c]
@@ -45,7 +47,7 @@ def reference_of(model: Any, c: Any) -> Any:
 
 
 @inlined
-def resistance_of(model: Any, c: Any, mobility: Any) -> Any:
+def resistance_of(model: Model, c: int, mobility: Real) -> Real:
     """What K and B of coupling row c are divided by: its compliance, or the mobility; -1: the row is hard."""
     if model.row_compliance[c] >= 0.0:
         return real(model.row_compliance[c], mobility)
@@ -53,7 +55,7 @@ def resistance_of(model: Any, c: Any, mobility: Any) -> Any:
 
 
 @inlined
-def own_mobility(model: Any, inputs: Any, c: Any, resistance: Any, slope: Any) -> Any:
+def own_mobility(model: Model, inputs: Inputs, c: int, resistance: Real, slope: Real) -> Real:
     """J M⁻¹ Jᵀ of coupling row c, by which its spring is weighed: its resistance, or that of its two dofs apart."""
     if model.row_compliance[c] < 0.0:
         return resistance
@@ -63,7 +65,7 @@ def own_mobility(model: Any, inputs: Any, c: Any, resistance: Any, slope: Any) -
 
 
 @inlined
-def coupling_rate(model: Any, v: Any, c: Any, slope: Any) -> Any:
+def coupling_rate(model: Model, v: Lanes1, c: int, slope: Real) -> Real:
     """Ċ of coupling row c."""
     leader = model.row_leader[c]
     rate = v[model.row_follower[c]]
@@ -71,7 +73,7 @@ def coupling_rate(model: Any, v: Any, c: Any, slope: Any) -> Any:
 
 
 @njit
-def row_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
+def row_mobilities(model: Model, data: Workspace, step: Step, equipment: EquipmentBundle) -> None:
     """step.effective_coupling of the rows that yield as in MuJoCo: Model.row_mobility with the inertia of tendons.
 
     M must be factorised in data.mass_matrix and equipment.data.row2 (equipment/forces.py).
@@ -84,7 +86,7 @@ def row_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 
 @njit
-def _inverse_inertia(model: Any, data: Any, equipment: Any, k: Any) -> Any:
+def _inverse_inertia(model: Model, data: Workspace, equipment: EquipmentBundle, k: int) -> float:
     """Diagonal entry k of M⁻¹; 1 / mass for a link that only slides."""
     if equipment.model.dof_sliding[k] > 0.0:
         return 1.0 / equipment.model.dof_sliding[k]
@@ -97,7 +99,7 @@ def _inverse_inertia(model: Any, data: Any, equipment: Any, k: Any) -> Any:
 
 
 @njit
-def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
+def coupling_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None:
     """Append the row of coupling c: C = q_follower - p(q_leader), J = e_follower - p' e_leader.
 
     In both widths; in packs the row needs no current J M⁻¹ Jᵀ, and its impedance has a whole exponent.
@@ -142,7 +144,7 @@ def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
 
 
 @njit
-def coupling_error(model: Any, q: Any, c: Any) -> Any:
+def coupling_error(model: Model, q: Reals1, c: int) -> float:
     """C of coupling row c at coordinates q [rad or m]."""
     leader = model.row_leader[c]
     value, _, _ = coupling_slope(model, c, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
@@ -150,7 +152,7 @@ def coupling_error(model: Any, q: Any, c: Any) -> Any:
 
 
 @njit
-def has_curved_couplings(model: Any) -> bool:
+def has_curved_couplings(model: Model) -> bool:
     """Whether a hard coupling row follows a polynomial that is not a straight line."""
     for c in range(model.row_follower.shape[0]):
         if _is_aimed(model, c):
@@ -159,15 +161,14 @@ def has_curved_couplings(model: Any) -> bool:
 
 
 @inlined
-def _is_aimed(model: Any, c: Any) -> bool:
+def _is_aimed(model: Model, c: int) -> bool:
     """Whether coupling row c is hard, and its polynomial not a straight line."""
     p = model.row_polynomial[c]
-    aimed: bool = model.row_frequency[c] < 0.0 and (p[2] != 0.0 or p[3] != 0.0 or p[4] != 0.0)
-    return aimed
+    return model.row_frequency[c] < 0.0 and (p[2] != 0.0 or p[3] != 0.0 or p[4] != 0.0)
 
 
 @njit
-def find_coupling_misses(model: Any, inputs: Any, q: Any, rows: Any) -> Any:
+def find_coupling_misses(model: Model, inputs: Inputs, q: Reals1, rows: Rows) -> float:
     """Set rows.miss of curved hard couplings, and return the largest times CLOSER; q are the coordinates at the step's
     end."""
     worst = 0.0

@@ -6,18 +6,17 @@ J v⁺ + (K (q - h b v - target) - D target_velocity) / (h a K + D) + λ / (h (h
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.kinds import DRIVE_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.equipment.actuation import drive_force, foreseen
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import CONTROL_ROW, PLACES
+from artsim.sim.run_data.run_records import CONTROL_ROW, PLACES, Inputs, Rows, RunBundle
 
 
 @njit
-def drives_need_rows(inputs: Any) -> bool:
+def drives_need_rows(inputs: Inputs) -> bool:
     """Whether a drive is a row in every step, or has gains that need the mass matrix."""
     for k in range(inputs.drive_stiffness.shape[0]):
         if inputs.drive_acceleration[k] == 1:
@@ -28,7 +27,7 @@ def drives_need_rows(inputs: Any) -> bool:
 
 
 @njit
-def drive_row(robot: Any, run: Any, rows: Any, k: Any) -> None:
+def drive_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
     """Append the row of dof k's drive, if it has one that is not part of M̂."""
     data = robot.data
     inputs, step = run.inputs, run.step

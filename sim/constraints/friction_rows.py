@@ -8,16 +8,17 @@ counted by its number as in PhysX's spatial force: the coefficient is that of a 
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import FRICTION_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import PLACES
+from artsim.sim.foundation.records import Real
+from artsim.sim.run_data.run_records import PLACES, Inputs, Rows
 
 
 @njit
-def friction_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+def friction_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
     """Append the friction row of dof k, if it has friction."""
     model = robot.model
     force = model.friction[k] + model.friction_coefficient[k] * robot.state.load[k]
@@ -29,7 +30,7 @@ def friction_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
 
 
 @njit
-def add_friction(model: Any, data: Any, inputs: Any, rows: Any, k: Any, force: Any) -> None:
+def add_friction(model: Model, data: Workspace, inputs: Inputs, rows: Rows, k: int, force: Real) -> None:
     """Append the row that holds dof k up to this force, a T [N m or N]."""
     n = single_row(model, data, rows, FRICTION_ROW, k, 1.0)
     h = inputs.time_step[0]
@@ -39,7 +40,7 @@ def add_friction(model: Any, data: Any, inputs: Any, rows: Any, k: Any, force: A
 
 
 @njit
-def has_friction(model: Any) -> bool:
+def has_friction(model: Model) -> bool:
     """Whether any joint has friction."""
     for k in range(model.friction.shape[0]):
         if model.friction[k] > 0.0 or model.friction_coefficient[k] > 0.0:
@@ -48,7 +49,7 @@ def has_friction(model: Any) -> bool:
 
 
 @inlined
-def constant_share(robot: Any, k: Any) -> Any:
+def constant_share(robot: RobotBundle, k: int) -> float:
     """The part of dof k's friction that does not depend on the load; the dof must have friction."""
     model = robot.model
     return model.friction[k] / (model.friction[k] + model.friction_coefficient[k] * robot.state.load[k])

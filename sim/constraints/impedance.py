@@ -18,19 +18,18 @@ K = 1 and B the damping; a spring of a stiffness and a damping for r = 1. r = 0 
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.elementary import power
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, where_greater, zero_like
+from artsim.sim.foundation.records import ConstReals2, Pack, Real, Reals2, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.run_data.run_records import ALPHA, BETA
+from artsim.sim.run_data.run_records import ALPHA, BETA, Inputs
 
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
 
 
 @inlined
-def impedance_in_lanes(solimp: Any, n: Any, size: Any) -> Any:
+def impedance_in_lanes(solimp: ConstReals2, n: int, size: Pack) -> Pack:
     """As `impedance`, for a T and a whole exponent."""
     start = min(max(solimp[n, 0], _LEAST), _MOST)
     end = min(max(solimp[n, 1], _LEAST), _MOST)
@@ -48,7 +47,7 @@ def impedance_in_lanes(solimp: Any, n: Any, size: Any) -> Any:
 
 
 @njit
-def impedance(solimp: Any, n: Any, size: Any) -> Any:
+def impedance(solimp: Reals2, n: int, size: float) -> float:
     """Impedance d at an error of this size: from the first to the second number of row n, by a power of size over
     width."""
     start = min(max(solimp[n, 0], _LEAST), _MOST)
@@ -66,7 +65,7 @@ def impedance(solimp: Any, n: Any, size: Any) -> Any:
 
 
 @inlined
-def look_ahead(z: Any, y: Any) -> Any:
+def look_ahead(z: float, y: Real) -> tuple[Real, Real]:
     """g, the share of a step by which a row of z = h B and y = h² K d looks ahead, and S."""
     one = zero_like(y) + 1.0
     g = one - one / largest(one, 0.6 * z + y)
@@ -74,7 +73,9 @@ def look_ahead(z: Any, y: Any) -> Any:
 
 
 @inlined
-def softened(h: Any, reference: Any, d: Any, mobility: Any, C: Any, rate: Any, drift: Any) -> Any:
+def softened(
+    h: float, reference: tuple[float, float], d: Real, mobility: Real, C: Real, rate: Real, drift: Real
+) -> tuple[Real, Real]:
     """Bias and cfm of a row that is soft as in MuJoCo; reference = (K, B), rate = Ċ, drift = C̈ at u̇ = 0.
 
     Ċ⁺ = J v⁺ + h drift, C⁺ = C + h J v⁺ + ½ h² drift.
@@ -87,7 +88,16 @@ def softened(h: Any, reference: Any, d: Any, mobility: Any, C: Any, rate: Any, d
 
 
 @inlined
-def sprung(inputs: Any, reference: Any, r: Any, mobility: Any, C: Any, speed: Any, drift: Any, curving: Any) -> Any:
+def sprung(
+    inputs: Inputs,
+    reference: tuple[float, float],
+    r: Real,
+    mobility: Real,
+    C: Real,
+    speed: Real,
+    drift: Real,
+    curving: float,
+) -> Vec3:
     """Rate, bias and cfm of a row that is a linear spring and damper, hard for r = 0; reference = (K, B), speed = Ċ,
     drift = C̈ at zero acceleration, mobility: see `joint_like`.
 
@@ -110,7 +120,9 @@ def sprung(inputs: Any, reference: Any, r: Any, mobility: Any, C: Any, speed: An
 
 
 @inlined
-def joint_like(h: Any, reference: Any, r: Any, mobility: Any, C: Any, speed: Any, drift: Any, curving: Any) -> Any:
+def joint_like(
+    h: float, reference: tuple[float, float], r: Real, mobility: Real, C: Real, speed: Real, drift: Real, curving: float
+) -> Vec3:
     """The same with the weights of joints' springs (equipment/actuation.py): r λ = -(K (C + h (a Ċ⁺ - b Ċ)) + B Ċ⁺).
 
     The frequency of the spring is that of the row's `mobility`, J M⁻¹ Jᵀ or near it: hω = h √(K mobility / r).
@@ -125,7 +137,7 @@ def joint_like(h: Any, reference: Any, r: Any, mobility: Any, C: Any, speed: Any
 
 
 @inlined
-def behind(inputs: Any) -> Any:
+def behind(inputs: Inputs) -> float:
     """h (1 - β): the time for which positions follow the velocities at the start of the step.
 
     Hard rows without a force law close C + h (1 - β) Ċ at their rate. In eq. 14 this is c = 0, α = 1 and d = 1 / rate -
@@ -135,13 +147,13 @@ def behind(inputs: Any) -> Any:
 
 
 @inlined
-def slowest(h: Any, B: Any, most: Any) -> Any:
+def slowest(h: float, B: float, most: float) -> float:
     """Factor by which an explicit reference is slowed where the time step is too long."""
     return 1.0 / max(h * B * min(max(most, _LEAST), _MOST), 1.0)
 
 
 @inlined
-def safe_reference(h: Any, K: Any, B: Any, time: Any) -> Any:
+def safe_reference(h: float, K: float, B: float, time: float) -> tuple[float, float]:
     """K and B of a reference; where a time constant gives them, it is at least two steps: MuJoCo's refsafe."""
     slower = 1.0 / max(1.0, 2.0 * h / time) if time > 0.0 else 1.0
     return slower * slower * K, slower * B

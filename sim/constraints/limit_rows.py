@@ -16,8 +16,9 @@ Limits of its swing and twist are in turn_limit_rows.py.
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.impedance import joint_like
 from artsim.sim.constraints.kinds import AT_ANGLE, AT_LOWER, AT_UPPER, POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_sided, single_row
@@ -26,10 +27,11 @@ from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, zero_like
 from artsim.sim.foundation.quaternions import rotation_vector
+from artsim.sim.foundation.records import Real, Reals1, Vec4
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import PLACES
+from artsim.sim.run_data.run_records import PLACES, Inputs, Rows, RunBundle, Step
 
 _SQUEEZE = 5.0  # [rad/s] largest rate at which a ball's angle makes room for spin across its axis
 
@@ -38,7 +40,7 @@ LOWER, UPPER, BACKWARD, FORWARD = range(4)  # the sides of a dof's limits: of po
 
 
 @njit
-def limit_rows(robot: Any, run: Any, rows: Any, k: Any) -> None:
+def limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
     """Append the rows of dof k's limits of position and velocity that this step calls for."""
     model = robot.model
     ball_limit_rows(robot, run.inputs, rows, k)
@@ -52,7 +54,7 @@ def limit_rows(robot: Any, run: Any, rows: Any, k: Any) -> None:
 
 
 @inlined
-def ball_limit_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+def ball_limit_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
     """Append the rows of limits of a ball's angle, swing and twist; k is its first dof."""
     if is_cone(robot.model, k):
         _cone_row(robot, inputs, rows, k)
@@ -61,7 +63,7 @@ def ball_limit_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
 
 
 @inlined
-def _calls_for_row(robot: Any, run: Any, rows: Any, k: Any, side: Any) -> bool:
+def _calls_for_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int, side: int) -> bool:
     """Whether a side of dof k's limits has a row in this step."""
     if run.step.pressed[k, side] == 1 or SWEEPING[run.inputs.solver[0]]:
         return True
@@ -69,23 +71,20 @@ def _calls_for_row(robot: Any, run: Any, rows: Any, k: Any, side: Any) -> bool:
         return True
     if side == UPPER and coordinate(robot.model, robot.state.qpos, k) > robot.model.upper[k]:
         return True
-    pressed: bool = robot.state.impulse[rows.number[PLACES]] > 0.0
-    return pressed
+    return robot.state.impulse[rows.number[PLACES]] > 0.0
 
 
 @inlined
-def is_limited(model: Any, k: Any, side: Any) -> bool:
+def is_limited(model: Model, k: int, side: int) -> bool:
     """Whether dof k has a limit on this side, other than that of a ball's angle."""
     if side >= BACKWARD:
-        fast: bool = model.velocity_limit[k] < math.inf
-        return fast
+        return model.velocity_limit[k] < math.inf
     bound = -model.lower[k] if side == LOWER else model.upper[k]
-    limited: bool = model.dof_coord[k] >= 0 and bound < math.inf
-    return limited
+    return model.dof_coord[k] >= 0 and bound < math.inf
 
 
 @njit
-def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
+def limit_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int, side: int) -> int:
     """Append the row of a side of dof k's limits, in both widths; return its number."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
@@ -110,7 +109,9 @@ def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
 
 
 @inlined
-def give_way(rows: Any, inputs: Any, n: Any, spring: Any, gap: Any, rate: Any, drift: Any) -> None:
+def give_way(
+    rows: Rows, inputs: Inputs, n: int, spring: tuple[float, float], gap: Real, rate: Real, drift: Real
+) -> None:
     """Make row n a spring and damper that push the gap, which opens at `rate`, and never pull, in both widths."""
     one = zero_like(gap) + 1.0
     mobility = mobility_of_row(rows, inputs, n)
@@ -122,14 +123,13 @@ def give_way(rows: Any, inputs: Any, n: Any, spring: Any, gap: Any, rate: Any, d
 
 
 @njit
-def is_cone(model: Any, k: Any) -> bool:
+def is_cone(model: Model, k: int) -> bool:
     """Whether model.upper[k] limits a ball's angle; k is then the ball's first dof."""
-    limited: bool = model.dof_coord[k] < 0 and model.upper[k] < math.inf
-    return limited
+    return model.dof_coord[k] < 0 and model.upper[k] < math.inf
 
 
 @njit
-def ball_rotation(model: Any, q: Any, k: Any) -> Any:
+def ball_rotation(model: Model, q: Reals1, k: int) -> Vec4:
     """Rotation vector of the ball whose first dof is k, and its length: the angle, at most π."""
     n = model.body_coord[model.dof_body[k]]
     x, y, z = rotation_vector(q[n], q[n + 1], q[n + 2], q[n + 3])
@@ -137,7 +137,7 @@ def ball_rotation(model: Any, q: Any, k: Any) -> Any:
 
 
 @njit
-def _cone_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+def _cone_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
     """J = -axis, which has the same components in the ball's and the parent's frame. At zero angle there is no axis,
     and no row."""
     model, state, data = robot.model, robot.state, robot.data
@@ -154,7 +154,7 @@ def _cone_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
 
 
 @njit
-def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any:
+def _widening(v: Reals1, k: int, x: float, y: float, z: float, angle: float, h: float) -> float:
     """Increase of a ball's angle within a step by the velocity across its axis."""
     if angle <= 0.0:
         return 0.0
@@ -165,7 +165,7 @@ def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any
 
 
 @njit
-def presses(robot: Any, run: Any, without_rows: Any) -> bool:
+def presses(robot: RobotBundle, run: RunBundle, without_rows: bool) -> bool:
     """Whether the velocities step.velocity would violate a side of a limit that has no row, and now gets one;
     `without_rows`: they come from a step in which no side has any.
     """
@@ -180,7 +180,7 @@ def presses(robot: Any, run: Any, without_rows: Any) -> bool:
 
 
 @njit
-def opens_cones(robot: Any, run: Any) -> bool:
+def opens_cones(robot: RobotBundle, run: RunBundle) -> bool:
     """Whether the velocities step.velocity would take the angle of any ball beyond its limit."""
     step = run.step
     for k in range(step.velocity.shape[0]):
@@ -190,7 +190,7 @@ def opens_cones(robot: Any, run: Any) -> bool:
 
 
 @inlined
-def beyond_limit(robot: Any, run: Any, k: Any, side: Any) -> Any:
+def beyond_limit(robot: RobotBundle, run: RunBundle, k: int, side: int) -> Real:
     """A T, more than 0 where step.velocity would violate a side of dof k's limits, except that of a ball's angle.
 
     A limit that is a spring pushes where the step starts beyond it, too, wherever it ends.
@@ -208,7 +208,7 @@ def beyond_limit(robot: Any, run: Any, k: Any, side: Any) -> Any:
 
 
 @inlined
-def beyond_bound(start: Any, end: Any, side: Any, stiffness: Any) -> Any:
+def beyond_bound(start: Real, end: Real, side: tuple[float, float], stiffness: float) -> Real:
     """A T, more than 0 where a step ends beyond a bound or, if that is a spring, starts there.
 
     side: the bound, and the sign of the direction that leads beyond it.
@@ -221,7 +221,7 @@ def beyond_bound(start: Any, end: Any, side: Any, stiffness: Any) -> Any:
 
 
 @njit
-def _opens_cone(robot: Any, step: Any, k: Any, h: Any) -> bool:
+def _opens_cone(robot: RobotBundle, step: Step, k: int, h: float) -> bool:
     """Whether the velocities step.velocity would take the ball's angle beyond its limit."""
     model = robot.model
     x, y, z, angle = ball_rotation(model, robot.state.qpos, k)
@@ -230,5 +230,4 @@ def _opens_cone(robot: Any, step: Any, k: Any, h: Any) -> bool:
         end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, x, y, z, angle, h)
     else:
         end = h * math.sqrt(v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2)
-    beyond: bool = end > model.upper[k] * (1.0 + 1e-13) + 1e-13
-    return beyond
+    return end > model.upper[k] * (1.0 + 1e-13) + 1e-13

@@ -15,17 +15,20 @@ The bounds apply to the velocity after the step in the pose after it, as a user 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.centroidal import centre_of_mass, centre_of_mass_jacobian, centroidal_map
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import jacobian, kinematics, link_frame, origin_of, velocities
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import LINK_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1, Vec3
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
-from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST
+from artsim.sim.run_data.link_rules import RuleBundle
+from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST, Inputs, Rows, RunBundle, Step
 
 _TOLERANCE = 1e-13  # relative to the bound
 _BROKEN = 1e-6  # relative to the bound, or [m/s or rad/s] for bounds below 1
@@ -33,7 +36,7 @@ MOST_BOUND_ROUNDS = 60
 
 
 @njit
-def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any) -> None:
+def link_rows(model: Model, data: Workspace, inputs: Inputs, rows: Rows, rules: RuleBundle) -> None:
     """Append a row per bound, without entries until active. Needs motion columns and composites of the mass matrix."""
     h = inputs.time_step[0]
     J = rules.data.columns
@@ -55,7 +58,7 @@ def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any) -> None
 
 
 @njit
-def loosen(rules: Any) -> None:
+def loosen(rules: RuleBundle) -> None:
     """Deactivate all bounds, as every step starts."""
     for n in range(rules.model.bound.shape[0]):
         rules.data.active[n] = 0
@@ -63,7 +66,7 @@ def loosen(rules: Any) -> None:
 
 
 @njit
-def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any) -> None:
+def note_excess(model: Model, data: Workspace, rows: Rows, step: Step, rules: RuleBundle) -> None:
     """Count what the rounds left above the bounds as the solver's residual; a violated bound ends the run.
 
     A state that starts above a bound may take some steps to come down to it. data is that of the step's start.
@@ -79,7 +82,7 @@ def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any) -> None
 
 
 @njit
-def _velocity_in(model: Any, data: Any, rules: Any, n: Any) -> None:
+def _velocity_in(model: Model, data: Workspace, rules: RuleBundle, n: int) -> None:
     """rules.data.velocity of bound n, in the pose of data."""
     if rules.model.bound_link[n] < 0:
         _whole_velocity(model, data, rules.model.bound_angular[n], rules)
@@ -88,7 +91,7 @@ def _velocity_in(model: Any, data: Any, rules: Any, n: Any) -> None:
 
 
 @njit
-def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
+def aim_bounds(robot: RobotBundle, run: RunBundle, rules: RuleBundle) -> bool:
     """Direct the rows of bounds that step.velocity violates, in the pose to which it leads. False if it violates
     none."""
     model, state, data = robot.model, robot.state, robot.data
@@ -127,7 +130,7 @@ def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
 
 
 @njit
-def _aim(rules: Any, n: Any) -> bool:
+def _aim(rules: RuleBundle, n: int) -> bool:
     """Whether rules.data.velocity violates bound n; sets its row's direction, and the part the row does not see."""
     p = rules.data.velocity
     speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
@@ -161,7 +164,7 @@ def _aim(rules: Any, n: Any) -> bool:
 
 
 @njit
-def _columns(model: Any, data: Any, rules: Any, n: Any) -> None:
+def _columns(model: Model, data: Workspace, rules: RuleBundle, n: int) -> None:
     """rules.data.columns (6, nv): the Jacobian to which bound n applies, in the step's pose."""
     J = rules.data.columns
     for line in range(6):
@@ -186,7 +189,7 @@ def _columns(model: Any, data: Any, rules: Any, n: Any) -> None:
 
 
 @inlined
-def link_centre(model: Any, data: Any, link: Any) -> Any:
+def link_centre(model: Model, data: Workspace, link: int) -> Vec3:
     """A link's centre of mass relative to its body's origin, world axes [m]."""
     R, p = link_frame(model, data, link)
     c = model.link_com[link]
@@ -201,7 +204,7 @@ def link_centre(model: Any, data: Any, link: Any) -> Any:
 
 
 @njit
-def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rules: Any) -> None:
+def _link_velocity(model: Model, data: Workspace, link: int, angular: int, rules: RuleBundle) -> None:
     """rules.data.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
     i = model.link_body[link]
     a = data.angular_velocity[i]
@@ -217,7 +220,7 @@ def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rules: Any) -
 
 
 @njit
-def _whole_velocity(model: Any, data: Any, angular: Any, rules: Any) -> None:
+def _whole_velocity(model: Model, data: Workspace, angular: int, rules: RuleBundle) -> None:
     """rules.data.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
     for axis in range(3):
         rules.data.centre[axis] = 0.0
@@ -262,7 +265,7 @@ def _whole_velocity(model: Any, data: Any, angular: Any, rules: Any) -> None:
 
 
 @inlined
-def _motion(model: Any, data: Any, link: Any) -> Any:
+def _motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3]:
     """Position and velocity of a link's centre of mass."""
     i = model.link_body[link]
     c0, c1, c2 = link_centre(model, data, link)
@@ -273,7 +276,7 @@ def _motion(model: Any, data: Any, link: Any) -> Any:
 
 
 @inlined
-def _spin(model: Any, data: Any, link: Any) -> Any:
+def _spin(model: Model, data: Workspace, link: int) -> Vec3:
     """I ω of a link about its centre of mass, world axes."""
     R, _ = link_frame(model, data, link)
     a = data.angular_velocity[model.link_body[link]]
@@ -287,7 +290,7 @@ def _spin(model: Any, data: Any, link: Any) -> Any:
 
 
 @njit
-def _whole_inertia(model: Any, data: Any, rules: Any) -> None:
+def _whole_inertia(model: Model, data: Workspace, rules: RuleBundle) -> None:
     """rules.data.inertia (6,) of the robot about rules.data.centre, world axes."""
     I = rules.data.inertia
     for n in range(6):
@@ -318,7 +321,7 @@ def _whole_inertia(model: Any, data: Any, rules: Any) -> None:
 
 
 @inlined
-def _divided(I: Any, x: Any, y: Any, z: Any) -> Any:
+def _divided(I: Reals1, x: float, y: float, z: float) -> Vec3:
     """I⁻¹ (x, y, z) for a symmetric matrix (6,); 0 where it is singular."""
     a = I[3] * I[5] - I[4] * I[4]
     b = I[2] * I[4] - I[1] * I[5]

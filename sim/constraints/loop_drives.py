@@ -7,19 +7,22 @@ joint of the tree has it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import reduce_vector
 from artsim.sim.articulation.dynamics import solve
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.loop_rows import loop_geometry
 from artsim.sim.equipment.actuators import affine_force
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.records import Reals1, Reals2
+from artsim.sim.run_data.run_records import RunBundle
 
 _DEPENDENT = 1e-9  # share of its mobility below which a line is one of those before it, or moves nothing
 
 
 @njit
-def has_inertial_drives(equipment: Any) -> bool:
+def has_inertial_drives(equipment: EquipmentBundle) -> bool:
     """Whether the gains of an actuator are accelerations."""
     for a in range(equipment.model.actuator_by_inertia.shape[0]):
         if equipment.model.actuator_by_inertia[a]:
@@ -28,7 +31,7 @@ def has_inertial_drives(equipment: Any) -> bool:
 
 
 @njit
-def scale_by_inertia(model: Any, v: Any, data: Any, run: Any, equipment: Any) -> None:
+def scale_by_inertia(model: Model, v: Reals1, data: Workspace, run: RunBundle, equipment: EquipmentBundle) -> None:
     """Set equipment.data.actuator_scale of the actuators whose gains are accelerations to that inertia, with the bare M
     factorised in data.factor, and their shares. Where nothing can move the scale is 0, and so is the force.
     """
@@ -58,7 +61,7 @@ def scale_by_inertia(model: Any, v: Any, data: Any, run: Any, equipment: Any) ->
 
 
 @njit
-def _make_orthonormal(model: Any, data: Any, equipment: Any, n: Any, L: Any, y: Any) -> None:
+def _make_orthonormal(model: Model, data: Workspace, equipment: EquipmentBundle, n: int, L: Reals2, y: Reals2) -> None:
     """Make the held lines of L (6, nv) orthonormal in M⁻¹, y = M⁻¹ Lᵀ; lines that are free or dependent become 0."""
     for line in range(6):
         norm = 0.0
@@ -78,7 +81,7 @@ def _make_orthonormal(model: Any, data: Any, equipment: Any, n: Any, L: Any, y: 
 
 
 @njit
-def _respond(model: Any, data: Any, J: Any, out: Any) -> None:
+def _respond(model: Model, data: Workspace, J: Reals1, out: Reals1) -> None:
     """out (nv,) = M⁻¹ Jᵀ, with couplings held."""
     reduce_vector(model, J, data, data.reduced)
     solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, data.reduced)
@@ -88,7 +91,7 @@ def _respond(model: Any, data: Any, J: Any, out: Any) -> None:
 
 
 @njit
-def _product(x: Any, y: Any) -> Any:
+def _product(x: Reals1, y: Reals1) -> float:
     value = 0.0
     for k in range(x.shape[0]):
         value += x[k] * y[k]

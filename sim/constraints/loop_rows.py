@@ -22,11 +22,10 @@ terms leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and proj
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import add_jacobian, like, link_frame, origin_of
-from artsim.sim.articulation.model import D_MAX, LINEAR
+from artsim.sim.articulation.model import D_MAX, LINEAR, Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.impedance import (
     behind,
     impedance,
@@ -38,11 +37,21 @@ from artsim.sim.constraints.impedance import (
 )
 from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
-from artsim.sim.equipment.arrays import BY_FREQUENCY, LOOP_JOINT, REFERENCE_B, REFERENCE_K, REFERENCE_TIME, RIGID
+from artsim.sim.equipment.arrays import (
+    BY_FREQUENCY,
+    LOOP_JOINT,
+    REFERENCE_B,
+    REFERENCE_K,
+    REFERENCE_TIME,
+    RIGID,
+    AnyEquipment,
+    EquipmentBundle,
+)
 from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, zero_like
 from artsim.sim.foundation.quaternions import quaternion_of
+from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Reals2, Reals3, Vec3, Vec4
 from artsim.sim.foundation.vec3 import cross, turn
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -52,6 +61,10 @@ from artsim.sim.run_data.run_records import (
     OPENED,
     OPENED_LOOP,
     STEP_NUMBER,
+    Inputs,
+    Rows,
+    RunBundle,
+    Step,
 )
 
 _SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed in RK4
@@ -64,7 +77,9 @@ _LEAST_PUSH, _MOST_PUSH = 0.01, 2e3  # power of a contact that strains loops, as
 
 
 @njit
-def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any, J: Any) -> None:
+def loop_rows(
+    model: Model, v: Lanes1, data: Workspace, run: RunBundle, rows: Rows, equipment: AnyEquipment, J: Lanes2
+) -> None:
     """Append the rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, to second order.
 
     A soft one: R λ / h = -C̈ - B Ċ - K d C (impedance.py).
@@ -117,14 +132,14 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
 
 
 @inlined
-def _parts(equipment: Any, n: Any) -> Any:
+def _parts(equipment: AnyEquipment, n: int) -> int:
     """1 where loop n holds translations alone, 2 where it holds rotations too."""
     held = equipment.model.loop_held[n]
     return 2 if held[3] + held[4] + held[5] > 0 else 1
 
 
 @inlined
-def next_held(equipment: Any, n: Any, axis: Any) -> Any:
+def next_held(equipment: EquipmentBundle, n: int, axis: int) -> int:
     """The line of C of the row of loop n after that of line `axis`; after -1 the first."""
     axis += 1
     while not equipment.model.loop_held[n, axis]:
@@ -133,7 +148,7 @@ def next_held(equipment: Any, n: Any, axis: Any) -> Any:
 
 
 @inlined
-def _resistance(equipment: Any, n: Any, part: Any) -> Any:
+def _resistance(equipment: AnyEquipment, n: int, part: int) -> Real:
     """What K and B of a spring are divided by: the mobility, 1, or a compliance."""
     mobility = equipment.data.loop_mobility[n, part]
     if equipment.model.loop_sprung[n] == BY_FREQUENCY:
@@ -142,7 +157,7 @@ def _resistance(equipment: Any, n: Any, part: Any) -> Any:
 
 
 @njit
-def loop_spring_energy(model: Any, data: Any, equipment: Any) -> Any:
+def loop_spring_energy(model: Model, data: Workspace, equipment: EquipmentBundle) -> float:
     """Energy of the loops that are springs [J]; data holds the kinematics, loop_mobility is known."""
     energy = 0.0
     for n in range(equipment.model.loop_kind.shape[0]):
@@ -158,14 +173,13 @@ def loop_spring_energy(model: Any, data: Any, equipment: Any) -> Any:
 
 
 @inlined
-def has_loops(equipment: Any) -> bool:
+def has_loops(equipment: EquipmentBundle) -> bool:
     """Whether there are loops, whose rows exist in every step."""
-    loops: bool = equipment.model.loop_kind.shape[0] > 0
-    return loops
+    return equipment.model.loop_kind.shape[0] > 0
 
 
 @njit
-def has_hard_loops(equipment: Any) -> bool:
+def has_hard_loops(equipment: EquipmentBundle) -> bool:
     """Whether a loop is to be closed exactly."""
     for n in range(equipment.model.loop_kind.shape[0]):
         if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
@@ -174,20 +188,19 @@ def has_hard_loops(equipment: Any) -> bool:
 
 
 @inlined
-def is_hard(equipment: Any, n: Any) -> bool:
+def is_hard(equipment: AnyEquipment, n: int) -> bool:
     """Whether loop n is to be closed exactly, its rows yielding by _YIELD alone."""
-    hard: bool = equipment.model.loop_reference[n, REFERENCE_K] < 0.0 and equipment.model.loop_sprung[n] == RIGID
-    return hard
+    return equipment.model.loop_reference[n, REFERENCE_K] < 0.0 and equipment.model.loop_sprung[n] == RIGID
 
 
 @inlined
-def softness(equipment: Any, n: Any, axis: Any) -> Any:
+def softness(equipment: AnyEquipment, n: int, axis: int) -> Real:
     """The cfm of a row of loop n that is to be closed exactly."""
     return _YIELD * equipment.data.loop_mobility[n, axis // 3]
 
 
 @inlined
-def is_pushing(power: Any, taken: Any) -> Any:
+def is_pushing(power: Real, taken: Real) -> Real:
     """1 where the removal of a penetration may be what loops yield to, for the power of both, in both widths.
 
     A removal that moves bodies has a million times the power of the yield, and less only where these are much harder to
@@ -199,7 +212,7 @@ def is_pushing(power: Any, taken: Any) -> Any:
 
 
 @njit
-def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
+def find_loop_misses(model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle) -> float:
     """Set rows.miss of the rows of hard loops, and return the largest; data holds the kinematics of the step's end."""
     worst = 0.0
     axis = 0
@@ -219,7 +232,7 @@ def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
 
 
 @njit
-def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
+def relax_loops(inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> bool:
     """Remove from the bias of hard loops' rows the part that their yield leaves; False where that is negligible.
 
     Where a row is redundant, a tiny gap in a direction in which nothing can move is opposed by _YIELD alone: a
@@ -239,7 +252,7 @@ def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
 
 
 @njit
-def tighten_loops(inputs: Any, rows: Any) -> bool:
+def tighten_loops(inputs: Inputs, rows: Rows) -> bool:
     """Restore by how much relaxed rows still yield, which is a load they carry; False where it is negligible."""
     h = inputs.time_step[0]
     found = False
@@ -252,7 +265,7 @@ def tighten_loops(inputs: Any, rows: Any) -> bool:
 
 
 @njit
-def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
+def note_loop_gaps(model: Model, data: Workspace, step: Step, equipment: EquipmentBundle) -> None:
     """Update step.loop_gap and step.opened; data holds the kinematics."""
     for n in range(equipment.model.loop_kind.shape[0]):
         loop_error(model, data, equipment, n)
@@ -260,7 +273,7 @@ def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 
 @njit
-def _note_gaps(step: Any, equipment: Any) -> None:
+def _note_gaps(step: Step, equipment: EquipmentBundle) -> None:
     """Update step.loop_gap (2,), distance and angle, where loops are open farther than before, and step.opened, where
     hard loops have come open: farther than all of them were at some time before.
     """
@@ -280,7 +293,9 @@ def _note_gaps(step: Any, equipment: Any) -> None:
 
 
 @njit
-def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any, a: Any) -> None:
+def hold_loops(
+    model: Model, v: Reals1, data: Workspace, run: RunBundle, rows: Rows, equipment: EquipmentBundle, a: float
+) -> None:
     """Append the rows on accelerations for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0 with a bounded C; a soft one has K d and
     B.
 
@@ -311,7 +326,7 @@ def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: An
 
 
 @inlined
-def _openness(equipment: Any, n: Any) -> Any:
+def _openness(equipment: AnyEquipment, n: int) -> Real:
     """Norm of the loop's whole error, on which MuJoCo's impedance depends."""
     size = zero_like(equipment.data.loop_error[n, 0])
     for axis in range(6):
@@ -320,7 +335,7 @@ def _openness(equipment: Any, n: Any) -> Any:
 
 
 @njit
-def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
+def loop_mobilities(model: Model, data: Workspace, step: Step, equipment: EquipmentBundle) -> None:
     """equipment.data.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass,
     summed over both ends.
 
@@ -356,7 +371,9 @@ def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 
 @njit
-def _leave_none_without(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+def _leave_none_without(
+    model: Model, v: Reals1, data: Workspace, equipment: EquipmentBundle, n: int, J: Reals2
+) -> None:
     """The mobility of loop n's own rows, where the centres of mass do not move and their mobility gives no softness,
     and where it is that of a spring.
 
@@ -385,7 +402,7 @@ def _leave_none_without(model: Any, v: Any, data: Any, equipment: Any, n: Any, J
 
 
 @inlined
-def _size(equipment: Any, n: Any, part: Any) -> Any:
+def _size(equipment: AnyEquipment, n: int, part: int) -> Real:
     """Opening of loop n: distance [m], or angle [rad] while it is small."""
     c = equipment.data.loop_error[n]
     k = 3 * part
@@ -394,7 +411,9 @@ def _size(equipment: Any, n: Any, part: Any) -> Any:
 
 
 @njit
-def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis: Any, J: Any) -> Any:
+def _add_loop_row(
+    model: Model, data: Workspace, rows: Rows, equipment: AnyEquipment, n: int, axis: int, J: Lanes2
+) -> int:
     """Append a row with line `axis` of J (6, nv): an entry for each dof that changes the line, in lanes whatever their
     values are, or they would depend on each other.
     """
@@ -409,24 +428,23 @@ def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis
 
 
 @inlined
-def _moves(model: Any, k: Any, a: Any, b: Any, axis: Any) -> bool:
+def _moves(model: Model, k: int, a: int, b: int, axis: int) -> bool:
     """Whether dof k may change line `axis` of C: rotations by dofs of one of the two chains alone."""
     one, other = _is_above(model, k, a), _is_above(model, k, b)
     return (one or other) and not (axis >= 3 and one and other)
 
 
 @inlined
-def _is_above(model: Any, k: Any, body: Any) -> bool:
+def _is_above(model: Model, k: int, body: int) -> bool:
     """Whether dof k is on the way from a body to the root."""
     j = model.body_dof[body + 1] - 1 if body > 0 else -1
     while j > k:
         j = model.dof_parent[j]
-    found: bool = j == k
-    return found
+    return j == k
 
 
 @njit
-def clear_loop_forces(equipment: Any) -> None:
+def clear_loop_forces(equipment: EquipmentBundle) -> None:
     """Clear the loops' forces at the start of a step."""
     for n in range(equipment.data.loop_force.shape[0]):
         for axis in range(6):
@@ -434,7 +452,7 @@ def clear_loop_forces(equipment: Any) -> None:
 
 
 @njit
-def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
+def note_loop_forces(rows: Rows, equipment: EquipmentBundle, scale: float) -> None:
     """Add λ `scale` of the loops' rows to equipment.data.loop_force (nloop, 6); a loop's rows are adjacent, in
     order."""
     axis = 0
@@ -448,7 +466,7 @@ def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
 
 
 @njit
-def note_loop_wrenches(model: Any, data: Any, equipment: Any, row: Any, out: Any) -> None:
+def note_loop_wrenches(model: Model, data: Workspace, equipment: EquipmentBundle, row: int, out: Reals3) -> None:
     """Set out[row] (nloop, 6): force and torque of each loop on its first link, at its point there, world axes."""
     for n in range(min(out.shape[0], 1) * equipment.model.loop_kind.shape[0]):
         F = loop_force_on(data, equipment, n)
@@ -466,7 +484,7 @@ def note_loop_wrenches(model: Any, data: Any, equipment: Any, row: Any, out: Any
 
 
 @njit
-def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
+def take_off_loops(model: Model, data: Workspace, step: Step, equipment: EquipmentBundle) -> None:
     """Subtract the loops' effect on their two links from step.link_force and step.link_torque (about the links'
     origins).
     """
@@ -489,7 +507,7 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 
 @inlined
-def loop_force_on(data: Any, equipment: Any, n: Any) -> Any:
+def loop_force_on(data: Workspace, equipment: AnyEquipment, n: int) -> Vec3:
     """Force of loop n on body a, world axes [N]; -1 times that acts on body b."""
     F = equipment.data.loop_force[n]
     if equipment.model.loop_kind[n] != LOOP_JOINT:
@@ -503,7 +521,7 @@ def loop_force_on(data: Any, equipment: Any, n: Any) -> Any:
 
 
 @inlined
-def loop_lever(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
+def loop_lever(model: Model, data: Workspace, equipment: AnyEquipment, n: int, end: int) -> Vec3:
     """Where that force acts on one of the bodies, from the body's origin, world axes [m]."""
     body = equipment.model.loop_body[n, end]
     if equipment.model.loop_kind[n] == LOOP_JOINT and end == 0:
@@ -515,7 +533,7 @@ def loop_lever(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
 
 
 @inlined
-def _weld_torque(data: Any, equipment: Any, n: Any) -> Any:
+def _weld_torque(data: Workspace, equipment: EquipmentBundle, n: int) -> Vec3:
     """Torque on body a, world axes, by the multipliers of the rotation rows: the transpose of _half_product."""
     x0, x1, x2 = equipment.data.loop_force[n, 3], equipment.data.loop_force[n, 4], equipment.data.loop_force[n, 5]
     if _parts(equipment, n) == 1:
@@ -532,7 +550,7 @@ def _weld_torque(data: Any, equipment: Any, n: Any) -> Any:
 
 
 @inlined
-def _rate(v: Any, J: Any, axis: Any) -> Any:
+def _rate(v: Lanes1, J: Lanes2, axis: int) -> Real:
     """Line `axis` of J v."""
     value = zero_like(J[axis, 0])
     for k in range(v.shape[0]):
@@ -544,7 +562,7 @@ def _rate(v: Any, J: Any, axis: Any) -> Any:
 
 
 @njit
-def loop_geometry(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+def loop_geometry(model: Model, v: Lanes1, data: Workspace, equipment: AnyEquipment, n: int, J: Lanes2) -> None:
     """equipment.data.loop_error[n] = C (6,), J (6, nv), equipment.data.loop_drift (6,) = C̈ at zero independent
     acceleration and velocities v (nv,).
     """
@@ -570,7 +588,7 @@ def loop_geometry(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any)
 
 
 @njit
-def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
+def loop_error(model: Model, data: Workspace, equipment: AnyEquipment, n: int) -> None:
     """equipment.data.loop_error[n] = C (6,)."""
     zero = like(0.0, data)
     for line in range(6):
@@ -601,13 +619,13 @@ def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
 
 
 @inlined
-def _in_frame(A: Any, x: Any, y: Any, z: Any) -> Any:
+def _in_frame(A: Mat3, x: Real, y: Real, z: Real) -> Vec3:
     """Aᵀ (x, y, z), A given as 9 numbers by rows."""
     return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
 
 
 @njit
-def _turn_into_frame(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+def _turn_into_frame(model: Model, v: Lanes1, data: Workspace, equipment: AnyEquipment, n: int, J: Lanes2) -> None:
     """Transform the first three lines from d = p_a - p_b to x = R_aᵀ d, the translation in the axes of frame a.
 
     ẋ = R_aᵀ (ḋ - ω × d), whose lines are those of a's point at p_b; ẍ = R_aᵀ (d̈ - α × d - ω × (ω × d) - 2 ω × R_a ẋ).
@@ -635,7 +653,7 @@ def _turn_into_frame(model: Any, v: Any, data: Any, equipment: Any, n: Any, J: A
 
 
 @njit
-def _add_point(data: Any, equipment: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
+def _add_point(data: Workspace, equipment: AnyEquipment, body: int, r0: Real, r1: Real, r2: Real, sign: float) -> None:
     """Add the acceleration of a body's point at r from its origin, and the angular acceleration."""
     o = data.angular_velocity[body]
     al = data.angular_acceleration[body]
@@ -650,7 +668,7 @@ def _add_point(data: Any, equipment: Any, body: Any, r0: Any, r1: Any, r2: Any, 
 
 
 @njit
-def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: Any) -> None:
+def _turn_to_quaternion(data: Workspace, equipment: AnyEquipment, n: int, a: int, b: int, J: Lanes2) -> None:
     """Transform the last three lines from relative angular velocity ω to the vector part of Q = conj(q_b) q_a.
 
     Q̇ = ½ ω_b Q, ω_b in b's axes; Q̈ = ½ ω̇_b Q - ¼ |ω|² Q, ω̇_b = R_bᵀ (α - ω_of_b × ω).
@@ -675,7 +693,7 @@ def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: An
 
 
 @inlined
-def _half_product(B: Any, q: Any, scale: Any, x: Any) -> Any:
+def _half_product(B: Mat3, q: Vec4, scale: float, x: Vec3) -> Vec3:
     """Vector part of ½ scale (Bᵀ x) q for a quaternion q."""
     q0, q1, q2, q3 = q
     x0, x1, x2 = x

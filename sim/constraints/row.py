@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Inputs, Rows
 
 TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
 UNSOLVED = 1e-6  # [rad/s or m/s] constraint residual above which rows contradict each other
@@ -28,7 +30,7 @@ _PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row corrects i
 
 
 @njit
-def add_row(rows: Any, kind: Any, k: Any) -> Any:
+def add_row(rows: Rows, kind: int, k: int) -> int:
     """Append a row without entries on dof k (or its kind's index): unbounded, hard, no bias. Return its number."""
     n = rows.number[ALL_ROWS]
     zero = zero_like(rows.bias[n])
@@ -57,7 +59,7 @@ def add_row(rows: Any, kind: Any, k: Any) -> Any:
 
 
 @njit
-def add_entry(model: Any, data: Any, rows: Any, k: Any, value: Any) -> None:
+def add_entry(model: Model, data: Workspace, rows: Rows, k: int, value: Real) -> None:
     """Add a dof to the last row. Followers act through G; a dof that cannot move only receives the force."""
     n = rows.number[ALL_ROWS] - 1
     entry = rows.start[n + 1]
@@ -72,7 +74,7 @@ def add_entry(model: Any, data: Any, rows: Any, k: Any, value: Any) -> None:
 
 
 @njit
-def single_row(model: Any, data: Any, rows: Any, kind: Any, k: Any, sign: Any) -> Any:
+def single_row(model: Model, data: Workspace, rows: Rows, kind: int, k: int, sign: float) -> int:
     """Append a row on the velocity of dof k alone, J = sign G[k]. Return its number."""
     n = add_row(rows, kind, k)
     add_entry(model, data, rows, k, like(sign, data))
@@ -80,7 +82,7 @@ def single_row(model: Any, data: Any, rows: Any, kind: Any, k: Any, sign: Any) -
 
 
 @njit
-def drift_of(data: Any, rows: Any, n: Any) -> Any:
+def drift_of(data: Workspace, rows: Rows, n: int) -> Real:
     """J Ġ u: the acceleration along row n at zero independent acceleration, from its entries."""
     value = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
@@ -89,7 +91,7 @@ def drift_of(data: Any, rows: Any, n: Any) -> Any:
 
 
 @inlined
-def row_rate(rows: Any, n: Any, v: Any) -> Any:
+def row_rate(rows: Rows, n: int, v: Lanes1) -> Real:
     """J v of row n for velocities v of the dofs."""
     value = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
@@ -98,7 +100,7 @@ def row_rate(rows: Any, n: Any, v: Any) -> Any:
 
 
 @inlined
-def mobility_of_row(rows: Any, inputs: Any, n: Any) -> Any:
+def mobility_of_row(rows: Rows, inputs: Inputs, n: int) -> Real:
     """An upper bound of J M⁻¹ Jᵀ of row n, from its dofs in the pose of the file; of a single dof, its mobility."""
     root = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
@@ -107,7 +109,7 @@ def mobility_of_row(rows: Any, inputs: Any, n: Any) -> Any:
 
 
 @inlined
-def recovery_rate(inputs: Any, size: Any, erp: Any) -> Any:
+def recovery_rate(inputs: Inputs, size: Real, erp: float) -> Real:
     """The rate at which a hard row corrects an error of this size [rad or m]; returned in [1/s].
 
     Correcting it all at once would be a kick: it decays exponentially over RECOVERY, a small error at once; or as
@@ -126,7 +128,7 @@ def recovery_rate(inputs: Any, size: Any, erp: Any) -> Any:
 
 
 @inlined
-def closing_rate(inputs: Any, size: Any, erp: Any) -> Any:
+def closing_rate(inputs: Inputs, size: Real, erp: float) -> Real:
     """The same for loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
     h = inputs.time_step[0]
     if erp >= 0.0:
@@ -137,7 +139,7 @@ def closing_rate(inputs: Any, size: Any, erp: Any) -> Any:
 
 
 @inlined
-def share_of_aim(along: Any, square: Any) -> Any:
+def share_of_aim(along: float, square: float) -> float:
     """The share of an aim that would have met its target, by the secant along it; 0 where the aim hardly moved its
     rows.
 
@@ -152,7 +154,7 @@ def share_of_aim(along: Any, square: Any) -> Any:
 
 
 @inlined
-def within_reach(rows: Any, n: Any, rate: Any) -> Any:
+def within_reach(rows: Rows, n: int, rate: Real) -> Real:
     """`rate`, or the rate that corrects row n's error with joint velocities of _PUSH, if that is lower.
 
     Where a row hardly moves anything (a straight arm, a dead centre), any velocity along it would need unbounded ones.
@@ -165,7 +167,7 @@ def within_reach(rows: Any, n: Any, rate: Any) -> Any:
 
 
 @inlined
-def one_sided(rows: Any, inputs: Any, n: Any, gap: Any) -> None:
+def one_sided(rows: Rows, inputs: Inputs, n: int, gap: Real) -> None:
     """Make row n unilateral, letting the gap [rad or m] close within the step, in both widths.
 
     Initial penetration is removed over 0.1 s, since removing it at once would be a kick. The sweeping solvers violate

@@ -10,12 +10,11 @@ and bias, not among the forces (recording.py).
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import follow, reduce_vector
 from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import accelerations, kinematics
-from artsim.sim.articulation.model import D_MAX, D_MIN
+from artsim.sim.articulation.model import D_MAX, D_MIN, Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.impedance import behind, impedance, safe_reference, slowest, softened, sprung
 from artsim.sim.constraints.kinds import (
     AT_LONGEST,
@@ -37,17 +36,20 @@ from artsim.sim.equipment.arrays import (
     TENDON,
     TENDON_LOWER,
     TENDON_UPPER,
+    AnyEquipment,
+    EquipmentBundle,
 )
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS, BETA
+from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec3
+from artsim.sim.run_data.run_records import ALL_ROWS, BETA, Inputs, Rows, RunBundle, Step
 
 _LOWER, _UPPER = 1, 2
 
 
 @njit
-def tendons_need_rows(equipment: Any) -> bool:
+def tendons_need_rows(equipment: EquipmentBundle) -> bool:
     """Whether every step has rows of tendons: equalities, friction or armature."""
     if equipment.model.tendon_row_follower.shape[0] > 0 or has_inertia(equipment):
         return True
@@ -58,7 +60,9 @@ def tendons_need_rows(equipment: Any) -> bool:
 
 
 @njit
-def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, limits: Any) -> None:
+def tendon_rows(
+    model: Model, v: Reals1, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle, limits: bool
+) -> None:
     """Append the rows of all tendons, of limits if `limits`; lengths and moments in equipment.data are up to date."""
     h = inputs.time_step[0]
     for c in range(equipment.model.tendon_row_follower.shape[0]):
@@ -103,7 +107,7 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
 
 
 @njit
-def has_hard_equalities(equipment: Any) -> bool:
+def has_hard_equalities(equipment: EquipmentBundle) -> bool:
     """Whether a tendon equality is to hold exactly."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
@@ -112,7 +116,7 @@ def has_hard_equalities(equipment: Any) -> bool:
 
 
 @njit
-def find_tendon_misses(inputs: Any, rows: Any, equipment: Any) -> Any:
+def find_tendon_misses(inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> float:
     """Set rows.miss of hard equalities, and return the largest; equipment.data holds the lengths at the step's end."""
     worst = 0.0
     c = 0
@@ -130,7 +134,7 @@ def find_tendon_misses(inputs: Any, rows: Any, equipment: Any) -> Any:
 
 
 @njit
-def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
+def tendon_spring_rows(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> None:
     """Append the springs and dampers of tendons that are rows: linear about the step's start, scaled as joints' are.
 
     λ / h = F - h K (a L̇⁺ - b L̇) - D (L̇⁺ - L̇); a slack spring with a range of rest lengths never pushes.
@@ -157,7 +161,9 @@ def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment:
 
 
 @njit
-def hold_tendons(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, a: Any) -> None:
+def hold_tendons(
+    model: Model, v: Reals1, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle, a: float
+) -> None:
     """Append rows of tendon equalities and armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0, or soft."""
     if has_inertia(equipment) or equipment.model.tendon_row_follower.shape[0] > 0:
         prepare_drifts(model, v, data, equipment)
@@ -195,7 +201,7 @@ def hold_tendons(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipmen
 
 
 @njit
-def tendon_mobilities(model: Any, data: Any, equipment: Any) -> None:
+def tendon_mobilities(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """equipment.data.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ summed over its two tendons, MuJoCo's
     invweight0.
 
@@ -209,7 +215,7 @@ def tendon_mobilities(model: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def _mobility(model: Any, data: Any, equipment: Any, t: Any) -> Any:
+def _mobility(model: Model, data: Workspace, equipment: EquipmentBundle, t: int) -> float:
     """J M⁻¹ Jᵀ of tendon t."""
     y = equipment.data.row
     for k in range(y.shape[0]):
@@ -224,21 +230,20 @@ def _mobility(model: Any, data: Any, equipment: Any, t: Any) -> Any:
 
 
 @inlined
-def _reference(equipment: Any, c: Any) -> Any:
+def _reference(equipment: EquipmentBundle, c: int) -> tuple[float, float]:
     """K and B of tendon equality c."""
     reference = equipment.model.tendon_row_reference[c]
     return reference[REFERENCE_K], reference[REFERENCE_B]
 
 
 @inlined
-def _is_sprung(equipment: Any, c: Any) -> bool:
+def _is_sprung(equipment: EquipmentBundle, c: int) -> bool:
     """Whether tendon equality c has a compliance or a natural frequency, and is not soft as in MuJoCo."""
-    spring: bool = equipment.model.tendon_row_impedance[c, D_MIN] < 0.0
-    return spring
+    return equipment.model.tendon_row_impedance[c, D_MIN] < 0.0
 
 
 @njit
-def has_sprung_tendons(equipment: Any) -> bool:
+def has_sprung_tendons(equipment: EquipmentBundle) -> bool:
     """Whether a tendon equality has a compliance or a natural frequency."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c):
@@ -247,7 +252,7 @@ def has_sprung_tendons(equipment: Any) -> bool:
 
 
 @njit
-def sprung_mobilities(model: Any, data: Any, equipment: Any) -> None:
+def sprung_mobilities(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """equipment.data.tendon_mobility of the springs among the equalities: r = J M⁻¹ Jᵀ, with the bare M factorised in
     data.factor.
 
@@ -270,7 +275,7 @@ def sprung_mobilities(model: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def spring_tendons(equipment: Any, step: Any) -> None:
+def spring_tendons(equipment: EquipmentBundle, step: Step) -> None:
     """Add the explicit forces of the springs among the equalities to step.tendon and step.force, for RK4."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c) and equipment.data.tendon_mobility[c] > 0.0:
@@ -283,7 +288,7 @@ def spring_tendons(equipment: Any, step: Any) -> None:
 
 
 @njit
-def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> None:
+def note_tendon_forces(rows: Rows, equipment: EquipmentBundle, scale: float, explicit: bool) -> None:
     """equipment.data.tendon_force (nt,): springs, dampers, actuators, and λ `scale` of the tendons' rows, in their
     order; tendon_limit_force (nt,) of the limits' rows alone.
 
@@ -328,7 +333,7 @@ def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> 
 
 
 @inlined
-def _add_along(equipment: Any, c: Any, force: Any, out: Any) -> None:
+def _add_along(equipment: EquipmentBundle, c: int, force: float, out: Reals1) -> None:
     """Add to out (nt,) the force along its tendons that a force on the error of tendon equality c amounts to."""
     out[equipment.model.tendon_row_follower[c]] += force
     if equipment.model.tendon_row_leader[c] >= 0:
@@ -337,7 +342,7 @@ def _add_along(equipment: Any, c: Any, force: Any, out: Any) -> None:
 
 
 @njit
-def note_tendon_errors(robot: Any, step: Any, equipment: Any) -> None:
+def note_tendon_errors(robot: RobotBundle, step: Step, equipment: EquipmentBundle) -> None:
     """Set step.tendon_error to the largest |C| of the tendon equalities at the state, if it is the largest so far."""
     state = robot.state
     if equipment.model.tendon_row_follower.shape[0] == 0:
@@ -350,7 +355,7 @@ def note_tendon_errors(robot: Any, step: Any, equipment: Any) -> None:
 
 
 @njit
-def tendons_hold(run: Any, equipment: Any) -> bool:
+def tendons_hold(run: RunBundle, equipment: EquipmentBundle) -> bool:
     """Whether the velocities step.velocity keep all tendons within their limits."""
     for t in range(equipment.data.tendon_length.shape[0]):
         for side in (TENDON_LOWER, TENDON_UPPER):
@@ -360,7 +365,7 @@ def tendons_hold(run: Any, equipment: Any) -> bool:
 
 
 @inlined
-def beyond_tendon_limit(run: Any, equipment: Any, t: Any, side: Any) -> Any:
+def beyond_tendon_limit(run: RunBundle, equipment: AnyEquipment, t: int, side: int) -> Real:
     """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits, or it starts
     beyond one that is a spring.
     """
@@ -375,7 +380,7 @@ def beyond_tendon_limit(run: Any, equipment: Any, t: Any, side: Any) -> Any:
 
 
 @njit
-def broken_side(equipment: Any, t: Any, length: Any, tolerance: Any) -> Any:
+def broken_side(equipment: EquipmentBundle, t: int, length: float, tolerance: float) -> int:
     """The mark of the limit that a length violates, 0 when it is within both."""
     if length < equipment.model.tendon_lower[t] - tolerance * max(1.0, abs(equipment.model.tendon_lower[t])):
         return _LOWER
@@ -388,7 +393,7 @@ def broken_side(equipment: Any, t: Any, length: Any, tolerance: Any) -> Any:
 
 
 @njit
-def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any) -> Any:
+def _tendon_row(model: Model, data: Workspace, rows: Rows, equipment: AnyEquipment, t: int, sign: float) -> int:
     """Append a row on the velocity of tendon t, J = sign dL/dq. Return its number."""
     n = add_row(rows, TENDON_ROW, t)
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
@@ -397,7 +402,9 @@ def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: 
 
 
 @njit
-def tendon_limit_row(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, t: Any, side: Any) -> Any:
+def tendon_limit_row(
+    model: Model, v: Lanes1, data: Workspace, inputs: Inputs, rows: Rows, equipment: AnyEquipment, t: int, side: int
+) -> int:
     """Append a row that keeps the length on its side of the bound at the end of the step, or a spring that pushes it
     back and never pulls, in both widths; return its number.
     """
@@ -418,7 +425,7 @@ def tendon_limit_row(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equi
 
 
 @njit
-def _inertia_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any) -> Any:
+def _inertia_row(model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle, t: int) -> int:
     """Append the row J a + J̇ v + λ / armature = 0 on accelerations. Return its number."""
     n = _tendon_row(model, data, rows, equipment, t, 1.0)
     rows.part[n] = TENDON_INERTIA
@@ -428,7 +435,9 @@ def _inertia_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any) -> An
 
 
 @njit
-def _equality_row(model: Any, data: Any, rows: Any, equipment: Any, c: Any) -> Any:
+def _equality_row(
+    model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle, c: int
+) -> tuple[int, float, float]:
     """Append the row of tendon equality c without its bias; return number, error C [m] and Ċ."""
     error, rate, slope = _error(equipment, c)
     n = _tendon_row(model, data, rows, equipment, equipment.model.tendon_row_follower[c], 1.0)
@@ -442,7 +451,7 @@ def _equality_row(model: Any, data: Any, rows: Any, equipment: Any, c: Any) -> A
 
 
 @njit
-def add_equality_gradient(equipment: Any, c: Any, scale: Any, out: Any) -> None:
+def add_equality_gradient(equipment: EquipmentBundle, c: int, scale: float, out: Reals1) -> None:
     """Add scale × dC/dq of tendon equality c to out (nv,)."""
     t = equipment.model.tendon_row_follower[c]
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
@@ -455,7 +464,7 @@ def add_equality_gradient(equipment: Any, c: Any, scale: Any, out: Any) -> None:
 
 
 @njit
-def _error(equipment: Any, c: Any) -> Any:
+def _error(equipment: EquipmentBundle, c: int) -> Vec3:
     """C = L_a - L_a0 - p(L_b - L_b0), Ċ and p'."""
     a = equipment.model.tendon_row_follower[c]
     b = equipment.model.tendon_row_leader[c]
@@ -467,7 +476,7 @@ def _error(equipment: Any, c: Any) -> Any:
 
 
 @njit
-def _polynomial(equipment: Any, c: Any) -> Any:
+def _polynomial(equipment: EquipmentBundle, c: int) -> Vec3:
     """Value, slope and second derivative of equality c's polynomial at its leader."""
     b = equipment.model.tendon_row_leader[c]
     return follow(

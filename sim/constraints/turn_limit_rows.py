@@ -11,7 +11,6 @@ twist's beyond a swing of 179 degrees, the swing's at none.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.model import (
     FLATNESS_Y,
@@ -20,7 +19,9 @@ from artsim.sim.articulation.model import (
     SWING_Z,
     TWIST_LOWER,
     TWIST_UPPER,
+    Model,
 )
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.articulation.swing_twist import (
     UPSIDE_DOWN,
     nearest_turn,
@@ -34,7 +35,8 @@ from artsim.sim.constraints.kinds import AT_TWIST, POSITION_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, within_reach
 from artsim.sim.foundation.elementary import arctangent
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import PLACES
+from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3, Vec4
+from artsim.sim.run_data.run_records import PLACES, Inputs, Rows, RunBundle
 
 _SQUEEZE = 5.0  # [rad/s] largest rate that is foreseen for what the rows do not see
 _SLACK = 1e-13  # [rad] beyond a limit that is rounding
@@ -43,7 +45,7 @@ TWISTED_BACK, TWISTED_ON, SWUNG = range(3)  # the rows of a joint
 
 
 @njit
-def turn_limit_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+def turn_limit_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
     """Append the rows of the limits of swing and twist of the joint whose first rotation is dof k."""
     t = robot.model.dof_turn[k]
     for side in range(3):
@@ -52,14 +54,13 @@ def turn_limit_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
 
 
 @inlined
-def is_turn_limited(model: Any, t: Any, side: Any) -> bool:
+def is_turn_limited(model: Model, t: int, side: int) -> bool:
     """Whether joint t of those with such limits has one on this side."""
-    limited: bool = abs(model.turn_range[t, TWIST_UPPER if side != SWUNG else SWING_Y]) < math.inf
-    return limited
+    return abs(model.turn_range[t, TWIST_UPPER if side != SWUNG else SWING_Y]) < math.inf
 
 
 @njit
-def _turn_limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> None:
+def _turn_limit_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int, side: int) -> None:
     model, data = robot.model, robot.data
     t = model.dof_turn[k]
     rotation = _rotation(model, robot.state.qpos, k)
@@ -88,7 +89,7 @@ def _turn_limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> No
 
 
 @njit
-def angle_left(model: Any, t: Any, side: Any, rotation: Any) -> Any:
+def angle_left(model: Model, t: int, side: int, rotation: Vec4) -> tuple[float, bool, Vec3]:
     """The angle left to a limit of joint t [rad], negative beyond it; whether it has a gradient; its gradient by the
     angular velocity, in the frame of swing and twist, as is the rotation (w, x, y, z)."""
     w, x, y, z = rotation
@@ -105,7 +106,7 @@ def angle_left(model: Any, t: Any, side: Any, rotation: Any) -> Any:
 
 
 @njit
-def _swing_left(bounds: Any, w: Any, x: Any, y: Any, z: Any) -> Any:
+def _swing_left(bounds: ConstReals1, w: float, x: float, y: float, z: float) -> tuple[float, bool, Vec3]:
     """The same for the swing. Within half the smaller angle of the cone's middle the bound is taken to be that of the
     present direction: there the direction changes at any rate."""
     least = min(bounds[SWING_Y], bounds[SWING_Z])
@@ -120,7 +121,7 @@ def _swing_left(bounds: Any, w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @njit
-def _edge(bounds: Any, y: Any, z: Any) -> Any:
+def _edge(bounds: ConstReals1, y: float, z: float) -> tuple[float, float]:
     """The largest swing about the unit vector (0, y, z), and its derivative by the direction's angle [rad]."""
     if bounds[SWING_Y] == bounds[SWING_Z]:
         return bounds[SWING_Y], 0.0
@@ -131,7 +132,7 @@ def _edge(bounds: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def _rotation(model: Any, q: Any, k: Any) -> Any:
+def _rotation(model: Model, q: Reals1, k: int) -> Vec4:
     """The rotation of the joint whose first rotation is dof k, in its frame of swing and twist."""
     n = model.body_coord[model.dof_body[k] + 1] - 4
     x, y, z = _in_frame(model, model.dof_turn[k], q[n + 1], q[n + 2], q[n + 3])
@@ -139,7 +140,7 @@ def _rotation(model: Any, q: Any, k: Any) -> Any:
 
 
 @inlined
-def _in_frame(model: Any, t: Any, x: Any, y: Any, z: Any) -> Any:
+def _in_frame(model: Model, t: int, x: float, y: float, z: float) -> Vec3:
     """A vector in the joint's frame, in that of swing and twist."""
     F = model.turn_frame[t]
     return (
@@ -150,7 +151,7 @@ def _in_frame(model: Any, t: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @njit
-def opens_turns(robot: Any, run: Any) -> bool:
+def opens_turns(robot: RobotBundle, run: RunBundle) -> bool:
     """Whether the velocities step.velocity would violate a limit of swing or twist."""
     model, v = robot.model, run.step.velocity
     h = run.inputs.time_step[0]
@@ -165,15 +166,14 @@ def opens_turns(robot: Any, run: Any) -> bool:
 
 
 @njit
-def is_turned_beyond(model: Any, q: Any, k: Any, slack: Any) -> bool:
+def is_turned_beyond(model: Model, q: Reals1, k: int, slack: float) -> bool:
     """Whether coordinates q are beyond a limit of swing or twist of the joint whose first rotation is dof k by more
     than the slack [rad]."""
-    beyond: bool = _worst(model, model.dof_turn[k], _rotation(model, q, k)) < -slack
-    return beyond
+    return _worst(model, model.dof_turn[k], _rotation(model, q, k)) < -slack
 
 
 @njit
-def _worst(model: Any, t: Any, rotation: Any) -> Any:
+def _worst(model: Model, t: int, rotation: Vec4) -> float:
     """The least angle left to a limit of joint t [rad]."""
     worst = math.inf
     for side in range(3):

@@ -13,14 +13,18 @@ step gave them, and lose the rest of the step's motion (as in Box2D); the next s
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.collision.narrow_phase import collide
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, velocities
-from artsim.sim.contact.continuous import SLACK
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.contact.continuous import SLACK, ContinuousWork
 from artsim.sim.contact.detection import place_moving, velocity_of
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.geometry.contacts import ContactBundle, NarrowBundle
+from artsim.sim.run_data.run_records import Inputs, RunBundle, Step
 
 _MOVING = 2.0  # shares of the step are at most 1: such trees move to the end
 _CLOSE = 0.1  # share of the slack that is left when a tree stops
@@ -29,7 +33,9 @@ _MOST = 20_000  # distance queries per step; then every unfinished tree stops
 
 
 @njit
-def advance(robot: Any, run: Any, contact: Any, narrow: Any, continuous: Any) -> None:
+def advance(
+    robot: RobotBundle, run: RunBundle, contact: ContactBundle, narrow: NarrowBundle, continuous: ContinuousWork
+) -> None:
     """Replace step.tangent (nv,), the velocities to move with over the step, by those to the places where trees stop.
 
     data and contact.data are left at the last pose examined.
@@ -63,7 +69,7 @@ def advance(robot: Any, run: Any, contact: Any, narrow: Any, continuous: Any) ->
 
 
 @njit
-def _reaches(model: Any, step: Any, data: Any, continuous: Any) -> None:
+def _reaches(model: Model, step: Step, data: Workspace, continuous: ContinuousWork) -> None:
     """For every body, the greatest rate at which its tree turns it, and its distance from the tree's root along the
     links.
 
@@ -82,7 +88,7 @@ def _reaches(model: Any, step: Any, data: Any, continuous: Any) -> None:
 
 
 @njit
-def _pose(robot: Any, run: Any, contact: Any, continuous: Any, time: Any) -> None:
+def _pose(robot: RobotBundle, run: RunBundle, contact: ContactBundle, continuous: ContinuousWork, time: float) -> None:
     """Place shapes at that share of the step, and compute the velocities of what still moves."""
     model, data = robot.model, robot.data
     step = run.step
@@ -99,7 +105,7 @@ def _pose(robot: Any, run: Any, contact: Any, continuous: Any, time: Any) -> Non
 
 
 @njit
-def _choose(inputs: Any, contact: Any, narrow: Any, continuous: Any) -> bool:
+def _choose(inputs: Inputs, contact: ContactBundle, narrow: NarrowBundle, continuous: ContinuousWork) -> bool:
     """Choose the pairs to examine: those that may meet and whose arcs leave the straight lines by more than their
     slack. False when there are none. Shapes are at the end of the step.
     """
@@ -136,28 +142,27 @@ def _choose(inputs: Any, contact: Any, narrow: Any, continuous: Any) -> bool:
 
 
 @inlined
-def _turns(inputs: Any, contact: Any, continuous: Any, n: Any) -> bool:
+def _turns(inputs: Inputs, contact: ContactBundle, continuous: ContinuousWork, n: int) -> bool:
     """Whether detection.py treats shape n as straight for less than the whole step."""
-    turns: bool = inputs.time_step[0] * continuous.turning[contact.model.body[n]] > contact.data.straight[n]
-    return turns
+    return inputs.time_step[0] * continuous.turning[contact.model.body[n]] > contact.data.straight[n]
 
 
 @inlined
-def _length(p: Any, q: Any) -> Any:
+def _length(p: Reals1, q: Reals1) -> float:
     d0, d1, d2 = p[0] - q[0], p[1] - q[1], p[2] - q[2]
     return math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
 
 
 @njit
 def _look(
-    robot: Any,
-    inputs: Any,
-    contact: Any,
-    narrow: Any,
-    continuous: Any,
-    n: Any,
-    time: Any,
-    enough: Any,
+    robot: RobotBundle,
+    inputs: Inputs,
+    contact: ContactBundle,
+    narrow: NarrowBundle,
+    continuous: ContinuousWork,
+    n: int,
+    time: float,
+    enough: bool,
 ) -> None:
     """Set continuous.next of candidate n, the share of the step up to which it cannot exceed its allowed depth; its
     trees stop there if that is now, or once `enough` queries have been made.
@@ -195,20 +200,21 @@ def _look(
 
 
 @inlined
-def _moves(continuous: Any, b: Any) -> bool:
+def _moves(continuous: ContinuousWork, b: int) -> bool:
     """Whether body b has not stopped."""
-    moves: bool = b > 0 and continuous.stop[continuous.tree[b]] == _MOVING
-    return moves
+    return b > 0 and continuous.stop[continuous.tree[b]] == _MOVING
 
 
 @inlined
-def _turning(continuous: Any, b: Any) -> Any:
+def _turning(continuous: ContinuousWork, b: int) -> float:
     """Bound of the angular speed of body b [rad/s]."""
     return continuous.turning[b] if _moves(continuous, b) else 0.0
 
 
 @inlined
-def _closing(model: Any, data: Any, contact: Any, continuous: Any, one: Any, two: Any) -> Any:
+def _closing(
+    model: Model, data: Workspace, contact: ContactBundle, continuous: ContinuousWork, one: int, two: int
+) -> float:
     """A bound of the speed at which two shapes approach, until one of them has turned by _TURN [m/s]."""
     u0, u1, u2 = velocity_of(model, data, contact, one)
     v0, v1, v2 = velocity_of(model, data, contact, two)
@@ -217,7 +223,7 @@ def _closing(model: Any, data: Any, contact: Any, continuous: Any, one: Any, two
 
 
 @inlined
-def _swinging(contact: Any, continuous: Any, n: Any) -> Any:
+def _swinging(contact: ContactBundle, continuous: ContinuousWork, n: int) -> float:
     """The part of that bound that comes from rotation."""
     b = contact.model.body[n]
     return _turning(continuous, b) * (contact.model.swing[n] + _TURN * (continuous.arm[b] + continuous.beside[n]))

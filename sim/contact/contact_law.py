@@ -7,11 +7,10 @@ velocities. A condition that holds in some lanes only is a T that is 1 there and
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.constraints.row import RECOVERY
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import ConstReals1, Lanes1, Lanes2, Real, Reals1, Vec3
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times
 
@@ -31,7 +30,7 @@ _ROUNDING = 1e-3  # of that speed
 
 
 @inlined
-def centre_of_curvature(arm: Any, N: Any, sign: Any, distance: Any, rounding: Any) -> Any:
+def centre_of_curvature(arm: Vec3, N: Vec3, sign: float, distance: Real, rounding: float) -> Vec3:
     """The centre of curvature of a body's surface at the contact, from where `arm` to the contact point starts.
 
     The point lies midway between the surfaces, which are `distance` apart; sign: 1 for the second body, -1 for the
@@ -41,13 +40,13 @@ def centre_of_curvature(arm: Any, N: Any, sign: Any, distance: Any, rounding: An
 
 
 @inlined
-def point_velocity(linear: Any, angular: Any, x: Any) -> Any:
+def point_velocity(linear: Vec3, angular: Vec3, x: Vec3) -> Vec3:
     """Velocity of the point at x of a body with this velocity at, and angular velocity about, the origin of x."""
     return plus(crossed(angular, x), linear)
 
 
 @inlined
-def in_direction(frame: Any, j: Any, linear: Any, sign: Any, angular: Any) -> Any:
+def in_direction(frame: Lanes2, j: int, linear: Vec3, sign: float, angular: Vec3) -> Real:
     """Component of a velocity, `linear` and `sign` times `angular`, in direction j of a contact: along normal and
     tangents, frame's rows, then about them.
 
@@ -59,7 +58,7 @@ def in_direction(frame: Any, j: Any, linear: Any, sign: Any, angular: Any) -> An
 
 
 @inlined
-def parts(N: Any, linear: Any, angular: Any, x: Any, inside: Any) -> Any:
+def parts(N: Vec3, linear: Vec3, angular: Vec3, x: Vec3, inside: Real) -> Real:
     """1 where a dof, with this motion about the origin of x, moves the point at x along N by more than rounding;
     inside: 1 where surfaces penetrate already.
     """
@@ -73,7 +72,7 @@ def parts(N: Any, linear: Any, angular: Any, x: Any, inside: Any) -> Any:
 
 
 @inlined
-def overlaps(gap: Any) -> Any:
+def overlaps(gap: Real) -> Real:
     """1 where penetration is so deep that removing it takes several steps."""
     zero = zero_like(gap)
     return where_greater(zero - _SLOW * RECOVERY, gap, zero + 1.0, zero)
@@ -83,14 +82,14 @@ def overlaps(gap: Any) -> Any:
 
 
 @inlined
-def is_stuck(gap: Any, reach: Any) -> Any:
+def is_stuck(gap: Real, reach: Real) -> Real:
     """1 where penetration would remain however far the dofs move; reach is Σ |J|."""
     zero = zero_like(gap)
     return where_greater(-gap, _FARTHEST * reach, zero + 1.0, zero)
 
 
 @inlined
-def second_order(h: Any, drift: Any) -> Any:
+def second_order(h: float, drift: Real) -> Real:
     """What a gap's second derivative, under the present forces without impulses, adds to its rate over the step; only
     the part that closes the gap counts.
     """
@@ -101,21 +100,21 @@ def second_order(h: Any, drift: Any) -> Any:
 
 
 @inlined
-def slowest_bounce(e: Any) -> Any:
+def slowest_bounce(e: Real) -> Real:
     """The arrival speed below which nothing bounces [m/s]; without it, a bouncing body would never come to rest."""
     one = zero_like(e) + 1.0
     return _SLOWEST_BOUNCE * largest(least((one - e) / _LASTING, one), _ROUNDING * one)
 
 
 @inlined
-def bounce_margin(gap: Any, e: Any, rate: Any, h: Any) -> Any:
+def bounce_margin(gap: Real, e: Real, rate: Real, h: float) -> Real:
     """At least 0 if a contact that closes at -rate is met in this step, fast enough to bounce [m/s or m]."""
     zero = zero_like(gap)
     return least(-rate - slowest_bounce(e), -(where_greater(zero, gap, zero, gap) + h * rate))
 
 
 @inlined
-def rebound(gap: Any, N: Any, gravity: Any, e: Any, rate: Any) -> Any:
+def rebound(gap: Real, N: Lanes1, gravity: ConstReals1, e: Real, rate: Real) -> Real:
     """The speed at which a contact that closes at -rate opens after the impact.
 
     Newton's law with e holds at the surface and is transferred to where the body turns round: the body keeps the height
@@ -132,7 +131,7 @@ def rebound(gap: Any, N: Any, gravity: Any, e: Any, rate: Any) -> Any:
 
 
 @inlined
-def does_work(work: Any, size: Any) -> Any:
+def does_work(work: Real, size: Real) -> Real:
     """1 where impulses do positive work on the mean of the velocities before and after; size: of the terms of
     `work`."""
     zero = zero_like(work)
@@ -140,14 +139,14 @@ def does_work(work: Any, size: Any) -> Any:
 
 
 @inlined
-def brings_apart(rate: Any, gap: Any) -> Any:
+def brings_apart(rate: Real, gap: Real) -> Real:
     """1 where a row that removes penetration at this share per second does so fast enough to matter."""
     zero = zero_like(gap)
     return where_greater(-rate * gap, zero + _SLOW, zero + 1.0, zero)
 
 
 @inlined
-def is_thrown(change: Any, opening: Any, linear: Any) -> Any:
+def is_thrown(change: Real, opening: Real, linear: int) -> Real:
     """1 where the velocity of a dof changes by more than the removal of penetration, which opens at this speed, may
     change it.
     """
@@ -160,7 +159,7 @@ def is_thrown(change: Any, opening: Any, linear: Any) -> Any:
 
 
 @inlined
-def stiffness_and_damping(solref: Any, most: Any, h: Any) -> Any:
+def stiffness_and_damping(solref: Reals1, most: float, h: float) -> tuple[float, float]:
     """K [1/s²] and B [1/s] of a solref (2,); most: of solimp. Times are at least two steps (MuJoCo, Modeling chapter,
     Solver parameters).
     """
@@ -172,7 +171,7 @@ def stiffness_and_damping(solref: Any, most: Any, h: Any) -> Any:
 
 
 @inlined
-def held_beyond(slack: Any, cfm: Any, start: Any) -> Any:
+def held_beyond(slack: float, cfm: Real, start: Real) -> Real:
     """By how much a friction row of this softness would yield under the last step's impulse beyond what `slack` of it
     allows [m/s]: friction is stiffer than the cone in which it is solved.
     """

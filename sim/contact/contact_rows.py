@@ -21,9 +21,9 @@ for a pack, contact.data holds its slots, and contact n is a slot.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like, link_frame
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.constraints.impedance import impedance, look_ahead
 from artsim.sim.constraints.kinds import CONTACT_ROW, EDGES
 from artsim.sim.constraints.row import UNSOLVED, add_row, drift_of, one_sided, row_rate
@@ -42,12 +42,13 @@ from artsim.sim.contact.contact_law import (
     second_order,
     stiffness_and_damping,
 )
-from artsim.sim.equipment.arrays import BODY
+from artsim.sim.equipment.arrays import BODY, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real, Reals2, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.foundation.vec3 import crossed, minus, plus, put, times, triple
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS, AnyContacts, ContactBundle
 from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -69,6 +70,10 @@ from artsim.sim.run_data.run_records import (
     START_DEPTH,
     STEP_NUMBER,
     STOP_REASON,
+    Inputs,
+    Rows,
+    RunBundle,
+    Step,
 )
 
 _LEAST = 1e-300  # [m/s or m] below 0 that counts as 0
@@ -84,7 +89,9 @@ _THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness sto
 
 
 @njit
-def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+def contact_rows(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, contact: ContactBundle
+) -> None:
     """Build the rows of this step's contacts, and add adhesion to step.free. Needs motion columns."""
     inputs = run.inputs
     for n in range(contact.data.number[CONTACTS]):
@@ -110,14 +117,13 @@ def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) 
 
 
 @inlined
-def is_pyramid(contact: Any, n: Any) -> bool:
+def is_pyramid(contact: AnyContacts, n: int) -> bool:
     """Whether contact n's rows are the edges of a pyramid."""
-    pyramid: bool = contact.model.pyramidal[0] == 1 and contact.data.dimension[n] > 1
-    return pyramid
+    return contact.model.pyramidal[0] == 1 and contact.data.dimension[n] > 1
 
 
 @inlined
-def pull(run: Any, rows: Any, contact: Any, n: Any, force: Any) -> None:
+def pull(run: RunBundle, rows: Rows, contact: AnyContacts, n: int, force: Real) -> None:
     """Add the adhesion of contact n [N], along its normal, to step.free; in both widths."""
     row = contact.data.row[n]
     opposite = row + 1 if is_pyramid(contact, n) else row  # the mean of two edges is the normal
@@ -127,7 +133,7 @@ def pull(run: Any, rows: Any, contact: Any, n: Any, force: Any) -> None:
 
 
 @njit
-def _pull_by_actuators(equipment: Any, contact: Any) -> None:
+def _pull_by_actuators(equipment: EquipmentBundle, contact: ContactBundle) -> None:
     """Distribute the force of an adhesion actuator over the contacts of its body."""
     for a in range(equipment.model.actuator_transmission.shape[0]):
         if equipment.model.actuator_transmission[a] != BODY:
@@ -141,7 +147,7 @@ def _pull_by_actuators(equipment: Any, contact: Any) -> None:
 
 
 @inlined
-def _is_of(equipment: Any, contact: Any, n: Any, a: Any) -> Any:
+def _is_of(equipment: EquipmentBundle, contact: ContactBundle, n: int, a: int) -> int:
     """1 where contact n is near enough to count and is on the body that actuator a attracts."""
     first = contact.model.body[contact.data.shape[n, 0]] == equipment.model.actuator_target[a]
     second = contact.model.body[contact.data.shape[n, 1]] == equipment.model.actuator_target[a]
@@ -152,7 +158,7 @@ def _is_of(equipment: Any, contact: Any, n: Any, a: Any) -> Any:
 
 
 @inlined
-def set_grip(inputs: Any, contact: Any, n: Any) -> None:
+def set_grip(inputs: Inputs, contact: AnyContacts, n: int) -> None:
     """The coefficients by which the rows of contact n are built: its own, or as much of them as it has needed so far.
 
     Beyond what can slide a larger coefficient changes nothing, but De Saxcé's shift, μ |v_t|, magnifies the rounding of
@@ -165,7 +171,7 @@ def set_grip(inputs: Any, contact: Any, n: Any) -> None:
 
 
 @inlined
-def _most_grip(contact: Any, n: Any, j: Any) -> Any:
+def _most_grip(contact: AnyContacts, n: int, j: int) -> float:
     """The largest coefficient in direction j of contact n that is used; those about axes are lengths."""
     most = contact.data.most_grip[n]
     if j >= 2:
@@ -178,13 +184,13 @@ def _most_grip(contact: Any, n: Any, j: Any) -> Any:
 
 
 @inlined
-def reset_grip(contact: Any, n: Any) -> None:
+def reset_grip(contact: AnyContacts, n: int) -> None:
     """Let contact n have as much friction as usual coefficients give."""
     contact.data.most_grip[n] = _USUAL_GRIP
 
 
 @njit
-def slips_for_grip(rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+def slips_for_grip(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
     """1 where contact n is at the edge of its friction, and a direction that has less than its own counts in it; in
     both widths. impulse (rows,): as found.
     """
@@ -206,7 +212,7 @@ def slips_for_grip(rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
 
 
 @njit
-def grips_more(inputs: Any, rows: Any, contact: Any) -> bool:
+def grips_more(inputs: Inputs, rows: Rows, contact: ContactBundle) -> bool:
     """Let contacts that slip for want of grip have more of their own friction, up to all of it; True if there are any,
     whose rows are to be built again.
     """
@@ -222,7 +228,7 @@ def grips_more(inputs: Any, rows: Any, contact: Any) -> bool:
 
 
 @njit
-def add_rows(robot: Any, rows: Any, contact: Any, n: Any) -> None:
+def add_rows(robot: RobotBundle, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Append the rows of contact n, with the last step's impulses as warm start and without bias."""
     contact.data.row[n] = rows.number[ALL_ROWS]
     if is_pyramid(contact, n):
@@ -233,13 +239,13 @@ def add_rows(robot: Any, rows: Any, contact: Any, n: Any) -> None:
 
 
 @inlined
-def count_rows(contact: Any, n: Any) -> Any:
+def count_rows(contact: AnyContacts, n: int) -> int:
     """The number of rows of contact n: its dimensions, or the edges of a pyramid."""
     return 2 * (contact.data.dimension[n] - 1) if is_pyramid(contact, n) else contact.data.dimension[n]
 
 
 @njit
-def _add_directions(rows: Any, contact: Any, n: Any) -> None:
+def _add_directions(rows: Rows, contact: AnyContacts, n: int) -> None:
     """Append as many rows as contact n has dimensions, without columns."""
     first = rows.number[ALL_ROWS]
     friction = _largest_friction(contact, n)
@@ -256,7 +262,7 @@ def _add_directions(rows: Any, contact: Any, n: Any) -> None:
 
 
 @njit
-def _add_edges(rows: Any, contact: Any, n: Any) -> None:
+def _add_edges(rows: Rows, contact: AnyContacts, n: int) -> None:
     """Append two rows for each friction direction of contact n, without columns; the warm start contact.data.start is
     shared among them.
     """
@@ -274,14 +280,14 @@ def _add_edges(rows: Any, contact: Any, n: Any) -> None:
 
 
 @inlined
-def _or_one(friction: Any) -> Any:
+def _or_one(friction: Real) -> Real:
     """A friction coefficient to divide by: 1 where there is none."""
     zero = zero_like(friction)
     return where_greater(friction, zero, friction, zero + 1.0)
 
 
 @inlined
-def _add_row(rows: Any, contact: Any, n: Any) -> Any:
+def _add_row(rows: Rows, contact: AnyContacts, n: int) -> int:
     row = add_row(rows, CONTACT_ROW, n)
     rows.regularised[row] = contact.data.regularised[n]
     rows.static[row] = (
@@ -293,7 +299,7 @@ def _add_row(rows: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def impulse_along(impulse: Any, contact: Any, n: Any, k: Any) -> Any:
+def impulse_along(impulse: Lanes1, contact: AnyContacts, n: int, k: int) -> Real:
     """Impulse of contact n in its direction k, times contact.data.scale; impulse (rows,)."""
     first = contact.data.row[n]
     if not is_pyramid(contact, n):
@@ -308,7 +314,7 @@ def impulse_along(impulse: Any, contact: Any, n: Any, k: Any) -> Any:
 
 
 @inlined
-def _largest_friction(contact: Any, n: Any) -> Any:
+def _largest_friction(contact: AnyContacts, n: int) -> Real:
     """The coefficient by which the rows are scaled: that of sliding, or the largest present."""
     value = contact.data.grip[n, 0]
     for k in range(1, contact.data.dimension[n] - 1):
@@ -317,7 +323,7 @@ def _largest_friction(contact: Any, n: Any) -> Any:
 
 
 @njit
-def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
+def _add_columns(robot: RobotBundle, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Set the columns of all rows of contact n. Dofs that move both bodies move the contact point on both alike, and
     drop out."""
     model, data = robot.model, robot.data
@@ -349,7 +355,7 @@ def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
 
 
 @njit
-def opens(model: Any, data: Any, contact: Any, n: Any, opening: Any) -> Any:
+def opens(model: Model, data: Workspace, contact: AnyContacts, n: int, opening: Real) -> Real:
     """1 where any dof separates the bodies of contact n, and not only along the surface, where the rest is rounding;
     elsewhere `opening`, a T.
 
@@ -375,26 +381,26 @@ def opens(model: Any, data: Any, contact: Any, n: Any, opening: Any) -> Any:
 
 
 @inlined
-def _motion_of(data: Any, k: Any) -> Any:
+def _motion_of(data: Workspace, k: int) -> tuple[Vec3, Vec3]:
     """Velocity and angular velocity at the tree's reference point for a unit velocity of dof k."""
     S = data.motion
     return (S[0, k], S[1, k], S[2, k]), (S[3, k], S[4, k], S[5, k])
 
 
 @inlined
-def _from_reference(data: Any, contact: Any, n: Any, end: Any) -> Any:
+def _from_reference(data: Workspace, contact: AnyContacts, n: int, end: int) -> Vec3:
     """Position of contact n's point from the reference point of the tree of one of its bodies [m]."""
     return plus(triple(data.arm[contact.model.body[contact.data.shape[n, end]]]), triple(contact.data.arm[n, end]))
 
 
 @inlined
-def last_dof(model: Any, body: Any) -> Any:
+def last_dof(model: Model, body: int) -> int:
     """The last dof that moves a body, -1: none."""
     return model.body_dof[body + 1] - 1 if body > 0 else -1
 
 
 @njit
-def _count_columns(model: Any, first: Any, second: Any) -> Any:
+def _count_columns(model: Model, first: int, second: int) -> int:
     a = last_dof(model, first)
     b = last_dof(model, second)
     count = 0
@@ -408,7 +414,16 @@ def _count_columns(model: Any, first: Any, second: Any) -> Any:
 
 
 @inlined
-def _add_column(robot: Any, rows: Any, contact: Any, n: Any, pyramid: Any, k: Any, end: Any, place: Any) -> Any:
+def _add_column(
+    robot: RobotBundle,
+    rows: Rows,
+    contact: AnyContacts,
+    n: int,
+    pyramid: bool,
+    k: int,
+    end: tuple[float, Vec3],
+    place: tuple[int, int, int],
+) -> int:
     """Enter dof k, which moves one end of contact n, in all its rows; return where the next independent column goes.
 
     end: its sign, and the contact point from the tree's reference point; place: entry and independent column in the
@@ -438,7 +453,7 @@ def _add_column(robot: Any, rows: Any, contact: Any, n: Any, pyramid: Any, k: An
 
 
 @njit
-def set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
+def set_targets(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Bias and softness of the rows of contact n, without restitution."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
@@ -457,7 +472,7 @@ def set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> Non
 
 
 @inlined
-def _belt(contact: Any, n: Any, k: Any, pyramid: Any) -> Any:
+def _belt(contact: AnyContacts, n: int, k: int, pyramid: bool) -> Real:
     """Velocity of moving surfaces along row k of contact n."""
     zero = zero_like(contact.data.grip[n, 0])
     if pyramid:
@@ -468,12 +483,14 @@ def _belt(contact: Any, n: Any, k: Any, pyramid: Any) -> Any:
 
 
 @inlined
-def _drift(model: Any, data: Any, rows: Any, row: Any) -> Any:
+def _drift(model: Model, data: Workspace, rows: Rows, row: int) -> Real:
     return drift_of(data, rows, row) if model.coupling_follower.shape[0] > 0 else like(0.0, data)
 
 
 @inlined
-def aim_open(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, belt: Any) -> None:
+def aim_open(
+    robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int, row: int, belt: Real
+) -> None:
     """Bias of contact n's normal row, or of a pyramid edge, where the contact does not bounce."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
@@ -495,7 +512,7 @@ def aim_open(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any,
 
 
 @inlined
-def _back_at_once(rate: Any, h: Any, gap: Any, closing: Any) -> Any:
+def _back_at_once(rate: Real, h: float, gap: Real, closing: Real) -> Real:
     """The share per second at which the penetration of a contact is removed that pushed in the last step and yet
     closes: its surfaces turned or slid over each other in a curve that the row did not know.
 
@@ -509,7 +526,7 @@ def _back_at_once(rate: Any, h: Any, gap: Any, closing: Any) -> Any:
 
 
 @inlined
-def size_at(contact: Any, n: Any) -> Any:
+def size_at(contact: AnyContacts, n: int) -> float:
     """The size of what moves at contact n [m], of the smaller one if both do."""
     size = 0.0
     for end in range(2):
@@ -521,7 +538,7 @@ def size_at(contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _reach(rows: Any, row: Any) -> Any:
+def _reach(rows: Rows, row: int) -> Real:
     """Σ |J| of a row."""
     reach = zero_like(rows.bias[row])
     for entry in range(rows.start[row], rows.stop[row]):
@@ -530,7 +547,9 @@ def _reach(rows: Any, row: Any) -> Any:
 
 
 @njit
-def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: Any, pyramid: Any) -> None:
+def _soften(
+    state: State, rows: Rows, contact: AnyContacts, n: int, k: int, h: float, belt: Real, pyramid: bool
+) -> None:
     """Make row k of contact n compliant as in MuJoCo (constraints/impedance.py); friction is damped only, since it has
     no reference position.
     """
@@ -566,7 +585,7 @@ def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: A
 
 
 @njit
-def set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
+def set_rebounds(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Bias of the rows of contact n, which has restitution, where the impact occurs in this step."""
     pyramid = is_pyramid(contact, n)
     for k in range(contact.data.rows[n] if pyramid else 1):
@@ -576,7 +595,7 @@ def set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> No
 
 
 @inlined
-def _aim_rebound(model: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, rate: Any) -> None:
+def _aim_rebound(model: Model, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int, row: int, rate: Real) -> None:
     """Bias of contact n's normal row, or of a pyramid edge, where it closed at -rate before the step."""
     rebounds = least(rows.bias[row], -speed_of_rebound(model, contact, n, rate))
     rows.bias[row] = where_greater(
@@ -585,7 +604,7 @@ def _aim_rebound(model: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: 
 
 
 @inlined
-def bounces(contact: Any, n: Any, rate: Any, h: Any) -> Any:
+def bounces(contact: AnyContacts, n: int, rate: Real, h: float) -> Real:
     """1 where contact n, closing at -rate, is met in this step, and fast enough to bounce."""
     zero = zero_like(rate)
     margin = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h)
@@ -593,14 +612,14 @@ def bounces(contact: Any, n: Any, rate: Any, h: Any) -> Any:
 
 
 @inlined
-def speed_of_rebound(model: Any, contact: Any, n: Any, rate: Any) -> Any:
+def speed_of_rebound(model: Model, contact: AnyContacts, n: int, rate: Real) -> Real:
     """The speed at which contact n, closing at -rate, opens after the impact."""
     N = contact.data.frame[n, ALONG_NORMAL]
     return rebound(contact.data.gap[n], N, model.gravity, contact.data.restitution[n], rate)
 
 
 @inlined
-def may_bounce(contact: Any) -> bool:
+def may_bounce(contact: ContactBundle) -> bool:
     """Whether any shape has restitution."""
     may = False
     for n in range(contact.model.restitution.shape[0]):
@@ -612,7 +631,7 @@ def may_bounce(contact: Any) -> bool:
 
 
 @njit
-def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+def limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
     """Halve the restitution of contacts whose impulses do work, and leave penetration whose removal takes too much
     energy; True when there are any, whose rows must be solved again.
 
@@ -654,7 +673,7 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
 
 
 @inlined
-def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
+def _leave_inside(inputs: Inputs, rows: Rows, contact: ContactBundle, n: int) -> None:
     """Only keep contact n from getting deeper, without its compliance and warm start."""
     row = contact.data.row[n]
     for k in range(normal_rows(contact, n)):
@@ -667,13 +686,13 @@ def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
 
 
 @inlined
-def normal_rows(contact: Any, n: Any) -> Any:
+def normal_rows(contact: AnyContacts, n: int) -> int:
     """The number of contact n's rows that keep its surfaces apart, which come first."""
     return contact.data.rows[n] if is_pyramid(contact, n) else 1
 
 
 @inlined
-def removal_power(rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+def removal_power(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
     """What removing the penetration of contact n takes [W h], in both widths."""
     first = contact.data.row[n]
     power = zero_like(rows.bias[first])
@@ -683,7 +702,7 @@ def removal_power(rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def throws(robot: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+def throws(robot: RobotBundle, rows: Rows, impulse: Lanes1, step: Step, contact: AnyContacts, n: int) -> Real:
     """1 where contact n does work on a dof whose velocity changes by more in the step than the removal of penetration
     may change it, in both widths. How fast a dof is does not count: a body that spins stays no deeper for it.
     """
@@ -700,14 +719,14 @@ def throws(robot: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any)
 
 
 @inlined
-def gains(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+def gains(state: State, rows: Rows, impulse: Lanes1, step: Step, contact: AnyContacts, n: int) -> Real:
     """1 where contact n's impulses do positive work, in both widths."""
     work, size = work_of(state, rows, impulse, step, contact, n)
     return does_work(work, size)
 
 
 @inlined
-def work_of(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+def work_of(state: State, rows: Rows, impulse: Lanes1, step: Step, contact: AnyContacts, n: int) -> tuple[Real, Real]:
     """Twice the work of contact n's impulses, and the sum of its terms' sizes [J], in both widths."""
     work = zero_like(rows.bias[contact.data.row[n]])
     size = work
@@ -725,7 +744,7 @@ def work_of(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any
 
 
 @njit
-def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
+def note_contact_forces(rows: Rows, step: Step, contact: ContactBundle, scale: float) -> None:
     """contact.data.force = λ `scale` of the contacts' rows, less adhesion, which is added to step.contact here; updates
     step.contact_extremes.
     """
@@ -767,7 +786,7 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
 
 
 @njit
-def _note_held(step: Any, contact: Any) -> None:
+def _note_held(step: Step, contact: ContactBundle) -> None:
     """Note in step.held the contacts that hard loops hold inside: the deepest, and in how many steps there are any."""
     held = 0.0
     for n in range(contact.data.number[CONTACTS]):
@@ -782,7 +801,7 @@ def _note_held(step: Any, contact: Any) -> None:
 
 
 @njit
-def note_depths(step: Any, contact: Any) -> None:
+def note_depths(step: Step, contact: ContactBundle) -> None:
     """Note in step.yielded the hard contact that is deepest at the state, beside what its pair was at the start of the
     run, by its share of a shape's thickness: whatever the reason, by the positions alone.
     """
@@ -800,7 +819,7 @@ def note_depths(step: Any, contact: Any) -> None:
 
 
 @njit
-def share_inside(contact: Any, n: Any) -> Any:
+def share_inside(contact: ContactBundle, n: int) -> float:
     """How much deeper contact n, a hard one, is than its pair at the start of the run, as a share of the thickness of
     the thinner shape.
     """
@@ -811,7 +830,7 @@ def share_inside(contact: Any, n: Any) -> Any:
 
 
 @njit
-def _stop_at_half(rows: Any, step: Any, contact: Any) -> None:
+def _stop_at_half(rows: Rows, step: Step, contact: ContactBundle) -> None:
     """Stop the run where a contact that gives way has passed half of a shape's thickness: the shape would leave on the
     other side.
     """
@@ -822,7 +841,7 @@ def _stop_at_half(rows: Any, step: Any, contact: Any) -> None:
 
 
 @inlined
-def _per_thickness(contact: Any, n: Any) -> Any:
+def _per_thickness(contact: ContactBundle, n: int) -> float:
     """1 / the least extent of the shapes of contact n [1/m]; 0 for planes."""
     least_half = 1e300
     for end in range(2):
@@ -833,14 +852,13 @@ def _per_thickness(contact: Any, n: Any) -> Any:
 
 
 @inlined
-def is_felt(contact: Any, n: Any) -> bool:
+def is_felt(contact: ContactBundle, n: int) -> bool:
     """Whether contact n touches or carries a force; speculative contacts do neither."""
-    felt: bool = contact.data.gap[n] <= 0.0 or contact.data.force[n, ALONG_NORMAL] != 0.0
-    return felt
+    return contact.data.gap[n] <= 0.0 or contact.data.force[n, ALONG_NORMAL] != 0.0
 
 
 @njit
-def take_off_contacts(model: Any, data: Any, step: Any, contact: Any) -> None:
+def take_off_contacts(model: Model, data: Workspace, step: Step, contact: ContactBundle) -> None:
     """Subtract the contacts' effect on links from step.link_force and step.link_torque (about the links' origins)."""
     for n in range(contact.data.number[CONTACTS]):
         F = contact.data.force[n]
@@ -858,7 +876,7 @@ def take_off_contacts(model: Any, data: Any, step: Any, contact: Any) -> None:
 
 
 @inlined
-def _along(R: Any, x: Any, y: Any, z: Any) -> Any:
+def _along(R: Reals2, x: float, y: float, z: float) -> Vec3:
     """The vector with components x, y, z along the rows of R, in world axes."""
     return (
         R[0, 0] * x + R[1, 0] * y + R[2, 0] * z,

@@ -16,10 +16,10 @@ other (pack_detection.py); arguments named `lane` are 0 for a single robot.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.collision.narrow_phase import collide
 from artsim.sim.articulation.kinematics import like, origin_of, point_of, velocities
+from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import (
     ALLOWED,
     CONTACT_MEMORY,
@@ -28,12 +28,16 @@ from artsim.sim.articulation.state import (
     REGULARISED,
     SHAPE_A,
     SHAPE_B,
+    RobotBundle,
+    State,
+    Workspace,
 )
 from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_get, real, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes2, Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import cross, crossed, divided, dot, length, minus, plus, plus_times, put, triple, turn
@@ -46,9 +50,14 @@ from artsim.sim.geometry.contacts import (
     DIRECTIONS,
     FOUND_CONTACTS,
     TOUCHING,
+    AnyContacts,
+    AnySweep,
+    ContactBundle,
+    NarrowBundle,
 )
 from artsim.sim.run_data.clock import mark
-from artsim.sim.run_data.phases import BROAD_PHASE, NARROW_PHASE
+from artsim.sim.run_data.phases import BROAD_PHASE, NARROW_PHASE, Clock
+from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
 
 _ACCELERATION = 20.0  # [m/s²] that a body may acquire without warning: gravity, and as much again
 _GROWTH = 1.5  # factor for margins that were too small
@@ -60,7 +69,7 @@ _MIXED = 1e-15  # a smaller weight of softness counts as none
 
 
 @njit
-def place_static(model: Any, data: Any, contact: Any) -> None:
+def place_static(model: Model, data: Workspace, contact: AnyContacts) -> None:
     """Place the shapes that never move. Needs nothing."""
     for n in range(contact.model.body.shape[0]):
         contact.data.margin[n] = like(0.0, data)
@@ -69,7 +78,7 @@ def place_static(model: Any, data: Any, contact: Any) -> None:
 
 
 @njit
-def find_contacts(robot: Any, inputs: Any, contact: Any) -> bool:
+def find_contacts(robot: RobotBundle, inputs: Inputs, contact: ContactBundle) -> bool:
     """Detect the contacts of this configuration; False when they exceed the room. Needs kinematics."""
     place_shapes(robot, inputs, contact)
     if contact.data.advancement[0] != 0:
@@ -79,7 +88,7 @@ def find_contacts(robot: Any, inputs: Any, contact: Any) -> bool:
 
 
 @njit
-def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
+def place_shapes(robot: RobotBundle, inputs: Inputs, contact: AnyContacts) -> None:
     """Place all shapes and set how far they may move, in both widths. Needs kinematics."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
@@ -95,7 +104,7 @@ def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
 
 
 @njit
-def place_moving(model: Any, data: Any, contact: Any) -> None:
+def place_moving(model: Model, data: Workspace, contact: AnyContacts) -> None:
     """Place the shapes that can move. Needs kinematics."""
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
@@ -103,7 +112,7 @@ def place_moving(model: Any, data: Any, contact: Any) -> None:
 
 
 @njit
-def _choose_frame(model: Any, data: Any, contact: Any) -> None:
+def _choose_frame(model: Model, data: Workspace, contact: AnyContacts) -> None:
     """contact.data.common: the mean velocity of the movable shapes if most of them move with it, else 0."""
     count = 0
     zero = like(0.0, data)
@@ -127,7 +136,7 @@ def _choose_frame(model: Any, data: Any, contact: Any) -> None:
 
 
 @njit
-def detected(robot: Any, contact: Any) -> bool:
+def detected(robot: RobotBundle, contact: ContactBundle) -> bool:
     """Detect the contacts at the shapes' places and margins; see `find_contacts`."""
     run_entry(contact.data.detector)
     if contact.data.number[FOUND_CONTACTS] > contact.data.number[CONTACTS]:
@@ -137,7 +146,7 @@ def detected(robot: Any, contact: Any) -> bool:
 
 
 @njit
-def recognise(model: Any, data: Any, memory: Any, contact: Any, lane: Any) -> None:
+def recognise(model: Model, data: Workspace, memory: Reals2, contact: ContactBundle, lane: int) -> None:
     """Locate the contacts of a lane on their bodies, and recall what `memory` holds of them from the last step."""
     for n in range(contact.data.number[CONTACTS]):
         for end in range(2):
@@ -151,13 +160,13 @@ def recognise(model: Any, data: Any, memory: Any, contact: Any, lane: Any) -> No
 
 
 @inlined
-def _lane_triple(a: Any, n: Any, lane: Any) -> Any:
+def _lane_triple(a: Lanes2, n: int, lane: int) -> Vec3:
     """Row n of an array (…, 3) in one lane, as floats."""
     return lane_get(a, 3 * n, lane), lane_get(a, 3 * n + 1, lane), lane_get(a, 3 * n + 2, lane)
 
 
 @njit
-def note_found(before: Any, contact: Any) -> None:
+def note_found(before: Reals2, contact: ContactBundle) -> None:
     """Copy the contacts to before (k, CONTACT_BEFORE) ahead of another detection."""
     for n in range(contact.data.number[CONTACTS]):
         known = before[n]
@@ -171,7 +180,7 @@ def note_found(before: Any, contact: Any) -> None:
 
 
 @njit
-def are_as_before(before: Any, contact: Any, count: Any) -> bool:
+def are_as_before(before: Reals2, contact: ContactBundle, count: int) -> bool:
     """Whether the contacts are the `count` of `before`, so that results obtained with those hold."""
     if contact.data.number[CONTACTS] != count:
         return False
@@ -190,7 +199,7 @@ def are_as_before(before: Any, contact: Any, count: Any) -> bool:
 
 
 @inlined
-def _is_same(known: Any, contact: Any, n: Any) -> bool:
+def _is_same(known: Reals1, contact: ContactBundle, n: int) -> bool:
     """Whether contact n is between the same two shapes, at the same feature, as the known one."""
     same: bool = (
         known[SHAPE_A] == contact.data.shape[n, 0]
@@ -201,7 +210,7 @@ def _is_same(known: Any, contact: Any, n: Any) -> bool:
 
 
 @njit
-def outrun(model: Any, data: Any, run: Any, contact: Any) -> bool:
+def outrun(model: Model, data: Workspace, run: RunBundle, contact: ContactBundle) -> bool:
     """Whether step.velocity moves a shape beyond its speculative margin, which is then enlarged."""
     inputs = run.inputs
     h = inputs.time_step[0]
@@ -211,12 +220,11 @@ def outrun(model: Any, data: Any, run: Any, contact: Any) -> bool:
         if contact.model.body[n] > 0:
             way = h * speed_bound(model, data, contact, n) * _straight(data, inputs, contact, n)
             beyond = largest(beyond, widen(contact, n, way))
-    far: bool = beyond > 0.0
-    return far
+    return beyond > 0.0
 
 
 @inlined
-def widen(contact: Any, n: Any, way: Any) -> Any:
+def widen(contact: AnyContacts, n: int, way: Real) -> Real:
     """1 where shape n moves beyond its margin, which is then enlarged; else 0; in both widths."""
     margin = contact.data.margin[n]
     zero = zero_like(margin)
@@ -225,7 +233,7 @@ def widen(contact: Any, n: Any, way: Any) -> Any:
 
 
 @inlined
-def _straight(data: Any, inputs: Any, contact: Any, n: Any) -> Any:
+def _straight(data: Workspace, inputs: Inputs, contact: ContactBundle, n: int) -> float:
     """The share of the step in which shape n counts as moving straight; 1 without the continuous check."""
     share = 1.0
     if contact.data.advancement[0] != 0:
@@ -234,7 +242,7 @@ def _straight(data: Any, inputs: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def straight_share(data: Any, inputs: Any, sweep: Any, contact: Any, n: Any) -> Any:
+def straight_share(data: Workspace, inputs: Inputs, sweep: AnySweep, contact: AnyContacts, n: int) -> Real:
     """The same where there is that check, which knows sweep.straight; in both widths."""
     angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
     most = real(sweep.straight[n], angle)
@@ -242,7 +250,7 @@ def straight_share(data: Any, inputs: Any, sweep: Any, contact: Any, n: Any) -> 
 
 
 @inlined
-def _place(model: Any, data: Any, contact: Any, n: Any) -> None:
+def _place(model: Model, data: Workspace, contact: AnyContacts, n: int) -> None:
     body = contact.model.body[n]
     c = contact.model.place[n]
     p0, p1, p2 = point_of(model, data, body, c[0], c[1], c[2])
@@ -258,14 +266,14 @@ def _place(model: Any, data: Any, contact: Any, n: Any) -> None:
 
 
 @inlined
-def speed_bound(model: Any, data: Any, contact: Any, n: Any) -> Any:
+def speed_bound(model: Model, data: Workspace, contact: AnyContacts, n: int) -> Real:
     """A bound of the speed of shape n's points, in the frame that moves with contact.data.common [m/s]."""
     speed = minus(velocity_of(model, data, contact, n), contact.data.common)
     return length(speed) + length(data.angular_velocity[contact.model.body[n]]) * contact.model.swing[n]
 
 
 @inlined
-def velocity_of(model: Any, data: Any, contact: Any, n: Any) -> Any:
+def velocity_of(model: Model, data: Workspace, contact: AnyContacts, n: int) -> Vec3:
     """Velocity of shape n's origin [m/s]."""
     body = contact.model.body[n]
     arm = minus(contact.data.position[n], origin_of(model, data, body))
@@ -276,7 +284,7 @@ def velocity_of(model: Any, data: Any, contact: Any, n: Any) -> Any:
 
 
 @njit
-def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
+def find_drifts(model: Model, data: Workspace, inputs: Inputs, contact: ContactBundle) -> None:
     """contact.data.drift and contact.data.swerve of every contact. Needs velocities, and accelerations as in
     `set_drift`.
     """
@@ -292,18 +300,17 @@ def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
 
 
 @inlined
-def is_steady(contact: Any, n: Any) -> bool:
+def is_steady(contact: ContactBundle, n: int) -> bool:
     """Whether neither the rotation of contact n's normal nor its motion over the two surfaces adds to its gap's drift:
     it is soft, or lies on a face that never moves and does not roll.
     """
     stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
     rolling = stays and rolls(contact, contact.data.shape[n, 0], contact.data.shape[n, 1])
-    steady: bool = contact.data.soft[n] == 1 or (not rolling and has_still_normal(contact, n))
-    return steady
+    return contact.data.soft[n] == 1 or (not rolling and has_still_normal(contact, n))
 
 
 @njit
-def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> None:
+def note_turning(data: Workspace, inputs: Inputs, contact: ContactBundle, n: int, lane: int) -> None:
     """contact.data.tilt and contact.data.lag of contact n, which is not steady, in a lane: the effects of the rotation
     of its normal and, where the contact persists, of its motion over the two surfaces. Needs velocities.
     """
@@ -324,7 +331,7 @@ def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> Non
 
 
 @inlined
-def _parting_of_centres(data: Any, contact: Any, n: Any, lane: Any) -> Any:
+def _parting_of_centres(data: Workspace, contact: ContactBundle, n: int, lane: int) -> Vec3:
     """Velocity of the second surface's centre of curvature at contact n relative to the first's, in a lane [m/s]."""
     N = triple(contact.data.frame[n, ALONG_NORMAL])
     apart = (0.0, 0.0, 0.0)
@@ -341,7 +348,7 @@ def _parting_of_centres(data: Any, contact: Any, n: Any, lane: Any) -> Any:
 
 
 @njit
-def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
+def set_drift(data: Workspace, contact: AnyContacts, n: int, one: float, two: float) -> None:
     """contact.data.drift of contact n: the acceleration along the normal of one surface's centre of curvature against
     the other's, with the terms of the turning normal and of the contact's motion over the surfaces;
     contact.data.swerve: the same along the tangents. In both widths.
@@ -377,7 +384,7 @@ def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
 
 
 @inlined
-def _swerve(data: Any, contact: Any, n: Any, j: Any, N: Any, lagging: Any) -> Any:
+def _swerve(data: Workspace, contact: AnyContacts, n: int, j: int, N: Vec3, lagging: Vec3) -> Real:
     """Rate of change of contact n's slip along its direction j where it rolls [m/s²]."""
     T = triple(contact.data.frame[n, j])
     value = dot(T, lagging)
@@ -392,7 +399,7 @@ def _swerve(data: Any, contact: Any, n: Any, j: Any, N: Any, lagging: Any) -> An
 
 
 @inlined
-def acceleration_along(data: Any, body: Any, N: Any, r: Any) -> Any:
+def acceleration_along(data: Workspace, body: int, N: Vec3, r: Vec3) -> Real:
     """Acceleration along N of the body's point at r from its origin, at zero independent acceleration [m/s²]."""
     o = triple(data.angular_velocity[body])
     a = data.acceleration
@@ -409,7 +416,7 @@ def acceleration_along(data: Any, body: Any, N: Any, r: Any) -> Any:
 
 
 @njit
-def _recall(memory: Any, contact: Any) -> None:
+def _recall(memory: Reals2, contact: ContactBundle) -> None:
     """Warm-start contact.data.start and contact.data.regularised: impulses of these contacts in the last step, and for
     how many steps they yielded, and contact.data.allowed; 0 for new ones. memory: as State.contact.
 
@@ -433,7 +440,7 @@ def _recall(memory: Any, contact: Any) -> None:
 
 
 @inlined
-def _allowed(memory: Any, contact: Any, n: Any) -> Any:
+def _allowed(memory: Reals2, contact: ContactBundle, n: int) -> float:
     """The depth at the start of the run of the pair of contact n, as long as it stays near [m]."""
     allowed = 0.0
     at = contact.data.known[contact.data.shape[n, 1]]
@@ -445,7 +452,7 @@ def _allowed(memory: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _find_known(memory: Any, contact: Any, n: Any, after: Any) -> Any:
+def _find_known(memory: Reals2, contact: ContactBundle, n: int, after: int) -> int:
     """The place of contact n in the memory, the first one not before `after` if there are several; -1: none."""
     first = -1
     at = contact.data.known[contact.data.shape[n, 1]]
@@ -459,7 +466,7 @@ def _find_known(memory: Any, contact: Any, n: Any, after: Any) -> Any:
 
 
 @njit
-def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
+def remember(state: State, rows: Rows, contact: ContactBundle, agreed: bool) -> None:
     """Store the contacts and their rows' impulses in state.contact (zeros where rows contradict each other)."""
     name_contacts(state.contact, contact)
     for n in range(contact.data.number[CONTACTS]):
@@ -471,7 +478,7 @@ def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
 
 
 @njit
-def name_contacts(memory: Any, contact: Any) -> None:
+def name_contacts(memory: Reals2, contact: ContactBundle) -> None:
     """Store in memory, laid out as State.contact, which contacts exist, with zero impulses."""
     count = min(contact.data.number[CONTACTS], memory.shape[0])
     for n in range(max(count, _count_known(memory))):
@@ -486,7 +493,7 @@ def name_contacts(memory: Any, contact: Any) -> None:
 
 
 @inlined
-def _count_known(memory: Any) -> Any:
+def _count_known(memory: Reals2) -> int:
     """How many contacts a memory holds: they come first in it."""
     known = 0
     while known < memory.shape[0] and memory[known, SHAPE_A] != memory[known, SHAPE_B]:
@@ -498,7 +505,7 @@ def _count_known(memory: Any) -> Any:
 
 
 @njit
-def detect(contact: Any, narrow: Any, clock: Any) -> None:
+def detect(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None) -> None:
     """Detect all contacts: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
 
     The order depends on the shapes' places alone. clock: None where nothing is timed.
@@ -535,7 +542,7 @@ def detect(contact: Any, narrow: Any, clock: Any) -> None:
 
 
 @inlined
-def _set_swept(contact: Any, axis: Any) -> None:
+def _set_swept(contact: ContactBundle, axis: int) -> None:
     """Copy the boxes in the order in which they are swept: reading them from all over takes longer than comparing."""
     for j in range(contact.data.order.shape[0]):
         n = contact.data.order[j]
@@ -546,7 +553,7 @@ def _set_swept(contact: Any, axis: Any) -> None:
 
 
 @inlined
-def _bound(contact: Any, n: Any) -> None:
+def _bound(contact: ContactBundle, n: int) -> None:
     """Set the box around shape n, with its margin and its reach."""
     e = contact.model.extent[n]
     wide = contact.data.margin[n] + contact.model.reach[n]
@@ -558,7 +565,7 @@ def _bound(contact: Any, n: Any) -> None:
 
 
 @inlined
-def _above_plane(contact: Any, a: Any, b: Any) -> Any:
+def _above_plane(contact: ContactBundle, a: int, b: int) -> float:
     """Height of shape b's box above the plane a [m]."""
     R = contact.data.rotation
     height = 0.0
@@ -571,7 +578,7 @@ def _above_plane(contact: Any, a: Any, b: Any) -> Any:
 
 
 @njit
-def _sort(contact: Any) -> int:
+def _sort(contact: ContactBundle) -> int:
     """Sort contact.data.order along the axis on which the shapes are spread farthest, which is returned; ties go by
     number.
     """
@@ -600,7 +607,7 @@ def _sort(contact: Any) -> int:
 
 
 @inlined
-def _after(contact: Any, a: Any, b: Any, axis: Any) -> bool:
+def _after(contact: ContactBundle, a: int, b: int, axis: int) -> bool:
     after: bool = contact.data.low[a, axis] > contact.data.low[b, axis] or (
         contact.data.low[a, axis] == contact.data.low[b, axis] and a > b
     )
@@ -608,7 +615,7 @@ def _after(contact: Any, a: Any, b: Any, axis: Any) -> bool:
 
 
 @inlined
-def _margin(contact: Any, a: Any, b: Any) -> Any:
+def _margin(contact: ContactBundle, a: int, b: int) -> float:
     """Distance below which a and b have a contact, active or not [m]: MuJoCo's sums of margins and gaps, or the
     pair's."""
     k = contact.model.allowed[a, b] - 1
@@ -618,7 +625,7 @@ def _margin(contact: Any, a: Any, b: Any) -> Any:
 
 
 @njit
-def _touch(contact: Any, narrow: Any, clock: Any, a: Any, b: Any) -> None:
+def _touch(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None, a: int, b: int) -> None:
     """Detect the contacts of a pair whose boxes overlap."""
     mark(clock, BROAD_PHASE)
     reach = contact.data.margin[a] + contact.data.margin[b] + _margin(contact, a, b)
@@ -646,7 +653,7 @@ def _touch(contact: Any, narrow: Any, clock: Any, a: Any, b: Any) -> None:
 
 
 @inlined
-def _set_frame(R: Any, n0: Any, n1: Any, n2: Any) -> None:
+def _set_frame(R: Reals2, n0: float, n1: float, n2: float) -> None:
     """Set the normal and two tangents: the world's y projected into the plane, or z where the normal is near y (as in
     MuJoCo, where the two frictions of a pair depend on it).
     """
@@ -669,7 +676,7 @@ def _set_frame(R: Any, n0: Any, n1: Any, n2: Any) -> None:
 
 
 @inlined
-def _set_belt(contact: Any, n: Any) -> None:
+def _set_belt(contact: ContactBundle, n: int) -> None:
     """Velocities of the two surfaces at contact n where geoms are belts."""
     for k in range(3):
         contact.data.belt[n, k] = 0.0
@@ -690,7 +697,7 @@ def _set_belt(contact: Any, n: Any) -> None:
 
 
 @njit
-def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
+def _combine(contact: ContactBundle, n: int, a: int, b: int, distance: float) -> None:
     """Set properties of contact n from the two shapes, or their explicit pair (MuJoCo, Computation chapter,
     Contact)."""
     k = contact.model.allowed[a, b] - 1
@@ -724,7 +731,7 @@ def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
 
 
 @njit
-def _mix(contact: Any, n: Any, a: Any, b: Any) -> None:
+def _mix(contact: ContactBundle, n: int, a: int, b: int) -> None:
     """Of two shapes the one of higher priority counts; else the larger friction and dimension, softness by weight."""
     share = _share(contact, a, b)
     equal = contact.model.priority[a] == contact.model.priority[b]
@@ -758,7 +765,7 @@ def _mix(contact: Any, n: Any, a: Any, b: Any) -> None:
 
 
 @inlined
-def _share(contact: Any, a: Any, b: Any) -> Any:
+def _share(contact: ContactBundle, a: int, b: int) -> float:
     """Weight of a's softness in the mix with b's: 0 to 1."""
     if contact.model.priority[a] != contact.model.priority[b]:
         return 1.0 if contact.model.priority[a] > contact.model.priority[b] else 0.0

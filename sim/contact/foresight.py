@@ -12,21 +12,24 @@ inside, whatever turns, and nothing has to be pushed out afterwards, which would
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.collision.narrow_phase import collide
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_rows import SUNK, is_pyramid, size_at
 from artsim.sim.contact.detection import place_moving, velocity_of
+from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN, trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Pack, Real
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import crossed, dot, length, minus, plus, plus_times, put, triple
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle, NarrowBundle
+from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 
 _UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
 _FARTHEST = 0.5  # [rad] rotation in a step above which contacts are not aimed: they come by again within few steps
@@ -41,7 +44,7 @@ _ODD = 2.0  # times (hω)² of the sizes: what the gap of the same contact canno
 
 
 @njit
-def foresee(robot: Any, run: Any, contact: Any, narrow: Any) -> None:
+def foresee(robot: RobotBundle, run: RunBundle, contact: ContactBundle, narrow: NarrowBundle) -> None:
     """Set contact.data.ahead, the distances of the surfaces at the end of the step with step.velocity; _UNKNOWN where
     they are out of reach. Needs the bodies' velocities of step.velocity; leaves data and the places of shapes as they
     were.
@@ -71,7 +74,7 @@ def foresee(robot: Any, run: Any, contact: Any, narrow: Any) -> None:
 
 
 @njit
-def _note_paths(model: Any, data: Any, contact: Any, h: Any) -> None:
+def _note_paths(model: Model, data: Workspace, contact: ContactBundle, h: float) -> None:
     """contact.data.ahead_point: where the mean of the two surfaces' points is at the end of the step."""
     for n in range(contact.data.number[CONTACTS]):
         x = triple(contact.data.point[n])
@@ -84,7 +87,7 @@ def _note_paths(model: Any, data: Any, contact: Any, h: Any) -> None:
 
 
 @inlined
-def _end_of_pair(contact: Any, first: Any) -> Any:
+def _end_of_pair(contact: ContactBundle, first: int) -> int:
     """One past the last contact of the pair of shapes of contact `first`; they are adjacent."""
     end = first + 1
     while (
@@ -97,7 +100,7 @@ def _end_of_pair(contact: Any, first: Any) -> Any:
 
 
 @inlined
-def _are_aimed(contact: Any, first: Any, end: Any) -> bool:
+def _are_aimed(contact: ContactBundle, first: int, end: int) -> bool:
     aimed = False
     for n in range(first, end):
         contact.data.ahead[n] = _UNKNOWN
@@ -106,7 +109,7 @@ def _are_aimed(contact: Any, first: Any, end: Any) -> bool:
 
 
 @njit
-def _measure(contact: Any, narrow: Any, first: Any, end: Any) -> None:
+def _measure(contact: ContactBundle, narrow: NarrowBundle, first: int, end: int) -> None:
     """Measure the contacts of a pair at its places. A point found is that of the contact of the same feature, else of
     the one that comes nearest to it."""
     a = contact.data.shape[first, 0]
@@ -131,7 +134,7 @@ def _measure(contact: Any, narrow: Any, first: Any, end: Any) -> None:
 
 
 @njit
-def turns_far(model: Any, data: Any, inputs: Any, contact: Any, n: Any) -> Any:
+def turns_far(model: Model, data: Workspace, inputs: Inputs, contact: AnyContacts, n: int) -> Real:
     """More than 0 where contact n is new and one of its bodies turns farther in the step than its row knows, or where
     the rotation changes in the step: the drift is that of the rotation before. In both widths.
 
@@ -158,7 +161,7 @@ def turns_far(model: Any, data: Any, inputs: Any, contact: Any, n: Any) -> Any:
 
 
 @njit
-def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -> Any:
+def sinks(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
     """More than 0 where contact n, a hard one, pushes or may, and one of its bodies turns far: its row alone may leave
     it deeper than it asks for. In both widths; impulse (rows,): as found.
 
@@ -175,7 +178,7 @@ def sinks(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any, n: Any) -
 
 
 @njit
-def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+def choose_aimed(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
     """Choose the contacts to aim, contact.data.aimed, all hard ones of bodies that turn far; True if one of them may
     sink. Needs the bodies' velocities of step.velocity.
     """
@@ -200,7 +203,7 @@ def choose_aimed(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
 
 
 @njit
-def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) -> Any:
+def sinks_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> Pack:
     """More than 0 in lanes of a pack in which a contact may sink; they take the step alone."""
     worst = like(-1.0, robot.data)
     for slot in range(contact.data.active.shape[0]):
@@ -211,7 +214,7 @@ def sinks_in_lanes(robot: Any, run: Any, rows: Any, impulse: Any, contact: Any) 
 
 
 @inlined
-def _leaves_row(robot: Any, inputs: Any, contact: Any, n: Any) -> Any:
+def _leaves_row(robot: RobotBundle, inputs: Inputs, contact: AnyContacts, n: int) -> Real:
     """More than 0 where the gap of contact n bends otherwise in the step than its row knows, in both widths."""
     h = inputs.time_step[0]
     turning = turns_far(robot.model, robot.data, inputs, contact, n)
@@ -220,7 +223,7 @@ def _leaves_row(robot: Any, inputs: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _curves(data: Any, h: Any, contact: Any, n: Any) -> Any:
+def _curves(data: Workspace, h: float, contact: AnyContacts, n: int) -> Real:
     """More than 0 where contact n closes faster than its row foresees although it pushed in the last step, and its row
     does not know how it curves, or its bodies turn too far for that.
 
@@ -238,7 +241,7 @@ def _curves(data: Any, h: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
+def _turns(data: Workspace, contact: ContactBundle, n: int, h: float) -> bool:
     """Whether one of the bodies of contact n turns by more than STRUCK_TURN in the step, or did so before it."""
     square = 0.0
     for end in range(2):
@@ -247,12 +250,11 @@ def _turns(data: Any, contact: Any, n: Any, h: Any) -> bool:
             o = triple(data.angular_velocity[body])
             before = triple(contact.data.turning[body])
             square = max(square, dot(o, o), dot(before, before))
-    turning: bool = h * h * square > STRUCK_TURN * STRUCK_TURN
-    return turning
+    return h * h * square > STRUCK_TURN * STRUCK_TURN
 
 
 @inlined
-def push(impulse: Any, contact: Any, n: Any) -> Any:
+def push(impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
     """The largest impulse of the normal rows of contact n, in both widths."""
     row = contact.data.row[n]
     most = impulse[row]
@@ -262,7 +264,7 @@ def push(impulse: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _rate(rows: Any, contact: Any, n: Any, v: Any) -> Any:
+def _rate(rows: Rows, contact: AnyContacts, n: int, v: Lanes1) -> Real:
     """The rate at which the gap of contact n opens by the bodies' velocities v (nv,), to first order [m/s]."""
     row = contact.data.row[n]
     if is_pyramid(contact, n):  # the mean of two edges is the normal
@@ -271,7 +273,7 @@ def _rate(rows: Any, contact: Any, n: Any, v: Any) -> Any:
 
 
 @inlined
-def slack(rows: Any, step: Any, contact: Any, n: Any) -> Any:
+def slack(rows: Rows, step: Step, contact: AnyContacts, n: int) -> Real:
     """The speed by which contact n opens faster than its row asks [m/s]."""
     row = contact.data.row[n]
     bias = rows.bias[row]
@@ -281,7 +283,7 @@ def slack(rows: Any, step: Any, contact: Any, n: Any) -> Any:
 
 
 @njit
-def aim(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
     """Aim the chosen contacts at the gaps foreseen; True where that changes what one of them asks for.
 
     Needs the bodies' velocities of step.velocity. Where an aim has changed the gap by less than it asked for, the next
@@ -312,7 +314,7 @@ def aim(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
 
 
 @inlined
-def _floor(robot: Any, h: Any, rows: Any, contact: Any, n: Any) -> Any:
+def _floor(robot: RobotBundle, h: float, rows: Rows, contact: ContactBundle, n: int) -> float:
     """The lowest curve of contact n [m/s]: with one below it, the surfaces would open faster than they closed, which
     gains energy. Surfaces that slide or turn on each other close in each step as they have opened in the one before,
     but for what their rotation changes meanwhile; what closes faster than their motion curves is an impact.
@@ -327,7 +329,7 @@ def _floor(robot: Any, h: Any, rows: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _fastest_turn(data: Any, contact: Any, n: Any) -> Any:
+def _fastest_turn(data: Workspace, contact: AnyContacts, n: int) -> Real:
     """The larger angular speed of the bodies of contact n [rad/s], in both widths."""
     square = zero_like(contact.data.gap[n])
     for end in range(2):
@@ -339,7 +341,7 @@ def _fastest_turn(data: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _turned_inside(model: Any, data: Any, h: Any, contact: Any, n: Any) -> Any:
+def _turned_inside(model: Model, data: Workspace, h: float, contact: AnyContacts, n: int) -> Real:
     """About how far the gap of contact n bends in the step for the rotation of its bodies [m], in both widths."""
     turn = h * _fastest_turn(data, contact, n)
     way = zero_like(turn)
@@ -351,14 +353,14 @@ def _turned_inside(model: Any, data: Any, h: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _passing(model: Any, data: Any, contact: Any, n: Any) -> Any:
+def _passing(model: Model, data: Workspace, contact: ContactBundle, n: int) -> float:
     """The speed at which the two shapes of contact n pass each other [m/s]."""
     one, two = contact.data.shape[n, 0], contact.data.shape[n, 1]
     return length(minus(velocity_of(model, data, contact, two), velocity_of(model, data, contact, one)))
 
 
 @inlined
-def _curve_of(rows: Any, contact: Any, n: Any) -> Any:
+def _curve_of(rows: Rows, contact: ContactBundle, n: int) -> float:
     """The part of contact n's bias that stands for the curvature of its gap [m/s]."""
     row = contact.data.row[n]
     bias = 0.5 * (rows.bias[row] + rows.bias[row + 1]) if is_pyramid(contact, n) else rows.bias[row]
@@ -366,7 +368,7 @@ def _curve_of(rows: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def bend_to(rows: Any, contact: Any, n: Any, curve: Any) -> None:
+def bend_to(rows: Rows, contact: ContactBundle, n: int, curve: float) -> None:
     """Replace the second-order term in the bias of contact n [m/s]."""
     row = contact.data.row[n]
     for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
@@ -375,14 +377,14 @@ def bend_to(rows: Any, contact: Any, n: Any, curve: Any) -> None:
 
 
 @njit
-def keep_aims(contact: Any) -> None:
+def keep_aims(contact: ContactBundle) -> None:
     """Have take_aims_back restore the biases of now."""
     for n in range(contact.data.number[CONTACTS]):
         contact.data.unaimed[n] = contact.data.curve[n]
 
 
 @njit
-def take_aims_back(rows: Any, contact: Any) -> None:
+def take_aims_back(rows: Rows, contact: ContactBundle) -> None:
     """Restore the biases from before the last aim."""
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.aimed[n] == 1:

@@ -18,17 +18,20 @@ contact n is a slot. A condition that holds in some lanes only is a T that is 1 
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import solve_part
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import does_work
 from artsim.sim.contact.contact_rows import aim_open, bounces, speed_of_rebound, work_of
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, real, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real, Reals1
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle, EitherContacts
+from artsim.sim.run_data.run_records import Rows, RunBundle, Step
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.direct import solve_graph
 from artsim.sim.solvers.propagation import solve_tree
 
@@ -43,7 +46,7 @@ _AGAINST = -1e-9  # of a contact's own mobility: a smaller coupling of two conta
 
 
 @inlined
-def _count(run: Any, contact: Any) -> Any:
+def _count(run: RunBundle, contact: EitherContacts) -> int:
     """Number of contacts, or of slots."""
     if run.lanes is not None:
         return contact.data.active.shape[0]
@@ -51,22 +54,20 @@ def _count(run: Any, contact: Any) -> Any:
 
 
 @inlined
-def _has_row(run: Any, contact: Any, n: Any) -> bool:
+def _has_row(run: RunBundle, contact: EitherContacts, n: int) -> bool:
     """Whether contact n is one, with rows."""
     if run.lanes is not None:
-        active: bool = contact.data.active[n] == 1
-        return active
-    has: bool = contact.data.row[n] >= 0
-    return has
+        return contact.data.active[n] == 1
+    return contact.data.row[n] >= 0
 
 
 @inlined
-def _can_bounce(run: Any, contact: Any, n: Any) -> bool:
+def _can_bounce(run: RunBundle, contact: AnyContacts, n: int) -> bool:
     return _has_row(run, contact, n) and any_positive(contact.data.restitution[n]) and contact.data.soft[n] == 0
 
 
 @njit
-def pass_on_blows(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any) -> Any:
+def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, impulse: Lanes1) -> Real:
     """1 where a contact bounces while another, which could, is pressed on and does not, or is of one of its bodies and
     bounces too. impulse (rows,): as found.
     """
@@ -90,32 +91,38 @@ def pass_on_blows(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any) -
 
 
 @inlined
-def _bodies_of(contact: Any, n: Any, other: Any) -> Any:
+def _bodies_of(contact: AnyContacts, n: int, other: int) -> tuple[int, int, int, int]:
     """The two bodies of contact n, and the two of the other one."""
     bodies, shapes = contact.model.body, contact.data.shape
     return bodies[shapes[n, 0]], bodies[shapes[n, 1]], bodies[shapes[other, 0]], bodies[shapes[other, 1]]
 
 
 @inlined
-def _share_a_body(contact: Any, n: Any, other: Any) -> bool:
+def _share_a_body(contact: AnyContacts, n: int, other: int) -> bool:
     """Whether two contacts, of different pairs of bodies, have a body in common that moves."""
     a, b, c, d = _bodies_of(contact, n, other)
     first = a > 0 and (a == c or a == d)
     second = b > 0 and (b == c or b == d)
-    share: bool = (first or second) and not _are_alike(contact, n, other)
-    return share
+    return (first or second) and not _are_alike(contact, n, other)
 
 
 @inlined
-def _are_alike(contact: Any, n: Any, other: Any) -> bool:
+def _are_alike(contact: AnyContacts, n: int, other: int) -> bool:
     """Whether two contacts are of the same pair of bodies."""
     a, b, c, d = _bodies_of(contact, n, other)
-    alike: bool = (a == c and b == d) or (a == d and b == c)
-    return alike
+    return (a == c and b == d) or (a == d and b == c)
 
 
 @njit
-def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen: Any, speeds: Any) -> Any:
+def take_blows(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    contact: AnyContacts,
+    solver: SolverBundle,
+    chosen: Real,
+    speeds: tuple[Lanes1, Lanes1],
+) -> Real:
     """Take all impacts of the step in sequence where `chosen` is 1; 1 where there is a second round. Contacts then open
     at the sum of both `speeds` (nu,).
 
@@ -147,7 +154,9 @@ def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chose
 
 
 @njit
-def aim_at_blows(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any) -> None:
+def aim_at_blows(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, speeds: tuple[Reals1, Reals1]
+) -> None:
     """Bias of the contacts that bounce, from the speeds that `take_blows` found; for a single robot."""
     v, half = speeds
     for n in range(contact.data.number[CONTACTS]):
@@ -159,7 +168,7 @@ def aim_at_blows(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any) -> 
 
 
 @inlined
-def _find_half(model: Any, data: Any, step: Any, solver: Any, half: Any) -> None:
+def _find_half(model: Model, data: Workspace, step: Step, solver: SolverBundle, half: Lanes1) -> None:
     """Half of the velocity change by forces in the step (nu,)."""
     x = data.reduced
     for a in range(x.shape[0]):
@@ -170,7 +179,7 @@ def _find_half(model: Any, data: Any, step: Any, solver: Any, half: Any) -> None
 
 
 @inlined
-def along_row(rows: Any, row: Any, v: Any) -> Any:
+def along_row(rows: Rows, row: int, v: Lanes1) -> Real:
     """J v of a row for velocities v (nu,) of the independent dofs."""
     value = zero_like(rows.bias[row])
     for e in range(rows.start[row], rows.stop[row]):
@@ -179,7 +188,7 @@ def along_row(rows: Any, row: Any, v: Any) -> Any:
 
 
 @njit
-def weaken(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, chosen: Any) -> Any:
+def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, impulse: Lanes1, chosen: Real) -> Real:
     """Reduce the restitution of participating contacts where all contacts together gain energy and `chosen` is 1; 1
     where they do. impulse (rows,): as found.
 
@@ -205,7 +214,9 @@ def weaken(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, chosen: 
 
 
 @njit
-def _choose(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any, chosen: Any) -> Any:
+def _choose(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, speeds: tuple[Lanes1, Lanes1], chosen: Real
+) -> Real:
     """Let gaps close until the next contact is struck, and set contact.data.wish of those struck then and of those that
     hold; 1 where any is struck and `chosen`.
 
@@ -250,7 +261,9 @@ def _choose(robot: Any, run: Any, rows: Any, contact: Any, speeds: Any, chosen: 
 
 
 @njit
-def _take_apart(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: Any, chosen: Any) -> None:
+def _take_apart(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, solver: SolverBundle, v: Lanes1, chosen: Real
+) -> None:
     """Keep, of the contacts that close at once, the first, those of the same two bodies, and those of one of them that
     its blow does not make close faster. The others are put off: they are struck next.
     """
@@ -283,7 +296,9 @@ def _take_apart(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: A
 
 
 @njit
-def _strike(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: Any, chosen: Any) -> None:
+def _strike(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, solver: SolverBundle, v: Lanes1, chosen: Real
+) -> None:
     """v after the impact where `chosen` is 1: no contact opens more slowly than it should, and only contacts at that
     bound push.
     """
@@ -322,7 +337,7 @@ def _strike(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, v: Any, 
 
 
 @njit
-def _push(model: Any, data: Any, rows: Any, solver: Any, row: Any, amount: Any, v: Any) -> None:
+def _push(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, row: int, amount: Real, v: Lanes1) -> None:
     """v += M̂⁻¹ Jᵀ `amount` of a row; data.reduced then holds M̂⁻¹ Jᵀ where the row's trees are."""
     x = data.reduced
     zero = zero_like(amount)
@@ -348,7 +363,7 @@ def _push(model: Any, data: Any, rows: Any, solver: Any, row: Any, amount: Any, 
 
 
 @inlined
-def _tree_of(model: Any, a: Any, solver: Any) -> Any:
+def _tree_of(model: Model, a: int, solver: SolverBundle) -> tuple[int, int]:
     """First dof, and the one past the last, of the tree of independent dof a; of all dofs where trees are coupled."""
     count = model.independent_parent.shape[0]
     if solver.tree is not None or solver.graph is not None or model.coupling_follower.shape[0] > 0:
@@ -363,7 +378,7 @@ def _tree_of(model: Any, a: Any, solver: Any) -> Any:
 
 
 @inlined
-def _answer(model: Any, data: Any, solver: Any, x: Any, first: Any, end: Any) -> None:
+def _answer(model: Model, data: Workspace, solver: SolverBundle, x: Lanes1, first: int, end: int) -> None:
     """x = M̂⁻¹ x of a tree."""
     if solver.tree is not None:
         if end > first:

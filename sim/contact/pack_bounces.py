@@ -8,24 +8,27 @@ less restitution.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import factorise
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import brings_apart, second_order
 from artsim.sim.contact.contact_rows import bounces, gains, is_pyramid, set_rebounds, throws
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, along_row, pass_on_blows, take_blows, weaken
+from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Pack
 from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
+from artsim.sim.run_data.scratch import SolverBundle
 
 REBOUNDING, STRUCK, LIMITED, BOUNCED = range(4)  # of PackBounces.phase: what a lane's last solution was
 
 
 @njit
-def begin_bounces(contact: Any, chosen: Any) -> None:
+def begin_bounces(contact: PackContactBundle, chosen: Pack) -> None:
     """Have the contacts of lanes where `chosen` is 1 rebound by their own speeds, as rows that are built anew do."""
     pack = contact.bounces
     zero = zero_like(chosen)
@@ -38,7 +41,7 @@ def begin_bounces(contact: Any, chosen: Any) -> None:
 
 
 @njit
-def aim_bounces(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -> None:
+def aim_bounces(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: PackContactBundle, slot: int) -> None:
     """Change the bias of a slot's rows, as set_targets leaves them, where its contact bounces, or stays inside."""
     pack = contact.bounces
     if contact.data.soft[slot] == 1:
@@ -60,7 +63,9 @@ def aim_bounces(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -> 
 
 
 @njit
-def bounce_on(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen: Any) -> Any:
+def bounce_on(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, solver: SolverBundle, chosen: Pack
+) -> Pack:
     """1 in lanes to be solved again since impacts cause further ones, or contacts gain energy. Only lanes where
     `chosen` is 1 are looked at.
     """
@@ -92,14 +97,16 @@ def bounce_on(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen
 
 
 @inlined
-def goes_on(contact: Any) -> Any:
+def goes_on(contact: PackContactBundle) -> Pack:
     """1 in lanes whose last solution was one of these further ones."""
     zero = zero_like(contact.bounces.phase[0])
     return where_greater(contact.bounces.phase[0], zero + REBOUNDING, zero + 1.0, zero)
 
 
 @njit
-def _take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chosen: Any) -> Any:
+def _take_blows(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, solver: SolverBundle, chosen: Pack
+) -> Pack:
     """Aim contacts at the speeds to which several impacts in sequence lead; 1 in chosen lanes where there are
     several.
     """
@@ -120,7 +127,9 @@ def _take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any, chos
 
 
 @njit
-def _limit_energy(robot: Any, run: Any, rows: Any, contact: Any, impulse: Any, chosen: Any) -> Any:
+def _limit_energy(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, impulse: Lanes1, chosen: Pack
+) -> Pack:
     """Do what contact_rows.limit_energy does in lanes where `chosen` is 1; 1 in those to be solved again for it."""
     state, step = robot.state, run.step
     pack, h = contact.bounces, run.inputs.time_step[0]

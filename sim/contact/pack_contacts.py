@@ -9,7 +9,7 @@ This file does not import numba.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,9 +199,9 @@ class PackContactBundle(NamedTuple):
     model: Contacts
     data: PackContacts
     found: ContactBundle
-    bounces: PackBounces | None = None  # these three are None where nothing bounces, is swept, or adheres
-    sweep: PackSweep | None = None
-    adhesion: PackAdhesion | None = None
+    bounces: PackBounces | Any = None  # these three are None where nothing bounces, is swept, or adheres
+    sweep: PackSweep | Any = None
+    adhesion: PackAdhesion | Any = None
 
 
 class Slots(NamedTuple):

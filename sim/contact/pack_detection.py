@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like, velocities
-from artsim.sim.articulation.state import ALLOWED
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import ALLOWED, RobotBundle, Workspace
 from artsim.sim.constraints.impedance import impedance
 from artsim.sim.contact.contact_rows import reset_grip, set_grip, share_inside
 from artsim.sim.contact.detection import (
@@ -24,6 +23,7 @@ from artsim.sim.contact.detection import (
     straight_share,
     widen,
 )
+from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.rolling import trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
@@ -36,15 +36,17 @@ from artsim.sim.foundation.lanes import (
     where_greater,
     zero_like,
 )
+from artsim.sim.foundation.records import Ints1, Pack, Reals1
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import BEFORE_GAP, CONTACTS, DIRECTIONS, FOUND_CONTACTS
+from artsim.sim.run_data.run_records import Inputs, RunBundle
 
 _ROUNDING = 1e-9  # [m] by which boxes are apart at least
 
 
 @njit
-def place_world(model: Any, data: Any, contact: Any) -> None:
+def place_world(model: Model, data: Workspace, contact: PackContactBundle) -> None:
     """Place the shapes that never move, once for all lanes."""
     place_static(model, data, contact)
     for n in range(contact.model.body.shape[0]):
@@ -53,7 +55,7 @@ def place_world(model: Any, data: Any, contact: Any) -> None:
 
 
 @inlined
-def _copy_place(contact: Any, n: Any, lane: Any) -> None:
+def _copy_place(contact: PackContactBundle, n: int, lane: int) -> None:
     for j in range(3):
         contact.found.data.position[n, j] = lane_get(contact.data.position, 3 * n + j, lane)
     for j in range(9):
@@ -61,7 +63,7 @@ def _copy_place(contact: Any, n: Any, lane: Any) -> None:
 
 
 @njit
-def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
+def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle, alive: Ints1) -> bool:
     """Detect every lane's contacts and enter them in slots; False when they exceed a lane's room. Needs kinematics."""
     data = robot.data
     place_shapes(robot, inputs, contact)
@@ -93,7 +95,7 @@ def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
 
 
 @njit
-def _are_clear(contact: Any, one: Any) -> Any:
+def _are_clear(contact: PackContactBundle, one: Pack) -> Pack:
     """1 in lanes where no two shapes come near: the boxes of all pairs that may touch are apart, as in
     detection.detect.
     """
@@ -115,7 +117,7 @@ def _are_clear(contact: Any, one: Any) -> Any:
 
 
 @njit
-def _detect(contact: Any, lane: Any) -> None:
+def _detect(contact: PackContactBundle, lane: int) -> None:
     """Detect the contacts of a lane into found.data."""
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
@@ -125,7 +127,7 @@ def _detect(contact: Any, lane: Any) -> None:
 
 
 @inlined
-def _clear(contact: Any, slot: Any, zero: Any) -> None:
+def _clear(contact: PackContactBundle, slot: int, zero: Pack) -> None:
     contact.data.active[slot] = 0
     contact.data.present[slot] = zero
     contact.data.gap[slot] = zero
@@ -147,7 +149,7 @@ def _clear(contact: Any, slot: Any, zero: Any) -> None:
 
 
 @njit
-def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) -> None:
+def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int) -> None:
     """Enter the contacts that detection found in a lane: in its memory and in contact.data."""
     recognise(model, data, contact.data.memory[contact.data.half[0], lane], contact.found, lane)
     note_found(contact.data.before[lane], contact.found)
@@ -173,7 +175,7 @@ def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) 
 
 
 @inlined
-def _note_depth(contact: Any, sunk: Any, n: Any) -> None:
+def _note_depth(contact: PackContactBundle, sunk: Reals1, n: int) -> None:
     """Note contact n of a lane as contact_rows.note_depths does."""
     share = share_inside(contact.found, n)
     if share > sunk[0]:
@@ -184,7 +186,7 @@ def _note_depth(contact: Any, sunk: Any, n: Any) -> None:
 
 
 @njit
-def note_start(contact: Any) -> None:
+def note_start(contact: PackContactBundle) -> None:
     """Note how deep contacts are in the first step: only what gets deeper counts afterwards."""
     for lane in range(contact.data.found.shape[0]):
         contact.data.start_depth[lane] = contact.data.deepest[lane]
@@ -196,7 +198,7 @@ def note_start(contact: Any) -> None:
 
 
 @inlined
-def _slot_of(contact: Any, n: Any) -> Any:
+def _slot_of(contact: PackContactBundle, n: int) -> int:
     """The slot of contact n, -1: none. The slots of a pair are adjacent."""
     a = contact.found.data.shape[n, 0]
     b = contact.found.data.shape[n, 1]
@@ -211,7 +213,7 @@ def _slot_of(contact: Any, n: Any) -> Any:
 
 
 @inlined
-def _fits(contact: Any, n: Any, slot: Any) -> bool:
+def _fits(contact: PackContactBundle, n: int, slot: int) -> bool:
     """Whether contact n is of a kind that slots support, and of the same dimension as in other lanes. Contacts that
     yield (Rows.regularised) are left to the solver of single robots.
     """
@@ -222,12 +224,11 @@ def _fits(contact: Any, n: Any, slot: Any) -> bool:
         acts = contact.found.data.dimension[n] > 0  # adhesion has other contacts act too: in some lanes only
     else:
         acts = contact.found.data.adhesion[n] == 0.0
-    fits: bool = still and acts and contact.found.data.regularised[n] == 0 and alike
-    return fits
+    return still and acts and contact.found.data.regularised[n] == 0 and alike
 
 
 @inlined
-def _adheres(contact: Any, n: Any) -> bool:
+def _adheres(contact: PackContactBundle, n: int) -> bool:
     """Whether contact n may adhere, by its surfaces or by an actuator."""
     if contact.found.data.adhesion[n] > 0.0:
         return True
@@ -240,7 +241,7 @@ def _adheres(contact: Any, n: Any) -> bool:
 
 
 @njit
-def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot: Any) -> None:
+def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int, n: int, slot: int) -> None:
     """Enter contact n of a lane in a slot."""
     if contact.data.active[slot] == 0:
         _describe(inputs, contact, n, slot)
@@ -272,7 +273,7 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
 
 
 @njit
-def _describe(inputs: Any, contact: Any, n: Any, slot: Any) -> None:
+def _describe(inputs: Inputs, contact: PackContactBundle, n: int, slot: int) -> None:
     """Set what a slot's contacts have in common from the first one."""
     contact.data.active[slot] = 1
     contact.data.dimension[slot] = contact.found.data.dimension[n]
@@ -291,7 +292,7 @@ def _describe(inputs: Any, contact: Any, n: Any, slot: Any) -> None:
 
 
 @njit
-def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
+def search_again(robot: RobotBundle, run: RunBundle, contact: PackContactBundle, chosen: Pack) -> Pack:
     """Detect again the contacts of chosen lanes whose step leaves the shapes' margins, with larger ones; 1 in lanes
     where that finds others, which are entered in slots. contact.data.outrun: 1 in those that exceed their room.
     """
@@ -324,7 +325,7 @@ def search_again(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
 
 
 @njit
-def _forget_contacts(data: Any, contact: Any, lane: Any) -> None:
+def _forget_contacts(data: Workspace, contact: PackContactBundle, lane: int) -> None:
     """Remove a lane's contacts from the slots."""
     lane_set(contact.data.touching, 0, lane, 0.0)
     for b in range(data.struck.shape[0]):
@@ -335,7 +336,7 @@ def _forget_contacts(data: Any, contact: Any, lane: Any) -> None:
 
 
 @inlined
-def _clear_lane(contact: Any, slot: Any, lane: Any) -> None:
+def _clear_lane(contact: PackContactBundle, slot: int, lane: int) -> None:
     """Empty a slot in one lane, as `_clear` does in all."""
     lane_set(contact.data.present, slot, lane, 0.0)
     lane_set(contact.data.gap, slot, lane, 0.0)

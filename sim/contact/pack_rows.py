@@ -7,10 +7,8 @@ contact has zeros there, and its rows have no effect.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.articulation.state import FIRST_IMPULSE
+from artsim.sim.articulation.state import FIRST_IMPULSE, RobotBundle, Workspace
 from artsim.sim.constraints.actuator_rows import actuator_rows_in_lanes
 from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.friction_rows import add_friction
@@ -31,17 +29,28 @@ from artsim.sim.contact.contact_rows import (
 )
 from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.contact.pack_bounces import aim_bounces
+from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.equipment.arrays import TENDON_LOWER
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, where_greater, zero_like
+from artsim.sim.foundation.records import Ints1, Lanes1, Pack
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
-from artsim.sim.run_data.run_records import ALL_ROWS, PLACES
-from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Inputs, Rows, RunBundle
+from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS, SolverBundle
+from artsim.sim.stepping.packs import LaneBundle
 
 
 @njit
-def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
+def build_in_lanes(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: PackEquipment,
+    solver: SolverBundle,
+    contact: PackContactBundle | None,
+) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model, inputs = robot.model, run.inputs
     _order(solver, contact)
@@ -74,7 +83,7 @@ def build_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any,
 
 
 @njit
-def _order(solver: Any, contact: Any) -> None:
+def _order(solver: SolverBundle, contact: PackContactBundle | None) -> None:
     """Move what has been listed since rows were built to its place: sides by number, then slots by number. A lane's
     rows have the same order then, and its sums the same rounding, whichever other lanes have rows, and when.
 
@@ -101,7 +110,7 @@ def _order(solver: Any, contact: Any) -> None:
 
 
 @inlined
-def _rows_of(contact: Any, slot: Any) -> Any:
+def _rows_of(contact: PackContactBundle | None, slot: int) -> int:
     """The number of rows of a slot; one of a side, whose number is negative here."""
     rows = 1
     if contact is not None:
@@ -110,7 +119,7 @@ def _rows_of(contact: Any, slot: Any) -> Any:
 
 
 @njit
-def _own_rows(robot: Any, rows: Any, lanes: Any) -> None:
+def _own_rows(robot: RobotBundle, rows: Rows, lanes: LaneBundle) -> None:
     """Append the rows that were found lane by lane."""
     own = lanes.own
     for t in range(own.kind.shape[0]):
@@ -129,7 +138,7 @@ def _own_rows(robot: Any, rows: Any, lanes: Any) -> None:
 
 
 @njit
-def _lasting_rows(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+def _lasting_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
     """Append the rows of couplings, actuators and loops, all lanes at once, or if no lane's are stale, the same as
     before but for their aims.
     """
@@ -155,7 +164,9 @@ def _lasting_rows(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
 
 
 @njit
-def _limit_row(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, place: Any) -> None:
+def _limit_row(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment, solver: SolverBundle, place: int
+) -> None:
     """Build the row of a side of a limit; lanes that do not need it get no impulse from it."""
     inputs, zero = run.inputs, like(0.0, robot.data)
     pressed = solver.pack.pressed[place]
@@ -170,7 +181,7 @@ def _limit_row(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, pla
 
 
 @njit
-def keep_impulses(solver: Any, lanes: Any) -> None:
+def keep_impulses(solver: SolverBundle, lanes: LaneBundle) -> None:
     """Store the impulses of all rows but those of contacts for the next step, in lanes whose rows these are."""
     zero = zero_like(lanes.data.beyond[0])
     first = solver.pack.rubbing.shape[0]  # of the rows after those of joint friction
@@ -187,21 +198,21 @@ def keep_impulses(solver: Any, lanes: Any) -> None:
 
 
 @inlined
-def _keep(lanes: Any, place: Any, impulse: Any) -> None:
+def _keep(lanes: LaneBundle, place: int, impulse: Pack) -> None:
     """Store a row's impulse, unless a lane took the step alone."""
     zero = zero_like(impulse)
     lanes.data.impulse[place] = where_greater(lanes.data.beyond[0], zero, lanes.data.impulse[place], impulse)
 
 
 @njit
-def list_side(solver: Any, side: Any) -> None:
+def list_side(solver: SolverBundle, side: int) -> None:
     """Give a side of the limits a row."""
     solver.pack.listed[solver.pack.known[LISTED]] = side
     solver.pack.known[LISTED] += 1
 
 
 @njit
-def list_slots(solver: Any, contact: Any) -> None:
+def list_slots(solver: SolverBundle, contact: PackContactBundle) -> None:
     """Give all slots at which some lane is in contact their rows."""
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1 and contact.data.listed[slot] == 0:
@@ -211,7 +222,9 @@ def list_slots(solver: Any, contact: Any) -> None:
 
 
 @njit
-def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, same: Any) -> None:
+def _contact_rows(
+    robot: RobotBundle, inputs: Inputs, rows: Rows, contact: PackContactBundle, slot: int, same: int
+) -> None:
     """Build the rows of a slot, or if they are the `same` as before but for their biases, set these anew."""
     data = robot.data
     if same == 1:
@@ -234,7 +247,7 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any, s
 
 
 @njit
-def _pull_together(run: Any, rows: Any, contact: Any) -> None:
+def _pull_together(run: RunBundle, rows: Rows, contact: PackContactBundle) -> None:
     """Add the adhesion of all slots to step.free. The force of an actuator is shared by the contacts of its body."""
     adhesion = contact.adhesion
     for slot in range(contact.data.active.shape[0]):
@@ -257,15 +270,14 @@ def _pull_together(run: Any, rows: Any, contact: Any) -> None:
 
 
 @inlined
-def _is_of(contact: Any, slot: Any, body: Any) -> bool:
+def _is_of(contact: PackContactBundle, slot: int, body: int) -> bool:
     """Whether a slot's contacts are those of this body."""
     one, two = contact.data.shape[slot, 0], contact.data.shape[slot, 1]
-    found: bool = contact.model.body[one] == body or contact.model.body[two] == body
-    return found
+    return contact.model.body[one] == body or contact.model.body[two] == body
 
 
 @inlined
-def _leave_out(contact: Any, slot: Any, opening: Any) -> None:
+def _leave_out(contact: PackContactBundle, slot: int, opening: Pack) -> None:
     """Remove a slot's contact from the lanes in which it does not open: `opening` is 0 there."""
     contact.data.present[slot] = _kept(contact.data.present[slot], opening)
     contact.data.gap[slot] = _kept(contact.data.gap[slot], opening)
@@ -280,13 +292,13 @@ def _leave_out(contact: Any, slot: Any, opening: Any) -> None:
 
 
 @inlined
-def _kept(value: Any, opening: Any) -> Any:
+def _kept(value: Pack, opening: Pack) -> Pack:
     zero = zero_like(value)
     return where_greater(opening, zero, value, zero)
 
 
 @njit
-def slips_in_lanes(rows: Any, impulse: Any, contact: Any) -> Any:
+def slips_in_lanes(rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> Pack:
     """More than 0 where a contact slips for want of grip, of which single robots have more."""
     worst = zero_like(impulse[0]) - 1.0
     for slot in range(contact.data.active.shape[0]):
@@ -297,7 +309,7 @@ def slips_in_lanes(rows: Any, impulse: Any, contact: Any) -> Any:
 
 
 @njit
-def throw(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
+def throw(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, contact: PackContactBundle) -> Pack:
     """More than 0 where `contact_rows.limit_energy` intervenes although nothing bounces: the removal of penetration
     throws something.
     """
@@ -311,7 +323,7 @@ def throw(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
 
 
 @njit
-def take_impulses(solver: Any, contact: Any) -> None:
+def take_impulses(solver: SolverBundle, contact: PackContactBundle) -> None:
     """Set contact.data.start to the impulses that the solver found, along the slots' directions."""
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1:
@@ -320,7 +332,7 @@ def take_impulses(solver: Any, contact: Any) -> None:
 
 
 @njit
-def note_impulses(data: Any, contact: Any, alive: Any, beyond: Any) -> None:
+def note_impulses(data: Workspace, contact: PackContactBundle, alive: Ints1, beyond: Lanes1) -> None:
     """Store contact.data.start in the memories of the lanes whose rows these are."""
     for lane in range(lane_count(data.rotation)):
         if not alive[lane] or lane_get(beyond, 0, lane) > 0.0:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.collision.frames import along_axes, into, turned
 from artsim.collision.ray import ray_shape
+from artsim.collision.shapes import Placed, Shapes
 from artsim.sim.articulation.kinematics import point_of
-from artsim.sim.equipment.arrays import RAY_DISTANCE
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
+from artsim.sim.equipment.arrays import RAY_DISTANCE, EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.vec3 import turn
+from artsim.sim.geometry.contacts import Sights
 
 
 @njit
-def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, placed: Any) -> None:
+def cast_rays(
+    model: Model, data: Workspace, equipment: EquipmentBundle, sights: Sights, shapes: Shapes, placed: Placed
+) -> None:
     """Set equipment.data.ray_hit of every ray in equipment.data.ray: the distance, -1 where nothing is met, and the
     normal there, world axes.
 
@@ -40,7 +44,7 @@ def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, p
 
 
 @njit
-def _place(model: Any, data: Any, sights: Any, placed: Any, n: Any) -> None:
+def _place(model: Model, data: Workspace, sights: Sights, placed: Placed, n: int) -> None:
     """Pose P of shape n."""
     c = sights.place[n]
     T = sights.turn[n]

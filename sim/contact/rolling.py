@@ -16,12 +16,12 @@ of curvature (or points, where they are sharp), the gap is N·c less their radii
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 from artsim.collision.frames import along_axes, axis
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3, Vector
 from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times, times, triple, turn
-from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP
+from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP, ContactBundle
 
 _ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
 _LOWEST = 1.0 - 1e-6  # cosine of the directions from the axis to a point and of the normal: of a rim's foremost point
@@ -36,7 +36,7 @@ _FARTHEST = 0.5  # [rad] rotation per step above which a second derivative says 
 
 
 @njit
-def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) -> Any:
+def way_over(kind: int, size: ConstReals1, p0: float, p1: float, normal: Vec3, turning: Vec3) -> Vec3:
     """Velocity s [m/s] of a contact over a surface, all in the shape's axes.
 
     p0, p1: the point's x and y [m]; normal: the outward one; turning: its rate of change relative to the surface
@@ -67,18 +67,17 @@ def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) 
 
 
 @inlined
-def _is_face(contact: Any, a: Any, N: Any) -> bool:
+def _is_face(contact: ContactBundle, a: int, N: Vector) -> bool:
     """Whether a contact along N is on a flat face of shape a: a plane, or a face across an axis of the solid."""
     m0, m1, m2 = along_axes(contact.data, a, (N[0], N[1], N[2]))
     flat = abs(m2) > _ON_FACE
     if contact.model.rolls[a] == SHARP:
         flat = flat or abs(m0) > _ON_FACE or abs(m1) > _ON_FACE
-    is_face: bool = flat and contact.model.rolls[a] != OVAL and contact.model.rounding[a] == 0.0
-    return is_face
+    return flat and contact.model.rolls[a] != OVAL and contact.model.rounding[a] == 0.0
 
 
 @inlined
-def _smallest(contact: Any, a: Any) -> Any:
+def _smallest(contact: ContactBundle, a: int) -> float:
     """How far a contact may move over a shape: its radius or smallest half extent; unbounded on a plane."""
     e = contact.model.extent[a]
     if contact.model.rolls[a] == RIM:
@@ -87,7 +86,7 @@ def _smallest(contact: Any, a: Any) -> Any:
 
 
 @njit
-def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
+def lag(contact: ContactBundle, n: int, turning: Vec3, h: float) -> Vec3:
     """ω × s of contact n [m/s²], world axes, for the relative angular velocity of its second body to its first."""
     N = triple(contact.data.frame[n, ALONG_NORMAL])
     c = crossed(turning, N)
@@ -112,17 +111,16 @@ def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
 
 
 @inlined
-def rolls(contact: Any, a: Any, b: Any) -> bool:
+def rolls(contact: ContactBundle, a: int, b: int) -> bool:
     """Whether contacts roll over one of the two shapes."""
-    rolling: bool = contact.model.rolls[a] != SHARP or contact.model.rolls[b] != SHARP
-    return rolling
+    return contact.model.rolls[a] != SHARP or contact.model.rolls[b] != SHARP
 
 
 # ------------------------------------------------------------------ rotating normals
 
 
 @inlined
-def has_still_normal(contact: Any, n: Any) -> bool:
+def has_still_normal(contact: ContactBundle, n: int) -> bool:
     """Whether contact n is on a face of a static shape."""
     N = contact.data.frame[n, ALONG_NORMAL]
     still = False
@@ -133,7 +131,7 @@ def has_still_normal(contact: Any, n: Any) -> bool:
 
 
 @njit
-def trusted_turn(contact: Any, n: Any, end: Any) -> Any:
+def trusted_turn(contact: ContactBundle, n: int, end: int) -> float:
     """The rotation [rad] in a step of one of the bodies of contact n up to which the drift of its gap suffices: any for
     a ball that turns about its centre.
     """
@@ -154,7 +152,7 @@ def trusted_turn(contact: Any, n: Any, end: Any) -> Any:
 
 
 @njit
-def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> Any:
+def tilt(contact: ContactBundle, n: int, first: Vec3, second: Vec3, apart: Vec3, h: float) -> float:
     """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where the rotation of its normal is unknown.
 
     first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], triples in world axes. Where two faces
@@ -183,7 +181,7 @@ def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> A
 
 
 @inlined
-def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
+def _turning(rate: Vec3, apart: Vec3, length: float, h: float) -> float:
     """The same for Ṅ = rate."""
     square = dot(rate, rate)
     value = 2.0 * dot(rate, apart) - length * square
@@ -191,7 +189,7 @@ def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
 
 
 @inlined
-def _edge(contact: Any, b: Any, N: Any) -> Any:
+def _edge(contact: ContactBundle, b: int, N: Reals1) -> int:
     """The axis of box b that is perpendicular to N; -1: none."""
     m0, m1, m2 = along_axes(contact.data, b, (N[0], N[1], N[2]))
     edge = -1
@@ -205,7 +203,9 @@ def _edge(contact: Any, b: Any, N: Any) -> Any:
 
 
 @inlined
-def _rate_of_edges(contact: Any, N: Any, a: Any, i: Any, b: Any, j: Any, first: Any, second: Any) -> Any:
+def _rate_of_edges(
+    contact: ContactBundle, N: Reals1, a: int, i: int, b: int, j: int, first: Vec3, second: Vec3
+) -> Vec3:
     """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays perpendicular to both."""
     e = axis(contact.data, a, i)
     k = axis(contact.data, b, j)

@@ -16,9 +16,9 @@ implicit Euler (a = 1, b = 0), with which a stiff drive reaches its target withi
 
 from __future__ import annotations
 
-from typing import Any
-
-from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.articulation.model import BALL, FREE, Model
+from artsim.sim.articulation.state import RobotBundle, State
+from artsim.sim.equipment.arrays import AnyEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
     absolute,
@@ -31,13 +31,14 @@ from artsim.sim.foundation.lanes import (
     zero_like,
 )
 from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
+from artsim.sim.foundation.records import Ints1, Lanes1, Lanes2, Real
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import CONTROL_ROW
+from artsim.sim.run_data.run_records import CONTROL_ROW, Rows, RunBundle
 
 
 @inlined
-def control_row(start_step: Any, row: Any, now: Any) -> Any:
+def control_row(start_step: Ints1, row: int, now: int) -> int:
     """Index of the input row that acts on step `now`, searched from `row`, which acted before."""
     while row + 1 < start_step.shape[0] and start_step[row + 1] <= now:
         row += 1
@@ -45,7 +46,7 @@ def control_row(start_step: Any, row: Any, now: Any) -> Any:
 
 
 @njit
-def find_places(model: Any, q: Any, run: Any, row: Any) -> None:
+def find_places(model: Model, q: Lanes1, run: RunBundle, row: int) -> None:
     """Set step.place (nv,): the coordinates, and their substitutes for the rotations of ball and free joints.
 
     A drive of such a joint acts along the rotation vector to the target, e = log(q⁻¹ exp(target)) in the joint's axes;
@@ -73,7 +74,7 @@ def find_places(model: Any, q: Any, run: Any, row: Any) -> None:
 
 
 @njit
-def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: Any) -> None:
+def _find_turn(q: Lanes1, n: int, target: Lanes2, at: int, place: Lanes1, k: int, lane: int) -> None:
     """Set place[k:k+3] of one lane to the target vector minus log(q⁻¹ exp(target)); q's quaternion starts at n."""
     w = lane_get(q, n, lane)
     x = lane_get(q, n + 1, lane)
@@ -90,14 +91,14 @@ def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: A
 
 
 @inlined
-def driven_at(state: Any, run: Any, k: Any) -> Any:
+def driven_at(state: State, run: RunBundle, k: int) -> Real:
     """The coordinate at which the drive of dof k acts; see felt_at."""
     step = run.step
     return step.place[k] + run.inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
 
 
 @inlined
-def is_beyond_drive(state: Any, run: Any, row: Any, k: Any) -> Any:
+def is_beyond_drive(state: State, run: RunBundle, row: int, k: int) -> float:
     """1 where drive k would exceed its limit over the step that ends at step.velocity, else 0; in both widths."""
     force = drive_force(run, row, k, driven_at(state, run, k), run.step.velocity[k])
     zero = zero_like(force)
@@ -105,21 +106,21 @@ def is_beyond_drive(state: Any, run: Any, row: Any, k: Any) -> Any:
 
 
 @njit
-def drive_force(run: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
+def drive_force(run: RunBundle, row: int, k: int, q: Real, v: Real) -> Real:
     """Unlimited force of drive k at coordinate q and velocity v [N m or N]."""
     inputs, step = run.inputs, run.step
     return step.stiffness[k] * (inputs.target[row, k] - q) + step.damping[k] * (inputs.target_velocity[row, k] - v)
 
 
 @njit
-def coordinate(model: Any, q: Any, k: Any) -> Any:
+def coordinate(model: Model, q: Lanes1, k: int) -> Real:
     """The coordinate of dof k; 0 for the rotations of ball and free joints, which have no coordinate per dof."""
     c = model.dof_coord[k]
     return q[c] if c >= 0 else real(0.0, q[0])
 
 
 @njit
-def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
+def weigh_springs(model: Model, run: RunBundle, equipment: AnyEquipment | None) -> None:
     """Set step.share (nv,) of the springs and drives of each dof: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
 
     A drive whose gains are accelerations has x² = h² K. Drives of the sweeping solvers are implicit Euler as in PhysX.
@@ -139,13 +140,13 @@ def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
 
 
 @inlined
-def foreseen(share: Any, before: Any, after: Any) -> Any:
+def foreseen(share: Real, before: Real, after: Real) -> Real:
     """a v⁺ - b v: times h the displacement at which a spring of this share acts, for velocities v before, v⁺ after."""
     return after - share * (0.75 * after + 0.25 * before)
 
 
 @inlined
-def felt_at(robot: Any, run: Any, k: Any) -> Any:
+def felt_at(robot: RobotBundle, run: RunBundle, k: int) -> Real:
     """The coordinate at which springs of dof k act in the step that ends at step.velocity."""
     state = robot.state
     step = run.step
@@ -155,7 +156,7 @@ def felt_at(robot: Any, run: Any, k: Any) -> Any:
 
 
 @inlined
-def actuator_force(equipment: Any, k: Any, q: Any, v: Any) -> Any:
+def actuator_force(equipment: AnyEquipment, k: int, q: Real, v: Real) -> Real:
     """Actuator force on dof k: explicit actuators, and implicit ones at coordinate q and velocity v [N m or N]."""
     return (
         equipment.data.actuator_total[k]
@@ -166,7 +167,7 @@ def actuator_force(equipment: Any, k: Any, q: Any, v: Any) -> Any:
 
 
 @njit
-def implicit_system(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+def implicit_system(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None) -> None:
     """Set step.diagonal, h D + h² a K of damping, springs and drives in M̂, and step.force, the force without bias.
 
     M̂ Δv = h (f - bias) with f = applied - K (q + h (a - b) v - target) - D (v - target velocity).
@@ -196,7 +197,7 @@ def implicit_system(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
 
 
 @njit
-def passive_forces(robot: Any, run: Any) -> None:
+def passive_forces(robot: RobotBundle, run: RunBundle) -> None:
     """Set step.passive (nv,), the forces of damping and springs over the step [N m or N]."""
     model = robot.model
     step = run.step

@@ -9,8 +9,9 @@ therefore stable at any gain. On a joint of one dof it is part of M̂, elsewhere
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import actuator_force, coordinate, felt_at, foreseen
 from artsim.sim.equipment.affine import add_to_joint, bounded, force_over_step, is_beyond, share_of_row
 from artsim.sim.equipment.arrays import (
@@ -40,6 +41,7 @@ from artsim.sim.equipment.arrays import (
     ROUNDS_TOGETHER,
     SHORTEST,
     TENDON,
+    EquipmentBundle,
 )
 from artsim.sim.equipment.dc_motor import (
     limit_slew,
@@ -55,15 +57,18 @@ from artsim.sim.equipment.muscle import muscle_bias, muscle_gain, muscle_rate
 from artsim.sim.equipment.rotation_servo import bound_norms, guess_scales, is_settled, rescale, setpoint
 from artsim.sim.foundation.elementary import exponential
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1, Vec3
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import BOUND_ROUNDS, CONTROL_ROW
+from artsim.sim.run_data.run_records import BOUND_ROUNDS, CONTROL_ROW, Inputs, RunBundle, Step
 
 _TINY = 1e-15  # least time constant [s]
 _SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # dynamics whose activation is a position servo's setpoint
 
 
 @njit
-def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: Any, explicit: Any) -> None:
+def actuator_forces(
+    model: Model, v: Reals1, run: RunBundle, equipment: EquipmentBundle, activation: Reals1, explicit: int
+) -> None:
     """Compute all actuator forces from up-to-date lengths and moment arms; step.counters holds the control row.
 
     Sets in equipment.data actuator_force (na,), activation_rate (nact,), actuator_total (nv,) = Σ moment · force of
@@ -105,7 +110,7 @@ def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: An
 
 
 @njit
-def _rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
+def _rates(equipment: EquipmentBundle, a: int, activation: Reals1, h: float) -> None:
     """Set equipment.data.activation_rate of actuator a's activations [1/s]."""
     kind = equipment.model.actuator_dynamics[a]
     if kind == NO_DYNAMICS:
@@ -135,7 +140,7 @@ def _rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
 
 
 @njit
-def _input(equipment: Any, a: Any, activation: Any, h: Any) -> Any:
+def _input(equipment: EquipmentBundle, a: int, activation: Reals1, h: float) -> float:
     """The input, which the gain multiplies: the control, or the last activation (at the end of the step if early).
 
     A setpoint on a circle is unwound to the turn nearest to the length. The input of a rotation servo is the wanted
@@ -162,7 +167,7 @@ def _input(equipment: Any, a: Any, activation: Any, h: Any) -> Any:
 
 
 @njit
-def _servo(equipment: Any, a: Any, integral: Any) -> Any:
+def _servo(equipment: EquipmentBundle, a: int, integral: float) -> float:
     """Input of a PID servo: k_p · wanted position + k_v · velocity + feedforward + k_i · integral."""
     b = equipment.model.bias_parameters[a]
     wanted = role(equipment, a, ROLE_POSITION)
@@ -179,7 +184,7 @@ def _servo(equipment: Any, a: Any, integral: Any) -> Any:
 
 
 @inlined
-def _slopes(equipment: Any, a: Any) -> Any:
+def _slopes(equipment: EquipmentBundle, a: int) -> tuple[float, float]:
     """Stiffness and damping of an affine force along its length, at its input."""
     stiffness = 0.0
     damping = 0.0
@@ -193,7 +198,7 @@ def _slopes(equipment: Any, a: Any) -> Any:
 
 
 @inlined
-def affine_force(equipment: Any, a: Any) -> Any:
+def affine_force(equipment: EquipmentBundle, a: int) -> Vec3:
     """(constant, stiffness, damping) of a force that is constant - stiffness · length - damping · velocity."""
     stiffness, damping = _slopes(equipment, a)
     gain = 1.0 if equipment.model.actuator_gain[a] == PID else equipment.model.gain_parameters[a, CONSTANT]
@@ -205,7 +210,7 @@ def affine_force(equipment: Any, a: Any) -> Any:
 
 
 @njit
-def _force(equipment: Any, a: Any, activation: Any) -> Any:
+def _force(equipment: EquipmentBundle, a: int, activation: Reals1) -> float:
     """gain · input + bias at the current length and velocity, without bounds [N m or N]."""
     length = equipment.data.actuator_length[a]
     velocity = equipment.data.actuator_velocity[a]
@@ -234,7 +239,7 @@ def _force(equipment: Any, a: Any, activation: Any) -> Any:
 
 
 @njit
-def _scale_tendons(equipment: Any) -> None:
+def _scale_tendons(equipment: EquipmentBundle) -> None:
     """Scale down the forces on each tendon by a common factor where their sum is bounded."""
     for t in range(equipment.model.tendon_force_lower.shape[0]):
         if equipment.model.tendon_force_lower[t] == -math.inf and equipment.model.tendon_force_upper[t] == math.inf:
@@ -251,7 +256,7 @@ def _scale_tendons(equipment: Any) -> None:
 
 
 @njit
-def _distribute(equipment: Any, explicit: Any) -> None:
+def _distribute(equipment: EquipmentBundle, explicit: int) -> None:
     """Pass each force on to where it acts: explicitly on the dofs, in M̂, or in a row."""
     for k in range(equipment.data.actuator_total.shape[0]):
         equipment.data.actuator_total[k] = 0.0
@@ -268,7 +273,7 @@ def _distribute(equipment: Any, explicit: Any) -> None:
 
 
 @inlined
-def _add(equipment: Any, a: Any) -> None:
+def _add(equipment: EquipmentBundle, a: int) -> None:
     """Add actuator a's force to the dofs it acts on."""
     for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
         equipment.data.actuator_total[equipment.model.actuator_dof[entry]] += (
@@ -277,7 +282,7 @@ def _add(equipment: Any, a: Any) -> None:
 
 
 @njit
-def _gather(equipment: Any) -> None:
+def _gather(equipment: EquipmentBundle) -> None:
     """Sum up equipment.data.stiffness, damping and offset (nv,) of the actuators that act in M̂."""
     for k in range(equipment.data.stiffness.shape[0]):
         equipment.data.stiffness[k] = 0.0
@@ -292,7 +297,7 @@ def _gather(equipment: Any) -> None:
 
 
 @njit
-def bound_totals(equipment: Any) -> None:
+def bound_totals(equipment: EquipmentBundle) -> None:
     """Clamp the actuator sum of the dofs whose actuators are all explicit, which is known at the start of the step."""
     for k in range(equipment.data.actuator_total.shape[0]):
         if equipment.data.stiffness[k] == 0.0 and equipment.data.damping[k] == 0.0 and equipment.data.offset[k] == 0.0:
@@ -302,7 +307,7 @@ def bound_totals(equipment: Any) -> None:
 
 
 @njit
-def weigh_actuators(inputs: Any, equipment: Any) -> None:
+def weigh_actuators(inputs: Inputs, equipment: EquipmentBundle) -> None:
     """Set equipment.data.actuator_share (na,) of actuators that are rows, from the mobility along their moment arms."""
     h = inputs.time_step[0]
     for a in range(equipment.model.actuator_linear.shape[0]):
@@ -317,7 +322,7 @@ def weigh_actuators(inputs: Any, equipment: Any) -> None:
 
 
 @njit
-def guess_bounds(model: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
+def guess_bounds(model: Model, q: Reals1, v: Reals1, run: RunBundle, equipment: EquipmentBundle) -> None:
     """Make explicit, at their bound, the implicit forces that would exceed it if the velocities did not change.
 
     A force at its bound mostly was there in the previous step too: if `clamp_actuators` confirms the guess, the step is
@@ -352,7 +357,7 @@ def guess_bounds(model: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
+def clamp_actuators(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> bool:
     """Make explicit, at their bound, the implicit forces that exceed it over the step, and implicit again those that
     are held there and would be within their bounds; True if there are any.
 
@@ -377,7 +382,7 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
 
 
 @inlined
-def _clamp_forces(run: Any, equipment: Any, one: Any, of_rows: bool) -> bool:
+def _clamp_forces(run: RunBundle, equipment: EquipmentBundle, one: bool, of_rows: bool) -> bool:
     """Whether forces of actuators, or of those alone that may be rows, were held at their bounds or released: all that
     have to be, or the first one.
     """
@@ -392,14 +397,14 @@ def _clamp_forces(run: Any, equipment: Any, one: Any, of_rows: bool) -> bool:
 
 
 @njit
-def clamp_row_actuators(run: Any, equipment: Any) -> bool:
+def clamp_row_actuators(run: RunBundle, equipment: EquipmentBundle) -> bool:
     """The same for the actuators that are rows or may be; True where how any acts has changed."""
     changed = _clamp_forces(run, equipment, run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER, True)
     return _scale_rotations(equipment) or changed
 
 
 @njit
-def _clamp_force(run: Any, equipment: Any, a: Any) -> bool:
+def _clamp_force(run: RunBundle, equipment: EquipmentBundle, a: int) -> bool:
     """Whether actuator a, which is not explicit, was held at its bound, or was and is released."""
     lower, upper = equipment.model.force_lower[a], equipment.model.force_upper[a]
     force = _force_at_end(run, equipment, a)
@@ -420,7 +425,7 @@ def _clamp_force(run: Any, equipment: Any, a: Any) -> bool:
 
 
 @inlined
-def _force_at_end(run: Any, equipment: Any, a: Any) -> Any:
+def _force_at_end(run: RunBundle, equipment: EquipmentBundle, a: int) -> float:
     """Unbounded force of an implicit actuator over the step that ends at step.velocity."""
     rate = 0.0
     for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
@@ -430,7 +435,7 @@ def _force_at_end(run: Any, equipment: Any, a: Any) -> Any:
 
 
 @inlined
-def _scale_rotations(equipment: Any) -> bool:
+def _scale_rotations(equipment: EquipmentBundle) -> bool:
     """Scale servos of rotations whose norm is not at its bound, or make them explicit; True if there are any."""
     found = False
     for a in range(equipment.model.actuator_target.shape[0]):
@@ -447,7 +452,7 @@ def _scale_rotations(equipment: Any) -> bool:
 
 
 @inlined
-def _clamp_totals(robot: Any, run: Any, equipment: Any, one: Any) -> bool:
+def _clamp_totals(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, one: bool) -> bool:
     """The same as _clamp_forces for the sums of joints' actuators."""
     changed = False
     for k in range(equipment.data.actuator_total.shape[0]):
@@ -466,7 +471,7 @@ def _clamp_totals(robot: Any, run: Any, equipment: Any, one: Any) -> bool:
 
 
 @njit
-def excess_at_bounds(robot: Any, run: Any, equipment: Any) -> Any:
+def excess_at_bounds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> float:
     """By how much forces are on the wrong side of their bounds over the step: the velocity that the largest of them
     would cause [rad/s or m/s]. equipment.data.actuator_force (na,) then holds the forces that acted.
     """
@@ -491,7 +496,7 @@ def excess_at_bounds(robot: Any, run: Any, equipment: Any) -> Any:
 
 
 @inlined
-def _force_over_step(equipment: Any, step: Any, a: Any, before: Any, rate: Any, h: Any) -> Any:
+def _force_over_step(equipment: EquipmentBundle, step: Step, a: int, before: float, rate: float, h: float) -> float:
     """Unbounded force of an implicit actuator whose length changes at `rate`, and at `before` before the step."""
     constant, stiffness, damping = affine_force(equipment, a)
     share = share_of(equipment, step, a)
@@ -499,7 +504,7 @@ def _force_over_step(equipment: Any, step: Any, a: Any, before: Any, rate: Any, 
 
 
 @inlined
-def share_of(equipment: Any, step: Any, a: Any) -> Any:
+def share_of(equipment: EquipmentBundle, step: Step, a: int) -> float:
     """The share of an implicit actuator (actuation.py): that of its dof, or its own if it is a row."""
     if equipment.model.actuator_linear[a] == IN_MATRIX:
         return step.share[equipment.model.actuator_target[a]]
@@ -507,14 +512,13 @@ def share_of(equipment: Any, step: Any, a: Any) -> Any:
 
 
 @inlined
-def _stays(force: Any, bound: Any, lower: Any, upper: Any) -> bool:
+def _stays(force: float, bound: float, lower: float, upper: float) -> bool:
     """Whether a force that is held at a bound would still be at or beyond it."""
-    stays: bool = (bound == upper and force >= upper) or (bound == lower and force <= lower)
-    return stays
+    return (bound == upper and force >= upper) or (bound == lower and force <= lower)
 
 
 @inlined
-def _hold(equipment: Any, k: Any, total: Any) -> None:
+def _hold(equipment: EquipmentBundle, k: int, total: float) -> None:
     """Hold the sum of dof k's actuators at the bound that it exceeds."""
     equipment.data.dof_held[k] = 1.0
     equipment.data.actuator_total[k] = bounded(
@@ -526,7 +530,7 @@ def _hold(equipment: Any, k: Any, total: Any) -> None:
 
 
 @njit
-def _sum_on(equipment: Any, k: Any) -> Any:
+def _sum_on(equipment: EquipmentBundle, k: int) -> float:
     """The unbounded sum of the actuators' forces on dof k."""
     total = equipment.data.compensation[k]
     for a in range(equipment.model.actuator_target.shape[0]):
@@ -537,7 +541,7 @@ def _sum_on(equipment: Any, k: Any) -> Any:
 
 
 @inlined
-def _add_explicit(equipment: Any) -> None:
+def _add_explicit(equipment: EquipmentBundle) -> None:
     """Sum up the explicit forces on each dof whose sum is not held."""
     for k in range(equipment.data.dof_held.shape[0]):
         if equipment.data.dof_held[k] == 0.0:
@@ -553,7 +557,7 @@ def _add_explicit(equipment: Any) -> None:
 
 
 @njit
-def next_activation(equipment: Any, a: Any, n: Any, value: Any, rate: Any, h: Any) -> Any:
+def next_activation(equipment: EquipmentBundle, a: int, n: int, value: float, rate: float, h: float) -> float:
     """Activation n after a time h [s], clamped to its range."""
     kind = equipment.model.actuator_dynamics[a]
     if kind == DC_MOTOR_DYNAMICS:
@@ -567,7 +571,7 @@ def next_activation(equipment: Any, a: Any, n: Any, value: Any, rate: Any, h: An
 
 
 @njit
-def advance_activations(equipment: Any, h: Any, activation: Any) -> None:
+def advance_activations(equipment: EquipmentBundle, h: float, activation: Reals1) -> None:
     """Advance activation (nact,) to the end of the step; a setpoint on a circle stays near the length."""
     for a in range(equipment.model.actuator_target.shape[0]):
         if equipment.model.actuator_frozen[a]:

@@ -5,11 +5,11 @@ The functions are generic in T: floats for one robot, lanes for packs of 8.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.equipment.actuation import foreseen
+from artsim.sim.equipment.arrays import EquipmentWork
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import absolute, real, where_greater, zero_like
+from artsim.sim.foundation.records import Real, Vec3, Vec4
 from artsim.sim.foundation.scalars import divisor, largest, least
 
 SLACK = 1e-12  # relative: excess over a bound that counts as rounding
@@ -17,21 +17,21 @@ SLACK = 1e-12  # relative: excess over a bound that counts as rounding
 
 @inlined
 def force_over_step(
-    constant: Any, stiffness: Any, damping: Any, length: Any, share: Any, before: Any, rate: Any, h: Any
-) -> Any:
+    constant: Real, stiffness: Real, damping: Real, length: Real, share: Real, before: Real, rate: Real, h: float
+) -> Real:
     """Unbounded force over a step in which the length changes at `rate`, and at `before` before it."""
     return constant - stiffness * (length + h * foreseen(share, before, rate)) - damping * rate
 
 
 @inlined
-def share_of_row(h: Any, stiffness: Any, mobility: Any) -> Any:
+def share_of_row(h: float, stiffness: Real, mobility: float) -> Real:
     """The share (actuation.py) of an actuator that is a row: 1 / max(1, h² K J M⁻¹ Jᵀ), of the M in the file's pose."""
     one = real(1.0, stiffness)
     return one / largest(one, h * h * stiffness * mobility)
 
 
 @inlined
-def row_of_force(h: Any, affine: Any, length: Any, share: Any, velocity: Any) -> Any:
+def row_of_force(h: float, affine: Vec3, length: Real, share: Real, velocity: Real) -> Vec4:
     """(error, rate, bias, cfm) of the row of an affine force (constraints/actuator_rows.py), affine = (constant,
     stiffness, damping); the bias without the moment arms' drift. All 0 where stiffness and damping are, since gains are
     accelerations and nothing can move.
@@ -48,7 +48,9 @@ def row_of_force(h: Any, affine: Any, length: Any, share: Any, velocity: Any) ->
 
 
 @inlined
-def add_to_joint(joint_data: Any, k: Any, gear: Any, constant: Any, stiffness: Any, damping: Any) -> None:
+def add_to_joint(
+    joint_data: EquipmentWork, k: int, gear: float, constant: float, stiffness: float, damping: float
+) -> None:
     """Add a force whose length is gear times dof k's coordinate to joint_data.offset, stiffness and damping (nv,)."""
     joint_data.stiffness[k] += gear * gear * stiffness
     joint_data.damping[k] += gear * gear * damping
@@ -56,14 +58,14 @@ def add_to_joint(joint_data: Any, k: Any, gear: Any, constant: Any, stiffness: A
 
 
 @inlined
-def bounded(value: Any, lower: Any, upper: Any) -> Any:
+def bounded(value: Real, lower: float, upper: float) -> Real:
     """Clamp a T between two floats."""
     low = real(lower, value)
     return least(where_greater(low, value, low, value), real(upper, value))
 
 
 @inlined
-def is_beyond(force: Any, lower: Any, upper: Any) -> Any:
+def is_beyond(force: float, lower: float, upper: float) -> float:
     """1 where a force exceeds its bounds, two floats, by more than rounding, else 0."""
     zero = zero_like(force)
     one = zero + 1.0

@@ -6,7 +6,7 @@ kernels compiled with `equipment` None. This module must not import numba: proce
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -360,6 +360,10 @@ class EquipmentBundle(NamedTuple):
 
     model: Equipment
     data: EquipmentWork
+
+
+AnyEquipment: TypeAlias = EquipmentBundle | Any  # or the loops of a pack, with the same fields in lanes
+EitherEquipment: TypeAlias = Any  # of functions that pass it on: EquipmentBundle, or PackEquipment
 
 
 def loop_room(model: Model, equipment: Equipment) -> tuple[int, int]:

@@ -6,10 +6,11 @@ Source: MuJoCo's XML reference, sensor/contact.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.collision.ray import is_inside
 from artsim.sim.articulation.kinematics import origin_of
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.equipment.arrays import (
     ANYTHING,
     AS_FOUND,
@@ -17,16 +18,25 @@ from artsim.sim.equipment.arrays import (
     NET_FORCE,
     OF_GEOM,
     OF_LINK,
+    EquipmentBundle,
 )
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Mat3, Vec3
 from artsim.sim.foundation.vec3 import cross, turned_back
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, ContactBundle
 
 _FOUND, _FORCE, _TORQUE, _DISTANCE, _POINT, _NORMAL, _TANGENT = range(7)  # bits of the data, in order
 
 
 @njit
-def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any) -> None:
+def contact_sensor(
+    model: Model,
+    data: Workspace,
+    equipment: EquipmentBundle,
+    n: int,
+    frame: tuple[int, Mat3, Vec3],
+    contact: ContactBundle,
+) -> None:
     """Write the outputs of sensor n, initially 0; `frame` (body, rotation, place) is that of its site, if any.
 
     Contacts within margin and gap count, and those that carry a force. Each slot takes the contact that follows the
@@ -55,7 +65,15 @@ def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, co
 
 
 @njit
-def _match(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any, k: Any) -> float:
+def _match(
+    model: Model,
+    data: Workspace,
+    equipment: EquipmentBundle,
+    n: int,
+    frame: tuple[int, Mat3, Vec3],
+    contact: ContactBundle,
+    k: int,
+) -> float:
     """1 if contact k matches sensor n, -1 if it does with its sides exchanged, else 0."""
     if contact.data.near[k] == 0 and contact.data.force[k, ALONG_NORMAL] == 0.0:
         return 0.0
@@ -80,7 +98,7 @@ def _match(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: A
 
 
 @inlined
-def _is_of(model: Any, equipment: Any, n: Any, end: Any, contact: Any, shape: Any) -> bool:
+def _is_of(model: Model, equipment: EquipmentBundle, n: int, end: int, contact: ContactBundle, shape: int) -> bool:
     """Whether a shape is, or belongs to, the object that sensor n names at this end."""
     side = equipment.model.sensor_side[end, n]
     number = equipment.model.sensor_number[end, n]
@@ -93,12 +111,11 @@ def _is_of(model: Any, equipment: Any, n: Any, end: Any, contact: Any, shape: An
         while link > number and side != ANYTHING:
             link = model.link_parent[link]
         found = side == ANYTHING or link == number
-    is_of: bool = found
-    return is_of
+    return found
 
 
 @inlined
-def _comes_before(equipment: Any, contact: Any, n: Any, a: Any, b: Any) -> bool:
+def _comes_before(equipment: EquipmentBundle, contact: ContactBundle, n: int, a: int, b: int) -> bool:
     """Whether contact a precedes b in the order that sensor n asks for."""
     reduction = equipment.model.sensor_reduction[n]
     one = 0.0
@@ -109,19 +126,18 @@ def _comes_before(equipment: Any, contact: Any, n: Any, a: Any, b: Any) -> bool:
     elif reduction != AS_FOUND:
         one = -_strength(contact, a)
         two = -_strength(contact, b)
-    before: bool = one < two or (one == two and a < b)
-    return before
+    return one < two or (one == two and a < b)
 
 
 @inlined
-def _strength(contact: Any, k: Any) -> Any:
+def _strength(contact: ContactBundle, k: int) -> float:
     """The square of contact k's force [N²]."""
     F = contact.data.force[k]
     return F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
 
 
 @inlined
-def _put(equipment: Any, contact: Any, n: Any, at: Any, k: Any, side: Any, count: Any) -> None:
+def _put(equipment: EquipmentBundle, contact: ContactBundle, n: int, at: int, k: int, side: float, count: int) -> None:
     """Write the requested data of contact k; exchanged sides turn its frame by half a turn about its second tangent."""
     data = equipment.model.sensor_data[n]
     if data & (1 << _FOUND):
@@ -148,7 +164,15 @@ def _put(equipment: Any, contact: Any, n: Any, at: Any, k: Any, side: Any, count
 
 
 @njit
-def _net_force(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any, count: Any) -> None:
+def _net_force(
+    model: Model,
+    data: Workspace,
+    equipment: EquipmentBundle,
+    n: int,
+    frame: tuple[int, Mat3, Vec3],
+    contact: ContactBundle,
+    count: int,
+) -> None:
     """Write all matching contacts as one, in world axes, at the mean of their points weighted by force."""
     c0 = c1 = c2 = 0.0
     total = 0.0
@@ -193,7 +217,7 @@ def _net_force(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contac
 
 
 @inlined
-def _along(contact: Any, k: Any, first: Any) -> Any:
+def _along(contact: ContactBundle, k: int, first: int) -> Vec3:
     """Force (first 0) or torque (3) of contact k in world axes."""
     R = contact.data.frame[k]
     a, b, c = contact.data.force[k, first], contact.data.force[k, first + 1], contact.data.force[k, first + 2]

@@ -9,7 +9,6 @@ rate, integral limit). Places of its states: equipment.activation_slot (slew, in
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.equipment.arrays import (
     BRISTLE,
@@ -21,23 +20,25 @@ from artsim.sim.equipment.arrays import (
     ROLE_VOLTAGE,
     SLEW,
     TEMPERATURE,
+    EquipmentBundle,
 )
 from artsim.sim.foundation.elementary import exponential
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.foundation.sincos import sincos
 
 _TINY = 1e-15  # least divisor
 
 
 @inlined
-def role(equipment: Any, a: Any, which: Any) -> Any:
+def role(equipment: EquipmentBundle, a: int, which: int) -> float:
     """One of the controls of an actuator with several (position, velocity, feedforward, voltage); 0 if it lacks it."""
     n = equipment.model.control_role[a, which]
     return equipment.data.control[n] if n >= 0 else 0.0
 
 
 @njit
-def voltage(equipment: Any, a: Any, activation: Any) -> Any:
+def voltage(equipment: EquipmentBundle, a: int, activation: Reals1) -> float:
     """Voltage at the terminals [V]: that of the controller's torque against the back-EMF, plus the raw input."""
     p = equipment.model.gain_parameters[a]
     raw = role(equipment, a, ROLE_VOLTAGE)
@@ -58,7 +59,7 @@ def voltage(equipment: Any, a: Any, activation: Any) -> Any:
 
 
 @inlined
-def _resistance(equipment: Any, a: Any, activation: Any) -> Any:
+def _resistance(equipment: EquipmentBundle, a: int, activation: Reals1) -> float:
     """Resistance at the temperature of the winding [Ohm]."""
     p = equipment.model.gain_parameters[a]
     n = equipment.model.activation_slot[a, TEMPERATURE]
@@ -68,7 +69,7 @@ def _resistance(equipment: Any, a: Any, activation: Any) -> Any:
 
 
 @njit
-def limit_slew(equipment: Any, a: Any, activation: Any, h: Any) -> None:
+def limit_slew(equipment: EquipmentBundle, a: int, activation: Reals1, h: float) -> None:
     """Limit the rate of the first control; an activation holds the limited control."""
     n = equipment.model.activation_slot[a, SLEW]
     if n < 0:
@@ -86,7 +87,7 @@ def limit_slew(equipment: Any, a: Any, activation: Any, h: Any) -> None:
 
 
 @inlined
-def nearest_turn(u: Any, length: Any, period: Any) -> Any:
+def nearest_turn(u: float, length: float, period: float) -> float:
     """u plus the multiple of the period that brings it nearest to the length; halves round away from 0, as in C."""
     turns = (u - length) / period
     whole = math.floor(abs(turns) + 0.5)
@@ -94,7 +95,7 @@ def nearest_turn(u: Any, length: Any, period: Any) -> Any:
 
 
 @inlined
-def wound(error: Any, integral: Any, most: Any) -> Any:
+def wound(error: float, integral: float, most: float) -> float:
     """The rate of an integral that may not exceed `most` (0: no limit)."""
     if most > 0.0:
         if integral >= most:
@@ -105,7 +106,7 @@ def wound(error: Any, integral: Any, most: Any) -> Any:
 
 
 @njit
-def motor_rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
+def motor_rates(equipment: EquipmentBundle, a: int, activation: Reals1, h: float) -> None:
     """Set equipment.data.activation_rate of the motor, and its voltage in equipment.data.actuator_input."""
     limit_slew(equipment, a, activation, h)
     p = equipment.model.gain_parameters[a]
@@ -135,7 +136,7 @@ def motor_rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
 
 
 @njit
-def bristle_decay(equipment: Any, a: Any, speed: Any) -> Any:
+def bristle_decay(equipment: EquipmentBundle, a: int, speed: float) -> float:
     """a ≤ 0 of dz/dt = a z + v for the bristle deflection z at speed v (LuGre, Canudas de Wit et al. 1995)."""
     b = equipment.model.bias_parameters[a]
     ratio = speed / max(_TINY, b[5])
@@ -144,7 +145,7 @@ def bristle_decay(equipment: Any, a: Any, speed: Any) -> Any:
 
 
 @njit
-def motor_force(equipment: Any, a: Any, activation: Any, current: Any) -> Any:
+def motor_force(equipment: EquipmentBundle, a: int, activation: Reals1, current: float) -> float:
     """Electrical force before its limit: K i with `current`, or K (V - K v) / R without inductance."""
     K = equipment.model.gain_parameters[a, 1]
     if equipment.model.dynamics_parameters[a, 0] > 0.0:
@@ -157,7 +158,7 @@ def motor_force(equipment: Any, a: Any, activation: Any, current: Any) -> Any:
 
 
 @njit
-def mechanical_force(equipment: Any, a: Any, activation: Any) -> Any:
+def mechanical_force(equipment: EquipmentBundle, a: int, activation: Reals1) -> float:
     """Cogging and bristle friction, which the current limit does not bound."""
     b = equipment.model.bias_parameters[a]
     sine, _ = sincos(b[1] * equipment.data.actuator_length[a] + b[2])
@@ -170,7 +171,7 @@ def mechanical_force(equipment: Any, a: Any, activation: Any) -> Any:
 
 
 @njit
-def next_state(equipment: Any, a: Any, n: Any, value: Any, rate: Any, h: Any) -> Any:
+def next_state(equipment: EquipmentBundle, a: int, n: int, value: float, rate: float, h: float) -> float:
     """Activation n after h [s]: current and bristle by exact integration under constant input, the others by Euler."""
     d = equipment.model.dynamics_parameters[a]
     if n == equipment.model.activation_slot[a, CURRENT]:

@@ -8,17 +8,19 @@ the projected against the largest area. Both models work about their own centre,
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from artsim.sim.equipment.arrays import DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
+from artsim.sim.equipment.arrays import DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import ConstReals1, ConstReals2, Mat3, Vec3
 from artsim.sim.foundation.vec3 import cross, turn
 
 _TINY = 1e-300
 
 
 @njit
-def fluid_wrenches(model: Any, data: Any, equipment: Any) -> None:
+def fluid_wrenches(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """Add to data.force, data.torque (nb, 3) the wrenches on all bodies about their origins, world axes."""
     for n in range(equipment.model.box_body.shape[0]):
         v, o, R, r = _motion(
@@ -49,12 +51,14 @@ def fluid_wrenches(model: Any, data: Any, equipment: Any) -> None:
 
 
 @inlined
-def _sum(a: Any, b: Any) -> Any:
+def _sum(a: Vec3, b: Vec3) -> Vec3:
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 @inlined
-def _motion(data: Any, equipment: Any, body: Any, L: Any, p: Any) -> Any:
+def _motion(
+    data: Workspace, equipment: EquipmentBundle, body: int, L: ConstReals2, p: ConstReals1
+) -> tuple[Vec3, Vec3, Mat3, Vec3]:
     """Velocity relative to the wind and angular velocity in the frame's axes; the frame's rotation (9) and arm (3)."""
     a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
     b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])
@@ -78,7 +82,7 @@ def _motion(data: Any, equipment: Any, body: Any, L: Any, p: Any) -> Any:
 
 
 @inlined
-def _add_wrench(data: Any, body: Any, R: Any, r: Any, force: Any, torque: Any) -> None:
+def _add_wrench(data: Workspace, body: int, R: Mat3, r: Vec3, force: Vec3, torque: Vec3) -> None:
     """Add a force at the frame's origin and a torque, both in the frame's axes, to the body's wrench."""
     f0 = R[0] * force[0] + R[1] * force[1] + R[2] * force[2]
     f1 = R[3] * force[0] + R[4] * force[1] + R[5] * force[2]
@@ -96,7 +100,7 @@ def _add_wrench(data: Any, body: Any, R: Any, r: Any, force: Any, torque: Any) -
 
 
 @inlined
-def _box_wrench(density: Any, viscosity: Any, size: Any, v: Any, o: Any) -> Any:
+def _box_wrench(density: float, viscosity: float, size: ConstReals1, v: Vec3, o: Vec3) -> tuple[Vec3, Vec3]:
     """Force and torque on a box of full sides `size` (3,), in its axes."""
     a = size[0]
     b = size[1]
@@ -124,7 +128,7 @@ def _box_wrench(density: Any, viscosity: Any, size: Any, v: Any, o: Any) -> Any:
 
 
 @inlined
-def _added_mass(density: Any, added: Any, v: Any, o: Any) -> Any:
+def _added_mass(density: float, added: ConstReals1, v: Vec3, o: Vec3) -> tuple[Vec3, Vec3]:
     """Force and torque of the added mass at zero acceleration (Kirchhoff's equations)."""
     p0 = density * added[0] * v[0]
     p1 = density * added[1] * v[1]
@@ -138,7 +142,7 @@ def _added_mass(density: Any, added: Any, v: Any, o: Any) -> Any:
 
 
 @inlined
-def _projection(axes: Any, v: Any) -> Any:
+def _projection(axes: ConstReals1, v: Vec3) -> tuple[float, ...]:
     """For an ellipsoid seen along v: the unscaled normal of its outline (3), and the two sums that give its area."""
     n0 = (axes[1] * axes[2]) ** 2 * v[0]
     n1 = (axes[2] * axes[0]) ** 2 * v[1]
@@ -149,7 +153,7 @@ def _projection(axes: Any, v: Any) -> Any:
 
 
 @inlined
-def _lift(density: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
+def _lift(density: float, axes: ConstReals1, drag: ConstReals1, v: Vec3, o: Vec3) -> Vec3:
     """Magnus force of a spin across the flow, and Kutta lift of a body inclined to it."""
     n0, n1, n2, above, below = _projection(axes, v)
     area = math.pi * math.sqrt(below / max(_TINY, above))
@@ -164,7 +168,9 @@ def _lift(density: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
 
 
 @inlined
-def _drag(density: Any, viscosity: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
+def _drag(
+    density: float, viscosity: float, axes: ConstReals1, drag: ConstReals1, v: Vec3, o: Vec3
+) -> tuple[Vec3, Vec3]:
     """Linear and quadratic drag; drag[0] weighs the area across the flow, drag[1] the rest of the largest section."""
     largest = max(axes[0], max(axes[1], axes[2]))
     smallest = min(axes[0], min(axes[1], axes[2]))
@@ -184,7 +190,7 @@ def _drag(density: Any, viscosity: Any, axes: Any, drag: Any, v: Any, o: Any) ->
 
 
 @inlined
-def _spin_drag(a: Any, b: Any, c: Any, drag: Any, most: Any) -> Any:
+def _spin_drag(a: float, b: float, c: float, drag: ConstReals1, most: float) -> float:
     """Coefficient of the drag that slows the spin about the semi-axis a."""
     own = 8.0 / 15.0 * math.pi * a * max(b, c) ** 4
     return drag[2] * own + drag[1] * (most - own)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import velocities
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import weigh_springs
 from artsim.sim.equipment.actuators import actuator_forces, bound_totals, guess_bounds, weigh_actuators
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.passive import passive_extra
 from artsim.sim.equipment.tendon_forces import tendon_forces, weigh_tendons
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.run_data.run_records import RunBundle
 
 
 @njit
-def equipment_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, activation: Any, explicit: Any) -> None:
+def equipment_forces(
+    robot: RobotBundle,
+    q: Reals1,
+    v: Reals1,
+    run: RunBundle,
+    equipment: EquipmentBundle,
+    activation: Reals1,
+    explicit: int,
+) -> None:
     """Compute all equipment forces at (q, v) from up-to-date kinematics in data; `explicit` 1: nothing is implicit."""
     model, data = robot.model, robot.data
     inputs = run.inputs

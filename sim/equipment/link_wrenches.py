@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import link_frame, point_of
-from artsim.sim.equipment.arrays import LINK_AXES, WRENCH
+from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.equipment.arrays import LINK_AXES, WRENCH, EquipmentBundle
 from artsim.sim.equipment.transmissions import add_wrench
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import CONTROL_ROW
+from artsim.sim.foundation.records import Vec3
+from artsim.sim.run_data.run_records import CONTROL_ROW, RunBundle
 
 
 @njit
-def apply_link_wrenches(robot: Any, run: Any, equipment: Any) -> None:
+def apply_link_wrenches(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
     """Add Jᵀ w of the control row's wrenches to step.applied (nv,), in the pose of up-to-date kinematics."""
     model, found = equipment.model, equipment.data
     count = model.link_wrench_link.shape[0]
@@ -32,7 +32,7 @@ def apply_link_wrenches(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @inlined
-def wrench_point(robot: Any, equipment: Any, n: Any) -> Any:
+def wrench_point(robot: RobotBundle, equipment: EquipmentBundle, n: int) -> Vec3:
     """World position of the point at which wrench n acts [m]."""
     body = robot.model.link_body[equipment.model.link_wrench_link[n]]
     p = equipment.model.link_wrench_point[n]
@@ -40,7 +40,7 @@ def wrench_point(robot: Any, equipment: Any, n: Any) -> Any:
 
 
 @njit
-def _find_wrench(robot: Any, run: Any, equipment: Any, n: Any, first: Any) -> None:
+def _find_wrench(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, n: int, first: int) -> None:
     """Set equipment.data.link_wrench[n] to the six controls from `first`, turned to world axes."""
     given, row = run.inputs.control, run.step.counters[CONTROL_ROW]
     R, _ = link_frame(robot.model, robot.data, equipment.model.link_wrench_link[n])

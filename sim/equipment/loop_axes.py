@@ -11,17 +11,19 @@ with ω = ω_b - ω_a in a's axes. Of a joint that turns about this axis alone �
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import add_point_force, add_torque, point_of
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.articulation.swing_twist import UPSIDE_DOWN, twist_angle
+from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
+from artsim.sim.foundation.records import Mat3, Reals1, Vec3, Vec6
 from artsim.sim.foundation.vec3 import cross, turn
 
 
 @inlined
-def end_frame(data: Any, equipment: Any, body: Any, n: Any) -> Any:
+def end_frame(data: Workspace, equipment: AnyEquipment, body: int, n: int) -> Mat3:
     """Rotation of an end's frame in the world, 9 numbers in row-major order."""
     L = equipment.model.loop_rotation[n]
     a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
@@ -31,7 +33,7 @@ def end_frame(data: Any, equipment: Any, body: Any, n: Any) -> Any:
 
 
 @inlined
-def relative(A: Any, B: Any) -> Any:
+def relative(A: Mat3, B: Mat3) -> Mat3:
     """Bᵀ A, 9 numbers in row-major order."""
     return (
         B[0] * A[0] + B[3] * A[3] + B[6] * A[6],
@@ -47,14 +49,16 @@ def relative(A: Any, B: Any) -> Any:
 
 
 @inlined
-def end_point(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
+def end_point(model: Model, data: Workspace, equipment: AnyEquipment, n: int, end: int) -> Vec3:
     """World position of the origin of an end's frame [m]."""
     p = equipment.model.loop_position[2 * n + end]
     return point_of(model, data, equipment.model.loop_body[n, end], p[0], p[1], p[2])
 
 
 @njit
-def loop_wrench(model: Any, data: Any, equipment: Any, n: Any, axis: Any) -> Any:
+def loop_wrench(
+    model: Model, data: Workspace, equipment: EquipmentBundle, n: int, axis: int
+) -> tuple[float, Vec3, Vec6]:
     """Coordinate of loop n along or about `axis` (0 to 5) [m or rad], the point where its force acts on both links,
     and the wrench on the second link per unit force, world axes.
     """
@@ -84,7 +88,7 @@ def loop_wrench(model: Any, data: Any, equipment: Any, n: Any, axis: Any) -> Any
 
 
 @inlined
-def _column(A: Any, axis: Any) -> Any:
+def _column(A: Mat3, axis: int) -> Vec3:
     """Column `axis` of a rotation given as 9 numbers by rows."""
     if axis == 0:
         return A[0], A[3], A[6]
@@ -94,7 +98,7 @@ def _column(A: Any, axis: Any) -> Any:
 
 
 @njit
-def loop_coordinate(robot: Any, equipment: Any, n: Any, axis: Any, out: Any) -> Any:
+def loop_coordinate(robot: RobotBundle, equipment: EquipmentBundle, n: int, axis: int, out: Reals1) -> float:
     """Coordinate of loop n along or about `axis`; its derivatives are added to out (nv,)."""
     length, point, w = loop_wrench(robot.model, robot.data, equipment, n, axis)
     a, b = equipment.model.loop_body[n, 0], equipment.model.loop_body[n, 1]

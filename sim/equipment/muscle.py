@@ -6,27 +6,26 @@ optimum length L0. Forces pull, so they are negative.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import ConstReals1
 
 _TINY = 1e-15  # least divisor
 
 
 @inlined
-def _peak_force(p: Any, acceleration: Any) -> Any:
+def _peak_force(p: ConstReals1, acceleration: float) -> float:
     """Peak force [N]: the given one or, if that is negative, one scaled to the inertia that the muscle moves."""
     return p[2] if p[2] >= 0.0 else p[3] / max(_TINY, acceleration)
 
 
 @inlined
-def _optimum_length(p: Any, lower: Any, upper: Any) -> Any:
+def _optimum_length(p: ConstReals1, lower: float, upper: float) -> float:
     """Optimum length L0, from the lengths [lower, upper] that correspond to the operating range."""
     return (upper - lower) / max(_TINY, p[1] - p[0])
 
 
 @njit
-def length_factor(x: Any, least: Any, most: Any) -> Any:
+def length_factor(x: float, least: float, most: float) -> float:
     """Active force as a function of length: four parabolas, 0 at `least` and `most`, 1 at length 1."""
     if x < least or x > most:
         return 0.0
@@ -46,7 +45,7 @@ def length_factor(x: Any, least: Any, most: Any) -> Any:
 
 
 @njit
-def velocity_factor(v: Any, most: Any) -> Any:
+def velocity_factor(v: float, most: float) -> float:
     """Active force as a function of velocity: 0 up to -1 (fastest shortening), 1 at rest, `most` when lengthening."""
     y = most - 1.0
     if v <= -1.0:
@@ -59,7 +58,9 @@ def velocity_factor(v: Any, most: Any) -> Any:
 
 
 @njit
-def muscle_gain(p: Any, length: Any, velocity: Any, lower: Any, upper: Any, acceleration: Any) -> Any:
+def muscle_gain(
+    p: ConstReals1, length: float, velocity: float, lower: float, upper: float, acceleration: float
+) -> float:
     """Active force per activation [N]."""
     optimum = _optimum_length(p, lower, upper)
     x = p[0] + (length - lower) / max(_TINY, optimum)
@@ -68,7 +69,7 @@ def muscle_gain(p: Any, length: Any, velocity: Any, lower: Any, upper: Any, acce
 
 
 @njit
-def muscle_bias(p: Any, length: Any, lower: Any, upper: Any, acceleration: Any) -> Any:
+def muscle_bias(p: ConstReals1, length: float, lower: float, upper: float, acceleration: float) -> float:
     """Passive force [N]: half a parabola beyond L0, then linear."""
     x = p[0] + (length - lower) / max(_TINY, _optimum_length(p, lower, upper))
     b = 0.5 * (1.0 + p[5])
@@ -82,7 +83,7 @@ def muscle_bias(p: Any, length: Any, lower: Any, upper: Any, acceleration: Any) 
 
 
 @njit
-def muscle_rate(p: Any, control: Any, activation: Any) -> Any:
+def muscle_rate(p: ConstReals1, control: float, activation: float) -> float:
     """Rate of the activation [1/s]; p holds the time constants up and down [s] and the width of the switch between.
 
     Millard et al. (2013): both time constants depend on the activation. With a width the switch is a quintic step.
@@ -99,7 +100,7 @@ def muscle_rate(p: Any, control: Any, activation: Any) -> Any:
 
 
 @inlined
-def _step(x: Any) -> Any:
+def _step(x: float) -> float:
     """Quintic step from 0 to 1 over 0 ≤ x ≤ 1 with two continuous derivatives."""
     y = min(max(x, 0.0), 1.0)
     return y * y * y * (10.0 + y * (6.0 * y - 15.0))

@@ -7,18 +7,23 @@ with the forces held that were in the last one.
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import coordinate, driven_at, felt_at, weigh_springs
 from artsim.sim.equipment.affine import SLACK, bounded, force_over_step, share_of_row
 from artsim.sim.equipment.arrays import EXPLICIT, GUESSED, IN_MATRIX
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, lane_set, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Pack
 from artsim.sim.foundation.scalars import largest
+from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
+from artsim.sim.run_data.scratch import SolverBundle
 
 
 @njit
-def set_constants(inputs: Any, equipment: Any) -> None:
+def set_constants(inputs: Inputs, equipment: PackEquipment) -> None:
     """Set the part of every actuator's force that its control determines, from the inputs at hand."""
     model, data = equipment.model, equipment.data
     for n in range(model.number.shape[0]):
@@ -28,7 +33,7 @@ def set_constants(inputs: Any, equipment: Any) -> None:
 
 
 @njit
-def weigh(model: Any, run: Any, equipment: Any) -> None:
+def weigh(model: Model, run: RunBundle, equipment: PackEquipment) -> None:
     """Set the weights of springs, which have those of actuators within their bounds. Leaves data.stiffness so."""
     actuators, data = equipment.model, equipment.data
     for k in range(data.stiffness.shape[0]):
@@ -45,7 +50,7 @@ def weigh(model: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def gather(equipment: Any) -> None:
+def gather(equipment: PackEquipment) -> None:
     """Set the actuators' sums by dof, as in equipment/actuators.py: what is held counts as explicit."""
     model, data = equipment.model, equipment.data
     for k in range(data.offset.shape[0]):
@@ -69,7 +74,7 @@ def gather(equipment: Any) -> None:
 
 
 @inlined
-def _add(equipment: Any, n: Any) -> None:
+def _add(equipment: PackEquipment, n: int) -> None:
     """Add actuator n to the sums of its dofs."""
     model, data = equipment.model, equipment.data
     constant, side = data.constant[n], data.held[n]
@@ -89,7 +94,7 @@ def _add(equipment: Any, n: Any) -> None:
 
 
 @inlined
-def _at_bound(side: Any, lower: Any, upper: Any, free: Any) -> Any:
+def _at_bound(side: Pack, lower: float, upper: float, free: Pack) -> Pack:
     """The bound, a float, at which a force is held: the lower one where `side` is -1, the upper one where it is 1;
     elsewhere `free`.
     """
@@ -98,13 +103,13 @@ def _at_bound(side: Any, lower: Any, upper: Any, free: Any) -> Any:
 
 
 @inlined
-def still_free(chosen: Any, one: Any, changed: Any) -> Any:
+def still_free(chosen: Pack, one: Pack, changed: Pack) -> Pack:
     """1 in chosen lanes but those that may change one force and have."""
     return chosen - chosen * one * changed
 
 
 @njit
-def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any, one: Any) -> Any:
+def hold_forces(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, chosen: Pack, one: Pack) -> Pack:
     """Hold forces that exceed their bounds over the step that ends at step.velocity, and release those that no longer
     would; 1 in lanes where that changes any. Only lanes where `chosen` is 1 change: of those where `one` is 1, only the
     first force that has to, as in actuators.clamp_actuators.
@@ -143,7 +148,7 @@ def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any, one: Any) -> 
 
 
 @inlined
-def length_and_rate(robot: Any, equipment: Any, n: Any, v: Any) -> Any:
+def length_and_rate(robot: RobotBundle, equipment: PackEquipment, n: int, v: Lanes1) -> tuple[Pack, Pack]:
     """Length of actuator n, and its rate at velocities v (nv,)."""
     model = equipment.model
     length = zero_like(v[0])
@@ -156,7 +161,7 @@ def length_and_rate(robot: Any, equipment: Any, n: Any, v: Any) -> Any:
 
 
 @njit
-def set_drives(run: Any) -> None:
+def set_drives(run: RunBundle) -> None:
     """Set the gains of drives, and the forces applied: the inputs' and those of drives held at their largest force."""
     inputs, step, held = run.inputs, run.step, run.lanes.data.drive_held
     for k in range(step.applied.shape[0]):
@@ -171,7 +176,7 @@ def set_drives(run: Any) -> None:
 
 
 @inlined
-def _gains(run: Any, k: Any) -> Any:
+def _gains(run: RunBundle, k: int) -> tuple[Pack, Pack]:
     """Stiffness and damping of drive k within its bounds."""
     stiffness, damping = run.inputs.drive_stiffness[k], run.inputs.drive_damping[k]
     if run.lanes.drives is not None:
@@ -180,7 +185,7 @@ def _gains(run: Any, k: Any) -> Any:
 
 
 @njit
-def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any, one: Any) -> Any:
+def hold_drives(robot: RobotBundle, run: RunBundle, rows: Rows, chosen: Pack, one: Pack) -> Pack:
     """As hold_forces for drives and their largest forces."""
     inputs, step = run.inputs, run.step
     changed = zero_like(chosen)
@@ -196,7 +201,7 @@ def hold_drives(robot: Any, run: Any, rows: Any, chosen: Any, one: Any) -> Any:
 
 
 @inlined
-def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
+def _hold(held: Lanes1, n: int, force: Pack, bounds: tuple[float, float], chosen: Pack) -> Pack:
     """Set held[n] to the bound that the unbounded force exceeds, or to 0 if it was held at one that it does not; 1 in
     lanes where that is a change.
     """
@@ -218,7 +223,7 @@ def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
 
 
 @njit
-def begin_held(run: Any, equipment: Any) -> None:
+def begin_held(run: RunBundle, equipment: PackEquipment) -> None:
     """Hold what was held at the end of the last step, also where a step is taken again."""
     lanes = run.lanes
     for k in range(lanes.data.drive_held.shape[0]):
@@ -229,7 +234,7 @@ def begin_held(run: Any, equipment: Any) -> None:
 
 
 @njit
-def keep_held(run: Any, equipment: Any) -> None:
+def keep_held(run: RunBundle, equipment: PackEquipment) -> None:
     """Store what is held for the next step."""
     lanes = run.lanes
     for k in range(lanes.data.drive_held.shape[0]):
@@ -240,7 +245,7 @@ def keep_held(run: Any, equipment: Any) -> None:
 
 
 @njit
-def release_forces(equipment: Any) -> None:
+def release_forces(equipment: PackEquipment) -> None:
     """Have the next step begin with no actuator held."""
     for k in range(equipment.data.dof_was_held.shape[0]):
         equipment.data.dof_was_held[k] = zero_like(equipment.data.dof_was_held[k])
@@ -249,7 +254,7 @@ def release_forces(equipment: Any) -> None:
 
 
 @njit
-def keep_drive_impulses(robot: Any, run: Any, solver: Any) -> None:
+def keep_drive_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
     """Store the impulses of drives that have a largest force, as a single robot's rows have them: 0 where the step has
     no rows.
     """
@@ -274,7 +279,7 @@ def keep_drive_impulses(robot: Any, run: Any, solver: Any) -> None:
 
 
 @njit
-def take_bounds(equipment: Any, run: Any, lane: Any) -> None:
+def take_bounds(equipment: PackEquipment, run: RunBundle, lane: int) -> None:
     """Hold in a lane what the single robot that took its step found to be at its bounds."""
     model, single, data = equipment.model, run.lanes.single, run.lanes.data
     for n in range(data.bounded.shape[0]):

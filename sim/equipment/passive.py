@@ -7,18 +7,19 @@ start of the step; together they are the spring at the end of the step, as for a
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.dynamics import gather_forces
-from artsim.sim.articulation.model import BALL, FREE
-from artsim.sim.equipment.arrays import CUBIC, QUADRATIC
+from artsim.sim.articulation.model import BALL, FREE, Model
+from artsim.sim.articulation.state import Workspace
+from artsim.sim.equipment.arrays import CUBIC, QUADRATIC, EquipmentBundle
 from artsim.sim.equipment.fluid import fluid_wrenches
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import rotation_vector
+from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3
 
 
 @njit
-def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None:
+def passive_extra(model: Model, q: Reals1, v: Reals1, data: Workspace, equipment: EquipmentBundle) -> None:
     """Set equipment.data.passive (nv,) from the kinematics and velocities in data.
 
     Gravity compensation by motors goes to equipment.data.compensation (nv,) and is added to actuator_total. Uses
@@ -53,7 +54,7 @@ def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None
 
 
 @njit
-def _compensate_gravity(model: Any, data: Any, equipment: Any) -> None:
+def _compensate_gravity(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """Add the wrenches that carry the compensated share of each body's weight."""
     g = model.gravity
     R = data.rotation
@@ -70,7 +71,7 @@ def _compensate_gravity(model: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def _dampers(v: Any, equipment: Any) -> None:
+def _dampers(v: Reals1, equipment: EquipmentBundle) -> None:
     """Add nonlinear damping, -(c1 |v| + c2 v²) v; the linear part is in M̂."""
     for n in range(equipment.model.damper_dof.shape[0]):
         k = equipment.model.damper_dof[n]
@@ -81,7 +82,7 @@ def _dampers(v: Any, equipment: Any) -> None:
 
 
 @njit
-def _springs(model: Any, q: Any, equipment: Any) -> None:
+def _springs(model: Model, q: Reals1, equipment: EquipmentBundle) -> None:
     """Add nonlinear springs: -(c1 x + c2 x²) x of one coordinate, -(c0 + c1 |x| + c2 |x|²) x of a rotation or position.
 
     The linear coefficient c0 of single coordinates and positions is in M̂.
@@ -108,7 +109,7 @@ def _springs(model: Any, q: Any, equipment: Any) -> None:
 
 
 @njit
-def spring_energy(model: Any, q: Any, equipment: Any) -> Any:
+def spring_energy(model: Model, q: Reals1, equipment: EquipmentBundle) -> float:
     """Potential energy of the nonlinear springs without the linear part of single coordinates and positions [J]."""
     total = 0.0
     for n in range(equipment.model.spring_body.shape[0]):
@@ -131,13 +132,13 @@ def spring_energy(model: Any, q: Any, equipment: Any) -> Any:
 
 
 @inlined
-def _stored(linear: Any, c: Any, y: Any) -> Any:
+def _stored(linear: float, c: ConstReals1, y: float) -> float:
     """∫ (linear + c1 y + c2 y²) y dy [J]."""
     return y * y * (linear / 2.0 + y * (c[1] / 3.0 + y * c[2] / 4.0))
 
 
 @njit
-def _pull(equipment: Any, k: Any, linear: Any, c: Any, x0: Any, x1: Any, x2: Any) -> None:
+def _pull(equipment: EquipmentBundle, k: int, linear: float, c: ConstReals1, x0: float, x1: float, x2: float) -> None:
     size = math.sqrt(x0 * x0 + x1 * x1 + x2 * x2)
     stiffness = linear + (c[1] + c[2] * size) * size
     equipment.data.passive[k] -= stiffness * x0
@@ -146,7 +147,7 @@ def _pull(equipment: Any, k: Any, linear: Any, c: Any, x0: Any, x1: Any, x2: Any
 
 
 @njit
-def _turned(q: Any, p: Any, n: Any) -> Any:
+def _turned(q: Reals1, p: ConstReals1, n: int) -> Vec3:
     """Rotation vector of conj(p) q; both quaternions start at index n."""
     return rotation_vector(
         p[n] * q[n] + p[n + 1] * q[n + 1] + p[n + 2] * q[n + 2] + p[n + 3] * q[n + 3],

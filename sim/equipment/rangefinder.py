@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import origin_of
-from artsim.sim.equipment.arrays import RAY_DISTANCE
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
+from artsim.sim.equipment.arrays import RAY_DISTANCE, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Mat3, Vec3
 
 
 @inlined
-def aim(model: Any, data: Any, equipment: Any, ray: Any, frame: Any) -> None:
+def aim(model: Model, data: Workspace, equipment: EquipmentBundle, ray: int, frame: tuple[int, Mat3, Vec3]) -> None:
     """Set equipment.data.ray from the origin of this frame (body, rotation, place) along its z axis."""
     body, R, d = frame
     o = origin_of(model, data, body)
@@ -20,7 +21,7 @@ def aim(model: Any, data: Any, equipment: Any, ray: Any, frame: Any) -> None:
 
 
 @njit
-def rangefinder(equipment: Any, n: Any) -> None:
+def rangefinder(equipment: EquipmentBundle, n: int) -> None:
     """Write the outputs of sensor n, those requested of MuJoCo's dist, dir, origin, point, normal and depth.
 
     Without a hit distance and depth are -1, directions and points 0.

@@ -14,9 +14,8 @@ secant method find it.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from artsim.sim.equipment.arrays import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS
+from artsim.sim.equipment.arrays import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
 
@@ -26,7 +25,7 @@ _MOST_SCALES = 8  # solutions after which a servo acts explicitly
 
 
 @njit
-def setpoint(equipment: Any, a: Any) -> Any:
+def setpoint(equipment: EquipmentBundle, a: int) -> float:
     """The wanted length of force a [rad], from equipment.data.actuator_length and the clamped controls."""
     axis = equipment.model.actuator_axis[a]
     n = a - axis
@@ -56,7 +55,7 @@ def setpoint(equipment: Any, a: Any) -> Any:
 
 
 @inlined
-def _norm(equipment: Any, a: Any) -> Any:
+def _norm(equipment: EquipmentBundle, a: int) -> float:
     """Norm of the three forces that begin at a [N m]."""
     f0, f1, f2 = (
         equipment.data.actuator_force[a],
@@ -67,14 +66,14 @@ def _norm(equipment: Any, a: Any) -> Any:
 
 
 @inlined
-def _cut(equipment: Any, a: Any, share: Any) -> None:
+def _cut(equipment: EquipmentBundle, a: int, share: float) -> None:
     """Scale the three forces that begin at a by a common factor."""
     for n in range(a, a + 3):
         equipment.data.actuator_force[n] *= share
 
 
 @njit
-def bound_norms(equipment: Any) -> None:
+def bound_norms(equipment: EquipmentBundle) -> None:
     """Clip the forces at the start of the step to the bounds of their norms."""
     for a in range(equipment.model.actuator_axis.shape[0]):
         if equipment.model.actuator_axis[a] == 0 and equipment.model.force_norm[a] < math.inf:
@@ -84,7 +83,7 @@ def bound_norms(equipment: Any) -> None:
 
 
 @njit
-def guess_scales(equipment: Any) -> None:
+def guess_scales(equipment: EquipmentBundle) -> None:
     """Set equipment.data.actuator_scale of implicit servos from the forces that would act at unchanged velocities."""
     for a in range(equipment.model.actuator_axis.shape[0]):
         if (
@@ -101,13 +100,13 @@ def guess_scales(equipment: Any) -> None:
 
 
 @inlined
-def _set_scale(equipment: Any, a: Any, scale: Any) -> None:
+def _set_scale(equipment: EquipmentBundle, a: int, scale: float) -> None:
     for n in range(a, a + 3):
         equipment.data.actuator_scale[n] = scale
 
 
 @njit
-def is_settled(equipment: Any, a: Any) -> bool:
+def is_settled(equipment: EquipmentBundle, a: int) -> bool:
     """Whether the norm of the forces that begin at a, as they act over the step, is settled.
 
     It is settled at its bound and, without a scale, also below it. A settled servo starts its next search afresh.
@@ -123,7 +122,7 @@ def is_settled(equipment: Any, a: Any) -> bool:
 
 
 @njit
-def rescale(equipment: Any, a: Any) -> bool:
+def rescale(equipment: EquipmentBundle, a: int) -> bool:
     """Set the next scale of the servo whose forces begin at a; False, and clipped forces, after the last trial."""
     norm = max(_norm(equipment, a), 1e-300)
     bound = equipment.model.force_norm[a]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import accelerations, link_frame, origin_of, velocities
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.equipment.arrays import (
     ACCELEROMETER,
     ACTUATOR_FORCE,
@@ -42,19 +42,24 @@ from artsim.sim.equipment.arrays import (
     TORQUE,
     TOUCH,
     VELOCIMETER,
+    EquipmentBundle,
 )
 from artsim.sim.equipment.contact_sensor import contact_sensor
 from artsim.sim.equipment.rangefinder import aim, rangefinder
 from artsim.sim.equipment.touch import touch
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
+from artsim.sim.foundation.records import Mat3, Vec3
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turn, turned_back
-from artsim.sim.run_data.run_records import STEP_NUMBER
+from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle, Step
 
 
 @njit
-def sensor_values(robot: Any, run: Any, equipment: Any, contact: Any) -> None:
+def sensor_values(
+    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, contact: ContactBundle | None
+) -> None:
     """Set equipment.data.sensor (outputs,); step.link_force and step.link_torque hold the wrenches through the joints.
 
     `contact` is None where nothing may touch.
@@ -99,14 +104,14 @@ def sensor_values(robot: Any, run: Any, equipment: Any, contact: Any) -> None:
 
 
 @inlined
-def _put(equipment: Any, first: Any, a: Any, b: Any, c: Any) -> None:
+def _put(equipment: EquipmentBundle, first: int, a: float, b: float, c: float) -> None:
     equipment.data.sensor[first] = a
     equipment.data.sensor[first + 1] = b
     equipment.data.sensor[first + 2] = c
 
 
 @inlined
-def sensor_frame(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
+def sensor_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: int, end: int) -> tuple[int, Mat3, Vec3]:
     """Frame of an object (end 0) or its reference (1): body, rotation (9, by rows), offset from its origin [m]."""
     body = equipment.model.sensor_body[end, n]
     k = end * equipment.model.sensor_kind.shape[0] + n
@@ -121,7 +126,7 @@ def sensor_frame(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any
 
 
 @inlined
-def _rate(data: Any, body: Any, d: Any) -> Any:
+def _rate(data: Workspace, body: int, d: Vec3) -> Vec3:
     """Velocity of a body's point at offset d from the origin [m/s]."""
     o = data.angular_velocity
     c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
@@ -129,7 +134,7 @@ def _rate(data: Any, body: Any, d: Any) -> Any:
 
 
 @inlined
-def _acceleration(data: Any, body: Any, d: Any) -> Any:
+def _acceleration(data: Workspace, body: int, d: Vec3) -> Vec3:
     """Acceleration minus gravity of a body's point at offset d from the origin [m/s²]."""
     o = data.angular_velocity
     al = data.angular_acceleration
@@ -141,7 +146,9 @@ def _acceleration(data: Any, body: Any, d: Any) -> Any:
 
 
 @njit
-def _on_site(model: Any, data: Any, step: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
+def _on_site(
+    model: Model, data: Workspace, step: Step, equipment: EquipmentBundle, n: int, kind: int, first: int
+) -> None:
     """Write a sensor of acceleration, velocity, force, torque or field at a site, in the site's axes."""
     body, R, d = sensor_frame(model, data, equipment, n, 0)
     a = (0.0, 0.0, 0.0)
@@ -167,7 +174,7 @@ def _on_site(model: Any, data: Any, step: Any, equipment: Any, n: Any, kind: Any
 
 
 @njit
-def _of_frame(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: int, kind: int, first: int) -> None:
     """Write pose, velocity or acceleration of a frame, relative to and in the axes of its reference if it has one."""
     body, R, d = sensor_frame(model, data, equipment, n, 0)
     other, Q, g = sensor_frame(model, data, equipment, n, 1)
@@ -209,7 +216,7 @@ def _of_frame(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: A
 
 
 @njit
-def _of_subtree(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_subtree(model: Model, data: Workspace, equipment: EquipmentBundle, n: int, kind: int, first: int) -> None:
     """Write centre of mass, its velocity or the angular momentum about it, of the subtree of a link."""
     root = equipment.model.sensor_index[n]
     mass = 0.0
@@ -255,7 +262,7 @@ def _of_subtree(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first:
 
 
 @inlined
-def _hangs_on(model: Any, link: Any, root: Any) -> Any:
+def _hangs_on(model: Model, link: int, root: int) -> bool:
     """Whether a link is the root or one of its descendants; links are ordered parents first."""
     k = link
     while k > root:
@@ -264,7 +271,7 @@ def _hangs_on(model: Any, link: Any, root: Any) -> Any:
 
 
 @inlined
-def _link_motion(model: Any, data: Any, link: Any) -> Any:
+def _link_motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3, Vec3]:
     """Centre of mass [m], its velocity [m/s], and the angular momentum about it [kg m²/s], of a single link."""
     body = model.link_body[link]
     R, d = link_frame(model, data, link)
@@ -282,7 +289,7 @@ def _link_motion(model: Any, data: Any, link: Any) -> Any:
 
 
 @njit
-def _of_joint(robot: Any, step: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_joint(robot: RobotBundle, step: Step, equipment: EquipmentBundle, n: int, kind: int, first: int) -> None:
     """Write a sensor of a joint, tendon or actuator."""
     model, state = robot.model, robot.state
     k = equipment.model.sensor_index[n]
@@ -323,7 +330,7 @@ def _of_joint(robot: Any, step: Any, equipment: Any, n: Any, kind: Any, first: A
 
 
 @njit
-def _of_limit(robot: Any, step: Any, equipment: Any, kind: Any, k: Any) -> Any:
+def _of_limit(robot: RobotBundle, step: Step, equipment: EquipmentBundle, kind: int, k: int) -> float:
     """The distance, inward velocity or force of the nearer limit of joint or tendon k if it is active or violated,
     else 0.
     """

@@ -8,15 +8,16 @@ bound of the largest (hω)², decides for all tendons together: above STIFF_TEND
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from artsim.sim.equipment.arrays import LONGEST, SHORTEST, STIFF_TENDONS
+from artsim.sim.equipment.arrays import LONGEST, SHORTEST, STIFF_TENDONS, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.run_data.registry import SWEEPING
+from artsim.sim.run_data.run_records import Inputs
 
 
 @njit
-def tendon_forces(equipment: Any) -> None:
+def tendon_forces(equipment: EquipmentBundle) -> None:
     """Set equipment.data.tendon (nv,), the forces of all tendons' springs and dampers on the dofs; zero if rows.
 
     Lengths and moment arms are up to date.
@@ -31,7 +32,7 @@ def tendon_forces(equipment: Any) -> None:
 
 
 @njit
-def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
+def weigh_tendons(inputs: Inputs, equipment: EquipmentBundle, explicit: int) -> None:
     """Set equipment.data.tendon_by_row[0], 1 if springs and dampers are rows, and tendon_share (nt,) (actuation.py).
 
     In RK4 and with the sweeping solvers they are always explicit.
@@ -55,7 +56,7 @@ def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
 
 
 @inlined
-def stretch_of(equipment: Any, t: Any) -> Any:
+def stretch_of(equipment: EquipmentBundle, t: int) -> float:
     """Extension of tendon t beyond its rest lengths, negative below them [m or rad]."""
     length = equipment.data.tendon_length[t]
     rest = equipment.data.spring_length[t]
@@ -63,7 +64,7 @@ def stretch_of(equipment: Any, t: Any) -> Any:
 
 
 @inlined
-def spring_of_tendon(equipment: Any, t: Any) -> Any:
+def spring_of_tendon(equipment: EquipmentBundle, t: int) -> Vec3:
     """Force of tendon t's spring and damper, its stiffness and its damping at the current length and velocity.
 
     -(a x + b x² + c x³) beyond the rest lengths, -(a v + b |v| v + c v³): XML reference, "spatial".
@@ -79,7 +80,7 @@ def spring_of_tendon(equipment: Any, t: Any) -> Any:
 
 
 @njit
-def tendon_spring_energy(equipment: Any) -> Any:
+def tendon_spring_energy(equipment: EquipmentBundle) -> float:
     """Potential energy of the tendons' springs [J]: the integral of a x + b x² + c x³ beyond the rest lengths."""
     total = 0.0
     for t in range(equipment.data.tendon_length.shape[0]):
@@ -90,7 +91,7 @@ def tendon_spring_energy(equipment: Any) -> Any:
 
 
 @njit
-def pull_along(equipment: Any, t: Any, force: Any) -> None:
+def pull_along(equipment: EquipmentBundle, t: int, force: float) -> None:
     """Add the effect of a force along tendon t on the dofs to equipment.data.tendon; positive: lengthening."""
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
         equipment.data.tendon[equipment.model.tendon_dof[entry]] += equipment.data.tendon_moment[entry] * force

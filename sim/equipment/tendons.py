@@ -6,18 +6,19 @@ be regarded as fixed to the geom: the path is shortest, so moving them does not 
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import accelerations, add_point_force, kinematics, origin_of, point_of
-from artsim.sim.equipment.arrays import PATH_JOINT, PATH_LOOP, PATH_PULLEY, PATH_SITE
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.equipment.arrays import PATH_JOINT, PATH_LOOP, PATH_PULLEY, PATH_SITE, EquipmentBundle
 from artsim.sim.equipment.loop_axes import loop_coordinate
 from artsim.sim.equipment.wrapping import unit3, wrap
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1, Reals2, Vec3, Vec6
 from artsim.sim.foundation.vec3 import cross, turn
 
 
 @njit
-def tendon_paths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
+def tendon_paths(robot: RobotBundle, q: Reals1, v: Reals1, equipment: EquipmentBundle) -> None:
     """Set equipment.data.tendon_length, tendon_velocity (nt,) and tendon_moment (entries,) from kinematics in data."""
     for t in range(equipment.data.tendon_length.shape[0]):
         for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
@@ -39,7 +40,7 @@ def tendon_paths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
 
 
 @njit
-def rest_lengths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
+def rest_lengths(robot: RobotBundle, q: Reals1, v: Reals1, equipment: EquipmentBundle) -> None:
     """Set equipment.data.spring_length (nt, 2).
 
     Where the file gives none it is the length at the joints' spring references. q (nq,) is scratch and v (nv,) zero.
@@ -55,7 +56,7 @@ def rest_lengths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
 
 
 @njit
-def _sum_of_joints(model: Any, q: Any, equipment: Any, t: Any) -> Any:
+def _sum_of_joints(model: Model, q: Reals1, equipment: EquipmentBundle, t: int) -> float:
     """Length of a fixed tendon, Σ coefficient · coordinate; its moment arms are added to equipment.data.row."""
     length = 0.0
     for p in range(equipment.model.tendon_path[t], equipment.model.tendon_path[t + 1]):
@@ -66,7 +67,7 @@ def _sum_of_joints(model: Any, q: Any, equipment: Any, t: Any) -> Any:
 
 
 @njit
-def _path(robot: Any, equipment: Any, t: Any) -> Any:
+def _path(robot: RobotBundle, equipment: EquipmentBundle, t: int) -> float:
     """Length of a spatial tendon, branch by branch; its moment arms are added to equipment.data.row."""
     length = 0.0
     share = 1.0
@@ -89,14 +90,14 @@ def _path(robot: Any, equipment: Any, t: Any) -> Any:
 
 
 @inlined
-def site_point(model: Any, data: Any, equipment: Any, site: Any) -> Any:
+def site_point(model: Model, data: Workspace, equipment: EquipmentBundle, site: int) -> Vec3:
     """Position of a site in the world [m]."""
     p = equipment.model.site_position[site]
     return point_of(model, data, equipment.model.site_body[site], p[0], p[1], p[2])
 
 
 @njit
-def _straight(robot: Any, equipment: Any, first: Any, second: Any, share: Any) -> Any:
+def _straight(robot: RobotBundle, equipment: EquipmentBundle, first: int, second: int, share: float) -> float:
     """Length of the straight piece between two sites."""
     model, data = robot.model, robot.data
     a = site_point(model, data, equipment, first)
@@ -106,7 +107,7 @@ def _straight(robot: Any, equipment: Any, first: Any, second: Any, share: Any) -
 
 
 @njit
-def _piece(robot: Any, body_a: Any, body_b: Any, a: Any, b: Any, share: Any, out: Any) -> Any:
+def _piece(robot: RobotBundle, body_a: int, body_b: int, a: Vec3, b: Vec3, share: float, out: Reals1) -> float:
     """Length from point a of one body to b of another; share times its derivatives is added to out (nv,)."""
     u0, u1, u2, length = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
     if body_a != body_b:
@@ -116,7 +117,7 @@ def _piece(robot: Any, body_a: Any, body_b: Any, a: Any, b: Any, share: Any, out
 
 
 @njit
-def _wrapped(robot: Any, equipment: Any, p: Any, share: Any) -> Any:
+def _wrapped(robot: RobotBundle, equipment: EquipmentBundle, p: int, share: float) -> float:
     """Length from site to site around the geom at path element p + 1."""
     model, data = robot.model, robot.data
     first, geom, second = (
@@ -136,7 +137,7 @@ def _wrapped(robot: Any, equipment: Any, p: Any, share: Any) -> Any:
 
 
 @njit
-def way_around(model: Any, data: Any, equipment: Any, p: Any) -> Any:
+def way_around(model: Model, data: Workspace, equipment: EquipmentBundle, p: int) -> tuple[float, Vec3, Vec3]:
     """Length on the geom at path element p + 1 (-1: no contact), and the points where the tendon arrives and leaves."""
     first, geom, second = (
         equipment.model.path_index[p],
@@ -159,7 +160,7 @@ def way_around(model: Any, data: Any, equipment: Any, p: Any) -> Any:
 
 
 @inlined
-def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> Any:
+def _in_geom(model: Model, data: Workspace, equipment: EquipmentBundle, geom: int, point: Vec3) -> Vec3:
     """Transform a world point to the frame of a wrap geom."""
     body = equipment.model.wrap_body[geom]
     R = data.rotation[body]
@@ -178,7 +179,7 @@ def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> An
 
 
 @inlined
-def _out_of_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> Any:
+def _out_of_geom(model: Model, data: Workspace, equipment: EquipmentBundle, geom: int, point: Vec3) -> Vec3:
     """Transform a point from the frame of a wrap geom to the world."""
     p = equipment.model.wrap_position[geom]
     d0, d1, d2 = turn(equipment.model.wrap_rotation, geom, point[0], point[1], point[2])
@@ -186,7 +187,7 @@ def _out_of_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -
 
 
 @njit
-def add_tendon_inertia(model: Any, data: Any, equipment: Any) -> None:
+def add_tendon_inertia(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """Add armature · Jᵀ J of all tendons to the entries that data.mass_matrix has, between dofs of one chain.
 
     MuJoCo's M holds the same entries.
@@ -209,7 +210,7 @@ def add_tendon_inertia(model: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def has_inertia(equipment: Any) -> bool:
+def has_inertia(equipment: EquipmentBundle) -> bool:
     """True when a tendon has armature."""
     for t in range(equipment.model.tendon_armature.shape[0]):
         if equipment.model.tendon_armature[t] > 0.0:
@@ -218,7 +219,9 @@ def has_inertia(equipment: Any) -> bool:
 
 
 @njit
-def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, out: Any) -> None:
+def add_inertia_forces(
+    model: Model, v: Reals1, a: Reals1, data: Workspace, equipment: EquipmentBundle, out: Reals1
+) -> None:
     """Add the inertia forces of tendons at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
 
     Lengths and moment arms in equipment.data and the result of `velocities` are up to date. Afterwards the bodies'
@@ -239,7 +242,7 @@ def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, ou
 
 
 @njit
-def add_inertia(equipment: Any, M: Any) -> None:
+def add_inertia(equipment: EquipmentBundle, M: Reals2) -> None:
     """Add armature · Jᵀ J of all tendons to M (nv, nv), between all dofs."""
     for t in range(equipment.model.tendon_armature.shape[0]):
         if equipment.model.tendon_armature[t] > 0.0:
@@ -252,7 +255,7 @@ def add_inertia(equipment: Any, M: Any) -> None:
 
 
 @njit
-def inertia_energy(equipment: Any) -> Any:
+def inertia_energy(equipment: EquipmentBundle) -> float:
     """Kinetic energy of the tendons' armature [J]; equipment.data.tendon_velocity is up to date."""
     total = 0.0
     for t in range(equipment.model.tendon_armature.shape[0]):
@@ -269,7 +272,7 @@ def inertia_energy(equipment: Any) -> Any:
 
 
 @njit
-def prepare_drifts(model: Any, v: Any, data: Any, equipment: Any) -> None:
+def prepare_drifts(model: Model, v: Reals1, data: Workspace, equipment: EquipmentBundle) -> None:
     """Compute the bodies' accelerations at zero generalised acceleration, which tendon_drift needs."""
     for k in range(equipment.data.row2.shape[0]):
         equipment.data.row2[k] = 0.0
@@ -277,7 +280,7 @@ def prepare_drifts(model: Any, v: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def tendon_drift(model: Any, data: Any, equipment: Any, t: Any) -> Any:
+def tendon_drift(model: Model, data: Workspace, equipment: EquipmentBundle, t: int) -> float:
     """J̇ v: the second derivative of a tendon's length at zero generalised acceleration [m/s²].
 
     Fixed tendons and paths over sites. Needs `velocities` and `prepare_drifts`.
@@ -295,7 +298,7 @@ def tendon_drift(model: Any, data: Any, equipment: Any, t: Any) -> Any:
 
 
 @njit
-def _stretching(model: Any, data: Any, equipment: Any, first: Any, second: Any) -> Any:
+def _stretching(model: Model, data: Workspace, equipment: EquipmentBundle, first: int, second: int) -> float:
     """Second derivative of the distance l of two sites: û · Δa + (|Δv|² - l̇²) / l [m/s²]."""
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
@@ -311,7 +314,7 @@ def _stretching(model: Any, data: Any, equipment: Any, first: Any, second: Any) 
 
 
 @njit
-def _motion(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
+def _motion(model: Model, data: Workspace, body: int, x: float, y: float, z: float) -> Vec6:
     """Velocity and acceleration (minus gravity) of a body's point at (x, y, z)."""
     o0, o1, o2 = origin_of(model, data, body)
     x, y, z = x - o0, y - o1, z - o2

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.collision.ray import ray_primitive
 from artsim.sim.articulation.kinematics import origin_of
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.records import Mat3, Vec3
 from artsim.sim.foundation.vec3 import turned_back
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, ContactBundle
 
 
 @njit
-def touch(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any) -> Any:
+def touch(
+    model: Model,
+    data: Workspace,
+    equipment: EquipmentBundle,
+    n: int,
+    frame: tuple[int, Mat3, Vec3],
+    contact: ContactBundle,
+) -> float:
     """Value of sensor n on this frame (body, rotation, place) [N].
 
     A contact of the site's link counts with its normal force if the ray from the contact point out of the link meets

@@ -6,18 +6,20 @@ Forces on sites are wrenches mapped to the dofs of their bodies; a moment arm is
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.kinematics import axis_of, origin_of
-from artsim.sim.equipment.arrays import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.equipment.arrays import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON, EquipmentBundle
 from artsim.sim.equipment.tendons import site_point
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of, rotation_vector
+from artsim.sim.foundation.records import Reals1, Vec3, Vec6
 from artsim.sim.foundation.vec3 import cross, turn
 
 
 @njit
-def transmissions(robot: Any, q: Any, v: Any, equipment: Any) -> None:
+def transmissions(robot: RobotBundle, q: Reals1, v: Reals1, equipment: EquipmentBundle) -> None:
     """Set equipment.data.actuator_length, actuator_velocity (na,) and actuator_moment (entries,).
 
     Tendon lengths and moment arms are up to date.
@@ -45,7 +47,7 @@ def transmissions(robot: Any, q: Any, v: Any, equipment: Any) -> None:
 
 
 @njit
-def _tendon(equipment: Any, a: Any) -> None:
+def _tendon(equipment: EquipmentBundle, a: int) -> None:
     gear = equipment.model.actuator_gear[a, 0]
     t = equipment.model.actuator_target[a]
     equipment.data.actuator_length[a] = gear * equipment.data.tendon_length[t]
@@ -55,7 +57,7 @@ def _tendon(equipment: Any, a: Any) -> None:
 
 
 @njit
-def _joint(model: Any, q: Any, equipment: Any, a: Any) -> None:
+def _joint(model: Model, q: Reals1, equipment: EquipmentBundle, a: int) -> None:
     """Transmission of a joint: gear · coordinate, or a torque (and a force) along the gear of a ball or free joint."""
     first = equipment.model.actuator_entry[a]
     size = equipment.model.actuator_entry[a + 1] - first
@@ -82,7 +84,7 @@ def _joint(model: Any, q: Any, equipment: Any, a: Any) -> None:
 
 
 @inlined
-def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> Any:
+def _turned_back(w: float, x: float, y: float, z: float, g0: float, g1: float, g2: float) -> Vec3:
     """g in the axes that the quaternion rotates: Rᵀ g = g - 2 w u × g + 2 u × (u × g)."""
     c0, c1, c2 = cross(x, y, z, g0, g1, g2)
     d0, d1, d2 = cross(x, y, z, c0, c1, c2)
@@ -90,14 +92,23 @@ def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> A
 
 
 @inlined
-def turned_gear(data: Any, equipment: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
+def turned_gear(data: Workspace, equipment: EquipmentBundle, site: int, g0: float, g1: float, g2: float) -> Vec3:
     """Transform a vector from a site's axes to world axes."""
     b0, b1, b2 = turn(equipment.model.site_rotation, site, g0, g1, g2)
     return turn(data.rotation, equipment.model.site_body[site], b0, b1, b2)
 
 
 @njit
-def add_wrench(robot: Any, equipment: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any) -> None:
+def add_wrench(
+    robot: RobotBundle,
+    equipment: EquipmentBundle,
+    body: int,
+    p0: float,
+    p1: float,
+    p2: float,
+    wrench: Vec6,
+    sign: float,
+) -> None:
     """equipment.data.row += sign Jᵀ wrench: a force at point p of `body` and a torque (6), world axes. O(depth)."""
     model, data = robot.model, robot.data
     f0, f1, f2, t0, t1, t2 = wrench
@@ -115,14 +126,14 @@ def add_wrench(robot: Any, equipment: Any, body: Any, p0: Any, p1: Any, p2: Any,
 
 
 @inlined
-def wrench_frame(equipment: Any, a: Any) -> Any:
+def wrench_frame(equipment: EquipmentBundle, a: int) -> int:
     """The site in whose axes the gear of an actuator at a site is given."""
     own = equipment.model.actuator_reference[a] < 0 or equipment.model.actuator_axis[a] >= 0
     return equipment.model.actuator_target[a] if own else equipment.model.actuator_reference[a]
 
 
 @njit
-def _site(robot: Any, equipment: Any, a: Any) -> None:
+def _site(robot: RobotBundle, equipment: EquipmentBundle, a: int) -> None:
     """Transmission of a site: a wrench in its own axes, or in those of a reference site, which takes the reaction.
 
     A rotation servo uses the site's own axes in either case. With a reference, dofs that move both sites do not count,
@@ -156,7 +167,7 @@ def _site(robot: Any, equipment: Any, a: Any) -> None:
 
 
 @njit
-def _common_dof(model: Any, body: Any, base: Any) -> Any:
+def _common_dof(model: Model, body: int, base: int) -> int:
     """The last dof that moves both bodies, -1: none."""
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     j = model.body_dof[base + 1] - 1 if base > 0 else -1
@@ -169,7 +180,7 @@ def _common_dof(model: Any, body: Any, base: Any) -> Any:
 
 
 @njit
-def _difference(data: Any, equipment: Any, site: Any, reference: Any) -> Any:
+def _difference(data: Workspace, equipment: EquipmentBundle, site: int, reference: int) -> Vec3:
     """The rotation vector from a reference site's axes to a site's, in world axes."""
     a0, a1, a2 = turned_gear(data, equipment, site, 1.0, 0.0, 0.0)
     b0, b1, b2 = turned_gear(data, equipment, site, 0.0, 1.0, 0.0)
@@ -194,7 +205,7 @@ def _difference(data: Any, equipment: Any, site: Any, reference: Any) -> Any:
 
 
 @njit
-def _slider_crank(robot: Any, equipment: Any, a: Any) -> None:
+def _slider_crank(robot: RobotBundle, equipment: EquipmentBundle, a: int) -> None:
     """Transmission of a slider-crank: the slider moves on the z axis of its site; a rod joins it to the crank's pin."""
     model, data = robot.model, robot.data
     pin = equipment.model.actuator_target[a]
@@ -208,7 +219,7 @@ def _slider_crank(robot: Any, equipment: Any, a: Any) -> None:
 
 
 @njit
-def crank(model: Any, data: Any, equipment: Any, a: Any) -> Any:
+def crank(model: Model, data: Workspace, equipment: EquipmentBundle, a: int) -> tuple[float, ...]:
     """Length of a slider-crank, the force of a unit actuator force on the pin, and the torque on the slider's body.
 
     With d from slider to pin, L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.

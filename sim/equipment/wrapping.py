@@ -8,10 +8,10 @@ tolerance of the equation of the inside path are MuJoCo's (XML reference, "spati
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.equipment.arrays import PATH_SPHERE
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3, Vec4
 
 _LEAST = 1e-15  # smaller lengths [m] and divisors count as 0
 _ROUNDS = 20  # of Newton's method
@@ -19,7 +19,7 @@ _TOLERANCE = 1e-6  # [rad]
 
 
 @inlined
-def unit3(x: Any, y: Any, z: Any) -> Any:
+def unit3(x: float, y: float, z: float) -> Vec4:
     """A vector's direction and its length; the direction of the zero vector is the first axis."""
     length = math.sqrt(x * x + y * y + z * z)
     if length < _LEAST:
@@ -28,7 +28,7 @@ def unit3(x: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def _unit2(x: Any, y: Any) -> Any:
+def _unit2(x: float, y: float) -> tuple[float, float]:
     length = math.sqrt(x * x + y * y)
     if length < _LEAST:
         return 1.0, 0.0
@@ -36,7 +36,7 @@ def _unit2(x: Any, y: Any) -> Any:
 
 
 @njit
-def wrap(kind: Any, radius: Any, p: Any, q: Any, sided: Any, side: Any) -> Any:
+def wrap(kind: int, radius: float, p: Vec3, q: Vec3, sided: bool, side: Vec3) -> tuple[float, Vec3, Vec3]:
     """The path from p to q around the geom: its length on the geom [m], and the points where it arrives and leaves.
 
     With `sided` the path is on the side of `side`, or passes through the geom if that is inside. Length -1: the path is
@@ -75,7 +75,7 @@ def wrap(kind: Any, radius: Any, p: Any, q: Any, sided: Any, side: Any) -> Any:
 
 
 @njit
-def _second_axis(x0: Any, x1: Any, x2: Any, q0: Any, q1: Any, q2: Any) -> Any:
+def _second_axis(x0: float, x1: float, x2: float, q0: float, q1: float, q2: float) -> Vec3:
     """The unit vector orthogonal to x in the plane of x and q; if they are parallel, in an arbitrary plane."""
     n0, n1, n2 = x1 * q2 - x2 * q1, x2 * q0 - x0 * q2, x0 * q1 - x1 * q0
     if math.sqrt(n0 * n0 + n1 * n1 + n2 * n2) < _LEAST:
@@ -91,7 +91,9 @@ def _second_axis(x0: Any, x1: Any, x2: Any, q0: Any, q1: Any, q2: Any) -> Any:
 
 
 @njit
-def _around(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any, sided: Any, c0: Any, c1: Any) -> Any:
+def _around(
+    a0: float, a1: float, b0: float, b1: float, radius: float, sided: bool, c0: float, c1: float
+) -> tuple[float, ...]:
     """The path from a to b around a circle about 0: arc length and tangent points of a and b; -1: straight.
 
     The path winds about 0 like the polyline a, c, b if `sided`, else like the straight line. The tangents take up the
@@ -115,13 +117,13 @@ def _around(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any, sided: Any, c0: Any
 
 
 @inlined
-def _angle(x0: Any, x1: Any, y0: Any, y1: Any) -> Any:
+def _angle(x0: float, x1: float, y0: float, y1: float) -> float:
     """Angle from x to y, counter-clockwise, in (-π, π] (adding 0.0 removes the sign of a zero)."""
     return math.atan2(x0 * y1 - x1 * y0 + 0.0, x0 * y0 + x1 * y1)
 
 
 @njit
-def _inside(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any) -> Any:
+def _inside(a0: float, a1: float, b0: float, b1: float, radius: float) -> Vec3:
     """The path from a to b through the circle about 0: 0 and the point of the circle that it touches; -1: straight.
 
     The point of the shortest path sees both ends under the same angle φ: asin(A sin φ) + asin(B sin φ) - 2 φ + G = 0,
@@ -150,7 +152,7 @@ def _inside(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any) -> Any:
 
 
 @njit
-def _seen_angle(A: Any, B: Any, G: Any) -> Any:
+def _seen_angle(A: float, B: float, G: float) -> float:
     """The root φ of _inside's equation by Newton's method from the right; -1 if it does not converge."""
     angle = 0.5 * math.pi
     f = math.asin(A) + math.asin(B) - math.pi + G

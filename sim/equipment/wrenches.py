@@ -7,23 +7,32 @@ in the joints.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import link_frame, origin_of
-from artsim.sim.equipment.arrays import PATH_JOINT, PATH_LOOP, PATH_PULLEY, PATH_SITE, SITE, SLIDER_CRANK
+from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.equipment.arrays import (
+    PATH_JOINT,
+    PATH_LOOP,
+    PATH_PULLEY,
+    PATH_SITE,
+    SITE,
+    SLIDER_CRANK,
+    EquipmentBundle,
+)
 from artsim.sim.equipment.link_wrenches import wrench_point
 from artsim.sim.equipment.loop_axes import loop_wrench
 from artsim.sim.equipment.tendons import site_point, way_around
 from artsim.sim.equipment.transmissions import crank, turned_gear, wrench_frame
 from artsim.sim.equipment.wrapping import unit3
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import cross
+from artsim.sim.run_data.run_records import Step
 
 _NONE = (0.0, 0.0, 0.0)
 
 
 @njit
-def take_off_tendons(robot: Any, step: Any, equipment: Any) -> None:
+def take_off_tendons(robot: RobotBundle, step: Step, equipment: EquipmentBundle) -> None:
     """Subtract the wrenches of spatial tendons, and of those of loops' axes, from step.link_force and step.link_torque
     (about the links' origins).
     """
@@ -39,7 +48,7 @@ def take_off_tendons(robot: Any, step: Any, equipment: Any) -> None:
 
 
 @njit
-def take_off_actuators(robot: Any, step: Any, equipment: Any) -> None:
+def take_off_actuators(robot: RobotBundle, step: Step, equipment: EquipmentBundle) -> None:
     """Subtract the wrenches of actuators at sites and slider-cranks from step.link_force and step.link_torque."""
     for a in range(equipment.model.actuator_target.shape[0]):
         kind = equipment.model.actuator_transmission[a]
@@ -50,7 +59,7 @@ def take_off_actuators(robot: Any, step: Any, equipment: Any) -> None:
 
 
 @njit
-def take_off_inputs(robot: Any, step: Any, equipment: Any) -> None:
+def take_off_inputs(robot: RobotBundle, step: Step, equipment: EquipmentBundle) -> None:
     """Subtract the wrenches that are inputs of the run from step.link_force and step.link_torque."""
     for n in range(equipment.model.link_wrench_link.shape[0]):
         w = equipment.data.link_wrench[n]
@@ -59,7 +68,7 @@ def take_off_inputs(robot: Any, step: Any, equipment: Any) -> None:
 
 
 @inlined
-def _take_off(robot: Any, step: Any, link: Any, point: Any, force: Any, torque: Any) -> None:
+def _take_off(robot: RobotBundle, step: Step, link: int, point: Vec3, force: Vec3, torque: Vec3) -> None:
     """Subtract a force at a world point and a torque from the wrench that link `link` receives (-1: the world)."""
     model, data = robot.model, robot.data
     p0, p1, p2 = point
@@ -81,7 +90,7 @@ def _take_off(robot: Any, step: Any, link: Any, point: Any, force: Any, torque: 
 
 
 @njit
-def _take_off_loop_axis(robot: Any, step: Any, equipment: Any, p: Any, force: Any) -> None:
+def _take_off_loop_axis(robot: RobotBundle, step: Step, equipment: EquipmentBundle, p: int, force: float) -> None:
     """Subtract a force along or about the axis of a loop, which is path element p."""
     n, axis = equipment.model.path_index[p], int(equipment.model.path_value[p])
     _, point, w = loop_wrench(robot.model, robot.data, equipment, n, axis)
@@ -92,7 +101,7 @@ def _take_off_loop_axis(robot: Any, step: Any, equipment: Any, p: Any, force: An
 
 
 @njit
-def _take_off_path(robot: Any, step: Any, equipment: Any, t: Any, force: Any) -> None:
+def _take_off_path(robot: RobotBundle, step: Step, equipment: EquipmentBundle, t: int, force: float) -> None:
     """Subtract the force of tendon t, piece by piece; the pieces are those of equipment/tendons.py."""
     share = 1.0
     p = equipment.model.tendon_path[t]
@@ -113,7 +122,9 @@ def _take_off_path(robot: Any, step: Any, equipment: Any, t: Any, force: Any) ->
 
 
 @njit
-def _take_off_straight(robot: Any, step: Any, equipment: Any, first: Any, second: Any, force: Any) -> None:
+def _take_off_straight(
+    robot: RobotBundle, step: Step, equipment: EquipmentBundle, first: int, second: int, force: float
+) -> None:
     """Subtract a straight piece between two sites."""
     a = site_point(robot.model, robot.data, equipment, first)
     b = site_point(robot.model, robot.data, equipment, second)
@@ -121,7 +132,7 @@ def _take_off_straight(robot: Any, step: Any, equipment: Any, first: Any, second
 
 
 @njit
-def _take_off_wrapped(robot: Any, step: Any, equipment: Any, p: Any, force: Any) -> None:
+def _take_off_wrapped(robot: RobotBundle, step: Step, equipment: EquipmentBundle, p: int, force: float) -> None:
     """Subtract the pieces to and from the geom at path element p + 1, or the single piece that passes it."""
     model, data = robot.model, robot.data
     first, second = equipment.model.path_index[p], equipment.model.path_index[p + 2]
@@ -137,7 +148,7 @@ def _take_off_wrapped(robot: Any, step: Any, equipment: Any, p: Any, force: Any)
 
 
 @njit
-def _take_off_piece(robot: Any, step: Any, link_a: Any, link_b: Any, a: Any, b: Any, force: Any) -> None:
+def _take_off_piece(robot: RobotBundle, step: Step, link_a: int, link_b: int, a: Vec3, b: Vec3, force: float) -> None:
     """Subtract a straight piece from point a of one link to b of another; a positive force pushes them apart."""
     u0, u1, u2, _ = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
     if link_a != link_b:
@@ -149,7 +160,7 @@ def _take_off_piece(robot: Any, step: Any, link_a: Any, link_b: Any, a: Any, b: 
 
 
 @njit
-def _take_off_site(robot: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
+def _take_off_site(robot: RobotBundle, step: Step, equipment: EquipmentBundle, a: int, force: float) -> None:
     """Subtract a wrench at a site and its reaction at a reference site.
 
     The two form a couple if the sites are apart and the force is not along their line. MuJoCo's transmission passes
@@ -179,7 +190,7 @@ def _take_off_site(robot: Any, step: Any, equipment: Any, a: Any, force: Any) ->
 
 
 @njit
-def _take_off_crank(robot: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
+def _take_off_crank(robot: RobotBundle, step: Step, equipment: EquipmentBundle, a: int, force: float) -> None:
     """Subtract the force of a slider-crank at the pin and its reaction on the slider's link."""
     model, data = robot.model, robot.data
     pin, slider = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]

@@ -7,13 +7,12 @@ Rational approximations of Cephes (Moshier), error below 2 ulp.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.foundation.jit import njit
 
 
 @njit
-def exponential(x: Any) -> Any:
+def exponential(x: float) -> float:
     """exp(x); 0 and inf beyond the range of floats."""
     if x > 709.78:
         return math.inf
@@ -29,7 +28,7 @@ def exponential(x: Any) -> Any:
 
 
 @njit
-def _power_of_two(n: Any) -> Any:
+def _power_of_two(n: int) -> float:
     base = 2.0 if n >= 0 else 0.5
     left = abs(n)
     power = 1.0
@@ -42,7 +41,7 @@ def _power_of_two(n: Any) -> Any:
 
 
 @njit
-def logarithm(x: Any) -> Any:
+def logarithm(x: float) -> float:
     """The natural logarithm of x > 0."""
     whole = 0.0
     shift = 512
@@ -72,7 +71,7 @@ def logarithm(x: Any) -> Any:
 
 
 @njit
-def power(x: Any, exponent: Any) -> Any:
+def power(x: float, exponent: float) -> float:
     """x to the power of an exponent, x ≥ 0; whole exponents up to 16 by multiplication."""
     if x <= 0.0:
         return 0.0
@@ -85,7 +84,7 @@ def power(x: Any, exponent: Any) -> Any:
 
 
 @njit
-def arctangent(y: Any, x: Any) -> Any:
+def arctangent(y: float, x: float) -> float:
     """The angle of the point (x, y), within ±π; 0 at the origin."""
     if x == 0.0 and y == 0.0:
         return 0.0
@@ -96,7 +95,7 @@ def arctangent(y: Any, x: Any) -> Any:
 
 
 @njit
-def _first_quadrant(y: Any, x: Any) -> Any:
+def _first_quadrant(y: float, x: float) -> float:
     """atan(y / x) of numbers ≥ 0, by way of the ranges below 0.66, around 1 and beyond tan(3π/8)."""
     base = 0.0
     rest = 0.0  # of `base`, beyond its last digit

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import (
     blocks_from_lanes,
@@ -14,10 +12,11 @@ from artsim.sim.foundation.lanes import (
     lane_set,
     stream,
 )
+from artsim.sim.foundation.records import Array, Ints1, Lanes1, Lanes2, Reals1, Reals3
 
 
 @njit
-def gather(rows: Any, first: Any, out: Any) -> None:
+def gather(rows: Array, first: int, out: Lanes1) -> None:
     """Gather rows first, first + 1, … of a table (N, n) into a lane vector (n,)."""
     n = out.shape[0]
     start = first * n
@@ -28,7 +27,7 @@ def gather(rows: Any, first: Any, out: Any) -> None:
 
 
 @njit
-def scatter(values: Any, out: Any, start: Any, stride: Any) -> None:
+def scatter(values: Array, out: Array, start: int, stride: int) -> None:
     """Scatter a lane array, flat, to the places start, start + stride, … of a flat table, one per lane."""
     count = values.size
     done = blocks_from_lanes(values, count, out, start, stride)
@@ -38,7 +37,7 @@ def scatter(values: Any, out: Any, start: Any, stride: Any) -> None:
 
 
 @njit
-def scatter_row(values: Any, out: Any, first: Any, stage: Any) -> None:
+def scatter_row(values: Array, out: Array, first: int, stage: Reals1) -> None:
     """Scatter a lane array that is the whole row of a table to rows first, first + 1, …
 
     `stage` collects the rows of a pack side by side as in the table, so that they are written in one stream: without it
@@ -53,7 +52,7 @@ def scatter_row(values: Any, out: Any, first: Any, stage: Any) -> None:
 
 
 @njit
-def scatter_chosen(values: Any, entries: Any, out: Any, first: Any, stage: Any) -> None:
+def scatter_chosen(values: Lanes2, entries: Ints1, out: Reals3, first: int, stage: Reals1) -> None:
     """Scatter entries of a lane array, by flat index (negative: 0), to the rows first, first + 1, … of a table.
 
     Goes through `stage`, as in `scatter_row`.

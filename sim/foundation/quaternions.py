@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.foundation.elementary import arctangent
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import real, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Mat3, Real, Vec3, Vec4
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 
 
 @inlined
-def quaternion_of(R: Any) -> Any:
+def quaternion_of(R: Mat3) -> Vec4:
     """Unit quaternion, w ≥ 0, of a rotation matrix given as 9 T by rows: by the largest of trace and diagonal
     (Shepperd 1978).
     """
@@ -32,7 +32,7 @@ def quaternion_of(R: Any) -> Any:
 
 
 @inlined
-def _unless_less(a: Any, b: Any, q: Any, other: Any) -> Any:
+def _unless_less(a: Real, b: Real, q: Vec4, other: Vec4) -> Vec4:
     """q unless a < b, then the other quaternion."""
     return (
         where_greater(b, a, other[0], q[0]),
@@ -43,7 +43,7 @@ def _unless_less(a: Any, b: Any, q: Any, other: Any) -> Any:
 
 
 @inlined
-def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
+def turn_quaternion(q: Lanes1, n: int, r0: Real, r1: Real, r2: Real) -> None:
     """q[n:n+4] ← q ⊗ exp(r): the rotation vector r (rad) is in the turned frame's axes. Kept at unit length."""
     square = r0 * r0 + r1 * r1 + r2 * r2
     angle = sqrt(square)
@@ -71,7 +71,7 @@ def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
 
 
 @inlined
-def quaternion_along(r0: Any, r1: Any, r2: Any) -> Any:
+def quaternion_along(r0: float, r1: float, r2: float) -> Vec4:
     """Unit quaternion of a rotation vector [rad]; floats."""
     angle = math.sqrt(r0 * r0 + r1 * r1 + r2 * r2)
     sine, c = sincos(0.5 * angle)
@@ -80,7 +80,7 @@ def quaternion_along(r0: Any, r1: Any, r2: Any) -> Any:
 
 
 @inlined
-def rotation_between(w: Any, x: Any, y: Any, z: Any, c: Any, a: Any, b: Any, d: Any) -> Any:
+def rotation_between(w: float, x: float, y: float, z: float, c: float, a: float, b: float, d: float) -> Vec3:
     """log(q⁻¹ t) of unit quaternions q = (w, x, y, z), t = (c, a, b, d): the rotation from q to t, in q's axes
     [rad]."""
     return rotation_vector(
@@ -92,7 +92,7 @@ def rotation_between(w: Any, x: Any, y: Any, z: Any, c: Any, a: Any, b: Any, d: 
 
 
 @inlined
-def rotation_vector(w: Any, x: Any, y: Any, z: Any) -> Any:
+def rotation_vector(w: float, x: float, y: float, z: float) -> Vec3:
     """Axis times angle (at most π) of a unit quaternion: its logarithm, twice."""
     sine = math.sqrt(x * x + y * y + z * z)
     scale = 2.0 * arctangent(sine, abs(w)) / sine if sine > 0.0 else 2.0

@@ -55,6 +55,13 @@ Lanes1: TypeAlias = Annotated[Array, Kind(np.float64, 1, lanes=True)]
 Lanes2: TypeAlias = Annotated[Array, Kind(np.float64, 2, lanes=True)]
 Lanes3: TypeAlias = Annotated[Array, Kind(np.float64, 3, lanes=True)]
 
+Real: TypeAlias = float  # T: a float64 in the scalar width, a Pack in the pack width
+Pack: TypeAlias = float  # a float64 of each of 8 lanes
+Vec3: TypeAlias = tuple[Real, Real, Real]
+Vec4: TypeAlias = tuple[Real, Real, Real, Real]
+Vec6: TypeAlias = tuple[Real, Real, Real, Real, Real, Real]
+Mat3: TypeAlias = tuple[Real, Real, Real, Real, Real, Real, Real, Real, Real]  # by rows
+Vector: TypeAlias = Vec3 | Array  # a triple, or an array's three entries
 
 Member: TypeAlias = type[Any] | None
 """The type of a bundle's field: a record class, or None where the bundle lacks it."""
@@ -71,11 +78,13 @@ def kinds(record: type[Any]) -> dict[str, Any]:
 
 
 def _kind(hint: Any) -> Kind | Member:
-    """The Kind of an annotated array; the class of a record; None of a record that may be missing (`X | None`)."""
+    """The Kind of an annotated array; the class of a record; None of a record that may be missing (`X | None`, or
+    `X | Any` where kernels that use it are compiled with it alone).
+    """
     if hasattr(hint, "__metadata__"):
         kind: Kind = hint.__metadata__[0]
         return kind
-    return hint if isinstance(hint, type) else None
+    return hint if isinstance(hint, type) and hint is not Any else None
 
 
 def layout(record: Member) -> str:

@@ -25,7 +25,7 @@ from numba.extending import intrinsic, lower_getattr_generic, models, overload, 
 
 from artsim.sim.foundation.jit import inlined, run_called
 from artsim.sim.foundation.lanes import pack
-from artsim.sim.foundation.records import Kind, kinds
+from artsim.sim.foundation.records import Ints1, Kind, kinds
 
 _WHOLE = ir.IntType(64)
 
@@ -167,10 +167,9 @@ def record_reader(record_type: RecordType, offset: int) -> Any:
 
 
 @inlined
-def connected(pointers: Any) -> bool:
+def connected(pointers: Ints1) -> bool:
     """Whether there is an entry for `run_entry` to run."""
-    there: bool = pointers[0] != 0
-    return there
+    return pointers[0] != 0
 
 
 def run_entry(pointers: Any) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import floor, real, where_greater
+from artsim.sim.foundation.records import Real
 
 
 @inlined
-def sincos(x: Any) -> Any:
+def sincos(x: Real) -> tuple[Real, Real]:
     """(sin x, cos x) of T, |error| < 2 ulp for |x| < 1e5: Cody-Waite reduction, minimax polynomials (Cephes).
 
     Both widths use it, so that they agree, and no C library is called whose results differ between machines.

@@ -6,28 +6,39 @@ right; a matrix times a vector is a sum over the vector's entries.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.records import (
+    Array,
+    Lanes1,
+    Lanes2,
+    Lanes3,
+    Mat3,
+    Real,
+    Reals1,
+    Reals2,
+    Reals3,
+    Vec3,
+    Vector,
+)
 
 # ------------------------------------------------------------------ entries of arrays
 
 
 @inlined
-def triple(a: Any) -> Any:
+def triple(a: Lanes1) -> Vec3:
     """The three entries of an array."""
     return a[0], a[1], a[2]
 
 
 @inlined
-def row_of(A: Any, i: Any) -> Any:
+def row_of(A: Array, i: int) -> Vec3:
     """The first three entries of row i of an array."""
     return A[i, 0], A[i, 1], A[i, 2]
 
 
 @inlined
-def put(out: Any, a: Any) -> None:
+def put(out: Lanes1, a: Vec3) -> None:
     """out = a, for an array of three."""
     out[0] = a[0]
     out[1] = a[1]
@@ -35,7 +46,7 @@ def put(out: Any, a: Any) -> None:
 
 
 @inlined
-def set_row(A: Any, i: Any, a: Any) -> None:
+def set_row(A: Reals2, i: int, a: Vector) -> None:
     """Set the first three entries of row i of an array to a."""
     A[i, 0] = a[0]
     A[i, 1] = a[1]
@@ -43,13 +54,13 @@ def set_row(A: Any, i: Any, a: Any) -> None:
 
 
 @inlined
-def component(a: Any, k: Any) -> Any:
+def component(a: Vec3, k: int) -> float:
     """a[k] for an index k known only at run time."""
     return a[0] if k == 0 else (a[1] if k == 1 else a[2])
 
 
 @inlined
-def shifted(a: Any) -> Any:
+def shifted(a: Vec3) -> Vec3:
     """a with its axes shifted by one: its entries 1, 2, 0."""
     return a[1], a[2], a[0]
 
@@ -58,79 +69,79 @@ def shifted(a: Any) -> Any:
 
 
 @inlined
-def plus(a: Any, b: Any) -> Any:
+def plus(a: Vector, b: Vector) -> Vec3:
     """a + b."""
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 @inlined
-def minus(a: Any, b: Any) -> Any:
+def minus(a: Vector, b: Vector) -> Vec3:
     """a - b."""
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 @inlined
-def negative(a: Any) -> Any:
+def negative(a: Vector) -> Vec3:
     """-a."""
     return -a[0], -a[1], -a[2]
 
 
 @inlined
-def times(k: Any, a: Any) -> Any:
+def times(k: float, a: Vector) -> Vec3:
     """k a for a number k."""
     return k * a[0], k * a[1], k * a[2]
 
 
 @inlined
-def divided(a: Any, k: Any) -> Any:
+def divided(a: Vec3, k: float) -> Vec3:
     """a / k for a number k."""
     return a[0] / k, a[1] / k, a[2] / k
 
 
 @inlined
-def plus_times(a: Any, k: Any, b: Any) -> Any:
+def plus_times(a: Vector, k: Real, b: Vector) -> Vec3:
     """a + k b for a number k."""
     return a[0] + k * b[0], a[1] + k * b[1], a[2] + k * b[2]
 
 
 @inlined
-def minus_times(a: Any, k: Any, b: Any) -> Any:
+def minus_times(a: Vector, k: float, b: Vector) -> Vec3:
     """a - k b for a number k."""
     return a[0] - k * b[0], a[1] - k * b[1], a[2] - k * b[2]
 
 
 @inlined
-def combined(j: Any, a: Any, k: Any, b: Any) -> Any:
+def combined(j: float, a: Vec3, k: float, b: Vec3) -> Vec3:
     """j a + k b for numbers j, k."""
     return j * a[0] + k * b[0], j * a[1] + k * b[1], j * a[2] + k * b[2]
 
 
 @inlined
-def plus_along(a: Any, k: Any, u: Any, v: Any, w: Any) -> Any:
+def plus_along(a: Vec3, k: Vec3, u: Vec3, v: Vec3, w: Vec3) -> Vec3:
     """a + k_0 u + k_1 v + k_2 w."""
     return plus_times(plus_times(plus_times(a, k[0], u), k[1], v), k[2], w)
 
 
 @inlined
-def by_component(a: Any, b: Any) -> Any:
+def by_component(a: Vec3, b: Vec3) -> Vec3:
     """a_i b_i."""
     return a[0] * b[0], a[1] * b[1], a[2] * b[2]
 
 
 @inlined
-def dot(a: Any, b: Any) -> Any:
+def dot(a: Vector, b: Vector) -> Real:
     """a · b; also for arrays of three."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inlined
-def crossed(a: Any, b: Any) -> Any:
+def crossed(a: Vector, b: Vector) -> Vec3:
     """a × b."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 @inlined
-def length(a: Any) -> Any:
+def length(a: Vector) -> Real:
     """|a|."""
     return sqrt(dot(a, a))
 
@@ -139,7 +150,7 @@ def length(a: Any) -> Any:
 
 
 @inlined
-def turned_back_by(R: Any, i: Any, a: Any) -> Any:
+def turned_back_by(R: Reals3, i: int, a: Vec3) -> Vec3:
     """R[i]ᵀ a for an array R (n, 3, 3)."""
     return (
         R[i, 0, 0] * a[0] + R[i, 1, 0] * a[1] + R[i, 2, 0] * a[2],
@@ -149,7 +160,7 @@ def turned_back_by(R: Any, i: Any, a: Any) -> Any:
 
 
 @inlined
-def rotated(R: Any, a: Any) -> Any:
+def rotated(R: Reals2, a: Vec3) -> Vec3:
     """R a for an array R (3, 3)."""
     return (
         R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
@@ -159,7 +170,7 @@ def rotated(R: Any, a: Any) -> Any:
 
 
 @inlined
-def plus_rotated(b: Any, R: Any, a: Any) -> Any:
+def plus_rotated(b: Reals1, R: Reals2, a: Vec3) -> Vec3:
     """b + R a for an array R (3, 3)."""
     return (
         b[0] + R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
@@ -169,7 +180,7 @@ def plus_rotated(b: Any, R: Any, a: Any) -> Any:
 
 
 @inlined
-def rotated_back(R: Any, a: Any) -> Any:
+def rotated_back(R: Reals2, a: Vec3) -> Vec3:
     """Rᵀ a for an array R (3, 3)."""
     return (
         R[0, 0] * a[0] + R[1, 0] * a[1] + R[2, 0] * a[2],
@@ -179,13 +190,13 @@ def rotated_back(R: Any, a: Any) -> Any:
 
 
 @inlined
-def cross(a0: Any, a1: Any, a2: Any, b0: Any, b1: Any, b2: Any) -> Any:
+def cross(a0: Real, a1: Real, a2: Real, b0: Real, b1: Real, b2: Real) -> Vec3:
     """a × b."""
     return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
 
 
 @inlined
-def turn(R: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
+def turn(R: Lanes3, i: int, x: Real, y: Real, z: Real) -> Vec3:
     """R[i] (x, y, z)."""
     return (
         R[i, 0, 0] * x + R[i, 0, 1] * y + R[i, 0, 2] * z,
@@ -195,13 +206,13 @@ def turn(R: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def turned_back(R: Any, x: Any, y: Any, z: Any) -> Any:
+def turned_back(R: Mat3, x: float, y: float, z: float) -> Vec3:
     """Rᵀ (x, y, z), with R as 9 numbers in row-major order."""
     return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
 
 
 @inlined
-def symmetric_times(I: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
+def symmetric_times(I: Lanes2, i: int, x: Real, y: Real, z: Real) -> Vec3:
     """I[i] (x, y, z) for I[i] = (xx, xy, xz, yy, yz, zz)."""
     return (
         I[i, 0] * x + I[i, 1] * y + I[i, 2] * z,

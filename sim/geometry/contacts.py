@@ -7,7 +7,7 @@ bundle and runs kernels that were compiled without contact. This file does not i
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from artsim.collision.gjk_work import GjkWork, make_gjk_work
 from artsim.collision.shapes import MOST_CONTACTS, Manifold, Shapes
@@ -162,6 +162,11 @@ class ContactBundle(NamedTuple):
 
     model: Contacts
     data: ContactWork
+
+
+AnyContacts: TypeAlias = ContactBundle | Any  # or a pack's bundle, with the same fields in lanes
+AnySweep: TypeAlias = ContactWork | Any  # or a pack's, which has its field `straight`
+EitherContacts: TypeAlias = Any  # of functions that pass it on: ContactBundle, or PackContactBundle
 
 
 class NarrowBundle(NamedTuple):

@@ -6,8 +6,6 @@ composites.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.centroidal import (
     centre_of_mass,
     centre_of_mass_jacobian,
@@ -30,12 +28,14 @@ from artsim.sim.articulation.dynamics import (
 )
 from artsim.sim.articulation.joint_forces import gravity_compensation, joint_forces
 from artsim.sim.articulation.kinematics import like, motion_columns, place_body, turn_inertia, velocities
-from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.articulation.model import BALL, FREE, Model
+from artsim.sim.articulation.state import Joints, RobotBundle, Workspace
 from artsim.sim.foundation.gather_scatter import gather, scatter_chosen, scatter_row
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, lane_count, lane_of, sqrt, where_greater
+from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Real, Reals2
 from artsim.sim.quantities.catalogue import BAD_INPUT, BAD_RESULT, OK
-from artsim.sim.quantities.compute_records import END_ROW, FIRST_ROW, OF_INPUTS, OF_RESULTS
+from artsim.sim.quantities.compute_records import END_ROW, FIRST_ROW, OF_INPUTS, OF_RESULTS, Batch, Scratch, Task
 from artsim.sim.quantities.link_quantities import (
     fall,
     gain_rates,
@@ -53,7 +53,7 @@ SINGULAR = 1e10  # ratio of inertia to pivot above which the pivot is rounding: 
 
 
 @njit
-def compute(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> None:
+def compute(robot: RobotBundle, joints: Joints, scratch: Scratch, task: Task, batch: Batch) -> None:
     """Compute all wanted quantities of the task's rows; joints, scratch: of the lanes; batch: inputs and outputs."""
     _constants(robot, scratch)
     for first in range(task.rows[FIRST_ROW], task.rows[END_ROW], lane_count(robot.state.qpos)):
@@ -72,7 +72,7 @@ def compute(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> Non
 
 
 @njit
-def _constants(robot: Any, scratch: Any) -> None:
+def _constants(robot: RobotBundle, scratch: Scratch) -> None:
     """Set what is constant over packs: inputs that are not given, and gains and drifts of independent dofs."""
     data = robot.data
     zero = like(0.0, data)
@@ -85,7 +85,7 @@ def _constants(robot: Any, scratch: Any) -> None:
 
 
 @njit
-def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _inputs(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Load state and acceleration of the pack, with followers from their leaders if reduced; flags wrong inputs."""
     model, state, data = robot.model, robot.state, robot.data
     gather(batch.qpos, first, state.qpos)
@@ -106,7 +106,7 @@ def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None
 
 
 @njit
-def _expand_acceleration(model: Any, data: Any, scratch: Any) -> None:
+def _expand_acceleration(model: Model, data: Workspace, scratch: Scratch) -> None:
     """scratch.qacc = G u̇ + Ġ u, where u̇ are its independent entries."""
     for k in range(scratch.zero.shape[0]):
         a = model.dof_independent[k]
@@ -116,7 +116,7 @@ def _expand_acceleration(model: Any, data: Any, scratch: Any) -> None:
 
 
 @inlined
-def _wrong(values: Any, data: Any) -> Any:
+def _wrong(values: Lanes1, data: Workspace) -> Real:
     """0 if all values are numbers up to _LARGEST, otherwise NaN or more than that."""
     largest = like(_LARGEST, data)
     zero = like(0.0, data)
@@ -128,7 +128,7 @@ def _wrong(values: Any, data: Any) -> Any:
 
 
 @inlined
-def _check_result(values: Any, data: Any, scratch: Any) -> None:
+def _check_result(values: Lanes1, data: Workspace, scratch: Scratch) -> None:
     """scratch.check[1] stays 0 while all values are finite; otherwise it becomes NaN."""
     total = like(0.0, data)
     for k in range(values.shape[0]):
@@ -137,7 +137,7 @@ def _check_result(values: Any, data: Any, scratch: Any) -> None:
 
 
 @njit
-def normalise(model: Any, q: Any, data: Any) -> Any:
+def normalise(model: Model, q: Lanes1, data: Workspace) -> Real:
     """Normalise quaternions, which files round; one of length 0 becomes NaN. Returns `_wrong` of them."""
     wrong = like(0.0, data)
     for i in range(1, model.body_parent.shape[0]):
@@ -152,7 +152,7 @@ def normalise(model: Any, q: Any, data: Any) -> Any:
 
 
 @njit
-def _status(data: Any, scratch: Any, batch: Any, first: Any) -> None:
+def _status(data: Workspace, scratch: Scratch, batch: Batch, first: int) -> None:
     for lane in range(lane_count(data.arm)):
         status = OK
         if lane_of(scratch.check[OF_RESULTS], lane) != 0.0:
@@ -166,7 +166,7 @@ def _status(data: Any, scratch: Any, batch: Any, first: Any) -> None:
 
 
 @njit
-def _place(robot: Any, task: Any, batch: Any) -> None:
+def _place(robot: RobotBundle, task: Task, batch: Batch) -> None:
     """Compute the poses of the bodies and, while their rotations are in registers, the mass properties needed."""
     model, data = robot.model, robot.data
     composite = (
@@ -188,7 +188,7 @@ def _place(robot: Any, task: Any, batch: Any) -> None:
 
 
 @njit
-def _links(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _links(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     model, state, data = robot.model, robot.state, robot.data
     poses(model, data, scratch, task, batch, first)
     if batch.link_velocity.shape[0] + batch.jacobian_dot.shape[0] + batch.kinetic_energy.shape[0] > 0:
@@ -215,7 +215,7 @@ def _links(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
 
 
 @njit
-def _whole_robot(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _whole_robot(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Compute centre of mass, momentum and energy of the whole robot."""
     model, state, data = robot.model, robot.state, robot.data
     about = (
@@ -261,7 +261,7 @@ def _whole_robot(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) ->
 
 
 @njit
-def _forces(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _forces(robot: RobotBundle, joints: Joints, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Compute the joint forces of gravity, velocity and acceleration, which need no poses of bodies."""
     model, state, data = robot.model, robot.state, robot.data
     placed = batch.gravity.shape[0] > 0
@@ -288,14 +288,14 @@ def _forces(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any, first:
 
 
 @inlined
-def _add_rotors(model: Any, a: Any, tau: Any) -> None:
+def _add_rotors(model: Model, a: Lanes1, tau: Lanes1) -> None:
     """Add the inertia forces of the rotors at accelerations a (nv,)."""
     for k in range(tau.shape[0]):
         tau[k] = tau[k] + model.armature[k] * a[k]
 
 
 @inlined
-def _out(model: Any, data: Any, scratch: Any, task: Any, out: Any, first: Any) -> None:
+def _out(model: Model, data: Workspace, scratch: Scratch, task: Task, out: Reals2, first: int) -> None:
     """Write data.bias as a row; if reduced, Gᵀ data.bias."""
     if task.reduced[0] == 1:
         reduce_vector(model, data.bias, data, scratch.reduced)
@@ -307,7 +307,7 @@ def _out(model: Any, data: Any, scratch: Any, task: Any, out: Any, first: Any) -
 
 
 @njit
-def _matrices(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _matrices(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Compute M and its inverse; if reduced, those of GᵀMG, whose factors stay in data.factor for forward dynamics."""
     model, data = robot.model, robot.data
     reduced_forward = task.reduced[0] * batch.forward_dynamics.shape[0]
@@ -325,7 +325,16 @@ def _matrices(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> No
 
 
 @njit
-def _matrices_of(M: Any, parent: Any, run: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _matrices_of(
+    M: Lanes2,
+    parent: ConstInts1,
+    run: ConstInts1,
+    data: Workspace,
+    scratch: Scratch,
+    task: Task,
+    batch: Batch,
+    first: int,
+) -> None:
     """Write the outputs of M (lower triangle, entries of the tree's ancestors); factorise it if more is wanted."""
     n = M.shape[0]
     if batch.mass_matrix.shape[0] > 0:
@@ -342,7 +351,7 @@ def _matrices_of(M: Any, parent: Any, run: Any, data: Any, scratch: Any, task: A
 
 
 @inlined
-def _check_pivot(inverse: Any, inertia: Any, data: Any, scratch: Any) -> None:
+def _check_pivot(inverse: Real, inertia: Real, data: Workspace, scratch: Scratch) -> None:
     """scratch.check[1] stays 0 while 1 / inverse, the pivot, is a positive share of the inertia and not rounding."""
     worst = like(SINGULAR, data)
     zero = like(0.0, data)
@@ -351,7 +360,7 @@ def _check_pivot(inverse: Any, inertia: Any, data: Any, scratch: Any) -> None:
 
 
 @njit
-def _check_pivots(model: Any, data: Any, scratch: Any) -> None:
+def _check_pivots(model: Model, data: Workspace, scratch: Scratch) -> None:
     """Check the pivots of `articulated_dynamics` against the inertia that each dof moves if all others are locked."""
     for i in range(model.body_parent.shape[0]):
         scratch.inertia[i] = data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5]
@@ -367,7 +376,7 @@ def _check_pivots(model: Any, data: Any, scratch: Any) -> None:
 
 
 @njit
-def _coupling_matrix(robot: Any, scratch: Any, batch: Any, first: Any) -> None:
+def _coupling_matrix(robot: RobotBundle, scratch: Scratch, batch: Batch, first: int) -> None:
     """Compute G, one entry per row, without changing state and gains of the pack."""
     model, data = robot.model, robot.data
     for k in range(scratch.gain.shape[0]):
@@ -388,7 +397,7 @@ def _coupling_matrix(robot: Any, scratch: Any, batch: Any, first: Any) -> None:
 
 
 @njit
-def _forward_dynamics(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _forward_dynamics(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     model, state, data = robot.model, robot.state, robot.data
     if batch.forward_dynamics.shape[0] == 0:
         return

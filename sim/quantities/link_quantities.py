@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import follow, reduce_vector
 from artsim.sim.articulation.dynamics import gather_forces
 from artsim.sim.articulation.kinematics import (
@@ -15,17 +13,19 @@ from artsim.sim.articulation.kinematics import (
     motion_columns,
     origin_of,
 )
-from artsim.sim.articulation.model import WORLD
+from artsim.sim.articulation.model import WORLD, Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.gather_scatter import gather, scatter, scatter_row
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import jacobian_block, lane_count, lane_of, lane_set, stream
 from artsim.sim.foundation.quaternions import quaternion_of
-from artsim.sim.foundation.records import BUFFER, WIDTH
+from artsim.sim.foundation.records import BUFFER, WIDTH, Lanes1, Lanes2, Real, Reals4, Vec3
 from artsim.sim.foundation.vec3 import cross
+from artsim.sim.quantities.compute_records import Batch, Scratch, Task
 
 
 @inlined
-def _point(model: Any, data: Any, task: Any, link: Any) -> Any:
+def _point(model: Model, data: Workspace, task: Task, link: int) -> Vec3:
     """Vector from the body's origin to the link's reference point, its centre of mass or its frame's origin [m]."""
     R, r = link_frame(model, data, link)
     c = model.link_com[link]
@@ -41,7 +41,7 @@ def _point(model: Any, data: Any, task: Any, link: Any) -> Any:
 
 
 @njit
-def poses(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def poses(model: Model, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Write the positions of the links' frames and their rotations as quaternions."""
     if batch.link_position.shape[0] > 0:
         for n in range(task.links.shape[0]):
@@ -72,7 +72,7 @@ def poses(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any
 
 
 @njit
-def link_velocities(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def link_velocities(model: Model, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Write the linear velocities of the links' points and the angular velocities. Needs `velocities`."""
     for n in range(task.links.shape[0]):
         i = model.link_body[task.links[n]]
@@ -86,7 +86,9 @@ def link_velocities(model: Any, data: Any, scratch: Any, task: Any, batch: Any, 
 
 
 @njit
-def link_accelerations(model: Any, v: Any, a: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def link_accelerations(
+    model: Model, v: Lanes1, a: Lanes1, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int
+) -> None:
     """Write the classical accelerations of the links' points (d²p/dt², without gravity) and angular accelerations."""
     fall(model, data, 0.0)
     accelerations(model, v, a, data)
@@ -107,14 +109,14 @@ def link_accelerations(model: Any, v: Any, a: Any, data: Any, scratch: Any, task
 
 
 @inlined
-def fall(model: Any, data: Any, share: Any) -> None:
+def fall(model: Model, data: Workspace, share: float) -> None:
     """Let the world accelerate upwards at `share` times gravity, through which gravity enters `accelerations`."""
     for k in range(3):
         data.acceleration[WORLD, k] = like(-share * model.gravity[k], data)
 
 
 @njit
-def jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def jacobians(model: Model, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Write the Jacobians of the links' points. Needs `place_body`. Most of the cost is writing, zeros included."""
     motion_columns(model, data)
     if task.reduced[0] == 1 and model.coupling_follower.shape[0] > 0:
@@ -124,7 +126,7 @@ def jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first:
 
 
 @njit
-def _plain_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _plain_jacobians(model: Model, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Write Jacobians robot by robot, 8 columns at a time, through a buffer that is written in whole cache lines.
 
     The Jacobians of a pack follow each other in the table, so that the output is one stream. Transposing a matrix of
@@ -144,12 +146,20 @@ def _plain_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any,
         S = lane * scratch.robot_motion.shape[1]
         for n in range(task.links.shape[0]):
             chain = task.chains[model.link_body[task.links[n]]]
-            r = scratch.robot_points[lane, 3 * n : 3 * n + 3]
+            point = scratch.robot_points[lane, 3 * n : 3 * n + 3]
             for back in range(chain.shape[0]):  # last block first, since it writes past the ends of the rows
                 block = chain.shape[0] - 1 - back
                 k = block * WIDTH
                 jacobian_block(
-                    scratch.buffer, filled + k, nv, scratch.robot_motion, S + k, r[0], r[1], r[2], chain[block]
+                    scratch.buffer,
+                    filled + k,
+                    nv,
+                    scratch.robot_motion,
+                    S + k,
+                    point[0],
+                    point[1],
+                    point[2],
+                    chain[block],
                 )
             filled += 6 * nv
             if filled >= BUFFER:
@@ -164,7 +174,7 @@ def _plain_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any,
 
 
 @njit
-def _reduced_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _reduced_jacobians(model: Model, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Write J G, link by link."""
     J = scratch.columns
     for n in range(task.links.shape[0]):
@@ -177,7 +187,7 @@ def _reduced_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: An
 
 
 @inlined
-def _clear(data: Any, J: Any) -> None:
+def _clear(data: Workspace, J: Lanes2) -> None:
     zero = like(0.0, data)
     for row in range(J.shape[0]):
         for k in range(J.shape[1]):
@@ -185,20 +195,20 @@ def _clear(data: Any, J: Any) -> None:
 
 
 @njit
-def _scatter_link(J: Any, out: Any, first: Any, n: Any) -> None:
+def _scatter_link(J: Lanes2, out: Reals4, first: int, n: int) -> None:
     robot = out.shape[1] * J.size  # distance from one robot's Jacobians to the next one's
     scatter(J, out, first * robot + n * J.size, robot)
 
 
 @njit
-def reduce_rows(model: Any, data: Any, J: Any, out: Any) -> None:
+def reduce_rows(model: Model, data: Workspace, J: Lanes2, out: Lanes2) -> None:
     """out (rows, nu) = J (rows, nv) G, for as many rows as out has."""
     for row in range(out.shape[0]):
         reduce_vector(model, J[row], data, out[row])
 
 
 @njit
-def jacobian_rates(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def jacobian_rates(model: Model, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Write the time derivatives of the Jacobians at qvel; if reduced those of J G, including Ġ. Needs `velocities`.
 
     A joint axis rotates with the body to which it is fixed, that of a rotation with the child, that of a translation
@@ -225,7 +235,7 @@ def jacobian_rates(model: Any, data: Any, scratch: Any, task: Any, batch: Any, f
 
 
 @njit
-def _rate_columns(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, out: Any) -> None:
+def _rate_columns(model: Model, data: Workspace, body: int, r0: Real, r1: Real, r2: Real, out: Lanes2) -> None:
     """Rates of the columns of body's chain for its point at r from its origin."""
     o = data.angular_velocity
     u = data.velocity
@@ -263,7 +273,7 @@ def _rate_columns(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, o
 
 
 @njit
-def gain_rates(model: Any, q: Any, v: Any, data: Any, scratch: Any) -> None:
+def gain_rates(model: Model, q: Lanes1, v: Lanes1, data: Workspace, scratch: Scratch) -> None:
     """scratch.gain_rate (nv,) = Ġ's entry of each dof, after `expand`."""
     for k in range(scratch.gain_rate.shape[0]):
         scratch.gain_rate[k] = like(0.0, data)
@@ -276,7 +286,7 @@ def gain_rates(model: Any, q: Any, v: Any, data: Any, scratch: Any) -> None:
 
 
 @njit
-def wrench_forces(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def wrench_forces(model: Model, data: Workspace, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """scratch.external (nv,) = Σ Jᵀ f over the links' wrenches. O(nb + links)."""
     zero = like(0.0, data)
     for i in range(model.body_parent.shape[0]):

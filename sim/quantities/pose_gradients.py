@@ -5,24 +5,26 @@ M is that of `compute`, with the inertia of tendons. Rows are those of a run (co
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import expand, follow, reduce_matrix, reduce_vector
 from artsim.sim.articulation.dynamics import composites, factorise, mass_matrix, solve
 from artsim.sim.articulation.kinematics import kinematics, motion_columns, world_inertia
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.axis_rows import axis_gradient
 from artsim.sim.constraints.kinds import AXIS_ROW, COUPLING_ROW, TENDON_ROW
 from artsim.sim.constraints.loop_rows import loop_geometry
 from artsim.sim.constraints.tendon_rows import add_equality_gradient
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.records import ConstInts1, Ints1, Reals2
 from artsim.sim.quantities.catalogue import BAD_RESULT, OK
 from artsim.sim.quantities.compute import SINGULAR, normalise
 from artsim.sim.quantities.compute_records import END_ROW, FIRST_ROW
+from artsim.sim.quantities.pose_constraints import PoseTask
 
 
 @njit
-def pose_constraints(robot: Any, equipment: Any, task: Any) -> None:
+def pose_constraints(robot: RobotBundle, equipment: EquipmentBundle | None, task: PoseTask) -> None:
     """Compute J and K of the task's rows, as far as there is an array for them. The robot is at rest."""
     model, state, data = robot.model, robot.state, robot.data
     if equipment is not None:
@@ -49,7 +51,7 @@ def pose_constraints(robot: Any, equipment: Any, task: Any) -> None:
 
 
 @njit
-def _reference_lengths(robot: Any, equipment: Any) -> None:
+def _reference_lengths(robot: RobotBundle, equipment: EquipmentBundle) -> None:
     """Set equipment.data.tendon_length0, from which the polynomials of equalities count (stepping/calibration.py)."""
     q = robot.state.qpos
     for c in range(q.shape[0]):
@@ -61,7 +63,7 @@ def _reference_lengths(robot: Any, equipment: Any) -> None:
 
 
 @njit
-def _gradients(robot: Any, equipment: Any, task: Any) -> Any:
+def _gradients(robot: RobotBundle, equipment: EquipmentBundle | None, task: PoseTask) -> float:
     """task.gradient = J (m, n); returns 0, or NaN if an entry is not finite."""
     model, state, data = robot.model, robot.state, robot.data
     total = 0.0
@@ -101,7 +103,7 @@ def _gradients(robot: Any, equipment: Any, task: Any) -> Any:
 
 
 @njit
-def _delassus(robot: Any, equipment: Any, task: Any, row: Any) -> Any:
+def _delassus(robot: RobotBundle, equipment: EquipmentBundle | None, task: PoseTask, row: int) -> float:
     """task.delassus[row] = J M⁻¹ Jᵀ; returns 0, or something else where M is singular or K not finite."""
     model, data = robot.model, robot.data
     world_inertia(model, data)
@@ -117,7 +119,7 @@ def _delassus(robot: Any, equipment: Any, task: Any, row: Any) -> Any:
 
 
 @njit
-def _clear(M: Any, task: Any) -> None:
+def _clear(M: Reals2, task: PoseTask) -> None:
     """Clear M (n, n) if tendons make it dense: else only the entries over the tree matter, which are all written."""
     for k in range(task.chain.shape[0]):
         for j in range(k + 1):
@@ -125,7 +127,15 @@ def _clear(M: Any, task: Any) -> None:
 
 
 @njit
-def _delassus_of(M: Any, parent: Any, run: Any, robot: Any, equipment: Any, task: Any, row: Any) -> Any:
+def _delassus_of(
+    M: Reals2,
+    parent: ConstInts1,
+    run: ConstInts1,
+    robot: RobotBundle,
+    equipment: EquipmentBundle | None,
+    task: PoseTask,
+    row: int,
+) -> float:
     """The same from M (n, n), lower triangle over the elimination tree that `parent` and `run` describe."""
     if task.chain.shape[0] == 0:
         wrong = _factorise(M, parent, run, task)
@@ -137,7 +147,7 @@ def _delassus_of(M: Any, parent: Any, run: Any, robot: Any, equipment: Any, task
 
 
 @njit
-def _add_tendon_inertia(robot: Any, equipment: Any, M: Any, task: Any) -> None:
+def _add_tendon_inertia(robot: RobotBundle, equipment: EquipmentBundle, M: Reals2, task: PoseTask) -> None:
     """Add armature · Jᵀ J of the tendons to the lower triangle of M (n, n)."""
     for t in range(equipment.model.tendon_armature.shape[0]):
         armature = equipment.model.tendon_armature[t]
@@ -158,7 +168,7 @@ def _add_tendon_inertia(robot: Any, equipment: Any, M: Any, task: Any) -> None:
 
 
 @njit
-def _factorise(M: Any, parent: Any, run: Any, task: Any) -> Any:
+def _factorise(M: Reals2, parent: Ints1, run: Ints1, task: PoseTask) -> float:
     """Factorise M in place; returns 0, or 1 where a pivot is not a positive share of the inertia, above rounding."""
     for k in range(task.column.shape[0]):
         task.column[k] = M[k, k]
@@ -171,7 +181,7 @@ def _factorise(M: Any, parent: Any, run: Any, task: Any) -> Any:
 
 
 @njit
-def _products(M: Any, parent: Any, run: Any, task: Any, row: Any) -> Any:
+def _products(M: Reals2, parent: Ints1, run: Ints1, task: PoseTask, row: int) -> float:
     """Write K by the factors of M, column by column of its lower triangle; returns 0, or NaN if it is not finite."""
     total = 0.0
     J, x = task.gradient, task.column

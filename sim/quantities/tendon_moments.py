@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import expand, reduce_vector
 from artsim.sim.articulation.kinematics import kinematics, velocities
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import prepare_drifts, rest_lengths, tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import njit
 from artsim.sim.quantities.compute import normalise
 from artsim.sim.quantities.compute_records import END_ROW, FIRST_ROW
+from artsim.sim.quantities.tendon_inertia import TendonTask
 
 
 @njit
-def tendon_inertia(robot: Any, equipment: Any, task: Any) -> None:
+def tendon_inertia(robot: RobotBundle, equipment: EquipmentBundle, task: TendonTask) -> None:
     """Compute moment arms, drifts and length rates for the task's rows, each times √armature, and the spring energy."""
     model, state, data = robot.model, robot.state, robot.data
     for k in range(state.qvel.shape[0]):
@@ -42,7 +44,7 @@ def tendon_inertia(robot: Any, equipment: Any, task: Any) -> None:
 
 
 @njit
-def _tendon(model: Any, data: Any, equipment: Any, task: Any, row: Any, n: Any) -> None:
+def _tendon(model: Model, data: Workspace, equipment: EquipmentBundle, task: TendonTask, row: int, n: int) -> None:
     """Compute the n-th tendon's results of row `row`; data.drift holds the followers' accelerations at u̇ = 0."""
     tendon = task.tendon[n]
     scale = equipment.model.tendon_armature[tendon] ** 0.5

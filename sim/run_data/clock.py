@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import cycles
+from artsim.sim.run_data.phases import Clock
 
 
 @inlined
-def start(clock: Any) -> None:
+def start(clock: Clock | None) -> None:
     """Start the clock."""
     if clock is not None:
         clock.last[0] = cycles()
 
 
 @inlined
-def mark(clock: Any, phase: Any) -> None:
+def mark(clock: Clock | None, phase: int) -> None:
     """End a phase; nothing is compiled where `clock` is None."""
     if clock is not None:
         now = cycles()

@@ -300,9 +300,9 @@ class RunBundle(NamedTuple):
 
     inputs: Inputs
     step: Step
-    block: Block | None = None
+    block: Block | Any = None  # None where nothing is recorded
     clock: Clock | None = None  # of timed phases
-    lanes: Any | None = None  # of packs: packs.LaneBundle
+    lanes: Any = None  # of packs: packs.LaneBundle
 
 
 UNCLOCKED_RUN = with_members(RunBundle, block=Block, clock=None)

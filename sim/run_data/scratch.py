@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,6 +227,9 @@ class DirectWork(NamedTuple):
     strip: Reals3  # (k, nb, 6) edges of wide rows
 
 
+FullWork: TypeAlias = PropagationWork | DirectWork
+
+
 class SweepWork(NamedTuple):
     """Scratch of the sweeping solvers: solvers/sweep.py, pgs.py, tgs.py and block_gs.py."""
 
@@ -277,13 +280,13 @@ class BruteWork(NamedTuple):
 class SolverBundle(NamedTuple):
     """The scratch of solvers: newton's, the sweeping ones', propagation's, direct's (both beside newton's), brute's."""
 
-    newton: NewtonWork | None = None
+    newton: NewtonWork | Any = None  # None where the solver needs none
     sweeps: SweepWork | None = None
     tree: PropagationWork | None = None
     graph: DirectWork | None = None
     dense: BruteWork | None = None
-    pack: Any | None = None  # of packs: pack_contacts.PackSolver
-    lane: Any | None = None  # of packs: pack_contacts.LaneSolver
+    pack: Any = None  # of packs: pack_contacts.PackSolver
+    lane: Any = None  # of packs: pack_contacts.LaneSolver
 
 
 MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph", BruteWork: "dense"}

@@ -243,7 +243,7 @@ class PackRoller:
 
     def _bind(self) -> None:
         """Hand all arrays to the packs' kernel."""
-        run: Any = RunBundle(self._inputs, self._step, self._samples, None, self._lanes)  # type: ignore[arg-type]
+        run: Any = RunBundle(self._inputs, self._step, self._samples, None, self._lanes)
         solver = SolverBundle(pack=self._pack if self._needs.rows else None)
         bundles = self._robot, run, self._rows, self._equipment, self._contact, self._rules, solver
         self._call = bind(entry_of_packs(self._plan), self._width, *bundles)

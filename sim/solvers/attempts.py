@@ -5,9 +5,11 @@ The kind of island decides which attempts pay: free bodies are swept cheaply, ar
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 from artsim.sim.solvers.coulomb import coulomb
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import prepare_island
@@ -20,7 +22,16 @@ FAR = 1e3  # the same for a start far from the solution
 
 
 @njit
-def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
+def attempt(
+    robot: RobotBundle,
+    rows: Rows,
+    step: Step,
+    solver: SolverBundle,
+    k: int,
+    tolerance: float,
+    limit: float,
+    effort: tuple[int, int, float],
+) -> float:
     """Solve Coulomb's law of island k from the warm-start λ; return the residual of its rows [rad/s or m/s].
 
     `effort`: most sweeps of nsgs.py, most steps of coulomb.py, and the initial ε of these, relative to the convex
@@ -36,7 +47,7 @@ def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: An
 
 
 @njit
-def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
+def restart(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
     """Reset island k to x = 0 and the warm-start λ; see `begin`."""
     work = solver.newton
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -47,7 +58,7 @@ def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) ->
 
 
 @njit
-def begin(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
+def begin(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
     """Set island k to x = 0 with its present λ; nothing is factorised, the work's gradient holds -f - Jᵀλ."""
     work = solver.newton
     prepare_island(data, rows, step, solver, k)
@@ -56,7 +67,7 @@ def begin(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> N
 
 
 @njit
-def note_start(rows: Any, work: Any, k: Any) -> None:
+def note_start(rows: Rows, work: NewtonWork, k: int) -> None:
     """Store the warm-start λ and the cfm of island k in work.first and work.given."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -66,7 +77,7 @@ def note_start(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def count_cones(rows: Any, work: Any, k: Any) -> Any:
+def count_cones(rows: Rows, work: NewtonWork, k: int) -> int:
     """Number of cones in island k."""
     count = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -75,7 +86,7 @@ def count_cones(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def is_articulated(model: Any, work: Any, k: Any) -> bool:
+def is_articulated(model: Model, work: NewtonWork, k: int) -> bool:
     """Whether island k has more dofs than free bodies have: Newton steps then cost less than a few sweeps."""
     dofs, trees = 0, 0
     for e in range(work.island_start[k], work.island_start[k + 1]):

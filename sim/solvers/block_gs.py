@@ -10,12 +10,13 @@ a limit.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.kinds import JOINT_TURN
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL
-from artsim.sim.run_data.scratch import BLOCK
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL, Rows, RunBundle
+from artsim.sim.run_data.scratch import BLOCK, SweepWork
 from artsim.sim.solvers.sweep import cone_turn, delassus_of, prepare_sweeps, push, row_velocity, turn_of
 
 _PROXIMAL = 1e-9  # relative to a row's diagonal entry of the Delassus matrix
@@ -26,7 +27,7 @@ _LOWER, _FREE, _UPPER = -1, 0, 1
 
 
 @njit
-def block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
+def block_gs(model: Model, data: Workspace, run: RunBundle, rows: Rows, sweeps: SweepWork) -> None:
     """Solve as `pgs` does, in blocks. A block costs O(rows³) where its rows change between bounds and free."""
     step = run.step
     prepare_sweeps(model, data, rows, step, sweeps)
@@ -49,7 +50,7 @@ def block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
 
 
 @njit
-def _divide(model: Any, rows: Any, sweeps: Any) -> None:
+def _divide(model: Model, rows: Rows, sweeps: SweepWork) -> None:
     """Set sweeps.end[k], where the block that begins at place k of the order ends, and sweeps.matrix, its rows' part of
     the Delassus matrix, J M̂⁻¹ Jᵀ + cfm.
     """
@@ -74,7 +75,7 @@ def _divide(model: Any, rows: Any, sweeps: Any) -> None:
 
 
 @inlined
-def _belongs(model: Any, rows: Any, sweeps: Any, n: Any, o: Any) -> bool:
+def _belongs(model: Model, rows: Rows, sweeps: SweepWork, n: int, o: int) -> bool:
     """Whether row o is in the block that begins with row n."""
     if rows.cone[n] != 0 or rows.cone[o] != 0:
         together: bool = rows.cone[o] < 0  # a cone's rows keep their order
@@ -86,7 +87,7 @@ def _belongs(model: Any, rows: Any, sweeps: Any, n: Any, o: Any) -> bool:
 
 
 @njit
-def _begin(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> None:
+def _begin(rows: Rows, u: Reals1, sweeps: SweepWork, k: int, end: int) -> None:
     """Set sweeps.rest: the velocities of a block's rows without its impulses."""
     for p in range(k, end):
         sweeps.rest[p] = row_velocity(rows, u, sweeps.order[p])
@@ -95,7 +96,7 @@ def _begin(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> None:
 
 
 @njit
-def _take(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
+def _take(rows: Rows, u: Reals1, sweeps: SweepWork, k: int, end: int) -> float:
     """Change the impulses of a block to sweeps.wanted; return the largest change of its velocities."""
     change = 0.0
     for p in range(k, end):
@@ -109,7 +110,7 @@ def _take(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
 
 
 @njit
-def _solve_block(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
+def _solve_block(rows: Rows, u: Reals1, sweeps: SweepWork, k: int, end: int) -> float:
     """Solve the rows at places k ≤ p < end of the order for impulses that satisfy all; return the largest change."""
     _begin(rows, u, sweeps, k, end)
     best = end - k + 1
@@ -130,7 +131,7 @@ def _solve_block(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
 
 
 @njit
-def _solve_free(rows: Any, sweeps: Any, k: Any, end: Any) -> None:
+def _solve_free(rows: Rows, sweeps: SweepWork, k: int, end: int) -> None:
     """Set sweeps.wanted to the impulses for sweeps.state, by LDLᵀ of the free rows' matrix, kept while they stay the
     same.
     """
@@ -165,7 +166,7 @@ def _solve_free(rows: Any, sweeps: Any, k: Any, end: Any) -> None:
 
 
 @njit
-def _factorise_free(sweeps: Any, k: Any, end: Any) -> None:
+def _factorise_free(sweeps: SweepWork, k: int, end: int) -> None:
     """sweeps.triangle: L below the diagonal, 1 / D on it; 0 for a row that nothing moves."""
     L = sweeps.triangle
     for p in range(k, end):
@@ -185,7 +186,7 @@ def _factorise_free(sweeps: Any, k: Any, end: Any) -> None:
 
 
 @inlined
-def _right_state(rows: Any, sweeps: Any, p: Any, k: Any, end: Any) -> Any:
+def _right_state(rows: Rows, sweeps: SweepWork, p: int, k: int, end: int) -> int:
     """The state that the row at place p should have, judging by sweeps.wanted."""
     n = sweeps.order[p]
     if sweeps.state[p] == _FREE:
@@ -207,7 +208,7 @@ def _right_state(rows: Any, sweeps: Any, p: Any, k: Any, end: Any) -> Any:
 
 
 @njit
-def _count_wrong(rows: Any, sweeps: Any, k: Any, end: Any) -> Any:
+def _count_wrong(rows: Rows, sweeps: SweepWork, k: int, end: int) -> int:
     """Count the rows of the block whose state differs from the one they should have, which goes to sweeps.right."""
     wrong = 0
     for p in range(k, end):
@@ -218,7 +219,7 @@ def _count_wrong(rows: Any, sweeps: Any, k: Any, end: Any) -> Any:
 
 
 @njit
-def _pivot(sweeps: Any, k: Any, end: Any, one: Any) -> None:
+def _pivot(sweeps: SweepWork, k: int, end: int, one: bool) -> None:
     """Correct all states, or only the last wrong one, which terminates for a positive definite matrix (Murty 1974)."""
     for p in range(end - 1, k - 1, -1):
         if sweeps.right[p] != sweeps.state[p]:

@@ -7,34 +7,37 @@ floats or packs of 8 lanes, in kg m² or kg.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import zero_like
+from artsim.sim.foundation.records import ConstInts1, Ints1, Lanes1, Lanes2
 from artsim.sim.foundation.strips import row_times, subtract_rows
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.impulses import direction_of_columns
 
 
 @inlined
-def start_of(work: Any, b: Any) -> Any:
+def start_of(work: NewtonWork, b: int) -> int:
     """The place where block b begins."""
     return work.place[work.block_start[b]]
 
 
 @inlined
-def stop_of(work: Any, b: Any) -> Any:
+def stop_of(work: NewtonWork, b: int) -> int:
     """The place where block b ends."""
     return work.place[work.block_start[b]] + work.block_start[b + 1] - work.block_start[b]
 
 
 @inlined
-def island_places(work: Any, k: Any) -> Any:
+def island_places(work: NewtonWork, k: int) -> tuple[int, int]:
     """The first place of island k, and the one after its last."""
     return start_of(work, work.order[work.island_start[k + 1] - 1]), stop_of(work, work.order[work.island_start[k]])
 
 
 @njit
-def set_inertia(model: Any, data: Any, work: Any, k: Any, H: Any) -> None:
+def set_inertia(model: Model, data: Workspace, work: NewtonWork, k: int, H: Lanes2) -> None:
     """H = M̂ of island k, from data.factor, which holds it by dof; zeros where fill will occur. O(fill)."""
     parent = model.independent_parent
     for p in range(work.island_start[k], work.island_start[k + 1]):
@@ -59,7 +62,9 @@ def set_inertia(model: Any, data: Any, work: Any, k: Any, H: Any) -> None:
 
 
 @njit
-def times_inertia(parent: Any, run: Any, H: Any, work: Any, k: Any, d: Any, out: Any) -> None:
+def times_inertia(
+    parent: ConstInts1, run: ConstInts1, H: Lanes2, work: NewtonWork, k: int, d: Lanes1, out: Lanes1
+) -> None:
     """out (nu,) = M̂ d of island k, with M̂'s lower triangle over the tree in H, by dof. O(dofs · depth)."""
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
@@ -77,7 +82,7 @@ def times_inertia(parent: Any, run: Any, H: Any, work: Any, k: Any, d: Any, out:
 
 
 @njit
-def add_product(rows: Any, work: Any, n: Any, many: Any, H: Any) -> None:
+def add_product(rows: Rows, work: NewtonWork, n: int, many: int, H: Lanes2) -> None:
     """H += Jᵀ T of so many rows from row n on, which have the same columns; lower triangle. T (rows, entries) is in
     work.lines, ordered as by `set_lines`. O(entries²)."""
     count = rows.stop[n] - rows.start[n]
@@ -106,7 +111,7 @@ def add_product(rows: Any, work: Any, n: Any, many: Any, H: Any) -> None:
 
 
 @njit
-def factorise_blocks(work: Any, k: Any, H: Any, G: Any, both: Any) -> None:
+def factorise_blocks(work: NewtonWork, k: int, H: Lanes2, G: Lanes2, both: bool) -> None:
     """Factorise H of island k in place, and G if `both`: H = Lᵀ D L by blocks, leaves first, 1 / D in work.pivot.
     O(fill²).
     """
@@ -123,7 +128,9 @@ def factorise_blocks(work: Any, k: Any, H: Any, G: Any, both: Any) -> None:
 
 
 @inlined
-def _reduce_row(work: Any, b: Any, H: Any, G: Any, both: Any, i: Any, rows: Any, own: Any) -> None:
+def _reduce_row(
+    work: NewtonWork, b: int, H: Lanes2, G: Lanes2, both: bool, i: int, rows: tuple[int, int], own: int
+) -> None:
     """Subtract rows of block b, the first to the one before the last, from row i: in the block itself, which begins at
     `own`, or beyond (-1).
     """
@@ -133,14 +140,22 @@ def _reduce_row(work: Any, b: Any, H: Any, G: Any, both: Any, i: Any, rows: Any,
 
 
 @inlined
-def _reduce(work: Any, b: Any, H: Any, G: Any, i: Any, rows: Any, own: Any) -> None:
+def _reduce(work: NewtonWork, b: int, H: Lanes2, G: Lanes2, i: int, rows: tuple[int, int], own: int) -> None:
     """The same for one of the two triangles, over the runs of entries that the block has besides its own."""
     runs = (work.run_start[b], work.run_stop[b], work.run_count[b])
     _reduce_runs((work.pivot, work.factors), runs, H, G, i, rows, own)
 
 
 @njit
-def _reduce_runs(scratch: Any, runs: Any, H: Any, G: Any, i: Any, rows: Any, own: Any) -> None:
+def _reduce_runs(
+    scratch: tuple[Lanes1, Lanes1],
+    runs: tuple[Ints1, Ints1, int],
+    H: Lanes2,
+    G: Lanes2,
+    i: int,
+    rows: tuple[int, int],
+    own: int,
+) -> None:
     """The same with arrays, passed in registers; runs: their starts, their ends and their number."""
     pivot, x = scratch
     starts, stops, count = runs
@@ -158,7 +173,7 @@ def _reduce_runs(scratch: Any, runs: Any, H: Any, G: Any, i: Any, rows: Any, own
 
 
 @njit
-def solve_blocks(work: Any, k: Any, H: Any, G: Any) -> None:
+def solve_blocks(work: NewtonWork, k: int, H: Lanes2, G: Lanes2) -> None:
     """work.direction (nu,) = H⁻¹ work.direction of island k, for the factorised H. O(fill)."""
     x = work.right
     for p in range(work.island_start[k], work.island_start[k + 1]):

@@ -10,11 +10,13 @@ remove.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.dynamics import factorise, solve
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, LASTING_ROWS, RESIDUAL
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, LASTING_ROWS, RESIDUAL, Rows, Step
+from artsim.sim.run_data.scratch import BruteWork
 from artsim.sim.solvers.loads import SHARED, SOFT, are_of_one_pair
 
 _PROXIMAL = 1e-9  # relative to K's diagonal
@@ -29,7 +31,7 @@ _SHARP = 1e-17  # residual sought with the last compliance: even a small one lea
 
 
 @njit
-def brute(robot: Any, rows: Any, step: Any, work: Any, again: Any) -> None:
+def brute(robot: RobotBundle, rows: Rows, step: Step, work: BruteWork, again: int) -> None:
     """Solve as `newton` does (newton.py). `again` 1: with another bias or cfm than in the last call. O(rows³) a
     step."""
     model, data = robot.model, robot.data
@@ -67,7 +69,7 @@ def brute(robot: Any, rows: Any, step: Any, work: Any, again: Any) -> None:
 
 
 @njit
-def _share(rows: Any, work: Any, n: Any, best: Any, fastest: Any) -> Any:
+def _share(rows: Rows, work: BruteWork, n: int, best: float, fastest: float) -> float:
     """Set work.best to the impulses of loads.py, of all that contacts may have; return the residual.
 
     Solutions for a compliance lead to that for a tenth of it; rounds of the method of multipliers then remove it.
@@ -99,7 +101,7 @@ def _share(rows: Any, work: Any, n: Any, best: Any, fastest: Any) -> Any:
 
 
 @njit
-def _set_shares(data: Any, rows: Any, work: Any) -> None:
+def _set_shares(data: Workspace, rows: Rows, work: BruteWork) -> None:
     """work.share (rows,): the compliance with which contacts share loads, of diag(M̂), one for those of two bodies."""
     first, n = 0, rows.number[ALL_ROWS]
     while first < n:
@@ -117,7 +119,7 @@ def _set_shares(data: Any, rows: Any, work: Any) -> None:
 
 
 @njit
-def _build(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
+def _build(model: Model, data: Workspace, rows: Rows, step: Step, work: BruteWork) -> None:
     """Set work.free (nu,), the velocities without rows, M̂⁻¹ Jᵀ line by line, and K."""
     _set_shares(data, rows, work)
     factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
@@ -137,7 +139,7 @@ def _build(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
 
 
 @njit
-def _entry(rows: Any, work: Any, j: Any, i: Any) -> Any:
+def _entry(rows: Rows, work: BruteWork, j: int, i: int) -> float:
     """Entry (j, i) of J M̂⁻¹ Jᵀ."""
     value = 0.0
     for e in range(rows.start[j], rows.stop[j]):
@@ -146,7 +148,7 @@ def _entry(rows: Any, work: Any, j: Any, i: Any) -> Any:
 
 
 @njit
-def _velocity(rows: Any, work: Any, i: Any, n: Any) -> Any:
+def _velocity(rows: Rows, work: BruteWork, i: int, n: int) -> float:
     """w of row i."""
     value = work.speed[i]
     for j in range(n):
@@ -155,13 +157,13 @@ def _velocity(rows: Any, work: Any, i: Any, n: Any) -> Any:
 
 
 @njit
-def _scale(work: Any, i: Any) -> Any:
+def _scale(work: BruteWork, i: int) -> float:
     """A row's mobility, by which velocities and impulses are compared; 1 where nothing moves."""
     return work.delassus[i, i] if work.delassus[i, i] > 0.0 else 1.0
 
 
 @njit
-def _residual(rows: Any, work: Any, n: Any) -> Any:
+def _residual(rows: Rows, work: BruteWork, n: int) -> float:
     """Set work.velocity to w; return by how much rows miss their conditions [rad/s or m/s]."""
     for i in range(n):
         work.velocity[i] = _velocity(rows, work, i, n)
@@ -187,7 +189,7 @@ def _residual(rows: Any, work: Any, n: Any) -> Any:
 
 
 @njit
-def _common_scale(work: Any, i: Any, last: Any) -> Any:
+def _common_scale(work: BruteWork, i: int, last: int) -> float:
     """One scale for the tangential rows of the cone at row i."""
     common = 0.0
     for k in range(i + 1, last):
@@ -196,7 +198,7 @@ def _common_scale(work: Any, i: Any, last: Any) -> Any:
 
 
 @njit
-def _disc_share(rows: Any, work: Any, i: Any, last: Any, scale: Any) -> Any:
+def _disc_share(rows: Rows, work: BruteWork, i: int, last: int, scale: float) -> float:
     """The factor that brings λ_t - w_t / scale into the disc slope · λ_n."""
     square = 0.0
     for k in range(i + 1, last):
@@ -207,7 +209,7 @@ def _disc_share(rows: Any, work: Any, i: Any, last: Any, scale: Any) -> Any:
 
 
 @njit
-def _newton(rows: Any, work: Any, n: Any, enough: Any) -> Any:
+def _newton(rows: Rows, work: BruteWork, n: int, enough: float) -> float:
     """Change rows.impulse by semismooth Newton steps; return the residual [rad/s or m/s]."""
     left = _residual(rows, work, n)
     best = left
@@ -233,7 +235,7 @@ def _newton(rows: Any, work: Any, n: Any, enough: Any) -> Any:
 
 
 @njit
-def _linearise(rows: Any, work: Any, n: Any) -> None:
+def _linearise(rows: Rows, work: BruteWork, n: int) -> None:
     """Set work.matrix and work.right: the Newton step's system for the states that the rows have now."""
     i = 0
     while i < n:
@@ -253,7 +255,7 @@ def _linearise(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def _set_known(work: Any, i: Any, n: Any, change: Any) -> None:
+def _set_known(work: BruteWork, i: int, n: int, change: float) -> None:
     """Row i takes an impulse that is known."""
     for j in range(n):
         work.matrix[i, j] = 0.0
@@ -262,7 +264,7 @@ def _set_known(work: Any, i: Any, n: Any, change: Any) -> None:
 
 
 @njit
-def _set_free(work: Any, i: Any, n: Any) -> None:
+def _set_free(work: BruteWork, i: int, n: int) -> None:
     """Row i loses its velocity."""
     scale = _scale(work, i)
     for j in range(n):
@@ -272,7 +274,7 @@ def _set_free(work: Any, i: Any, n: Any) -> None:
 
 
 @njit
-def _linearise_cone(rows: Any, work: Any, i: Any, n: Any) -> None:
+def _linearise_cone(rows: Rows, work: BruteWork, i: int, n: int) -> None:
     """The conditions of a contact: open, sticking, or sliding, where the friction's direction turns with the slip."""
     last = i + rows.cone[i]
     if rows.impulse[i] - work.velocity[i] / _scale(work, i) <= 0.0:
@@ -308,7 +310,7 @@ def _linearise_cone(rows: Any, work: Any, i: Any, n: Any) -> None:
 
 
 @njit
-def _factorise_dense(work: Any, n: Any) -> None:
+def _factorise_dense(work: BruteWork, n: int) -> None:
     """LU of work.matrix with partial pivoting, in place."""
     A, order = work.matrix, work.order
     for k in range(n):
@@ -329,7 +331,7 @@ def _factorise_dense(work: Any, n: Any) -> None:
 
 
 @njit
-def _solve_dense(work: Any, n: Any) -> None:
+def _solve_dense(work: BruteWork, n: int) -> None:
     """work.right = A⁻¹ work.right."""
     A, x = work.matrix, work.right
     for k in range(n):
@@ -346,7 +348,7 @@ def _solve_dense(work: Any, n: Any) -> None:
 
 
 @njit
-def _sweep(rows: Any, work: Any, n: Any) -> None:
+def _sweep(rows: Rows, work: BruteWork, n: int) -> None:
     """A Gauss-Seidel sweep, for a start from which Newton's method finds the states of rows."""
     i = 0
     while i < n:

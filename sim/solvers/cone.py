@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import where_greater, zero_like
+from artsim.sim.foundation.records import Real, Vec6
 
 
 @inlined
-def cone_projection(mu: Any, normal: Any, length: Any, per_length: Any) -> Any:
+def cone_projection(mu: Real, normal: Real, length: Real, per_length: Real) -> Vec6:
     """The projection P of z = (normal, z_t) on the cone, with |z_t| = length, per_length = 1 / |z_t| or 0, and its
     derivative.
 

@@ -14,12 +14,14 @@ eight convex steps that did not help); the problems of tests/benchmarks/friction
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Real, Reals1, Vec3
 from artsim.sim.foundation.scalars import inverse_or_zero, largest
-from artsim.sim.run_data.scratch import NEWTON_STEPS
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import NEWTON_STEPS, NewtonWork
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, residual_after, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_few, set_change, set_delassus
@@ -52,7 +54,16 @@ OVERFLOWING = 1e100  # [rad/s or m/s]
 
 
 @njit
-def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
+def coulomb(
+    robot: RobotBundle,
+    rows: Rows,
+    step: Step,
+    work: NewtonWork,
+    k: int,
+    tolerance: float,
+    limit: float,
+    effort: tuple[int, float, bool, bool, bool],
+) -> float:
     """Continue from the x and λ of island k; return the residual of its rows [rad/s or m/s].
 
     effort: (most, first, near, balanced, shared). `most`: steps. `first`: ε at the start, relative to work.eps. `near`:
@@ -120,14 +131,14 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
 
 
 @inlined
-def is_met(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
+def is_met(size: Real, last: Real, good: Real, tolerance: Real) -> Real:
     """1 where the residual is within the tolerance, or good enough and hardly better than the last one; else 0."""
     zero = zero_like(size)
     return where_greater(size, where_greater(size, NO_BETTER * last, good, tolerance), zero, zero + 1.0)
 
 
 @inlined
-def bound_of_sharing(rows: Any, work: Any, k: Any, tolerance: Any, ease: Any) -> Any:
+def bound_of_sharing(rows: Rows, work: NewtonWork, k: int, tolerance: Real, ease: Real) -> Real:
     """The residual [rad/s or m/s] below which loads are shared with this ε, a small part of that which it leaves."""
     zero = zero_like(ease)
     share = where_greater(ease, zero + REACHED, zero + _TOLD_APART, zero + _TOLD_WELL)
@@ -135,7 +146,7 @@ def bound_of_sharing(rows: Any, work: Any, k: Any, tolerance: Any, ease: Any) ->
 
 
 @njit
-def go_on_sharing(rows: Any, work: Any, k: Any, chosen: Any, ease: Any) -> Any:
+def go_on_sharing(rows: Rows, work: NewtonWork, k: int, chosen: Real, ease: Real) -> Vec3:
     """In lanes where `chosen` is 1, go on with a smaller ε; after the one with which loads are shared λ_k is λ, so that
     rows lose the velocities that compliance has left them. Return the residual [rad/s or m/s], 1 where loads are still
     to be shared, and ε relative to work.eps at the start.
@@ -152,7 +163,7 @@ def go_on_sharing(rows: Any, work: Any, k: Any, chosen: Any, ease: Any) -> Any:
 
 
 @njit
-def begin_rounds(rows: Any, work: Any, k: Any, first: Any, opened: Any, loaded: Any) -> Any:
+def begin_rounds(rows: Rows, work: NewtonWork, k: int, first: float, opened: Real, loaded: Real) -> Vec3:
     """Begin the first round with ε times `first`, or times ANEW where loads are open; return its residual [rad/s or
     m/s], 1 where loads are to be shared, and that factor.
 
@@ -171,7 +182,7 @@ def begin_rounds(rows: Any, work: Any, k: Any, first: Any, opened: Any, loaded: 
 
 
 @njit
-def begin_round(rows: Any, work: Any, k: Any, factor: Any, chosen: Any) -> Any:
+def begin_round(rows: Rows, work: NewtonWork, k: int, factor: Real, chosen: Real) -> Real:
     """Scale every ε, and begin a round from the λ found in lanes where `chosen` is 1; return its residual [rad/s or
     m/s].
     """
@@ -181,7 +192,9 @@ def begin_round(rows: Any, work: Any, k: Any, factor: Any, chosen: Any) -> Any:
 
 
 @njit
-def _end_round(rows: Any, work: Any, k: Any, size: Any, before: Any, limit: Any, good: Any, tolerance: Any) -> Any:
+def _end_round(
+    rows: Rows, work: NewtonWork, k: int, size: float, before: float, limit: float, good: float, tolerance: float
+) -> tuple[float, bool]:
     """Set λ_k to λ, with the residual `size`; return the rows' residual [rad/s or m/s], and whether to stop: impulses
     are too large, or the tolerance is met, or the round is `good` and hardly better than the one before.
     """
@@ -192,7 +205,9 @@ def _end_round(rows: Any, work: Any, k: Any, size: Any, before: Any, limit: Any,
 
 
 @njit
-def _better_of_both(robot: Any, rows: Any, force: Any, work: Any, k: Any, tolerance: Any, left: Any, size: Any) -> Any:
+def _better_of_both(
+    robot: RobotBundle, rows: Rows, force: Reals1, work: NewtonWork, k: int, tolerance: float, left: float, size: float
+) -> float:
     """The rows' residual [rad/s or m/s] where the last round ended with `left` and the residual is `size`.
 
     Where the steps ran out in a round that is worse than the one before, λ becomes that round's result, λ_k.
@@ -205,7 +220,7 @@ def _better_of_both(robot: Any, rows: Any, force: Any, work: Any, k: Any, tolera
 
 
 @njit
-def find_step(model: Any, data: Any, rows: Any, step: Any, work: Any, k: Any, few: Any) -> None:
+def find_step(model: Model, data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, few: bool) -> None:
     """Find the Newton step: work.linear = dλ, work.along = J dx, and unless it is one of `few` rows, in their impulses,
     work.direction = dx.
     """
@@ -218,7 +233,7 @@ def find_step(model: Any, data: Any, rows: Any, step: Any, work: Any, k: Any, fe
 
 
 @njit
-def refresh(rows: Any, step: Any, work: Any, k: Any, chosen: Any, few: Any) -> None:
+def refresh(rows: Rows, step: Step, work: NewtonWork, k: int, chosen: Real, few: bool) -> None:
     """Recompute work.velocity from x in lanes where `chosen` is 1: steps on the way may have been so long that its
     digits are lost. After steps of `few` rows, which move λ alone, x is computed first.
     """
@@ -235,7 +250,7 @@ def refresh(rows: Any, step: Any, work: Any, k: Any, chosen: Any, few: Any) -> N
 
 
 @njit
-def _go_back(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) -> None:
+def _go_back(model: Model, data: Workspace, rows: Rows, force: Reals1, work: NewtonWork, k: int) -> None:
     """Reset λ to λ_k, with x to match."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -247,7 +262,7 @@ def _go_back(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) ->
 
 
 @njit
-def balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
+def balance(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> None:
     """Move x of island k to where M̂ x = f + Jᵀλ, with the rows' velocities; work.gradient becomes 0."""
     set_inertia(model, data, work, k, work.matrix)
     factorise_blocks(work, k, work.matrix, work.matrix, False)
@@ -255,7 +270,7 @@ def balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def balance_by_factor(rows: Any, work: Any, k: Any) -> None:
+def balance_by_factor(rows: Rows, work: NewtonWork, k: int) -> None:
     """The same where M̂ is factorised in work.matrix."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -275,7 +290,7 @@ def balance_by_factor(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def scale(rows: Any, work: Any, k: Any, factor: Any) -> None:
+def scale(rows: Rows, work: NewtonWork, k: int, factor: Real) -> None:
     """Scale every ε of island k, and set what follows from it."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -285,7 +300,7 @@ def scale(rows: Any, work: Any, k: Any, factor: Any) -> None:
 
 
 @njit
-def recentre(rows: Any, work: Any, k: Any, chosen: Any) -> Any:
+def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> Real:
     """Set λ_k of island k to λ in lanes where `chosen` is 1, with no step pending; return how far the rows move for
     that [rad/s or m/s]."""
     left = zero_like(chosen)
@@ -301,7 +316,7 @@ def recentre(rows: Any, work: Any, k: Any, chosen: Any) -> Any:
 
 
 @njit
-def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, follows: Any, chosen: Any) -> Any:
+def take_step(rows: Rows, work: NewtonWork, k: int, bar: Real, size: Real, follows: Real, chosen: Real) -> Real:
     """Take the step if the residual then does not exceed the bar, else half of it, in lanes where `chosen` is 1; return
     the residual there [rad/s or m/s].
 

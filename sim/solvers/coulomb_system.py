@@ -15,12 +15,14 @@ pack of 8 lanes.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, highest, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real, Vec4
 from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest, least
-from artsim.sim.run_data.scratch import KEPT_ISLAND
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import KEPT_ISLAND, NewtonWork
 from artsim.sim.solvers.blocks import add_product, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import add_transposed, pull_lines, rows_times, set_lines, weigh_lines
@@ -33,7 +35,7 @@ _COUNTED_DIGITS = 1e-15  # relative to an impulse, as which a velocity as small 
 
 
 @njit
-def set_rates(rows: Any, work: Any, k: Any, tolerance: Any) -> None:
+def set_rates(rows: Rows, work: NewtonWork, k: int, tolerance: Real) -> None:
     """work.rate: ρ of island k's rows [impulse per velocity], from a row's mobility, or large enough that velocities
     count where impulses are large.
 
@@ -50,14 +52,14 @@ def set_rates(rows: Any, work: Any, k: Any, tolerance: Any) -> None:
 
 
 @inlined
-def residual(rows: Any, work: Any, k: Any) -> Any:
+def residual(rows: Rows, work: NewtonWork, k: int) -> Real:
     """|miss / ρ| of island k [rad/s or m/s]; see residual_after."""
     zero = zero_like(work.change[0])
     return residual_after(rows, work, k, zero, zero + 1.0)
 
 
 @njit
-def residual_after(rows: Any, work: Any, k: Any, t: Any, off: Any) -> Any:
+def residual_after(rows: Rows, work: NewtonWork, k: int, t: Real, off: Real) -> Real:
     """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; work.miss = λ - P(λ - ρ û), with P's
     derivative in work.weight to work.weight3. O(rows). off: 1, or 0 for the residual with λ_k at the λ then reached.
     """
@@ -80,13 +82,13 @@ def residual_after(rows: Any, work: Any, k: Any, t: Any, off: Any) -> Any:
 
 
 @inlined
-def _yielding(rows: Any, work: Any, n: Any, z: Any, t: Any, off: Any) -> Any:
+def _yielding(rows: Rows, work: NewtonWork, n: int, z: Real, t: Real, off: Real) -> Real:
     """Velocity of row n at the impulse z, with its compliance."""
     return work.velocity[n] + t * work.along[n] + rows.cfm[n] * z + work.eps[n] * (off * (z - work.centre[n]))
 
 
 @njit
-def _cone_residual(rows: Any, work: Any, n: Any, t: Any, off: Any) -> Any:
+def _cone_residual(rows: Rows, work: NewtonWork, n: int, t: Real, off: Real) -> Real:
     """The cone's part of the squared residual; work.unit is the direction of z_t - q_t, with z = λ and q = ρ û."""
     last = n + rows.cone[n]
     zero = zero_like(work.rate[n])
@@ -122,14 +124,14 @@ def _cone_residual(rows: Any, work: Any, n: Any, t: Any, off: Any) -> Any:
 
 
 @inlined
-def _past(limit: Any, length: Any) -> Any:
+def _past(limit: Real, length: Real) -> Real:
     """limit - length, or 0 where that is rounding."""
     past = limit - length
     return where_greater(absolute(past), _LAST_DIGITS * (limit + length), past, zero_like(past))
 
 
 @inlined
-def _set_cone_miss(rows: Any, work: Any, n: Any, z: Any, q: Any, past: Any, per_length: Any) -> None:
+def _set_cone_miss(rows: Rows, work: NewtonWork, n: int, z: Real, q: Real, past: Real, per_length: Real) -> None:
     """work.miss = z - P(z - q) of the cone, work.unit = the direction of z_t - q_t; on entry work.miss holds q_t and
     work.unit holds z_t - q_t.
 
@@ -154,7 +156,7 @@ def _set_cone_miss(rows: Any, work: Any, n: Any, z: Any, q: Any, past: Any, per_
 
 
 @njit
-def stiffness(rows: Any, work: Any, n: Any) -> Any:
+def stiffness(rows: Rows, work: NewtonWork, n: int) -> Vec4:
     """The four numbers of the cone's ρ B / (1 - B + κ B) [impulse per velocity]."""
     c3 = work.weight3[n]
     kappa = work.rate[n] * inverse_or_zero(work.inverse[n])
@@ -164,20 +166,20 @@ def stiffness(rows: Any, work: Any, n: Any) -> Any:
 
 
 @inlined
-def _lengthwise(rows: Any, work: Any, n: Any) -> Any:
+def _lengthwise(rows: Rows, work: NewtonWork, n: int) -> Real:
     """κ / ρ along the cone's edge, or inside the cone."""
     return inverse_or_zero(work.inverse[n]) * (1.0 - rows.slope[n] * work.weight1[n])
 
 
 @inlined
-def _on_edge(work: Any, n: Any) -> Any:
+def _on_edge(work: NewtonWork, n: int) -> Real:
     """1 for a cone that slides, else 0."""
     zero = zero_like(work.weight1[n])
     return where_greater(work.weight1[n], zero, zero + 1.0, zero)
 
 
 @njit
-def set_still_change(rows: Any, work: Any, k: Any) -> None:
+def set_still_change(rows: Rows, work: NewtonWork, k: int) -> None:
     """work.linear = -miss / (1 - B + κ B): the change of λ at fixed x."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -203,7 +205,7 @@ def set_still_change(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
+def assemble(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> None:
     """work.matrix (nu, nu) = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, work.transpose its transpose; lower
     triangles [kg m² or kg]. O(entries²) for each row."""
     work.sizes[KEPT_ISLAND] = 0
@@ -233,7 +235,7 @@ def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _add_cone(rows: Any, work: Any, n: Any) -> None:
+def _add_cone(rows: Rows, work: NewtonWork, n: int) -> None:
     """Add the cone's part to both matrices."""
     d0, d1, d2, d3 = stiffness(rows, work, n)
     set_pull(rows, work, n)
@@ -247,7 +249,7 @@ def _add_cone(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def set_pull(rows: Any, work: Any, n: Any) -> None:
+def set_pull(rows: Rows, work: NewtonWork, n: int) -> None:
     """work.pull = μ v̂ of the cone's shift where it slides, else 0."""
     slip = zero_like(work.weight[n])
     for row in range(n + 1, n + rows.cone[n]):
@@ -259,7 +261,7 @@ def set_pull(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) -> None:
+def find_direction(model: Model, data: Workspace, rows: Rows, force: Lanes1, work: NewtonWork, k: int) -> None:
     """work.direction (nu,) = dx, work.along (rows,) = J dx, work.linear (rows,) = dλ, by the factorised
     matrix. O(fill)."""
     set_still_change(rows, work, k)
@@ -282,7 +284,7 @@ def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: A
 
 
 @njit
-def _add_cone_change(rows: Any, work: Any, n: Any) -> None:
+def _add_cone_change(rows: Rows, work: NewtonWork, n: int) -> None:
     """Add to work.linear the change of the cone's impulses by dx."""
     d0, d1, d2, d3 = stiffness(rows, work, n)
     normal = work.along[n]

@@ -23,16 +23,18 @@ Impulses are in N s or N m s, velocities of rows in rad/s or m/s; a unit is iden
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.body_strips import add_scaled, product, subtract, turn
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.records import WIDTH, ConstInts1, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.foundation.strip_pairs import NONE, add_one, add_three, one_product, three_products
-from artsim.sim.run_data.scratch import MIXED, NEWTON_STEPS
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import MIXED, NEWTON_STEPS, NewtonWork, SolverBundle
 from artsim.sim.solvers.attempts import begin, restart
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.crowd_lanes import (
@@ -80,7 +82,9 @@ _SHIFT, _MASK = WIDTH.bit_length() - 1, WIDTH - 1  # a seat is WIDTH times a row
 
 
 @njit
-def solve_hard_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def solve_hard_crowd(
+    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int
+) -> tuple[float, bool]:
     """Solve Coulomb's law of island k, a crowd, with contacts as hard as they are, by the proximal point method: rounds
     with ever smaller ε, each about the impulses of the one before. Returns the residual [rad/s or m/s], and whether
     that solves it.
@@ -109,7 +113,7 @@ def solve_hard_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
 
 
 @njit
-def has_hard_contacts(rows: Any, work: Any, k: Any) -> bool:
+def has_hard_contacts(rows: Rows, work: NewtonWork, k: int) -> bool:
     """Whether any contact of island k has no compliance of its own."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -119,7 +123,7 @@ def has_hard_contacts(rows: Any, work: Any, k: Any) -> bool:
 
 
 @njit
-def _set_proximal(rows: Any, work: Any, k: Any, share: Any) -> None:
+def _set_proximal(rows: Rows, work: NewtonWork, k: int, share: float) -> None:
     """Set ε of the hard rows of island k, which have one, to a share of their mobility."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -129,7 +133,7 @@ def _set_proximal(rows: Any, work: Any, k: Any, share: Any) -> None:
 
 
 @njit
-def _give(rows: Any, work: Any, k: Any) -> Any:
+def _give(rows: Rows, work: NewtonWork, k: int) -> float:
     """How far rows of island k move for λ not to be λ_k [rad/s or m/s]."""
     most = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -143,7 +147,9 @@ def _give(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def sweep_crowd(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, most: Any) -> Any:
+def sweep_crowd(
+    model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int, tolerance: float, most: int
+) -> float:
     """Iterate on the rows of island k, `most` times at most, from x = 0 and its λ; work.gradient holds -f - Jᵀλ.
 
     The rows' law has their cfm and the proximal term of work.eps and work.centre. Returns its residual [rad/s or m/s];
@@ -195,7 +201,7 @@ def sweep_crowd(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: 
 
 
 @njit
-def _begin(model: Any, data: Any, rows: Any, work: Any, k: Any) -> Any:
+def _begin(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> int:
     """Factorise M̂ = LᵀDL of island k, set y and what is constant in the iterations, and return how many rows it has.
 
     y = D^½ L x, in work.moving: J x = J̃ y, and y changes by J̃ᵀ dλ, with one J̃ = J L⁻¹ D^-½ for both, as in
@@ -239,7 +245,7 @@ def _begin(model: Any, data: Any, rows: Any, work: Any, k: Any) -> Any:
 
 
 @inlined
-def _turn_strip(work: Any, p: Any, count: Any) -> None:
+def _turn_strip(work: NewtonWork, p: int, count: int) -> None:
     """Turn the lines of WIDTH units with so many rows, as crowd_lanes.py has them."""
     width = 0
     for lane in range(WIDTH):
@@ -254,7 +260,7 @@ def _turn_strip(work: Any, p: Any, count: Any) -> None:
 
 
 @njit
-def _line_up(model: Any, rows: Any, work: Any, k: Any) -> None:
+def _line_up(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
     """work.sequence: the units of island k by colours, so that those that share no tree follow each other, can have
     their turn at once, and the processor need not wait for one to begin with the next.
 
@@ -306,7 +312,7 @@ def _line_up(model: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @inlined
-def _kind_of(parent: Any, rows: Any, work: Any, n: Any) -> Any:
+def _kind_of(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int) -> int:
     """Whether the unit of row n can have its turn with others, and with which: it moves one or two short blocks, and
     keeps its J̃.
     """
@@ -319,7 +325,7 @@ def _kind_of(parent: Any, rows: Any, work: Any, n: Any) -> Any:
 
 
 @njit
-def _end(model: Any, rows: Any, work: Any, k: Any) -> None:
+def _end(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
     """Set x, the impulses of the rows of island k and their velocities from what the iterations found."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         root = work.block_start[work.member[e]]
@@ -337,7 +343,7 @@ def _end(model: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @inlined
-def _take(rows: Any, work: Any, n: Any, p: Any, stride: Any) -> None:
+def _take(rows: Rows, work: NewtonWork, n: int, p: int, stride: int) -> None:
     """Set the impulses of the unit of row n, and their velocities."""
     if rows.cone[n] == 3:
         c, s = work.law[p + 2 * stride, COSINE], work.law[p + 2 * stride, SINE]
@@ -353,7 +359,7 @@ def _take(rows: Any, work: Any, n: Any, p: Any, stride: Any) -> None:
 
 
 @inlined
-def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any, stride: Any) -> None:
+def _prepare(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int, stride: int) -> None:
     """Set J̃, λ and the law of the unit of row n, whose places among the island's rows are p, p + stride and so on.
 
     work.law has a line per row; that of a contact with friction is in the axes of `principal`, and so are its λ and J̃,
@@ -397,7 +403,7 @@ def _prepare(parent: Any, rows: Any, work: Any, n: Any, p: Any, stride: Any) -> 
 
 
 @inlined
-def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, stride: Any, soft: Any) -> None:
+def _set_contact(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int, stride: int, soft: float) -> None:
     """The law of a contact with friction, and its J̃ and λ in the axes of that."""
     law = work.law
     law[p + 2 * stride, COSINE], law[p + 2 * stride, SINE] = 1.0, 0.0
@@ -428,7 +434,7 @@ def _set_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any, stride: Any,
 
 
 @inlined
-def _short_blocks(rows: Any, work: Any, n: Any) -> Any:
+def _short_blocks(rows: Rows, work: NewtonWork, n: int) -> tuple[int, int]:
     """The blocks that the unit of row n moves, and -1 in place of a second one; twice -1 where it moves none, more than
     two, or one of more than WIDTH dofs.
     """
@@ -445,7 +451,7 @@ def _short_blocks(rows: Any, work: Any, n: Any) -> Any:
 
 
 @inlined
-def _pair(rows: Any, work: Any, n: Any, p: Any, stride: Any, count: Any) -> None:
+def _pair(rows: Rows, work: NewtonWork, n: int, p: int, stride: int, count: int) -> None:
     """work.pairs and work.sides of the unit of row n, if it moves one or two blocks that are short: J̃ of both."""
     a, b = _short_blocks(rows, work, n)
     if a < 0:
@@ -466,7 +472,7 @@ def _pair(rows: Any, work: Any, n: Any, p: Any, stride: Any, count: Any) -> None
 
 
 @inlined
-def _has_ancestors(parent: Any, rows: Any, n: Any) -> bool:
+def _has_ancestors(parent: ConstInts1, rows: Rows, n: int) -> bool:
     """Whether the columns of the unit of row n hold all their ancestors, as a rule one after the other."""
     for e in range(rows.start[n], rows.stop[n]):
         above = parent[rows.column[e]]
@@ -481,7 +487,7 @@ def _has_ancestors(parent: Any, rows: Any, n: Any) -> bool:
 
 
 @inlined
-def _set_line(parent: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
+def _set_line(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int) -> None:
     """J̃ of a row, in the places of its J."""
     for e in range(rows.start[row], rows.stop[row]):
         work.direction[rows.column[e]] += rows.value[e]
@@ -497,7 +503,7 @@ def _set_line(parent: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
 
 
 @inlined
-def _answer(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None:
+def _answer(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int, p: int) -> None:
     """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`."""
     if work.whole[n] == 1:
         for other in range(n, n + max(rows.cone[n], 1)):
@@ -511,7 +517,7 @@ def _answer(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None
 
 
 @njit
-def _answer_by_tree(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any) -> None:
+def _answer_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int, p: int) -> None:
     """The same where J̃ is not kept."""
     work.linear[row] = 1.0
     _apply(parent, rows, work, n, p)
@@ -530,7 +536,7 @@ def _answer_by_tree(parent: Any, rows: Any, work: Any, n: Any, row: Any, p: Any)
 
 
 @njit
-def _sweep(model: Any, rows: Any, work: Any, k: Any) -> None:
+def _sweep(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
     """Solve all units of island k, one after the other."""
     q, p = 0, 0
     while q < work.unit_start[k + 1] - work.unit_start[k]:
@@ -551,7 +557,7 @@ def _sweep(model: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @inlined
-def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+def _visit_contact(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> None:
     """Solve the contact of row n by its law. One that stays open takes its normal velocity alone."""
     law = work.law
     a, b, c = work.impulse[p], work.impulse[p + 1], work.impulse[p + 2]
@@ -577,7 +583,7 @@ def _visit_contact(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 
 
 @inlined
-def _visit_row(rows: Any, work: Any, n: Any, p: Any) -> None:
+def _visit_row(rows: Rows, work: NewtonWork, n: int, p: int) -> None:
     """Solve a row with bounds whose J̃ is kept."""
     z = work.impulse[p]
     paired = work.sides[p, PAIRED] > 0
@@ -594,7 +600,7 @@ def _visit_row(rows: Any, work: Any, n: Any, p: Any) -> None:
 
 
 @inlined
-def _visit(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+def _visit(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> None:
     """Take a projection step with any other unit."""
     law = work.law
     _find_velocities(parent, rows, work, n, p)
@@ -615,7 +621,7 @@ def _visit(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 
 
 @inlined
-def _rub(rows: Any, work: Any, n: Any, p: Any, most: Any) -> None:
+def _rub(rows: Rows, work: NewtonWork, n: int, p: int, most: float) -> None:
     """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]."""
     square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
@@ -630,7 +636,7 @@ def _rub(rows: Any, work: Any, n: Any, p: Any, most: Any) -> None:
 
 
 @inlined
-def _velocity_of(rows: Any, work: Any, n: Any) -> Any:
+def _velocity_of(rows: Rows, work: NewtonWork, n: int) -> float:
     """J̃ y of row n."""
     v = 0.0
     for e in range(rows.start[n], rows.stop[n]):
@@ -640,7 +646,7 @@ def _velocity_of(rows: Any, work: Any, n: Any) -> Any:
 
 
 @inlined
-def _add_line(rows: Any, work: Any, n: Any, change: Any) -> None:
+def _add_line(rows: Rows, work: NewtonWork, n: int, change: float) -> None:
     """y += J̃ᵀ dλ of row n."""
     for e in range(rows.start[n], rows.stop[n]):
         seat = work.seat[rows.column[e]]
@@ -648,7 +654,7 @@ def _add_line(rows: Any, work: Any, n: Any, change: Any) -> None:
 
 
 @njit
-def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+def _find_velocities(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> None:
     """work.along = J x of the unit of row n, of a contact with friction in the axes of its law."""
     if work.sides[p, PAIRED] > 0 and rows.cone[n] == 3:
         body, other = work.sides[p, BODY], work.sides[p, OTHER]
@@ -671,7 +677,7 @@ def _find_velocities(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 
 
 @inlined
-def _apply(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+def _apply(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> None:
     """y += J̃ᵀ dλ of the unit of row n, whose dλ is in work.linear."""
     if work.sides[p, PAIRED] > 0 and rows.cone[n] != 3:
         add_one(work.pairs, p, work.moving, work.sides[p, BODY], work.sides[p, OTHER], work.linear[n])
@@ -686,7 +692,7 @@ def _apply(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 
 
 @njit
-def _apply_by_tree(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
+def _apply_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> None:
     """The same where J̃ is not kept; work.linear of a contact with friction then leaves the axes of its law."""
     if rows.cone[n] == 3:
         c, s = work.law[p + 2, COSINE], work.law[p + 2, SINE]
@@ -705,7 +711,7 @@ def _apply_by_tree(parent: Any, rows: Any, work: Any, n: Any, p: Any) -> None:
 
 
 @inlined
-def _fold(parent: Any, work: Any, root: Any) -> None:
+def _fold(parent: ConstInts1, work: NewtonWork, root: int) -> None:
     """work.direction = D^-½ L⁻ᵀ work.direction of the tree that begins with a root."""
     for i in range(work.list[root] - 1, root - 1, -1):
         if work.degree[i] == root:
@@ -718,7 +724,7 @@ def _fold(parent: Any, work: Any, root: Any) -> None:
 
 
 @inlined
-def _move(work: Any, root: Any) -> None:
+def _move(work: NewtonWork, root: int) -> None:
     """y += work.direction of that tree, which is then 0."""
     for i in range(root, work.list[root]):
         if work.degree[i] == root:
@@ -727,7 +733,7 @@ def _move(work: Any, root: Any) -> None:
 
 
 @inlined
-def _unfold(parent: Any, work: Any, root: Any, out: Any) -> None:
+def _unfold(parent: ConstInts1, work: NewtonWork, root: int, out: Reals1) -> None:
     """out = x = L⁻¹ D^-½ y of that tree."""
     for i in range(root, work.list[root]):
         if work.degree[i] == root:
@@ -743,14 +749,14 @@ def _unfold(parent: Any, work: Any, root: Any, out: Any) -> None:
 
 
 @inlined
-def _copy(x: Any, out: Any, count: Any) -> None:
+def _copy(x: Reals1, out: Reals1, count: int) -> None:
     """out = x, of so many entries."""
     for p in range(count):
         out[p] = x[p]
 
 
 @njit
-def _measure(work: Any, count: Any) -> Any:
+def _measure(work: NewtonWork, count: int) -> tuple[float, float]:
     """Set work.before to by how much λ has moved since it was noted there, times its scale; return the norm of that,
     and the largest velocity that a row's own impulse has changed [rad/s or m/s].
     """
@@ -764,7 +770,7 @@ def _measure(work: Any, count: Any) -> Any:
 
 
 @njit
-def _remember(work: Any, count: Any, known: Any, place: Any) -> None:
+def _remember(work: NewtonWork, count: int, known: int, place: int) -> None:
     """Note by how much the motion of λ, and λ after the sweeps, differ from the last ones, at a place of work.history,
     and in work.gram the products of these motions with each other, and in its last column with the present one.
     """
@@ -780,7 +786,7 @@ def _remember(work: Any, count: Any, known: Any, place: Any) -> None:
 
 
 @njit
-def _mix(work: Any, count: Any, known: Any) -> None:
+def _mix(work: NewtonWork, count: int, known: int) -> None:
     """work.before = the λ after the sweeps, less the combination of noted differences that leaves least of the motion.
 
     The least squares are solved by their normal equations, L D Lᵀ in the last rows of work.gram.
@@ -809,7 +815,7 @@ def _mix(work: Any, count: Any, known: Any) -> None:
 
 
 @njit
-def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None:
+def _set_impulses(model: Model, rows: Rows, work: NewtonWork, k: int, wanted: Reals1) -> None:
     """Set λ of island k to what is wanted, within bounds and cones, and y to match."""
     q, p = 0, 0
     while q < work.unit_start[k + 1] - work.unit_start[k]:
@@ -825,7 +831,7 @@ def _set_impulses(model: Any, rows: Any, work: Any, k: Any, wanted: Any) -> None
 
 
 @inlined
-def _set_unit(model: Any, rows: Any, work: Any, n: Any, p: Any, wanted: Any) -> None:
+def _set_unit(model: Model, rows: Rows, work: NewtonWork, n: int, p: int, wanted: Reals1) -> None:
     """The same of the unit of row n."""
     last = n + max(rows.cone[n], 1)
     z = wanted[p]
@@ -856,7 +862,7 @@ def _set_unit(model: Any, rows: Any, work: Any, n: Any, p: Any, wanted: Any) -> 
 
 
 @njit
-def _residual(model: Any, rows: Any, work: Any, k: Any) -> Any:
+def _residual(model: Model, rows: Rows, work: NewtonWork, k: int) -> float:
     """The largest |λ - P(λ - ρ û)| / ρ of a unit of island k [rad/s or m/s], as coulomb_system.py has it."""
     worst = 0.0
     q, p = 0, 0
@@ -876,7 +882,7 @@ def _residual(model: Any, rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def _miss(model: Any, rows: Any, work: Any, n: Any, p: Any) -> Any:
+def _miss(model: Model, rows: Rows, work: NewtonWork, n: int, p: int) -> float:
     """|λ - P(λ - ρ û)| of the unit of row n."""
     _find_velocities(model.independent_parent, rows, work, n, p)
     z = work.impulse[p]
@@ -887,7 +893,7 @@ def _miss(model: Any, rows: Any, work: Any, n: Any, p: Any) -> Any:
 
 
 @inlined
-def _miss_in_lane(work: Any, p: Any, count: Any, lane: Any, rate: Any) -> Any:
+def _miss_in_lane(work: NewtonWork, p: int, count: int, lane: int, rate: float) -> float:
     """The same of a unit that has its turn with others, whose velocities are in work.abreast."""
     law = work.law
     soft, mu = law[p + SOFT, lane], law[p + SLOPE, lane]
@@ -908,7 +914,7 @@ def _miss_in_lane(work: Any, p: Any, count: Any, lane: Any, rate: Any) -> Any:
 
 
 @njit
-def _cone_miss(rows: Any, work: Any, n: Any, p: Any, free: Any) -> Any:
+def _cone_miss(rows: Rows, work: NewtonWork, n: int, p: int, free: float) -> float:
     """|λ - P(λ - ρ û)| of the cone that begins with row n; `free`: its normal part, without the shift."""
     slip, square = 0.0, 0.0
     for row in range(n + 1, n + rows.cone[n]):

@@ -16,9 +16,10 @@ from typing import Any
 from artsim.sim.foundation.body_strips import gather, loading, read, scatter, write
 from artsim.sim.foundation.jit import compiled_form, inlined
 from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
-from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.records import WIDTH, Pack, Reals2, Vec3
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.strips import _store
+from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.crowd_law import impulse_at
 
 # columns of work.law, of the line of a unit's first row
@@ -38,7 +39,7 @@ _of_law, _of_pairs = loading(WIDTH), loading(2 * WIDTH)
 
 
 @inlined
-def _within_cone(z: Any, mu: Any) -> Any:
+def _within_cone(z: Vec3, mu: Pack) -> Vec3:
     """An impulse with its normal part not below 0 and its tangential part at most μ times that."""
     zero = zero_like(mu)
     z0 = where_greater(z[0], zero, z[0], zero)
@@ -52,7 +53,7 @@ def _within_cone(z: Any, mu: Any) -> Any:
 
 
 @inlined
-def _times(J: Any, line: Any, column: Any, width: Any, y: Any) -> Any:
+def _times(J: Reals2, line: int, column: int, width: int, y: tuple[Pack, ...]) -> Pack:
     """Σ J[line + i, column : column + WIDTH] y[i], of so many columns."""
     v = (
         _of_pairs(J, line, column) * y[0]
@@ -68,14 +69,14 @@ def _times(J: Any, line: Any, column: Any, width: Any, y: Any) -> Any:
 
 
 @inlined
-def _column_times(J: Any, line: Any, column: Any, z: Any) -> Any:
+def _column_times(J: Reals2, line: int, column: int, z: Vec3) -> Pack:
     """Σ J[line + WIDTH r, column : column + WIDTH] z[r] over three rows."""
     v = _of_pairs(J, line, column) * z[0] + _of_pairs(J, line + WIDTH, column) * z[1]
     return v + _of_pairs(J, line + 2 * WIDTH, column) * z[2]
 
 
 @inlined
-def _move_three(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
+def _move_three(J: Reals2, p: int, column: int, width: int, y: tuple[Pack, ...], z: Vec3) -> tuple[Pack, ...]:
     """y + J̃ᵀ z of one body per lane, of three rows."""
     y0 = y[0] + _column_times(J, p, column, z)
     y1 = y[1] + _column_times(J, p + 1, column, z)
@@ -92,7 +93,7 @@ def _move_three(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def _move_one(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
+def _move_one(J: Reals2, p: int, column: int, width: int, y: tuple[Pack, ...], z: Pack) -> tuple[Pack, ...]:
     """The same of one row."""
     y0 = y[0] + _of_pairs(J, p, column) * z
     y1 = y[1] + _of_pairs(J, p + 1, column) * z
@@ -109,27 +110,27 @@ def _move_one(J: Any, p: Any, column: Any, width: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def _velocity_in_lanes(J: Any, line: Any, width: Any, y: Any, x: Any) -> Any:
+def _velocity_in_lanes(J: Reals2, line: int, width: int, y: tuple[Pack, ...], x: tuple[Pack, ...]) -> Pack:
     """J̃ y of one row of WIDTH units: y of their first bodies, x of their second ones."""
     return _times(J, line, 0, width, y) + _times(J, line, WIDTH, width, x)
 
 
 @inlined
-def _push_three(work: Any, p: Any, width: Any, y: Any, x: Any, z: Any) -> None:
+def _push_three(work: NewtonWork, p: int, width: int, y: tuple[Pack, ...], x: tuple[Pack, ...], z: Vec3) -> None:
     """Add J̃ᵀ z of three rows to the velocities of both bodies."""
     scatter(work.moving, work.sides, p, BODY, _move_three(work.pairs, p, 0, width, y, z))
     scatter(work.moving, work.sides, p, OTHER, _move_three(work.pairs, p, WIDTH, width, x, z))
 
 
 @inlined
-def _push_one(work: Any, p: Any, width: Any, y: Any, x: Any, z: Any) -> None:
+def _push_one(work: NewtonWork, p: int, width: int, y: tuple[Pack, ...], x: tuple[Pack, ...], z: Pack) -> None:
     """The same of one row."""
     scatter(work.moving, work.sides, p, BODY, _move_one(work.pairs, p, 0, width, y, z))
     scatter(work.moving, work.sides, p, OTHER, _move_one(work.pairs, p, WIDTH, width, x, z))
 
 
 @inlined
-def _bodies(work: Any, p: Any) -> Any:
+def _bodies(work: NewtonWork, p: int) -> tuple[int, tuple[Pack, ...], tuple[Pack, ...]]:
     """How many columns of J̃ are read, and the velocities of both bodies."""
     y = gather(work.moving, work.sides, p, BODY)
     x = gather(work.moving, work.sides, p, OTHER)
@@ -159,10 +160,10 @@ def visit_contacts(work: Any, p: int) -> None:
     law = work.law
     for lane in range(WIDTH):
         places = p + lane, p + WIDTH + lane, p + 2 * WIDTH + lane
-        z = [work.impulse[place] for place in places]
-        v = [_velocity(work, p, row, lane) + law[p + WIDTH * row + MISS, lane] for row in range(3)]
-        w = [law[p + entry, lane] for entry in (W0, W1, W2, WIDTH + BIG, WIDTH + SMALL)]
-        rest = [law[p + entry, lane] for entry in (SOFT, PULL, SLOPE, RATE)]
+        z: Any = [work.impulse[place] for place in places]
+        v: Any = [_velocity(work, p, row, lane) + law[p + WIDTH * row + MISS, lane] for row in range(3)]
+        w: Any = [law[p + entry, lane] for entry in (W0, W1, W2, WIDTH + BIG, WIDTH + SMALL)]
+        rest: Any = [law[p + entry, lane] for entry in (SOFT, PULL, SLOPE, RATE)]
         *found, law[p + RATE, lane] = impulse_at(v, z, w, rest)
         for row in range(3):
             work.impulse[places[row]] = found[row]
@@ -237,7 +238,8 @@ def set_contacts(work: Any, p: int, wanted: Any) -> None:
     """Set the impulses of WIDTH contacts to what is wanted, within their cones, and y to match."""
     for lane in range(WIDTH):
         places = p + lane, p + WIDTH + lane, p + 2 * WIDTH + lane
-        found = _within_cone([wanted[place] for place in places], work.law[p + SLOPE, lane])
+        impulse: Any = [wanted[place] for place in places]
+        found = _within_cone(impulse, work.law[p + SLOPE, lane])
         for row in range(3):
             _move(work, p, row, lane, found[row] - work.impulse[places[row]])
             work.impulse[places[row]] = found[row]

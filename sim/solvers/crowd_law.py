@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Real, Vec3, Vec4, Vec6
 from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest, least
 
 _ROOTS = 60  # steps at most to a contact's root
@@ -16,7 +16,7 @@ _LEAST = 1e-12  # of the mean of the two entries of `principal`: the smaller one
 
 
 @njit
-def principal(block: Any) -> Any:
+def principal(block: Vec6) -> Vec4:
     """The axes of a contact's tangents in which the Schur complement of its normal row in W is diagonal: their cosine
     and sine, and the two entries.
 
@@ -36,7 +36,7 @@ def principal(block: Any) -> Any:
 
 
 @inlined
-def impulse_at(v: Any, z: Any, w: Any, rest: Any) -> Any:
+def impulse_at(v: Vec3, z: Vec3, w: tuple[Real, ...], rest: Vec4) -> Vec4:
     """The impulse, and κ, of a contact that has the velocity v at the impulse z, both in its axes.
 
     w = (W00, W01, W02, the two entries of `principal`), rest = (soft, 1 / W00, mu, κ of before); `soft` is part of W.
@@ -54,7 +54,7 @@ def impulse_at(v: Any, z: Any, w: Any, rest: Any) -> Any:
 
 
 @inlined
-def contact_impulse(axes: Any, free: Any, mu: Any, rate: Any) -> Any:
+def contact_impulse(axes: tuple[Real, ...], free: Vec3, mu: Real, rate: Real) -> Vec4:
     """The impulse (normal, two tangents) by Coulomb's law of a contact whose velocity is W impulse + free, and κ.
 
     axes = (W01, W02, 1 / W00, the two entries of `principal`), all in its axes. Opening: 0. Sticking: no velocity.
@@ -84,7 +84,7 @@ def contact_impulse(axes: Any, free: Any, mu: Any, rate: Any) -> Any:
 
 
 @inlined
-def _sliding(stiff: Any, g: Any, p: Any, most: Any, given: Any) -> Any:
+def _sliding(stiff: tuple[Real, Real], g: tuple[Real, Real], p: tuple[Real, Real], most: Real, given: Vec3) -> Vec4:
     """The impulse of a sliding contact, and κ: (stiff + κ) z_t = -g, z_n = most - p·z_t, |z_t| = μ z_n for a κ > 0.
 
     given = (mu, κ of before, what is positive where it slides); elsewhere the result has no meaning.

@@ -13,12 +13,12 @@ their W, lanes whose rows differ take their own part (lane_coulomb.py).
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_count, sqrt, zero_like
+from artsim.sim.foundation.records import Lanes1, Vec4
 from artsim.sim.foundation.strips import subtract_rows
-from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW, NewtonWork
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
 from artsim.sim.solvers.coulomb_system import set_pull, set_still_change, stiffness
 from artsim.sim.solvers.impulses import add_transposed
@@ -27,7 +27,7 @@ MOST_PULL = 1e3  # [rad/s or m/s] by an impulse, beyond which W dλ loses too ma
 
 
 @njit
-def list_few(rows: Any, work: Any, k: Any) -> bool:
+def list_few(rows: Rows, work: NewtonWork, k: int) -> bool:
     """List all units of island k; False where they have too many rows for that."""
     count = 0
     work.sizes[FEW_UNITS] = 0
@@ -41,7 +41,7 @@ def list_few(rows: Any, work: Any, k: Any) -> bool:
 
 
 @inlined
-def list_unit(work: Any, n: Any) -> None:
+def list_unit(work: NewtonWork, n: int) -> None:
     """List the unit of row n."""
     work.few_first[work.sizes[FEW_UNITS]] = n
     work.sizes[FEW_UNITS] += 1
@@ -51,7 +51,7 @@ def list_unit(work: Any, n: Any) -> None:
 
 
 @njit
-def set_delassus(rows: Any, work: Any, k: Any) -> None:
+def set_delassus(rows: Rows, work: NewtonWork, k: int) -> None:
     """work.delassus (rows, rows) = J M̂⁻¹ Jᵀ of the units listed, of island k, for M̂ factorised in work.matrix [velocity
     per impulse]."""
     first, last = island_places(work, k)
@@ -72,7 +72,7 @@ def set_delassus(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _set_half(rows: Any, work: Any, k: Any, n: Any, unit: Any, m: Any) -> None:
+def _set_half(rows: Rows, work: NewtonWork, k: int, n: int, unit: int, m: int) -> None:
     """work.half[m:] = J L⁻¹ D^(-½) of the unit of row n, by place; work.reach[unit, b]: 1 where it may move block b."""
     count = max(rows.cone[n], 1)
     first, last = island_places(work, k)
@@ -108,7 +108,7 @@ def _set_half(rows: Any, work: Any, k: Any, n: Any, unit: Any, m: Any) -> None:
 
 
 @inlined
-def _eliminate(work: Any, b: Any, row: Any) -> None:
+def _eliminate(work: NewtonWork, b: int, row: int) -> None:
     """Subtract block b's rows of the factor from a line of work.half."""
     start, stop = start_of(work, b), stop_of(work, b)
     for i in range(stop - 1, start - 1, -1):
@@ -120,7 +120,7 @@ def _eliminate(work: Any, b: Any, row: Any) -> None:
 
 
 @inlined
-def _eliminate_three(work: Any, b: Any, m: Any) -> None:
+def _eliminate_three(work: NewtonWork, b: int, m: int) -> None:
     """The same for the three lines of a contact from line m, which take each entry of the factor together."""
     start, stop = start_of(work, b), stop_of(work, b)
     for i in range(stop - 1, start - 1, -1):
@@ -143,7 +143,7 @@ def _eliminate_three(work: Any, b: Any, m: Any) -> None:
 
 
 @njit
-def _set_products(work: Any, k: Any, unit: Any, m: Any, count: Any) -> None:
+def _set_products(work: NewtonWork, k: int, unit: int, m: int, count: int) -> None:
     """Set the rows m to m + count of work.delassus up to the diagonal, and the columns that mirror them."""
     j = 0
     other = 0
@@ -167,7 +167,7 @@ def _set_products(work: Any, k: Any, unit: Any, m: Any, count: Any) -> None:
 
 
 @inlined
-def _multiply_three(work: Any, k: Any, unit: Any, other: Any, m: Any, j: Any) -> None:
+def _multiply_three(work: NewtonWork, k: int, unit: int, other: int, m: int, j: int) -> None:
     """The same for two contacts, whose lines begin with m and j: nine entries at once."""
     H = work.half
     zero = zero_like(H[0, 0])
@@ -194,7 +194,7 @@ def _multiply_three(work: Any, k: Any, unit: Any, other: Any, m: Any, j: Any) ->
 
 
 @njit
-def find_few(rows: Any, work: Any, k: Any) -> None:
+def find_few(rows: Rows, work: NewtonWork, k: int) -> None:
     """work.linear (rows,) = dλ and work.along (rows,) = W dλ of the units listed, of island k. O(rows³)."""
     set_still_change(rows, work, k)
     units = work.sizes[FEW_UNITS]
@@ -216,7 +216,7 @@ def find_few(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _set_system(rows: Any, work: Any, m: Any) -> None:
+def _set_system(rows: Rows, work: NewtonWork, m: int) -> None:
     """work.few (rows, rows + 1) = 1 + D S W, and the change of λ at fixed x in the last column."""
     i = 0
     for unit in range(work.sizes[FEW_UNITS]):
@@ -249,7 +249,7 @@ def _set_system(rows: Any, work: Any, m: Any) -> None:
 
 
 @inlined
-def _set_three(work: Any, n: Any, i: Any, m: Any, numbers: Any) -> None:
+def _set_three(work: NewtonWork, n: int, i: int, m: int, numbers: Vec4) -> None:
     """D S W of a contact of three rows, in the lines from i."""
     A, W = work.few, work.delassus
     d0, d1, d2, d3 = numbers
@@ -265,7 +265,7 @@ def _set_three(work: Any, n: Any, i: Any, m: Any, numbers: Any) -> None:
 
 
 @njit
-def _reduce(work: Any, units: Any, m: Any) -> None:
+def _reduce(work: NewtonWork, units: int, m: int) -> None:
     """Eliminate below the diagonal, unit by unit; 1 / pivots are in work.few_pivot. Where a unit is idle in all lanes,
     its rows hold the diagonal and the last column alone."""
     first = 0
@@ -289,7 +289,7 @@ def _reduce(work: Any, units: Any, m: Any) -> None:
 
 
 @inlined
-def _take_out(work: Any, i: Any, begin: Any, end: Any, c: Any, m: Any) -> None:
+def _take_out(work: NewtonWork, i: int, begin: int, end: int, c: int, m: int) -> None:
     """Eliminate the rows from `begin` to before `end`, whose columns beyond these begin with c, from line i."""
     A, x = work.few, work.factors
     for r in range(begin, end):
@@ -300,7 +300,7 @@ def _take_out(work: Any, i: Any, begin: Any, end: Any, c: Any, m: Any) -> None:
 
 
 @inlined
-def _take_out_three(work: Any, i: Any, r: Any, first: Any, m: Any) -> None:
+def _take_out_three(work: NewtonWork, i: int, r: int, first: int, m: int) -> None:
     """The same for the three rows from r and the three lines from i, which take each of their entries together."""
     A, pivot = work.few, work.few_pivot
     u01, u02, u12 = A[r, r + 1], A[r, r + 2], A[r + 1, r + 2]
@@ -319,7 +319,7 @@ def _take_out_three(work: Any, i: Any, r: Any, first: Any, m: Any) -> None:
 
 
 @njit
-def set_change(rows: Any, force: Any, work: Any, k: Any) -> None:
+def set_change(rows: Rows, force: Lanes1, work: NewtonWork, k: int) -> None:
     """work.change (nu,) = x of island k with M̂ x = f + Jᵀλ, for M̂ factorised in work.matrix."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]

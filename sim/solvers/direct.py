@@ -17,13 +17,13 @@ for k wide rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import axis_of
-from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
+from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1, Reals2
 from artsim.sim.foundation.vec3 import cross, symmetric_times
-from artsim.sim.run_data.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS
+from artsim.sim.run_data.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS, DirectWork
 from artsim.sim.solvers.full_coordinates import (
     factorise_dense,
     note_remainder,
@@ -37,7 +37,7 @@ _ROUNDS = 3  # solves, of which all but the first refine
 
 
 @njit
-def factorise_graph(model: Any, data: Any, graph: Any) -> None:
+def factorise_graph(model: Model, data: Workspace, graph: DirectWork) -> None:
     """Prepare `solve_graph` with the weights and wide rows that graph holds. Needs `composites`."""
     _bodies(model, data, graph)
     for i in range(1, model.body_parent.shape[0]):
@@ -53,7 +53,7 @@ def factorise_graph(model: Any, data: Any, graph: Any) -> None:
 
 
 @njit
-def solve_graph(model: Any, data: Any, graph: Any, d: Any) -> None:
+def solve_graph(model: Model, data: Workspace, graph: DirectWork, d: Reals1) -> None:
     """d (nu,) = H⁻¹ d: from impulses [N m s or N s] to changes of velocities [rad/s or m/s]."""
     start_solve(graph, d)
     for n in range(_ROUNDS):
@@ -67,7 +67,7 @@ def solve_graph(model: Any, data: Any, graph: Any, d: Any) -> None:
 
 
 @inlined
-def _dof_velocity(model: Any, graph: Any, k: Any) -> Any:
+def _dof_velocity(model: Model, graph: DirectWork, k: int) -> float:
     """The velocity of dof k: from the bodies' velocities, or from its own row √δ v + μ = 0 where that is stiffer."""
     i = model.dof_body[k]
     row = graph.dof_row[k]
@@ -80,7 +80,7 @@ def _dof_velocity(model: Any, graph: Any, k: Any) -> Any:
 
 
 @njit
-def _bodies(model: Any, data: Any, graph: Any) -> None:
+def _bodies(model: Model, data: Workspace, graph: DirectWork) -> None:
     """graph.centre (nb, 3) from the body's origin; W: graph.inverse_mass (nb,), graph.inverse_inertia (nb, 6) about the
     centre.
     """
@@ -126,7 +126,7 @@ def _bodies(model: Any, data: Any, graph: Any) -> None:
 
 
 @inlined
-def _invert(out: Any, i: Any, xx: Any, xy: Any, xz: Any, yy: Any, yz: Any, zz: Any) -> None:
+def _invert(out: Reals2, i: int, xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> None:
     """out[i] = the inverse of a symmetric 3 × 3."""
     a = yy * zz - yz * yz
     b = xz * yz - xy * zz
@@ -141,7 +141,7 @@ def _invert(out: Any, i: Any, xx: Any, xy: Any, xz: Any, yy: Any, yz: Any, zz: A
 
 
 @njit
-def _joint_rows(model: Any, data: Any, graph: Any, i: Any) -> None:
+def _joint_rows(model: Model, data: Workspace, graph: DirectWork, i: int) -> None:
     """The six rows of joint i: force, torque about its body's centre, torque about its parent's (to be negated).
 
     Rows 0 to 2 push along three axes at body i's origin, 3 to 5 turn about three; the dofs' directions are among them.
@@ -181,7 +181,7 @@ def _joint_rows(model: Any, data: Any, graph: Any, i: Any) -> None:
 
 
 @inlined
-def _row_of(kind: Any, n: Any) -> Any:
+def _row_of(kind: int, n: int) -> int:
     """The row of a joint's n-th dof."""
     if kind == REVOLUTE:
         return 5
@@ -195,7 +195,7 @@ def _row_of(kind: Any, n: Any) -> Any:
 
 
 @njit
-def _node(model: Any, graph: Any, i: Any) -> None:
+def _node(model: Model, graph: DirectWork, i: int) -> None:
     """N_i, lower triangle."""
     above = model.body_parent[i]
     N = graph.node[i]
@@ -211,7 +211,7 @@ def _node(model: Any, graph: Any, i: Any) -> None:
 
 
 @njit
-def _edges(model: Any, graph: Any, i: Any) -> None:
+def _edges(model: Model, graph: DirectWork, i: int) -> None:
     """E from joint i to its elders, the joints before it on the same parent, and to the parent's own."""
     above = model.body_parent[i]
     if above == 0:
@@ -232,19 +232,19 @@ def _edges(model: Any, graph: Any, i: Any) -> None:
 
 
 @inlined
-def _dot(a: Any, b: Any) -> Any:
+def _dot(a: Reals1, b: Reals1) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inlined
-def _through(graph: Any, i: Any, s: Any, t: Any) -> Any:
+def _through(graph: DirectWork, i: int, s: Reals1, t: Reals1) -> float:
     """s · W t of two torques on body i."""
     x0, x1, x2 = symmetric_times(graph.inverse_inertia, i, t[0], t[1], t[2])
     return s[0] * x0 + s[1] * x1 + s[2] * x2
 
 
 @njit
-def _wide_node(model: Any, graph: Any, q: Any) -> None:
+def _wide_node(model: Model, graph: DirectWork, q: int) -> None:
     """Wide row q's edges to all joints, graph.strip[q] (nb, 6), and to the wide rows before it."""
     for k in range(graph.force.shape[0]):
         graph.force[k] = graph.wide[q, k]
@@ -258,7 +258,7 @@ def _wide_node(model: Any, graph: Any, q: Any) -> None:
 
 
 @njit
-def _times_rates(model: Any, graph: Any, q: Any) -> Any:
+def _times_rates(model: Model, graph: DirectWork, q: int) -> float:
     """Wide row q times the dofs' velocities in graph.rate."""
     value = 0.0
     for k in range(graph.force.shape[0]):
@@ -267,7 +267,7 @@ def _times_rates(model: Any, graph: Any, q: Any) -> Any:
 
 
 @njit
-def _set_rates(model: Any, graph: Any, held: Any) -> None:
+def _set_rates(model: Model, graph: DirectWork, held: bool) -> None:
     """graph.rate (nb, 6) = J W Jᵀ of the impulses graph.force (nv,) on the dofs and, if held, of the joints' own in
     graph.held.
     """
@@ -309,7 +309,7 @@ def _set_rates(model: Any, graph: Any, held: Any) -> None:
 
 
 @njit
-def _eliminate(model: Any, graph: Any, i: Any) -> None:
+def _eliminate(model: Model, graph: DirectWork, i: int) -> None:
     """Eliminate joint i: N_i = L Lᵀ, X = L⁻¹ E for each edge, and -Xᵀ X on all pairs of its neighbours."""
     L = graph.node[i]
     for a in range(6):
@@ -346,7 +346,7 @@ def _eliminate(model: Any, graph: Any, i: Any) -> None:
 
 
 @inlined
-def _forward(L: Any, x: Any) -> None:
+def _forward(L: Reals2, x: Reals1) -> None:
     """x = L⁻¹ x."""
     for a in range(6):
         for c in range(a):
@@ -355,7 +355,7 @@ def _forward(L: Any, x: Any) -> None:
 
 
 @inlined
-def _backward(L: Any, x: Any) -> None:
+def _backward(L: Reals2, x: Reals1) -> None:
     """x = L⁻ᵀ x."""
     for a in range(5, -1, -1):
         x[a] /= L[a, a]
@@ -364,7 +364,7 @@ def _backward(L: Any, x: Any) -> None:
 
 
 @njit
-def _into_node(N: Any, X: Any) -> None:
+def _into_node(N: Reals2, X: Reals2) -> None:
     for a in range(6):
         for b in range(a + 1):
             for c in range(6):
@@ -372,7 +372,7 @@ def _into_node(N: Any, X: Any) -> None:
 
 
 @njit
-def _into_edge(E: Any, X: Any, Y: Any) -> None:
+def _into_edge(E: Reals2, X: Reals2, Y: Reals2) -> None:
     for a in range(6):
         for b in range(6):
             for c in range(6):
@@ -380,7 +380,7 @@ def _into_edge(E: Any, X: Any, Y: Any) -> None:
 
 
 @inlined
-def _into_strip(s: Any, X: Any, x: Any) -> None:
+def _into_strip(s: Reals1, X: Reals2, x: Reals1) -> None:
     """s -= Xᵀ x."""
     for a in range(6):
         for c in range(6):
@@ -388,7 +388,7 @@ def _into_strip(s: Any, X: Any, x: Any) -> None:
 
 
 @njit
-def _multipliers(model: Any, graph: Any) -> None:
+def _multipliers(model: Model, graph: DirectWork) -> None:
     """graph.held (nb, 6) and graph.multiplier of the wide rows: reactions to the impulses on the dofs, graph.force."""
     nb = model.body_parent.shape[0]
     count = graph.counts[WIDE_ROWS]
@@ -425,7 +425,7 @@ def _multipliers(model: Any, graph: Any) -> None:
 
 
 @njit
-def _velocities(model: Any, graph: Any) -> None:
+def _velocities(model: Model, graph: DirectWork) -> None:
     """graph.rate (nb, 6) from the impulses on the dofs and all multipliers."""
     for q in range(graph.counts[WIDE_ROWS]):
         graph.total[q] += graph.multiplier[q]

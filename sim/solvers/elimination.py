@@ -14,13 +14,13 @@ its rows lie in few contiguous runs.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive
-from artsim.sim.run_data.run_records import ALL_ROWS
-from artsim.sim.run_data.scratch import BLOCKS, CROWD_TREES, ISLANDS, TIED_ROWS
+from artsim.sim.foundation.records import ConstInts1, Ints1
+from artsim.sim.run_data.run_records import ALL_ROWS, Rows
+from artsim.sim.run_data.scratch import BLOCKS, CROWD_TREES, ISLANDS, TIED_ROWS, NewtonWork
 
 # units, and bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
 _CROWD, _CROWD_TREES = 300, 100
@@ -28,7 +28,7 @@ _SOFT_CROWD = 100  # of more than CROWD_TREES, where all contacts are soft, so t
 
 
 @njit
-def find_structure(model: Any, rows: Any, work: Any, in_lanes: Any, whole: Any) -> None:
+def find_structure(model: Model, rows: Rows, work: NewtonWork, in_lanes: bool, whole: bool) -> None:
     """Find islands, order and fill for the present rows: work.member, order, place, run_start and so on.
 
     Blocks are found once, since they belong to the model, and the rest again where columns of rows have changed: those
@@ -58,7 +58,7 @@ def find_structure(model: Any, rows: Any, work: Any, in_lanes: Any, whole: Any) 
 
 
 @njit
-def _is_crowd(model: Any, rows: Any, work: Any, k: Any) -> Any:
+def _is_crowd(model: Model, rows: Rows, work: NewtonWork, k: int) -> int:
     """1 where island k is many bodies with so many contacts that its matrix takes too long."""
     units = work.unit_start[k + 1] - work.unit_start[k]
     if units <= _SOFT_CROWD:
@@ -78,14 +78,13 @@ def _is_crowd(model: Any, rows: Any, work: Any, k: Any) -> Any:
 
 
 @inlined
-def _is_soft(rows: Any, n: Any) -> bool:
+def _is_soft(rows: Rows, n: int) -> bool:
     """Whether row n has a compliance, in any lane."""
-    soft: bool = any_positive(rows.cfm[n])
-    return soft
+    return any_positive(rows.cfm[n])
 
 
 @njit
-def _is_known(rows: Any, work: Any) -> bool:
+def _is_known(rows: Rows, work: NewtonWork) -> bool:
     """Whether the rows have the columns, and are soft, as those for which the structure was found."""
     if work.sizes[TIED_ROWS] != rows.number[ALL_ROWS]:
         return False
@@ -104,7 +103,7 @@ def _is_known(rows: Any, work: Any) -> bool:
 
 
 @njit
-def _note_columns(rows: Any, work: Any) -> None:
+def _note_columns(rows: Rows, work: NewtonWork) -> None:
     """Store the rows' columns and cones for `_is_known`."""
     work.sizes[TIED_ROWS] = rows.number[ALL_ROWS]
     for n in range(rows.number[ALL_ROWS]):
@@ -117,7 +116,7 @@ def _note_columns(rows: Any, work: Any) -> None:
 
 
 @njit
-def one_island(model: Any, rows: Any, work: Any) -> None:
+def one_island(model: Model, rows: Rows, work: NewtonWork) -> None:
     """Make all dofs and rows one island, without an order, for solvers with linear algebra of their own."""
     if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
@@ -129,7 +128,7 @@ def one_island(model: Any, rows: Any, work: Any) -> None:
 
 
 @njit
-def _find_blocks(parent: Any, work: Any) -> None:
+def _find_blocks(parent: ConstInts1, work: NewtonWork) -> None:
     """work.block of each dof, work.block_start, work.tree_start; the number of blocks is work.sizes[BLOCKS]."""
     nu = parent.shape[0]
     for a in range(nu):
@@ -158,7 +157,7 @@ def _find_blocks(parent: Any, work: Any) -> None:
 
 
 @njit
-def _find_islands(parent: Any, rows: Any, work: Any) -> None:
+def _find_islands(parent: ConstInts1, rows: Rows, work: NewtonWork) -> None:
     """work.island of each block, numbered by their first blocks; the number of islands is work.sizes[ISLANDS]."""
     for b in range(work.sizes[BLOCKS]):
         above = parent[work.block_start[b]]
@@ -184,7 +183,7 @@ def _find_islands(parent: Any, rows: Any, work: Any) -> None:
 
 
 @inlined
-def _first_of(island: Any, b: Any) -> Any:
+def _first_of(island: Ints1, b: int) -> int:
     """The first block of the set that contains block b, with path compression."""
     while island[b] != b:
         island[b] = island[island[b]]
@@ -193,7 +192,7 @@ def _first_of(island: Any, b: Any) -> Any:
 
 
 @njit
-def _unite(island: Any, b: Any, c: Any) -> None:
+def _unite(island: Ints1, b: int, c: int) -> None:
     """Unite the sets of two blocks (Tarjan 1975)."""
     b = _first_of(island, b)
     c = _first_of(island, c)
@@ -204,7 +203,7 @@ def _unite(island: Any, b: Any, c: Any) -> None:
 
 
 @njit
-def _list_members(work: Any) -> None:
+def _list_members(work: NewtonWork) -> None:
     """work.member: the blocks of each island in turn, beginning at work.island_start."""
     for k in range(work.sizes[ISLANDS] + 1):
         work.island_start[k] = 0
@@ -220,7 +219,7 @@ def _list_members(work: Any) -> None:
 
 
 @njit
-def _list_units(rows: Any, work: Any) -> None:
+def _list_units(rows: Rows, work: NewtonWork) -> None:
     """work.listed: units by island, as their first rows; work.unit_start: where an island's units begin.
 
     A unit is a row with bounds or a cone. A unit without columns belongs to the first island; where nothing can move,
@@ -246,7 +245,7 @@ def _list_units(rows: Any, work: Any) -> None:
 
 
 @inlined
-def _island_of(rows: Any, work: Any, n: Any) -> Any:
+def _island_of(rows: Rows, work: NewtonWork, n: int) -> int:
     """The island of row n: that of its first column, or the first island."""
     return work.island[work.block[rows.column[rows.start[n]]]] if rows.stop[n] > rows.start[n] else 0
 
@@ -255,7 +254,7 @@ def _island_of(rows: Any, work: Any, n: Any) -> Any:
 
 
 @njit
-def _tie(parent: Any, rows: Any, work: Any, k: Any) -> None:
+def _tie(parent: ConstInts1, rows: Rows, work: NewtonWork, k: int) -> None:
     """work.tie[b, c] = 1 where the matrix couples two blocks of island k."""
     for p in range(work.island_start[k], work.island_start[k + 1]):
         for q in range(work.island_start[k], work.island_start[k + 1]):
@@ -273,7 +272,7 @@ def _tie(parent: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _tie_row(rows: Any, work: Any, n: Any) -> None:
+def _tie_row(rows: Rows, work: NewtonWork, n: int) -> None:
     """Couple the blocks of row n's columns to each other."""
     count = 0
     for e in range(rows.start[n], rows.stop[n]):
@@ -290,7 +289,7 @@ def _tie_row(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def _order(work: Any, first: Any, last: Any, end: Any, as_tree: Any) -> Any:
+def _order(work: NewtonWork, first: int, last: int, end: int, as_tree: bool) -> int:
     """Order the island of blocks work.member[first:last], whose places end before `end`; return where they begin.
 
     as_tree: by the tree alone, from its leaves.
@@ -316,13 +315,13 @@ def _order(work: Any, first: Any, last: Any, end: Any, as_tree: Any) -> Any:
 
 
 @inlined
-def _size(work: Any, b: Any) -> Any:
+def _size(work: NewtonWork, b: int) -> int:
     """Number of dofs of block b."""
     return work.block_start[b + 1] - work.block_start[b]
 
 
 @njit
-def _next(work: Any, first: Any, last: Any) -> Any:
+def _next(work: NewtonWork, first: int, last: int) -> int:
     """The remaining block of the lowest degree; among equals the last."""
     best = -1
     for p in range(first, last):
@@ -333,7 +332,7 @@ def _next(work: Any, first: Any, last: Any) -> Any:
 
 
 @njit
-def _eliminate(work: Any, b: Any, first: Any, last: Any) -> None:
+def _eliminate(work: NewtonWork, b: int, first: int, last: int) -> None:
     """Couple block b's neighbours to each other; they are then listed in work.run_start[b]."""
     neighbours = work.run_start[b]
     count = 0
@@ -356,7 +355,7 @@ def _eliminate(work: Any, b: Any, first: Any, last: Any) -> None:
 
 
 @njit
-def _find_runs(work: Any, b: Any) -> None:
+def _find_runs(work: NewtonWork, b: int) -> None:
     """Note the entries of block b's rows left of the block itself: runs of columns run_start to run_stop, ascending."""
     start = work.run_start[b]
     stop = work.run_stop[b]

@@ -12,19 +12,20 @@ m² or kg, impulses in N m s or N s, velocities in rad/s or m/s.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import expand_velocity, reduce_vector
 from artsim.sim.articulation.dynamics import column_momentum
 from artsim.sim.articulation.kinematics import axis_of
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1, Reals2
 from artsim.sim.foundation.vec3 import cross, symmetric_times
-from artsim.sim.run_data.run_records import ALL_ROWS
-from artsim.sim.run_data.scratch import WIDE_ROWS
+from artsim.sim.run_data.run_records import ALL_ROWS, Rows
+from artsim.sim.run_data.scratch import WIDE_ROWS, FullWork, NewtonWork
 
 
 @njit
-def note_diagonal(model: Any, data: Any, more: Any, parts: Any) -> None:
+def note_diagonal(model: Model, data: Workspace, more: Reals1, parts: FullWork) -> None:
     """Set parts.diagonal (nv,) to armature plus `more` (nv,), and parts.inertia (nu,) to M̂'s diagonal without the
     cross terms of coupled dofs. Needs `composites`. O(n).
     """
@@ -42,7 +43,7 @@ def note_diagonal(model: Any, data: Any, more: Any, parts: Any) -> None:
 
 
 @njit
-def note_couplings(model: Any, data: Any, parts: Any) -> None:
+def note_couplings(model: Model, data: Workspace, parts: FullWork) -> None:
     """Set parts.weight (nv,) to δ without rows, and make the eliminated couplings the only wide rows. O(k nv)."""
     for k in range(parts.weight.shape[0]):
         parts.weight[k] = parts.diagonal[k]
@@ -59,7 +60,7 @@ def note_couplings(model: Any, data: Any, parts: Any) -> None:
 
 
 @njit
-def note_rows(model: Any, rows: Any, work: Any, parts: Any) -> None:
+def note_rows(model: Model, rows: Rows, work: NewtonWork, parts: FullWork) -> None:
     """Add the rows' present weights, work.weight to work.weight3, to the result of `note_couplings`. O(k nv +
     entries)."""
     for n in range(rows.number[ALL_ROWS]):
@@ -81,7 +82,7 @@ def note_rows(model: Any, rows: Any, work: Any, parts: Any) -> None:
 
 
 @njit
-def _note_cone(model: Any, rows: Any, work: Any, parts: Any, n: Any) -> None:
+def _note_cone(model: Model, rows: Rows, work: NewtonWork, parts: FullWork, n: int) -> None:
     """Add a cone's rows, rotated so that D is diagonal.
 
     On its edge D is one weight along (1, μ e) and another across e: a reflection that maps e to the first tangent maps
@@ -109,7 +110,7 @@ def _note_cone(model: Any, rows: Any, work: Any, parts: Any, n: Any) -> None:
 
 
 @inlined
-def _open(parts: Any, compliance: Any) -> Any:
+def _open(parts: FullWork, compliance: float) -> int:
     """Append a wide row without entries; return its number."""
     q = parts.counts[WIDE_ROWS]
     parts.counts[WIDE_ROWS] = q + 1
@@ -120,14 +121,14 @@ def _open(parts: Any, compliance: Any) -> Any:
 
 
 @inlined
-def _add_to(model: Any, rows: Any, parts: Any, q: Any, n: Any, scale: Any) -> None:
+def _add_to(model: Model, rows: Rows, parts: FullWork, q: int, n: int, scale: float) -> None:
     """Add row n, scaled, to wide row q."""
     for e in range(rows.start[n], rows.stop[n]):
         parts.wide[q, model.independent_dof[rows.column[e]]] += scale * rows.value[e]
 
 
 @inlined
-def wide_times(parts: Any, q: Any, v: Any) -> Any:
+def wide_times(parts: FullWork, q: int, v: Reals1) -> float:
     """Wide row q times v (nv,). O(nv)."""
     value = 0.0
     for k in range(v.shape[0]):
@@ -136,7 +137,7 @@ def wide_times(parts: Any, q: Any, v: Any) -> Any:
 
 
 @njit
-def mass_times(model: Any, data: Any, parts: Any, d: Any, out: Any) -> None:
+def mass_times(model: Model, data: Workspace, parts: FullWork, d: Reals1, out: Reals1) -> None:
     """out (nu,) = M̂ d. O(n)."""
     expand_velocity(model, d, data, parts.moved)
     _momenta(model, data, parts)
@@ -146,7 +147,7 @@ def mass_times(model: Any, data: Any, parts: Any, d: Any, out: Any) -> None:
 
 
 @njit
-def start_solve(parts: Any, d: Any) -> None:
+def start_solve(parts: FullWork, d: Reals1) -> None:
     """Start solving for b, passed in d (nu,): parts.right and parts.left (nu,) become b; d, parts.gap and parts.total,
     the λ of the wide rows (k,), become 0.
     """
@@ -160,7 +161,7 @@ def start_solve(parts: Any, d: Any) -> None:
 
 
 @njit
-def note_remainder(model: Any, data: Any, parts: Any, d: Any) -> None:
+def note_remainder(model: Model, data: Workspace, parts: FullWork, d: Reals1) -> None:
     """Note the remainder of d (nu,) and parts.total: parts.left (nu,) = b - Gᵀ ((M + δ) v - Bᵀ λ), parts.gap (k,) = -(B
     v + compliance λ). O(n + k nv).
     """
@@ -179,7 +180,7 @@ def note_remainder(model: Any, data: Any, parts: Any, d: Any) -> None:
 
 
 @njit
-def _momenta(model: Any, data: Any, parts: Any) -> None:
+def _momenta(model: Model, data: Workspace, parts: FullWork) -> None:
     """parts.force (nv,) = M v of the bodies alone, stiffened, for v = parts.moved: velocities outward, momenta
     inward."""
     V = parts.speed
@@ -210,7 +211,7 @@ def _momenta(model: Any, data: Any, parts: Any) -> None:
 
 
 @inlined
-def outward(model: Any, data: Any, V: Any, i: Any) -> None:
+def outward(model: Model, data: Workspace, V: Reals2, i: int) -> None:
     """V[i] (linear, angular) = the velocity that body i has from its parent's (Featherstone 2008, table 5.1)."""
     above = model.body_parent[i]
     c0, c1, c2 = cross(V[above, 3], V[above, 4], V[above, 5], data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
@@ -223,7 +224,7 @@ def outward(model: Any, data: Any, V: Any, i: Any) -> None:
 
 
 @inlined
-def inward(model: Any, data: Any, F: Any, i: Any) -> None:
+def inward(model: Model, data: Workspace, F: Reals2, i: int) -> None:
     """F[parent] += the wrench F[i] (force, torque about body i's origin). The world's is not computed."""
     above = model.body_parent[i]
     if above > 0:
@@ -237,7 +238,7 @@ def inward(model: Any, data: Any, F: Any, i: Any) -> None:
 
 
 @inlined
-def add_motion(model: Any, data: Any, V: Any, i: Any, k: Any, x: Any) -> None:
+def add_motion(model: Model, data: Workspace, V: Reals2, i: int, k: int, x: float) -> None:
     """V[i] += S_k x."""
     a0, a1, a2 = axis_of(data, k)
     first = 0 if model.dof_linear[k] else 3
@@ -247,7 +248,7 @@ def add_motion(model: Any, data: Any, V: Any, i: Any, k: Any, x: Any) -> None:
 
 
 @inlined
-def along(model: Any, data: Any, F: Any, i: Any, k: Any) -> Any:
+def along(model: Model, data: Workspace, F: Reals2, i: int, k: int) -> float:
     """S_kᵀ F[i]."""
     a0, a1, a2 = axis_of(data, k)
     first = 0 if model.dof_linear[k] else 3
@@ -255,7 +256,7 @@ def along(model: Any, data: Any, F: Any, i: Any, k: Any) -> Any:
 
 
 @njit
-def spread_over_dofs(model: Any, b: Any, parts: Any) -> None:
+def spread_over_dofs(model: Model, b: Reals1, parts: FullWork) -> None:
     """parts.force (nv,): b (nu,) on the independent dofs, zero on followers, so that Gᵀ parts.force = b."""
     for k in range(parts.force.shape[0]):
         parts.force[k] = 0.0
@@ -264,7 +265,7 @@ def spread_over_dofs(model: Any, b: Any, parts: Any) -> None:
 
 
 @njit
-def factorise_dense(S: Any, n: Any) -> None:
+def factorise_dense(S: Reals2, n: int) -> None:
     """S = L D Lᵀ of the leading n × n in place, lower triangle: L below the diagonal, D on it. O(n³)."""
     for i in range(n):
         for j in range(i):
@@ -281,7 +282,7 @@ def factorise_dense(S: Any, n: Any) -> None:
 
 
 @njit
-def solve_dense(S: Any, n: Any, x: Any) -> None:
+def solve_dense(S: Reals2, n: int, x: Reals1) -> None:
     """x[:n] = S⁻¹ x of the factorised S. O(n²)."""
     for i in range(n):
         for c in range(i):

@@ -6,17 +6,18 @@ same order. T is a float, or a pack of 8 lanes. Impulses are in N s or N m s, ve
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Pack, Real
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 from artsim.sim.solvers.cone import cone_projection
 
 
 @njit
-def rows_times(rows: Any, n: Any, x: Any, out: Any) -> None:
+def rows_times(rows: Rows, n: int, x: Lanes1, out: Lanes1) -> None:
     """out[row] = J x of the unit's rows, for x (nu,). O(entries)."""
     first = rows.start[n]
     if rows.cone[n] == 3:
@@ -39,7 +40,7 @@ def rows_times(rows: Any, n: Any, x: Any, out: Any) -> None:
 
 
 @njit
-def add_transposed(rows: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
+def add_transposed(rows: Rows, n: int, factor: float, z: Lanes1, x: Lanes1) -> None:
     """x (nu,) += factor Jᵀ z of the unit's rows, for z (rows,). O(entries)."""
     first = rows.start[n]
     if rows.cone[n] == 3:
@@ -57,7 +58,7 @@ def add_transposed(rows: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
 
 
 @njit
-def set_gradient(rows: Any, force: Any, work: Any, k: Any) -> None:
+def set_gradient(rows: Rows, force: Lanes1, work: NewtonWork, k: int) -> None:
     """work.gradient (nu,) = M̂ x - f - Jᵀλ of island k at the present x and λ [N s or N m s]."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -68,13 +69,13 @@ def set_gradient(rows: Any, force: Any, work: Any, k: Any) -> None:
 
 
 @inlined
-def free_impulse(work: Any, n: Any, velocity: Any) -> Any:
+def free_impulse(work: NewtonWork, n: int, velocity: Real) -> Real:
     """The impulse of row n at its velocity, without bounds: (ε λ_k - velocity) / (cfm + ε)."""
     return (work.eps[n] * work.centre[n] - velocity) * work.inverse[n]
 
 
 @njit
-def project(rows: Any, work: Any, k: Any) -> None:
+def project(rows: Rows, work: NewtonWork, k: int) -> None:
     """Set rows.impulse of island k from its rows' velocities, and the derivatives: work.weight for rows with bounds,
     work.weight to work.weight3 and work.unit for cones. O(rows).
     """
@@ -92,7 +93,7 @@ def project(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _project_cone(rows: Any, work: Any, n: Any) -> None:
+def _project_cone(rows: Rows, work: NewtonWork, n: int) -> None:
     """The same for the cone that begins with row n; see `cone_projection`."""
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n])
     square = zero_like(normal)
@@ -114,7 +115,7 @@ def _project_cone(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def hold(rows: Any, work: Any, k: Any) -> bool:
+def hold(rows: Rows, work: NewtonWork, k: int) -> bool:
     """Make contacts that carried force in the last step stick in the first Newton step of this one; return whether
     there are any.
 
@@ -140,13 +141,13 @@ def hold(rows: Any, work: Any, k: Any) -> bool:
 
 
 @inlined
-def direction_of_columns(rows: Any, n: Any) -> Any:
+def direction_of_columns(rows: Rows, n: int) -> int:
     """1, or -1 where the columns of the unit descend."""
     return -1 if rows.stop[n] > rows.start[n] and rows.column[rows.stop[n] - 1] < rows.column[rows.start[n]] else 1
 
 
 @njit
-def set_lines(rows: Any, work: Any, n: Any, at: Any, pulled: Any) -> None:
+def set_lines(rows: Rows, work: NewtonWork, n: int, at: int, pulled: bool) -> None:
     """work.lines (rows, entries) = J of the unit, from line `at` on; if it is `pulled`, its normal row is J_n + μ v̂ᵀ
     J_t, with μ v̂ in work.pull.
 
@@ -165,7 +166,7 @@ def set_lines(rows: Any, work: Any, n: Any, at: Any, pulled: Any) -> None:
 
 
 @njit
-def weigh_lines(rows: Any, work: Any, n: Any, at: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
+def weigh_lines(rows: Rows, work: NewtonWork, n: int, at: int, d0: Real, d1: Real, d2: Real, d3: Real) -> None:
     """work.lines = D work.lines of the unit, from line `at` on: the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1], d0
     for a row with bounds."""
     for e in range(rows.stop[n] - rows.start[n]):
@@ -180,7 +181,7 @@ def weigh_lines(rows: Any, work: Any, n: Any, at: Any, d0: Any, d1: Any, d2: Any
 
 
 @njit
-def pull_lines(rows: Any, work: Any, n: Any) -> None:
+def pull_lines(rows: Rows, work: NewtonWork, n: int) -> None:
     """Add μ v̂ times the first line to the others: the transpose of what `set_lines` adds to the first."""
     for row in range(1, rows.cone[n]):
         for e in range(rows.stop[n] - rows.start[n]):
@@ -191,7 +192,7 @@ def pull_lines(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def keep(rows: Any, solver: Any, k: Any, impulse: Any, chosen: Any) -> None:
+def keep(rows: Rows, solver: SolverBundle, k: int, impulse: Lanes1, chosen: Pack) -> None:
     """Keep x of island k and these impulses (rows,) in pack.change and pack.impulse, in lanes where `chosen` is 1."""
     work = solver.newton
     zero = zero_like(chosen)

@@ -15,17 +15,20 @@ Solutions are those of `pgs`, since both remedies leave alone what has no error.
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RELAXATION, RESIDUAL, SHARDS
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RELAXATION, RESIDUAL, SHARDS, Rows, RunBundle
+from artsim.sim.run_data.scratch import SweepWork
 from artsim.sim.solvers.sweep import delassus_of, prepare_sweeps, push, row_velocity
 
 _UNBOUNDED = 1e308
 
 
 @njit
-def jacobi(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
+def jacobi(model: Model, data: Workspace, run: RunBundle, rows: Rows, sweeps: SweepWork) -> None:
     """Solve as `pgs` does, with at most inputs.iterations iterations. O(rows (entries + nu)) each."""
     step, relaxation = run.step, run.inputs.sweeping[RELAXATION]
     prepare_sweeps(model, data, rows, step, sweeps)
@@ -42,7 +45,7 @@ def jacobi(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
 
 
 @njit
-def split_masses(rows: Any, sweeps: Any) -> None:
+def split_masses(rows: Rows, sweeps: SweepWork) -> None:
     """Multiply the mobility of every row by the number of rows that its impulse moves. O(rows² entries)."""
     for n in range(rows.number[ALL_ROWS]):
         sweeps.rest[n] = 0.0
@@ -54,7 +57,7 @@ def split_masses(rows: Any, sweeps: Any) -> None:
 
 
 @njit
-def _find_impulses(rows: Any, u: Any, sweeps: Any, relaxation: Any) -> None:
+def _find_impulses(rows: Rows, u: Reals1, sweeps: SweepWork, relaxation: float) -> None:
     """Set sweeps.wanted to all impulses after this iteration, from the velocities u before it."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.cone[n] == 0:
@@ -65,7 +68,7 @@ def _find_impulses(rows: Any, u: Any, sweeps: Any, relaxation: Any) -> None:
 
 
 @njit
-def _find_friction(rows: Any, u: Any, sweeps: Any, n: Any, relaxation: Any) -> None:
+def _find_friction(rows: Rows, u: Reals1, sweeps: SweepWork, n: int, relaxation: float) -> None:
     """The tangential impulses of the cone at row n, within the disc that its new normal impulse allows."""
     square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
@@ -78,7 +81,7 @@ def _find_friction(rows: Any, u: Any, sweeps: Any, n: Any, relaxation: Any) -> N
 
 
 @njit
-def _turned(rows: Any, u: Any, sweeps: Any, n: Any, relaxation: Any) -> Any:
+def _turned(rows: Rows, u: Reals1, sweeps: SweepWork, n: int, relaxation: float) -> float:
     """The impulse of row n after its turn, without bounds."""
     denominator = sweeps.delassus[n] + rows.cfm[n]
     if denominator <= 0.0:
@@ -87,7 +90,7 @@ def _turned(rows: Any, u: Any, sweeps: Any, n: Any, relaxation: Any) -> Any:
 
 
 @njit
-def _take_impulses(rows: Any, u: Any, sweeps: Any) -> Any:
+def _take_impulses(rows: Rows, u: Reals1, sweeps: SweepWork) -> float:
     """Change all impulses to sweeps.wanted and the velocities with them; return the largest change of a row's velocity
     by its own impulse [rad/s or m/s]."""
     change = 0.0

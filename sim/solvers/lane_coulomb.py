@@ -12,14 +12,13 @@ velocities of rows follow from impulses by W alone. Impulses are in N s or N m s
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.strip_sums import NOWHERE, UNIT, sum_rows
 from artsim.sim.foundation.strips import subtract_rows
-from artsim.sim.run_data.scratch import FEW_UNITS
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import FEW_UNITS, NewtonWork, SolverBundle
 from artsim.sim.solvers.coulomb import (
     EASIER,
     GLANCE,
@@ -45,7 +44,14 @@ GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impul
 
 
 @njit
-def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any, opened: Any) -> Any:
+def settle_lane(
+    rows: Rows,
+    solver: SolverBundle,
+    lane: int,
+    bounds: tuple[float, float],
+    effort: tuple[int, float, bool, bool],
+    opened: float,
+) -> int:
     """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there; rows.impulse
     becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as for `slide`;
     opened: 1 where loads that rows leave open are to be shared.
@@ -59,7 +65,7 @@ def settle_lane(rows: Any, solver: Any, lane: Any, bounds: Any, effort: Any, ope
 
 
 @njit
-def _take_rows(rows: Any, solver: Any, lane: Any) -> None:
+def _take_rows(rows: Rows, solver: SolverBundle, lane: int) -> None:
     """Copy the units listed that may have an impulse in this lane, and their part of W."""
     work = solver.newton
     few, own = solver.lane.rows, solver.lane.work
@@ -89,7 +95,7 @@ def _take_rows(rows: Any, solver: Any, lane: Any) -> None:
 
 
 @inlined
-def _take_row(rows: Any, solver: Any, n: Any, lane: Any, to: Any) -> None:
+def _take_row(rows: Rows, solver: SolverBundle, n: int, lane: int, to: int) -> None:
     """Copy row n of the lane."""
     work = solver.newton
     few, own = solver.lane.rows, solver.lane.work
@@ -106,14 +112,14 @@ def _take_row(rows: Any, solver: Any, n: Any, lane: Any, to: Any) -> None:
 
 
 @inlined
-def _row_count(work: Any) -> Any:
+def _row_count(work: NewtonWork) -> int:
     """How many rows the units listed have."""
     units = work.sizes[FEW_UNITS]
     return work.few_stop[units - 1] if units > 0 else 0
 
 
 @njit
-def _put_impulses(rows: Any, solver: Any, lane: Any) -> None:
+def _put_impulses(rows: Rows, solver: SolverBundle, lane: int) -> None:
     """Copy the impulses found back."""
     work = solver.newton
     few, own = solver.lane.rows, solver.lane.work
@@ -124,7 +130,9 @@ def _put_impulses(rows: Any, solver: Any, lane: Any) -> None:
 
 
 @njit
-def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any, opened: Any) -> Any:
+def _settle(
+    rows: Rows, work: NewtonWork, tolerance: float, limit: float, effort: tuple[int, float, bool, bool], opened: float
+) -> int:
     """The steps of `coulomb`, from the λ and velocities in `work`; how they end."""
     most, first, near, _ = effort
     left = UNTRIED
@@ -170,7 +178,7 @@ def _settle(rows: Any, work: Any, tolerance: Any, limit: Any, effort: Any, opene
 
 
 @njit
-def _find_step(rows: Any, work: Any) -> None:
+def _find_step(rows: Rows, work: NewtonWork) -> None:
     """The step of delassus.py: work.linear = dλ, work.along = W dλ. O(active rows² · rows).
 
     Rows are taken in whole strips, whatever their last columns hold; what is not a strip is not written among them,
@@ -211,13 +219,13 @@ def _find_step(rows: Any, work: Any) -> None:
 
 
 @inlined
-def _strips(count: Any) -> Any:
+def _strips(count: int) -> int:
     """So many columns, rounded up to whole strips."""
     return (count + (WIDTH - 1)) // WIDTH * WIDTH
 
 
 @njit
-def _set_system(rows: Any, work: Any, width: Any) -> Any:
+def _set_system(rows: Rows, work: NewtonWork, width: int) -> int:
     """work.few (rows, rows) = 1 + D S W in rows of units that are not idle; return how many these are, which
     work.few_kept lists."""
     A, W, units, x = work.few, work.delassus, work.history, work.factors

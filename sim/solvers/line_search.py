@@ -8,11 +8,12 @@ lanes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import free_impulse, project
 
@@ -24,7 +25,7 @@ _COARSE = 1e-6  # of a row's mobility: the least by which wrong impulses are mea
 
 
 @njit
-def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -> Any:
+def take(rows: Rows, force: Lanes1, work: NewtonWork, k: int, tolerance: Real, close: float) -> Real:
     """Step along d to the minimum of island k's function; return how far the rows then are from work.linear [rad/s or
     m/s].
 
@@ -58,7 +59,7 @@ def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -
 
 
 @njit
-def leap(rows: Any, work: Any, k: Any, zero: Any) -> Any:
+def leap(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
     """Take the whole step along d regardless of the function; return how far the rows then are from work.linear [rad/s
     or m/s].
     """
@@ -68,7 +69,7 @@ def leap(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 
 
 @njit
-def _move(rows: Any, work: Any, k: Any, t: Any) -> None:
+def _move(rows: Rows, work: NewtonWork, k: int, t: Real) -> None:
     """Move x, M̂ x and the rows' velocities by t of the step."""
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
@@ -82,7 +83,7 @@ def _move(rows: Any, work: Any, k: Any, t: Any) -> None:
 
 
 @njit
-def _off(rows: Any, work: Any, k: Any, zero: Any) -> Any:
+def _off(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
     """How far the rows' impulses are from work.linear, as velocities [rad/s or m/s]."""
     moved, larger, most, size = zero, zero, zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -97,7 +98,7 @@ def _off(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 
 
 @inlined
-def _measured(moved: Any, larger: Any, most: Any, size: Any) -> Any:
+def _measured(moved: Real, larger: Real, most: Real, size: Real) -> Real:
     """How far rows are off [rad/s or m/s]: measured by their compliance, or by more where an impulse is wrong and not
     just rounded.
 
@@ -107,7 +108,7 @@ def _measured(moved: Any, larger: Any, most: Any, size: Any) -> Any:
 
 
 @njit
-def _off_at_the_end(rows: Any, work: Any, k: Any, zero: Any) -> Any:
+def _off_at_the_end(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
     """How far the rows would be from work.linear after the whole step [rad/s or m/s].
 
     Where that is zero, so is the slope. The slope itself cannot show it: it is a sum of large impulses times small
@@ -130,7 +131,7 @@ def _off_at_the_end(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 
 
 @njit
-def _off_of_cone(rows: Any, work: Any, n: Any, t: Any) -> Any:
+def _off_of_cone(rows: Rows, work: NewtonWork, n: int, t: Real) -> Real:
     """The squared distance of the cone's impulse after t of the step from work.linear."""
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
     square = zero_like(t)
@@ -149,7 +150,7 @@ def _off_of_cone(rows: Any, work: Any, n: Any, t: Any) -> Any:
 
 
 @njit
-def _slope_at(rows: Any, work: Any, k: Any, t: Any) -> Any:
+def _slope_at(rows: Rows, work: NewtonWork, k: int, t: Real) -> tuple[Real, Real]:
     """Σ λ J d at x + t d [J], and its derivative with respect to t."""
     zero = zero_like(t)
     value = zero
@@ -170,7 +171,7 @@ def _slope_at(rows: Any, work: Any, k: Any, t: Any) -> Any:
 
 
 @njit
-def _cone_slope_at(rows: Any, work: Any, n: Any, t: Any) -> Any:
+def _cone_slope_at(rows: Rows, work: NewtonWork, n: int, t: Real) -> tuple[Real, Real]:
     """The part of `_slope_at` from the cone that begins with row n."""
     zero = zero_like(t)
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
@@ -192,7 +193,7 @@ def _cone_slope_at(rows: Any, work: Any, n: Any, t: Any) -> Any:
 
 
 @njit
-def _search(rows: Any, work: Any, k: Any, base: Any, bend: Any, full: Any, close: Any) -> Any:
+def _search(rows: Rows, work: NewtonWork, k: int, base: Real, bend: Real, full: Real, close: float) -> Real:
     """The t at which the slope along d is zero; 1 in lanes where `full` is 1."""
     zero = zero_like(base)
     low = zero

@@ -16,12 +16,13 @@ the one next to its start: it comes from a large compliance, where there is one,
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import largest
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NewtonWork
 
 SHARED = 1e-7  # compliance of contacts that share loads, relative to their mobility J diag(M̂)⁻¹ Jᵀ
 SOFT = 1e-10  # a row whose cfm is above this, relative to the same, needs no ε
@@ -29,7 +30,7 @@ _ON_EDGE = 1.0 - 1e-6  # of the square of the largest friction: above it the con
 
 
 @njit
-def loads_are_open(rows: Any, work: Any, k: Any) -> Any:
+def loads_are_open(rows: Rows, work: NewtonWork, k: int) -> Real:
     """1 where the contacts of island k may bear a load in several ways, else 0, T: where two bodies touch in several
     points, or hard rows are more than the dofs that they move. O(entries).
     """
@@ -58,7 +59,7 @@ def loads_are_open(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def _moved(rows: Any, work: Any, k: Any) -> Any:
+def _moved(rows: Rows, work: NewtonWork, k: int) -> Real:
     """The number of dofs that hard rows of island k move, T."""
     zero = zero_like(work.change[0])
     for e in range(work.island_start[k], work.island_start[k + 1]):
@@ -78,14 +79,14 @@ def _moved(rows: Any, work: Any, k: Any) -> Any:
 
 
 @inlined
-def acts(rows: Any, work: Any, n: Any) -> Any:
+def acts(rows: Rows, work: NewtonWork, n: int) -> Real:
     """More than 0 where the unit of row n may have an impulse."""
     zero = zero_like(work.rho[n])
     return where_greater(rows.upper[n], rows.lower[n], work.rho[n], zero)
 
 
 @inlined
-def are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
+def are_of_one_pair(rows: Rows, n: int, other: int) -> bool:
     """True if two rows are contacts that move the same dofs."""
     alike: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
     begin, entries = rows.start[n], rows.stop[n] - rows.start[n]
@@ -98,7 +99,7 @@ def are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
 
 
 @njit
-def forget(rows: Any, work: Any, k: Any, chosen: Any) -> None:
+def forget(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> None:
     """Set λ_k of island k to 0 in lanes where `chosen` is 1; from that of the step before, rounds lead to the nearest
     impulses that satisfy the rows, which would keep for ever what an impact left."""
     zero = zero_like(chosen)
@@ -109,7 +110,7 @@ def forget(rows: Any, work: Any, k: Any, chosen: Any) -> None:
 
 
 @njit
-def rub(rows: Any, work: Any, k: Any, impulse: Any) -> Any:
+def rub(rows: Rows, work: NewtonWork, k: int, impulse: Lanes1) -> Real:
     """1 where one of these impulses (rows,) of a hard contact of island k is on its cone's edge, else 0, T."""
     zero = zero_like(work.change[0])
     rubbing = zero
@@ -126,7 +127,7 @@ def rub(rows: Any, work: Any, k: Any, impulse: Any) -> Any:
 
 
 @njit
-def is_redundant(rows: Any, work: Any, k: Any) -> bool:
+def is_redundant(rows: Rows, work: NewtonWork, k: int) -> bool:
     """True if island k has more contact rows than dofs: contacts then share the load."""
     count, dofs = 0, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):

@@ -13,13 +13,15 @@ N m s.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
-from artsim.sim.run_data.scratch import KEPT_ISLAND, MOST_LINES, NEWTON_STEPS
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import KEPT_ISLAND, MOST_LINES, NEWTON_STEPS, NewtonWork, SolverBundle
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
@@ -49,7 +51,7 @@ _CANCELLING = 1e5  # times a soft row's impulse: terms so large lose its digits 
 
 
 @njit
-def prepare_island(data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
+def prepare_island(data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
     """Set what is constant in the steps of island k: x = 0 and λ_k = λ, the rows' velocities there, the ε of the rows
     (eps), inverse = 1 / (cfm + ε) and the velocity that counts as none, in solver.newton. O(entries).
     """
@@ -82,7 +84,7 @@ def prepare_island(data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None
 
 
 @njit
-def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) -> None:
+def _prepare_unit(data: Workspace, rows: Rows, u: Lanes1, work: NewtonWork, n: int, most: Real) -> None:
     """The same for the unit of row n; `most`: the highest mobility among contacts between the same bodies.
 
     Contacts of one pair of bodies share one ε, so that among all impulses that satisfy the rows they get the least sum
@@ -104,7 +106,7 @@ def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) ->
 
 
 @inlined
-def _mobility(data: Any, rows: Any, n: Any, solver: Any) -> Any:
+def _mobility(data: Workspace, rows: Rows, n: int, solver: SolverBundle) -> Real:
     """J diag(M̂)⁻¹ Jᵀ of row n [velocity per impulse]: of the order of J M̂⁻¹ Jᵀ, and not above it."""
     value = like(0.0, data)
     for e in range(rows.start[n], rows.stop[n]):
@@ -113,7 +115,7 @@ def _mobility(data: Any, rows: Any, n: Any, solver: Any) -> Any:
 
 
 @inlined
-def _inertia(data: Any, a: Any, solver: Any) -> Any:
+def _inertia(data: Workspace, a: int, solver: SolverBundle) -> Real:
     """The diagonal entry of M̂ for dof a [kg m² or kg]."""
     if solver.tree is not None:
         return solver.tree.inertia[a]
@@ -126,7 +128,9 @@ def _inertia(data: Any, a: Any, solver: Any) -> Any:
 
 
 @njit
-def newton_step(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, leaps: Any) -> Any:
+def newton_step(
+    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int, leaps: bool
+) -> tuple[Real, Real]:
     """One Newton step of island k: d = -H⁻¹ gradient, x += t d, λ the projection at the new velocities.
 
     t is found by the line search, or is 1 if the step `leaps`. Returns how far λ then is from its linearisation (linear
@@ -151,7 +155,7 @@ def newton_step(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any
 
 
 @njit
-def _unless_rounded(rows: Any, force: Any, work: Any, k: Any, bent: Any) -> Any:
+def _unless_rounded(rows: Rows, force: Lanes1, work: NewtonWork, k: int, bent: Pack) -> Pack:
     """`bent`, or more than any tolerance in lanes where the first step lost digits, as iterate has it: of a soft row's
     impulse (`_is_cancelling`), or of M̂ x = f + Jᵀλ (`_is_balanced`).
     """
@@ -177,7 +181,7 @@ def _unless_rounded(rows: Any, force: Any, work: Any, k: Any, bent: Any) -> Any:
 
 
 @njit
-def _differs(rows: Any, work: Any, k: Any) -> bool:
+def _differs(rows: Rows, work: NewtonWork, k: int) -> bool:
     """Whether any row of island k has a weight other than in the factorised matrix."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -189,7 +193,7 @@ def _differs(rows: Any, work: Any, k: Any) -> bool:
 
 
 @njit
-def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
+def _factorise(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, k: int) -> None:
     """Factorise H = M̂ + Jᵀ D J of island k with the present weights, ready for `_solve`.
 
     Cost: O(fill²) of the island's blocks for M̂ as a matrix, O(n) for a tree or a chain of joints in a graph.
@@ -225,14 +229,14 @@ def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
 
 
 @inlined
-def _follows(rows: Any, n: Any, first: Any, lines: Any) -> bool:
+def _follows(rows: Rows, n: int, first: int, lines: int) -> bool:
     """Whether the unit of row n follows so many rows from `first` on, and moves the same dofs as these."""
     fits: bool = n == first + lines and lines + max(rows.cone[n], 1) <= MOST_LINES
     return fits and are_of_one_pair(rows, first, n)
 
 
 @njit
-def _solve(model: Any, data: Any, solver: Any, k: Any) -> None:
+def _solve(model: Model, data: Workspace, solver: SolverBundle, k: int) -> None:
     """solver.newton.direction (nu,) = -H⁻¹ solver.newton.gradient of island k."""
     work = solver.newton
     for e in range(work.island_start[k], work.island_start[k + 1]):
@@ -248,7 +252,7 @@ def _solve(model: Any, data: Any, solver: Any, k: Any) -> None:
 
 
 @njit
-def _set_along(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
+def _set_along(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, k: int) -> None:
     """Set the effects of the direction d in solver.newton: along (rows,) = J d, through (nu,) = M̂ d."""
     work = solver.newton
     if solver.tree is not None:
@@ -264,7 +268,7 @@ def _set_along(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
 
 
 @njit
-def _linearise(rows: Any, work: Any, k: Any) -> None:
+def _linearise(rows: Rows, work: NewtonWork, k: int) -> None:
     """work.linear: λ after the whole step, to first order; with it the equation of motion holds to rounding."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -281,7 +285,7 @@ def _linearise(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def recentre(rows: Any, work: Any, k: Any, chosen: Any, shifts: Any) -> Any:
+def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real, shifts: bool) -> tuple[Real, Real]:
     """End a round of island k in lanes where `chosen` is 1: λ and λ_k become work.linear, and shifts follow the
     velocities if `shifts`. Returns how far the rows move for the former and for both, T [rad/s or m/s].
     """
@@ -306,7 +310,9 @@ def recentre(rows: Any, work: Any, k: Any, chosen: Any, shifts: Any) -> Any:
 
 
 @njit
-def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, shifts: Any, hasty: Any) -> Any:
+def iterate(
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, most: int, shifts: bool, hasty: bool
+) -> tuple[float, bool]:
     """Take Newton steps until the rows of island k are solved; return their residual [rad/s or m/s], and whether
     further steps would not help.
 
@@ -358,7 +364,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
 
 
 @njit
-def _is_cancelling(rows: Any, work: Any, k: Any) -> bool:
+def _is_cancelling(rows: Rows, work: NewtonWork, k: int) -> bool:
     """Whether a soft row's impulse is a small difference of large terms, whose digits the first step loses."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -369,7 +375,7 @@ def _is_cancelling(rows: Any, work: Any, k: Any) -> bool:
 
 
 @njit
-def _is_balanced(rows: Any, force: Any, work: Any, k: Any) -> bool:
+def _is_balanced(rows: Rows, force: Reals1, work: NewtonWork, k: int) -> bool:
     """Whether M̂ x = f + Jᵀλ holds to rounding, which a first step that is long loses where rows have little
     compliance."""
     set_gradient(rows, force, work, k)
@@ -383,17 +389,16 @@ def _is_balanced(rows: Any, force: Any, work: Any, k: Any) -> bool:
 
 
 @inlined
-def _comes_late(left: Any, before: Any, steps: Any, tolerance: Any) -> bool:
+def _comes_late(left: float, before: float, steps: int, tolerance: float) -> bool:
     """Whether as many more rounds as good as the last would leave more than the tolerance."""
     then = left
     for _ in range(steps):
         then = then * left / before
-    late: bool = then > tolerance
-    return late
+    return then > tolerance
 
 
 @njit
-def _unfinished(data: Any, rows: Any, force: Any, solver: Any, k: Any, left: Any) -> Any:
+def _unfinished(data: Workspace, rows: Rows, force: Reals1, solver: SolverBundle, k: int, left: float) -> float:
     """The residual where steps run out in a round [rad/s or m/s]: of the rows, and of x from the impulses' effect."""
     work = solver.newton
     set_gradient(rows, force, work, k)
@@ -410,7 +415,7 @@ def _unfinished(data: Any, rows: Any, force: Any, solver: Any, k: Any, left: Any
 
 
 @njit
-def _tighten(rows: Any, work: Any, k: Any) -> bool:
+def _tighten(rows: Rows, work: NewtonWork, k: int) -> bool:
     """Decrease every ε of island k that is not at its least already; return whether there are any."""
     tightened = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):

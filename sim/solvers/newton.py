@@ -20,14 +20,23 @@ converge slowly, and a row's residual is measured beyond the rounding of its imp
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.atomic import take_next
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
-from artsim.sim.run_data.scratch import BEGIN, BEGIN_ANEW, GO_ON, ISLANDS, LARGEST, NEWTON_STEPS, TURN
+from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL, Rows, Step
+from artsim.sim.run_data.scratch import (
+    BEGIN,
+    BEGIN_ANEW,
+    GO_ON,
+    ISLANDS,
+    LARGEST,
+    NEWTON_STEPS,
+    TURN,
+    NewtonWork,
+    SolverBundle,
+)
 from artsim.sim.solvers.attempts import count_cones, note_start
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.multipliers import iterate, prepare_island
@@ -38,7 +47,7 @@ _SHARED = 500  # units outside the largest island from which solving these side 
 
 
 @njit
-def newton(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
+def newton(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
     """Change step.next (nu,) from u to u + x [rad/s or m/s] and rows.impulse (rows,) from its warm start to λ [N s or N
     m s].
 
@@ -62,7 +71,7 @@ def newton(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None
 
 
 @njit
-def newton_again(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
+def newton_again(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
     """Continue from where `newton` ended, with rows.bias changed since; u holds its velocities."""
     work = solver.newton
     work.again[0] = BEGIN_ANEW if rows.report[RESIDUAL] > UNSOLVED else GO_ON
@@ -72,7 +81,7 @@ def newton_again(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -
 
 
 @njit
-def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
+def _settle_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
     """Find x and λ island by island, then u. Other threads help, if there are any, where that is worth while."""
     work = solver.newton
     work.taken[TURN] = 0
@@ -91,7 +100,7 @@ def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any
 
 
 @njit
-def _find_largest(work: Any) -> Any:
+def _find_largest(work: NewtonWork) -> int:
     """Set work.taken[LARGEST]; return the number of units outside that island."""
     most = 0
     for k in range(work.sizes[ISLANDS]):
@@ -103,7 +112,7 @@ def _find_largest(work: Any) -> Any:
 
 
 @njit
-def take_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -> None:
+def take_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
     """Find x and λ of one island after the other that no thread has taken yet, the largest first.
 
     rows.report[RESIDUAL] and work.sizes[NEWTON_STEPS] get the most of any of these. What is found of an island depends
@@ -133,7 +142,7 @@ def take_islands(robot: Any, rows: Any, step: Any, solver: Any, contacts: Any) -
 
 
 @njit
-def _begin_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
+def _begin_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
     """Set island k to x = 0 and its warm start, or to what was found with another bias, where it needs no new start."""
     work = solver.newton
     if work.again[0] != GO_ON or count_cones(rows, work, k) > 0:

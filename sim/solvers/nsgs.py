@@ -12,17 +12,23 @@ N s or N m s.
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import ConstInts1, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.impulses import add_transposed, rows_times
 
 _NEAR = 1e5  # tolerances: once no row moves by more in a sweep, the rest is left to coulomb.py
 
 
 @njit
-def sweep_island(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, most: Any) -> None:
+def sweep_island(
+    model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int, tolerance: float, most: int
+) -> None:
     """Sweep the rows of island k at most `most` times, from x = 0 and its λ; work.gradient holds -f - Jᵀλ.
 
     Afterwards x, work.velocity and λ are consistent. Sweeps are not counted as steps; one costs O(entries), or O(dofs ·
@@ -42,7 +48,7 @@ def sweep_island(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance:
 
 
 @njit
-def start_sweeps(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
+def start_sweeps(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> None:
     """Factorise M̂ of island k by its trees, and set x to match λ; work.miss: the rows' velocities at x = 0."""
     find_trees(model.independent_parent, work, k)
     factorise_trees(model, data, work, k)
@@ -63,7 +69,7 @@ def start_sweeps(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def end_sweeps(rows: Any, work: Any, k: Any) -> None:
+def end_sweeps(rows: Rows, work: NewtonWork, k: int) -> None:
     """Set the velocities of the rows of island k at the x found."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -73,7 +79,7 @@ def end_sweeps(rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
+def _visit(model: Model, rows: Rows, work: NewtonWork, n: int) -> float:
     """Solve the unit of row n; return how far its rows move for that [rad/s or m/s]."""
     rows_times(rows, n, work.change, work.along)
     z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + rows.cfm[n] * rows.impulse[n])
@@ -93,7 +99,7 @@ def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
 
 
 @inlined
-def add_impulses(model: Any, rows: Any, work: Any, n: Any) -> None:
+def add_impulses(model: Model, rows: Rows, work: NewtonWork, n: int) -> None:
     """x += M̂⁻¹ Jᵀ dλ of the unit, whose dλ is in work.linear."""
     if work.whole[n] == 1:
         _add_velocities(rows, work, n)
@@ -103,7 +109,7 @@ def add_impulses(model: Any, rows: Any, work: Any, n: Any) -> None:
 
 
 @inlined
-def _add_velocities(rows: Any, work: Any, n: Any) -> None:
+def _add_velocities(rows: Rows, work: NewtonWork, n: int) -> None:
     """The same where M̂⁻¹ Jᵀ is kept."""
     first = rows.start[n]
     if rows.cone[n] == 3:
@@ -125,7 +131,7 @@ def _add_velocities(rows: Any, work: Any, n: Any) -> None:
 
 
 @inlined
-def rub(rows: Any, work: Any, n: Any, most: Any, soft: Any) -> None:
+def rub(rows: Rows, work: NewtonWork, n: int, most: float, soft: float) -> None:
     """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]; soft: velocity per impulse."""
     square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
@@ -139,7 +145,7 @@ def rub(rows: Any, work: Any, n: Any, most: Any, soft: Any) -> None:
 
 
 @njit
-def note_reach(rows: Any, work: Any, n: Any) -> None:
+def note_reach(rows: Rows, work: NewtonWork, n: int) -> None:
     """work.whole of the unit: M̂⁻¹ Jᵀ is kept where it has no more entries than J: where the unit moves all dofs of its
     trees.
     """
@@ -154,7 +160,7 @@ def note_reach(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def find_steps(model: Any, rows: Any, work: Any, n: Any, soft: Any) -> None:
+def find_steps(model: Model, rows: Rows, work: NewtonWork, n: int, soft: float) -> None:
     """work.pull of the unit: impulse per velocity of its first row, and an upper bound for the others; soft: velocity
     per impulse that its rows add.
     """
@@ -176,7 +182,7 @@ def find_steps(model: Any, rows: Any, work: Any, n: Any, soft: Any) -> None:
 
 
 @njit
-def push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
+def push(model: Model, rows: Rows, work: NewtonWork, n: int, row: int) -> None:
     """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`; work.linear is 0 before and after."""
     work.linear[row] = work.linear[row] + 1.0
     add_transposed(rows, n, 1.0, work.linear, work.direction)
@@ -193,7 +199,7 @@ def push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
 
 
 @inlined
-def _spread(model: Any, rows: Any, work: Any, n: Any, out: Any) -> None:
+def _spread(model: Model, rows: Rows, work: NewtonWork, n: int, out: Reals1) -> None:
     """out (nu,) += M̂⁻¹ work.direction of the trees that the unit of row n moves; work.direction is then 0."""
     root = -1
     for e in range(rows.start[n], rows.stop[n]):
@@ -206,7 +212,7 @@ def _spread(model: Any, rows: Any, work: Any, n: Any, out: Any) -> None:
 
 
 @njit
-def find_trees(parent: Any, work: Any, k: Any) -> None:
+def find_trees(parent: ConstInts1, work: NewtonWork, k: int) -> None:
     """work.degree: the root of the tree of each dof of island k; work.list at a root: where its tree's dofs end."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -217,7 +223,7 @@ def find_trees(parent: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
+def factorise_trees(model: Model, data: Workspace, work: NewtonWork, k: int) -> None:
     """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in work.tree_factor; 1 / D in
     work.tree_pivot. O(dofs · depth²)."""
     parent = model.independent_parent
@@ -246,7 +252,7 @@ def factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _solve_tree(parent: Any, work: Any, root: Any, out: Any) -> None:
+def _solve_tree(parent: ConstInts1, work: NewtonWork, root: int, out: Reals1) -> None:
     """out (nu,) += M̂⁻¹ work.direction of the tree that begins with a root; work.direction is then 0."""
     last = work.list[root]
     for i in range(last - 1, root - 1, -1):

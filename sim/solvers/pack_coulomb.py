@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_FEW, MOST_OF_LANE, MOST_TOGETHER
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import (
+    FEW_UNITS,
+    KEPT_ISLAND,
+    KEPT_UNITS,
+    MOST_FEW,
+    MOST_OF_LANE,
+    MOST_TOGETHER,
+    NewtonWork,
+    SolverBundle,
+)
 from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.coulomb import (
     EASIER,
@@ -51,7 +63,16 @@ _REFINEMENTS = 4  # of a lane's impulses by the velocities that follow from x: t
 
 
 @njit
-def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
+def slide(
+    model: Model,
+    data: Workspace,
+    rows: Rows,
+    step: Step,
+    solver: SolverBundle,
+    k: int,
+    chosen: Pack,
+    effort: tuple[int, float, bool, bool],
+) -> Pack:
     """Solve Coulomb's law of island k from x = 0 and the warm-start λ in lanes where `chosen` is 1; return 1 in lanes
     where that succeeded, whose results are then in pack.change and pack.impulse. effort: (most, first, near, shared) as
     in `coulomb`. work.gradient holds -f - Jᵀλ.
@@ -82,18 +103,17 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
 
 
 @inlined
-def differ(solver: Any) -> bool:
+def differ(solver: SolverBundle) -> bool:
     """Whether lanes may have quite different rows: a robot can have more than W has room for.
 
     A quadruped's four feet fill most rows of most lanes, which then step together; of a humanoid's hundreds of rows
     each lane has a few of its own.
     """
-    many: bool = solver.pack.touching[0] == 1 and solver.pack.impulse.shape[0] > MOST_TOGETHER
-    return many
+    return solver.pack.touching[0] == 1 and solver.pack.impulse.shape[0] > MOST_TOGETHER
 
 
 @njit
-def has_few(rows: Any, solver: Any, k: Any) -> Any:
+def has_few(rows: Rows, solver: SolverBundle, k: int) -> Pack:
     """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for that.
 
     Where lanes step together, only those with contacts, and these with no more rows than there are dofs; where they
@@ -126,7 +146,7 @@ def has_few(rows: Any, solver: Any, k: Any) -> Any:
 
 
 @njit
-def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
+def _list_lanes(rows: Rows, solver: SolverBundle, k: int, left: Pack) -> bool:
     """Set pack.together to 1 in as many of the lanes where `left` is 1 as W has room for, and list their units; True
     where W and the factor of M̂ are those of a solution before, which had these units.
     """
@@ -171,7 +191,16 @@ def _list_lanes(rows: Any, solver: Any, k: Any, left: Any) -> bool:
 
 
 @njit
-def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, effort: Any, kept: Any) -> Any:
+def _slide_one_by_one(
+    model: Model,
+    data: Workspace,
+    rows: Rows,
+    step: Step,
+    solver: SolverBundle,
+    k: int,
+    effort: tuple[int, float, bool, bool],
+    kept: bool,
+) -> Pack:
     """The same in lanes where pack.together is 1, whose units are listed: each by itself, from W; x, the velocities
     that follow from it, and their residual are then found for all.
     """
@@ -214,7 +243,17 @@ def _slide_one_by_one(model: Any, data: Any, rows: Any, step: Any, solver: Any, 
 
 
 @njit
-def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any, way: Any) -> Any:
+def _slide(
+    model: Model,
+    data: Workspace,
+    rows: Rows,
+    step: Step,
+    solver: SolverBundle,
+    k: int,
+    chosen: Pack,
+    effort: tuple[int, float, bool, bool],
+    way: tuple[bool, bool],
+) -> Pack:
     """The same in lanes that take their steps together. way: whether in impulses, and whether W is kept.
 
     A lane whose rows are solved waits, without moving, for the others: what x then says of its residual decides whether
@@ -301,7 +340,7 @@ def _slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, cho
 
 
 @inlined
-def _is_too_large(rows: Any, work: Any, k: Any, limit: Any) -> Any:
+def _is_too_large(rows: Rows, work: NewtonWork, k: int, limit: Pack) -> Pack:
     """1 where impulses are no solution: they exceed what loads and motion call for, or pull absurdly."""
     zero = zero_like(limit)
     beyond = where_greater(largest_impulse(rows, work, k), limit, zero + 1.0, zero)
@@ -309,7 +348,7 @@ def _is_too_large(rows: Any, work: Any, k: Any, limit: Any) -> Any:
 
 
 @inlined
-def _is_enough(left: Any, before: Any, good: Any, tolerance: Any) -> Any:
+def _is_enough(left: Pack, before: Pack, good: Pack, tolerance: Pack) -> Pack:
     """1 where a round that leaves `left` is the last one: within the tolerance, or good and hardly better than the one
     before.
     """

@@ -7,13 +7,15 @@ single robot.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS, SolverBundle
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
@@ -39,7 +41,7 @@ _EFFORTS = ((20, CLOSE, False, False), (60, FAR, False, False))
 
 
 @njit
-def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
+def solve_pack(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle) -> None:
     """Set step.next (nu,) to the velocities at the end of the step [rad/s or m/s], pack.impulse (rows,) to the impulses
     that cause them [N s or N m s].
 
@@ -63,7 +65,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
 
 
 @njit
-def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def _settle_in_lanes(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> Pack:
     """Find pack.change and pack.impulse of island k by the strategies that come first for a single robot, each in the
     lanes that need it; 1 in lanes of robots whose rows are solved.
     """
@@ -109,7 +111,16 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
 
 
 @njit
-def _slide_anew(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
+def _slide_anew(
+    model: Model,
+    data: Workspace,
+    rows: Rows,
+    step: Step,
+    solver: SolverBundle,
+    k: int,
+    chosen: Pack,
+    effort: tuple[int, float, bool, bool],
+) -> Pack:
     """`slide` from where the step began; 1 in lanes where that succeeded."""
     if not any_positive(chosen):
         return zero_like(chosen)
@@ -118,7 +129,9 @@ def _slide_anew(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any
 
 
 @njit
-def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any) -> Any:
+def _convex(
+    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int, chosen: Pack
+) -> tuple[Pack, Pack]:
     """The convex steps in lanes where `chosen` is 1; 1 in lanes whose rows that solves, and 1 in those where loads are
     still to be shared: their solution is kept, too.
     """

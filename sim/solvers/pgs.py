@@ -4,15 +4,16 @@ other the last one wins.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL, VELOCITY_SWEEPS
+from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL, VELOCITY_SWEEPS, Rows, RunBundle
+from artsim.sim.run_data.scratch import SweepWork
 from artsim.sim.solvers.sweep import prepare_sweeps, sweep, sweep_velocities
 
 
 @njit
-def pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
+def pgs(model: Model, data: Workspace, run: RunBundle, rows: Rows, sweeps: SweepWork) -> None:
     """Solve as `newton` does, but from λ = 0, with at most inputs.iterations sweeps.
 
     rows.report: number of sweeps, the largest change of a row's velocity in the last one [rad/s or m/s]. A sweep costs

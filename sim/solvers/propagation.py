@@ -13,11 +13,12 @@ inertia that moves with it, which two rounds correct.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import projected_inertia, rigid_inertia, shift_inertia, take_out
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.scratch import LIFTED_PIVOTS, WIDE_ROWS
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.run_data.scratch import LIFTED_PIVOTS, WIDE_ROWS, PropagationWork
 from artsim.sim.solvers.full_coordinates import (
     add_motion,
     along,
@@ -35,7 +36,7 @@ _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its indepen
 
 
 @njit
-def factorise_tree(model: Any, data: Any, tree: Any) -> None:
+def factorise_tree(model: Model, data: Workspace, tree: PropagationWork) -> None:
     """Prepare `solve_tree` with the weights and wide rows that tree holds. O(n + k n + k² n + k³)."""
     _articulate(model, data, tree)
     count = tree.counts[WIDE_ROWS]
@@ -49,7 +50,7 @@ def factorise_tree(model: Any, data: Any, tree: Any) -> None:
 
 
 @njit
-def _articulate(model: Any, data: Any, tree: Any) -> None:
+def _articulate(model: Model, data: Workspace, tree: PropagationWork) -> None:
     """Articulated inertias and pivots 1 / (Sᵀ I S + δ); tree.counts[LIFTED_PIVOTS] counts raised zero pivots."""
     nb = model.body_parent.shape[0]
     tree.counts[LIFTED_PIVOTS] = 0
@@ -70,7 +71,7 @@ def _articulate(model: Any, data: Any, tree: Any) -> None:
 
 
 @njit
-def _least_pivot(model: Any, data: Any, tree: Any, k: Any) -> Any:
+def _least_pivot(model: Model, data: Workspace, tree: PropagationWork, k: int) -> float:
     """The value to which the pivot of dof k is raised if it has next to no inertia by itself [kg m² or kg]."""
     a = model.dof_independent[k]
     if a < 0 or data.gain[k] == 0.0:
@@ -79,7 +80,7 @@ def _least_pivot(model: Any, data: Any, tree: Any, k: Any) -> Any:
 
 
 @njit
-def _propagate(model: Any, data: Any, tree: Any, b: Any, x: Any) -> None:
+def _propagate(model: Model, data: Workspace, tree: PropagationWork, b: Reals1, x: Reals1) -> None:
     """x (nv,) = A⁻¹ b: impulses b in towards the root, velocity changes out again. O(n)."""
     F = tree.wrench
     V = tree.speed
@@ -106,7 +107,7 @@ def _propagate(model: Any, data: Any, tree: Any, b: Any, x: Any) -> None:
 
 
 @njit
-def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
+def solve_tree(model: Model, data: Workspace, tree: PropagationWork, d: Reals1) -> None:
     """d (nu,) = H⁻¹ d: from impulses [N m s or N s] to changes of velocities [rad/s or m/s]. O(n + k n + k²)."""
     start_solve(tree, d)
     rounds = 3 if tree.counts[LIFTED_PIVOTS] > 0 else (2 if tree.counts[WIDE_ROWS] > 0 else 1)
@@ -121,7 +122,7 @@ def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
 
 
 @njit
-def _add_wide(tree: Any) -> None:
+def _add_wide(tree: PropagationWork) -> None:
     """Add the wide rows' effect to tree.moved = A⁻¹ b, and their λ to tree.total."""
     count = tree.counts[WIDE_ROWS]
     for q in range(count):

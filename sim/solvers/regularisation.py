@@ -12,11 +12,14 @@ rows.regularised counts, at a contact's first row, for how many consecutive step
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
 from artsim.sim.solvers.crowd import SOLVED_CROWD, SOLVED_FEW, has_hard_contacts, sweep_crowd
 from artsim.sim.solvers.loads import are_of_one_pair
@@ -44,7 +47,9 @@ _CROWD_SWEEPS = 300  # iterations of crowd.py at most, for each softness
 
 
 @njit
-def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any, sinking: Any) -> Any:
+def regularise(
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, tolerance: float, sinking: float
+) -> float:
     """Solve Coulomb's law of island k with regularised contacts; return the residual of its rows [rad/s or m/s].
 
     A solution in which a contact goes deeper faster than `sinking` [m/s] does not count: what presses is too heavy for
@@ -78,7 +83,7 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
 
 
 @njit
-def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def regularise_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
     """Solve Coulomb's law of island k, a crowd, with regularised contacts; return the residual of its rows [rad/s or
     m/s], at most the tolerance if it succeeds: SOLVED_CROWD, and SOLVED_FEW where units are fewer. Where hard contacts
     regularised a little are not solved, all contacts are, and more.
@@ -109,7 +114,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
 
 
 @njit
-def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any) -> None:
+def _forget_unnatural(data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, tolerance: float) -> None:
     """Zero warm-start impulses of contacts that are large enough to inject energy when slightly rotated."""
     if natural_impulse(data, rows, step, work, k, tolerance) < UNBOUNDED:
         most = _THROWING * demanded_impulse(rows, data, step, work, k, tolerance)
@@ -124,7 +129,7 @@ def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolera
 
 
 @njit
-def _soften(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
+def _soften(rows: Rows, work: NewtonWork, k: int, level: int, crowd: bool) -> None:
     """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload;
     `crowd`: whether the island is one, whose soft contacts are included from the second level on, and in which several
     contacts of two bodies together give way as a single one would."""
@@ -147,7 +152,7 @@ def _soften(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
 
 
 @njit
-def _harden(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
+def _harden(rows: Rows, work: NewtonWork, k: int, level: int, crowd: bool) -> None:
     """Undo `_soften`."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -158,7 +163,7 @@ def _harden(rows: Any, work: Any, k: Any, level: Any, crowd: Any) -> None:
 
 
 @inlined
-def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any, crowd: Any) -> Any:
+def _preload(rows: Rows, work: NewtonWork, n: int, row: int, level: int, crowd: bool) -> float:
     """The impulse [N s or N m s] about which a contact is regularised; 0 where it was not regularised before.
 
     λ·v = give λ·(preload - λ) ≤ give / 2 (preload² - λ²): it returns at most what it took before, as a spring does. So
@@ -171,7 +176,7 @@ def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any, crowd: Any) -> 
 
 
 @njit
-def _sinks(rows: Any, work: Any, k: Any, level: Any, sinking: Any) -> bool:
+def _sinks(rows: Rows, work: NewtonWork, k: int, level: int, sinking: float) -> bool:
     """Whether a regularised contact gets deeper faster than `sinking` [m/s]: the load is too heavy for it.
 
     For a contact that penetrates already, only getting deeper counts, not how much more slowly its penetration is
@@ -191,7 +196,7 @@ def _sinks(rows: Any, work: Any, k: Any, level: Any, sinking: Any) -> bool:
 
 
 @njit
-def steps_regularised(rows: Any, work: Any, k: Any) -> Any:
+def steps_regularised(rows: Rows, work: NewtonWork, k: int) -> int:
     """The longest number of steps for which contacts of island k have been regularised."""
     most = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -200,7 +205,7 @@ def steps_regularised(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def mark_regularised(rows: Any, work: Any, k: Any, steps: Any) -> None:
+def mark_regularised(rows: Rows, work: NewtonWork, k: int, steps: int) -> None:
     """Note that contacts of island k have been regularised for so many steps."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -208,9 +213,8 @@ def mark_regularised(rows: Any, work: Any, k: Any, steps: Any) -> None:
 
 
 @inlined
-def is_retried(steps: Any, crowd: Any) -> bool:
+def is_retried(steps: int, crowd: bool) -> bool:
     """Whether contacts regularised for so many steps, or none, are tried as hard ones; a crowd, which takes longer to
     try, less often.
     """
-    retried: bool = steps % _RETRY_STEPS == 0 or (steps in _EARLY_RETRIES and not crowd)
-    return retried
+    return steps % _RETRY_STEPS == 0 or (steps in _EARLY_RETRIES and not crowd)

@@ -8,11 +8,12 @@ its first row, n.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NewtonWork
 
 _UNKNOWN = 1e300  # [m/s] above every shift
 _TELLING = (
@@ -24,7 +25,7 @@ _TOO_LARGE = 1e-12  # [m/s] by which a shift may exceed the one wanted
 
 
 @inlined
-def wanted_shift(rows: Any, work: Any, n: Any) -> Any:
+def wanted_shift(rows: Rows, work: NewtonWork, n: int) -> Real:
     """μ |v_t| of the cone [m/s], without the regularised part of the velocity: a sticking contact has no shift."""
     square = zero_like(work.velocity[n])
     for row in range(n + 1, n + rows.cone[n]):
@@ -38,7 +39,7 @@ def wanted_shift(rows: Any, work: Any, n: Any) -> Any:
 
 
 @njit
-def start_shift(rows: Any, work: Any, n: Any) -> None:
+def start_shift(rows: Rows, work: NewtonWork, n: int) -> None:
     """Set the cone's shift to the one that the present velocities call for, without a bracket yet."""
     work.shift[n] = wanted_shift(rows, work, n)
     work.before[n] = work.shift[n]
@@ -48,7 +49,7 @@ def start_shift(rows: Any, work: Any, n: Any) -> None:
 
 
 @inlined
-def follow_shift(rows: Any, work: Any, n: Any, left: Any, chosen: Any) -> Any:
+def follow_shift(rows: Rows, work: NewtonWork, n: int, left: Real, chosen: Real) -> Real:
     """Move the cone's shift, in lanes where `chosen` is 1, towards what the velocities call for; return by how much
     [m/s].
 
@@ -74,7 +75,7 @@ def follow_shift(rows: Any, work: Any, n: Any, left: Any, chosen: Any) -> Any:
 
 
 @inlined
-def _note_bracket(work: Any, n: Any, off: Any, telling: Any, chosen: Any) -> None:
+def _note_bracket(work: NewtonWork, n: int, off: Real, telling: Real, chosen: Real) -> None:
     """Note the cone's shift as too small or too large where `telling` is 1: the impulses are accurate enough to decide.
 
     Other contacts' shifts change the wanted one: a bracket that has closed around none is opened again.
@@ -88,7 +89,7 @@ def _note_bracket(work: Any, n: Any, off: Any, telling: Any, chosen: Any) -> Non
 
 
 @inlined
-def _within_bracket(work: Any, n: Any, following: Any) -> Any:
+def _within_bracket(work: NewtonWork, n: int, following: Real) -> Real:
     """The shift `following` [m/s] if it lies within the cone's bracket, else the bracket's midpoint where it has
     one."""
     zero = zero_like(following)
@@ -98,7 +99,7 @@ def _within_bracket(work: Any, n: Any, following: Any) -> Any:
 
 
 @njit
-def slides(rows: Any, work: Any, k: Any, resting: Any) -> Any:
+def slides(rows: Rows, work: NewtonWork, k: int, resting: Real) -> Real:
     """1 where a contact of island k slid in the last step and still does, faster than `resting` [m/s]; else 0."""
     zero = zero_like(resting)
     sliding = zero
@@ -111,7 +112,7 @@ def slides(rows: Any, work: Any, k: Any, resting: Any) -> Any:
 
 
 @inlined
-def slid_before(rows: Any, work: Any, n: Any) -> Any:
+def slid_before(rows: Rows, work: NewtonWork, n: int) -> Real:
     """1 where the cone's warm-start impulse, work.first, is on the cone's edge, else 0."""
     zero = zero_like(work.first[n])
     square = zero
@@ -125,7 +126,7 @@ def slid_before(rows: Any, work: Any, n: Any) -> Any:
 
 
 @njit
-def farthest_shift(rows: Any, work: Any, k: Any) -> Any:
+def farthest_shift(rows: Rows, work: NewtonWork, k: int) -> float:
     """The largest distance of a shift of island k from the one wanted [m/s]."""
     farthest = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -136,7 +137,7 @@ def farthest_shift(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def move_shifts(rows: Any, work: Any, k: Any) -> Any:
+def move_shifts(rows: Rows, work: NewtonWork, k: int) -> float:
     """Set all shifts of island k to those wanted; return how far the farthest was off [m/s]."""
     farthest = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -149,7 +150,7 @@ def move_shifts(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def drop_large_shifts(rows: Any, work: Any, k: Any) -> bool:
+def drop_large_shifts(rows: Rows, work: NewtonWork, k: int) -> bool:
     """Zero the shifts of island k that exceed those wanted, which let contacts sink; return whether there are any.
 
     A contact without a shift never sinks: one that slides rises (Anitescu and Potra 1997).

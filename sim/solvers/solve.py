@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import mass_matrix
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.registry import BLOCK_GS, JACOBI, PGS, TGS
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL
-from artsim.sim.run_data.scratch import BEGIN, GO_ON
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
+from artsim.sim.run_data.scratch import BEGIN, GO_ON, NewtonWork, SolverBundle
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.brute import brute
@@ -24,7 +24,7 @@ _CONVEX = 1e5  # tolerances: a larger residual leaves contacts to more than conv
 
 
 @njit
-def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
+def solve_rows(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
     """Solve for the impulses of the rows and step.next (nu,), by the solver whose scratch is present; see `newton`."""
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -48,7 +48,7 @@ def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
 
 
 @njit
-def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+def solve_again(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
     """Continue with another bias; see `newton_again`."""
     if solver.newton is not None:
         if solver.tree is None and solver.graph is None:
@@ -61,7 +61,7 @@ def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
 
 
 @njit
-def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
+def _solve_with_mass_matrix(model: Model, data: Workspace, rows: Rows, step: Step, work: NewtonWork) -> None:
     """Solve contacts that propagation and direct leave: convex steps do not converge on all of them, nor share the
     loads of contacts that slip (loads.py), and the rest of newton needs M̂.
     """

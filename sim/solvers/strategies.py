@@ -30,10 +30,12 @@ solves the island.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.scratch import BEGIN, NEWTON_STEPS
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import BEGIN, NEWTON_STEPS, NewtonWork, SolverBundle
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
@@ -101,7 +103,7 @@ _LAST_STEPS = 100  # of its Newton steps, twice
 
 
 @njit
-def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def settle_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
     """Find x and λ of island k by the first strategy that solves it; return the residual of its rows [rad/s or m/s].
 
     Contacts that have been regularised are tried as hard ones again only now and then.
@@ -144,7 +146,7 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
 
 
 @njit
-def settle_rows(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def settle_rows(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
     """The same for an island without contacts that is no crowd: a convex problem."""
     note_start(rows, solver.newton, k)
     left, _ = _convex(robot, rows, step, solver, k, 0, _STEPS_WITHOUT_CONTACTS)
@@ -152,7 +154,7 @@ def settle_rows(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
 
 
 @njit
-def _settle_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def _settle_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
     """The same for a crowd."""
     work = solver.newton
     hard = has_hard_contacts(rows, work, k)
@@ -169,7 +171,9 @@ def _settle_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: A
 
 
 @njit
-def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
+def _solve_as_hard(
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, attempts: int
+) -> tuple[float, bool]:
     """The first three strategies; return the residual of island k [rad/s or m/s], and whether that solves it."""
     model = robot.model
     work = solver.newton
@@ -204,7 +208,7 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
 
 
 @njit
-def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any, sweeps: Any) -> Any:
+def _slide_on(robot: RobotBundle, rows: Rows, step: Step, work: NewtonWork, k: int, sweeps: int) -> tuple[float, bool]:
     """Coulomb's law from the impulses of the last step, after so many sweeps, λ_k following every good step of
     coulomb.py.
 
@@ -223,7 +227,9 @@ def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any, sweeps: Any) 
 
 
 @njit
-def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, most: Any) -> Any:
+def _convex(
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, cones: int, most: int
+) -> tuple[float, bool]:
     """The method of multipliers with shifts that follow the velocities: for rows without contacts, and for contacts
     that stick or slide each by itself. Contacts share what they hold.
 
@@ -236,7 +242,7 @@ def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, m
 
 
 @njit
-def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any, left: Any) -> Any:
+def _share(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, left: float) -> float:
     """Coulomb's law from a solution of it that leaves `left`: of those that rows leave open, the one of loads.py.
 
     Turn: contacts are solved of which some slip or are about to, and whose rows leave loads open; not where a stiff
@@ -262,7 +268,7 @@ def _share(robot: Any, rows: Any, step: Any, solver: Any, k: Any, left: Any) -> 
 
 
 @inlined
-def _copy(rows: Any, work: Any, k: Any, source: Any, target: Any) -> None:
+def _copy(rows: Rows, work: NewtonWork, k: int, source: Reals1, target: Reals1) -> None:
     """Copy the entries (rows,) of island k."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -271,7 +277,7 @@ def _copy(rows: Any, work: Any, k: Any, source: Any, target: Any) -> None:
 
 
 @njit
-def _convex_steps(cones: Any) -> Any:
+def _convex_steps(cones: int) -> int:
     """How many Newton steps of `_convex` are worthwhile before `_coulomb`."""
     if cones == 0:
         return _STEPS_OF_ROWS
@@ -279,7 +285,9 @@ def _convex_steps(cones: Any) -> Any:
 
 
 @njit
-def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
+def _coulomb(
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, attempts: int
+) -> tuple[float, bool]:
     """Attempts at Coulomb's law from where the step began, for contacts that slide together: where rows leave loads
     open, one that shares them; then, with loads as they come, one near, after sweeps or, where these are slow, without;
     then from afar; then after more sweeps.
@@ -315,7 +323,7 @@ def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: An
 
 
 @njit
-def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def _keep_penetration(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> tuple[float, bool]:
     """The first three strategies, with rows that separate nothing and push nothing away before it arrives.
 
     So the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang 1998;
@@ -331,7 +339,7 @@ def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> 
 
 
 @njit
-def _spare(rows: Any, work: Any, k: Any) -> bool:
+def _spare(rows: Rows, work: NewtonWork, k: int) -> bool:
     """Clear the bias of hard rows of island k that separate bodies; return whether there are any."""
     spared = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -344,7 +352,7 @@ def _spare(rows: Any, work: Any, k: Any) -> bool:
 
 
 @njit
-def _sweep_long(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any) -> Any:
+def _sweep_long(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, tolerance: float) -> float:
     """One more attempt at Coulomb's law, with sweeps for as long as it takes, in which any impulse will do.
 
     Turn: units are few, and their impulses did not grow without end before. Costs: 2000 sweeps and 300 Coulomb steps.
@@ -354,7 +362,7 @@ def _sweep_long(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance
 
 
 @njit
-def _freeze_shifts(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def _freeze_shifts(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
     """The convex problem with shifts as sweeps leave them; where these let contacts sink, once more without them.
 
     Turn: always; it is the last one, but for free bodies that it leaves as fast as contacts may sink.

@@ -8,9 +8,10 @@ Gauss-Seidel over rows with accumulated impulses (Sakalauskas, Recoil Notes, 202
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.dynamics import factorise, solve
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.kinds import (
     FIRST_LINK,
     PLACE,
@@ -21,14 +22,16 @@ from artsim.sim.constraints.kinds import (
     TURN,
 )
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.registry import MEAN_VELOCITY
-from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, VELOCITY_SWEEPS
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, VELOCITY_SWEEPS, Inputs, Rows, Step
+from artsim.sim.run_data.scratch import SweepWork
 
 _TURNS = 16  # base of turns, and of the places within them, in a key
 
 
 @njit
-def prepare_sweeps(model: Any, data: Any, rows: Any, step: Any, sweeps: Any) -> None:
+def prepare_sweeps(model: Model, data: Workspace, rows: Rows, step: Step, sweeps: SweepWork) -> None:
     """Set step.next (nu,) to the velocities without constraints [rad/s or m/s] and impulses to 0; compute M̂⁻¹ Jᵀ and
     the order of the rows. Leaves M̂ factorised. step.free (nu,) is the impulse of all other forces [N s or N m s].
 
@@ -50,7 +53,7 @@ def prepare_sweeps(model: Any, data: Any, rows: Any, step: Any, sweeps: Any) -> 
 
 
 @njit
-def _set_inverse_mass_jacobian(model: Any, data: Any, rows: Any, sweeps: Any) -> None:
+def _set_inverse_mass_jacobian(model: Model, data: Workspace, rows: Rows, sweeps: SweepWork) -> None:
     """M̂⁻¹ Jᵀ of row n: sweeps.scale[n] times the line sweeps.line[n] of sweeps.inverse_mass_jacobian; sweeps.delassus
     = J M̂⁻¹ Jᵀ.
 
@@ -79,7 +82,7 @@ def _set_inverse_mass_jacobian(model: Any, data: Any, rows: Any, sweeps: Any) ->
 
 
 @inlined
-def delassus_of(rows: Any, sweeps: Any, n: Any, o: Any) -> Any:
+def delassus_of(rows: Rows, sweeps: SweepWork, n: int, o: int) -> float:
     """The Delassus matrix's entry J_n M̂⁻¹ J_oᵀ: velocity of row n for a unit impulse of row o."""
     value = 0.0
     x = sweeps.inverse_mass_jacobian[sweeps.line[o]]
@@ -89,7 +92,7 @@ def delassus_of(rows: Any, sweeps: Any, n: Any, o: Any) -> Any:
 
 
 @njit
-def _bound_slips(rows: Any, sweeps: Any) -> None:
+def _bound_slips(rows: Rows, sweeps: SweepWork) -> None:
     """Set one mobility for all tangential rows of a cone, not below that of any combination of them (Gershgorin).
 
     With a mobility of its own for each, friction would not oppose the slip.
@@ -110,7 +113,7 @@ def _bound_slips(rows: Any, sweeps: Any) -> None:
 
 
 @njit
-def _arrange(model: Any, rows: Any, sweeps: Any) -> None:
+def _arrange(model: Model, rows: Rows, sweeps: SweepWork) -> None:
     """Set sweeps.order: the rows from root to tip, for each link in the PhysX guide's sequence ("Articulation Drive
     Stability").
 
@@ -138,13 +141,12 @@ def _arrange(model: Any, rows: Any, sweeps: Any) -> None:
 
 
 @inlined
-def _comes_after(sweeps: Any, a: Any, b: Any) -> bool:
-    after: bool = sweeps.key[a] > sweeps.key[b] or (sweeps.key[a] == sweeps.key[b] and a > b)
-    return after
+def _comes_after(sweeps: SweepWork, a: int, b: int) -> bool:
+    return sweeps.key[a] > sweeps.key[b] or (sweeps.key[a] == sweeps.key[b] and a > b)
 
 
 @njit
-def _link(model: Any, rows: Any, n: Any) -> Any:
+def _link(model: Model, rows: Rows, n: int) -> int:
     """The link with which row n has its turn: for a mimic joint the first of its two, for others the last they move."""
     first = model.dof_body.shape[0]
     last = -1
@@ -153,11 +155,12 @@ def _link(model: Any, rows: Any, n: Any) -> Any:
         last = max(last, rows.entry_dof[e])
     if last < 0:
         return 0
-    return model.dof_body[first if FIRST_LINK[rows.kind[n]] else last]
+    dof: int = first if FIRST_LINK[rows.kind[n]] else last
+    return model.dof_body[dof]
 
 
 @inlined
-def turn_of(rows: Any, n: Any) -> Any:
+def turn_of(rows: Rows, n: int) -> int:
     """The turn of row n among those of its link (constraints/kinds.py)."""
     kind = rows.kind[n]
     return STATIC_TURN[kind] if rows.static[n] else TURN[kind]
@@ -167,7 +170,7 @@ def turn_of(rows: Any, n: Any) -> Any:
 
 
 @njit
-def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
+def sweep(rows: Rows, u: Reals1, sweeps: SweepWork) -> float:
     """One turn of every row; return the largest change of a row's velocity [rad/s or m/s]. O(entries + nu · rows that
     act)."""
     change = 0.0
@@ -181,14 +184,13 @@ def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
 
 
 @inlined
-def moves_by_mean(inputs: Any) -> bool:
+def moves_by_mean(inputs: Inputs) -> bool:
     """Whether positions move by sweeps.mean and not by the velocities at the end of the step."""
-    by_mean: bool = MEAN_VELOCITY[inputs.solver[0]] or inputs.sweeping[VELOCITY_SWEEPS] > 0.0
-    return by_mean
+    return MEAN_VELOCITY[inputs.solver[0]] or inputs.sweeping[VELOCITY_SWEEPS] > 0.0
 
 
 @njit
-def sweep_velocities(inputs: Any, rows: Any, u: Any, sweeps: Any, error: Any) -> Any:
+def sweep_velocities(inputs: Inputs, rows: Rows, u: Reals1, sweeps: SweepWork, error: Reals1) -> float:
     """Go on with sweeps that correct no `error` (rows,), PhysX's velocity iterations; return the largest change.
 
     The velocities that positions move by, kept before, include what brings errors back; those at the end of the step
@@ -207,15 +209,14 @@ def sweep_velocities(inputs: Any, rows: Any, u: Any, sweeps: Any, error: Any) ->
 
 
 @inlined
-def is_spring(rows: Any, n: Any) -> bool:
+def is_spring(rows: Rows, n: int) -> bool:
     """Whether row n is a spring and damper, which has no error to correct."""
     kind = SPRINGINESS[rows.kind[n]]
-    spring: bool = rows.cfm[n] > 0.0 and (kind == SPRING or (kind == SPRING_WITH_RATE and rows.rate[n] > 0.0))
-    return spring
+    return rows.cfm[n] > 0.0 and (kind == SPRING or (kind == SPRING_WITH_RATE and rows.rate[n] > 0.0))
 
 
 @njit
-def row_turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> Any:
+def row_turn(rows: Rows, u: Reals1, sweeps: SweepWork, n: int, lower: float, upper: float) -> float:
     """The turn of row n within bounds of its impulse; return the change of its velocity [rad/s or m/s]. O(nu)."""
     denominator = sweeps.delassus[n] + rows.cfm[n]
     if denominator <= 0.0:
@@ -230,7 +231,7 @@ def row_turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> 
 
 
 @njit
-def cone_turn(rows: Any, u: Any, sweeps: Any, n: Any) -> Any:
+def cone_turn(rows: Rows, u: Reals1, sweeps: SweepWork, n: int) -> float:
     """The turn of a contact: its normal row, then the tangential ones together, projected on the disc slope · λ_n.
 
     Returns the largest change of their velocities [m/s]. O(rows · nu).
@@ -256,7 +257,7 @@ def cone_turn(rows: Any, u: Any, sweeps: Any, n: Any) -> Any:
 
 
 @inlined
-def row_velocity(rows: Any, u: Any, n: Any) -> Any:
+def row_velocity(rows: Rows, u: Reals1, n: int) -> float:
     """J u + bias + cfm λ of row n [rad/s or m/s]. O(entries)."""
     value = rows.bias[n] + rows.cfm[n] * rows.impulse[n]
     for e in range(rows.start[n], rows.stop[n]):
@@ -265,7 +266,7 @@ def row_velocity(rows: Any, u: Any, n: Any) -> Any:
 
 
 @inlined
-def push(u: Any, sweeps: Any, n: Any, impulse: Any) -> None:
+def push(u: Reals1, sweeps: SweepWork, n: int, impulse: float) -> None:
     """u (nu,) += M̂⁻¹ Jᵀ times an impulse of row n [N s or N m s]. O(nu)."""
     x = sweeps.inverse_mass_jacobian[sweeps.line[n]]
     impulse = sweeps.scale[n] * impulse

@@ -9,15 +9,25 @@ bounds hold for the sum. Rows with MJCF compliance keep their law, which is one 
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import ALL_ROWS, BY_SUB_STEP, ITERATIONS, RESIDUAL, VELOCITY_SWEEPS
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    BY_SUB_STEP,
+    ITERATIONS,
+    RESIDUAL,
+    VELOCITY_SWEEPS,
+    Rows,
+    RunBundle,
+)
+from artsim.sim.run_data.scratch import SweepWork
 from artsim.sim.solvers.sweep import is_spring, prepare_sweeps, sweep, sweep_velocities
 
 
 @njit
-def tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
+def tgs(model: Model, data: Workspace, run: RunBundle, rows: Rows, sweeps: SweepWork) -> None:
     """Solve as `pgs` does; sweeps.mean (nv,) gets the independent dofs' mean velocity [rad/s or m/s], by which
     positions move.
 
@@ -44,7 +54,7 @@ def tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
 
 
 @njit
-def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
+def _start(step: float, h: float, rows: Rows, sweeps: SweepWork) -> None:
     """Set sweeps.error, sweeps.rest (the bias without the error's part), and rate and cfm of springs for sub-steps of
     h [s]."""
     for n in range(rows.number[ALL_ROWS]):
@@ -59,7 +69,7 @@ def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
 
 
 @njit
-def _set_biases(h: Any, share: Any, rows: Any, sweeps: Any) -> None:
+def _set_biases(h: float, share: float, rows: Rows, sweeps: SweepWork) -> None:
     """Set the biases at the positions of this sub-step; errors are corrected over `share` of the step."""
     for n in range(rows.number[ALL_ROWS]):
         rate = rows.rate[n]
@@ -76,7 +86,7 @@ def _set_biases(h: Any, share: Any, rows: Any, sweeps: Any) -> None:
 
 
 @njit
-def _move(h: Any, rows: Any, u: Any, sweeps: Any) -> None:
+def _move(h: float, rows: Rows, u: Reals1, sweeps: SweepWork) -> None:
     """Advance the errors by the sub-step."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.rate[n] > 0.0:

@@ -7,12 +7,14 @@ impulses. Impulses are in N s or N m s.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import NewtonWork
 
 TOLERANCE = 1e-14  # relative to the largest velocity: rounding of velocities
 AT_REST = 32.0  # times what forces alone would add in the step to a dof at rest, but not above 1 [rad/s or m/s]
@@ -31,14 +33,13 @@ _NATURAL_CHANGE = (
 
 
 @inlined
-def is_solved(left: Any, tolerance: Any) -> bool:
+def is_solved(left: float, tolerance: float) -> bool:
     """Whether the residual `left` of rows is as good as it gets, both in rad/s or m/s."""
-    solved: bool = left <= ENOUGH * tolerance
-    return solved
+    return left <= ENOUGH * tolerance
 
 
 @njit
-def largest_speed(u: Any, work: Any, k: Any) -> Any:
+def largest_speed(u: Lanes1, work: NewtonWork, k: int) -> Real:
     """The velocity that sets the scale of rounding in island k, a T: the largest of its dofs' [rad/s or m/s] at the
     start u (nu,) or the end u + x of the step, at least that of what comes from rest.
     """
@@ -51,20 +52,20 @@ def largest_speed(u: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def tolerance_of(rows: Any, u: Any, work: Any, k: Any) -> Any:
+def tolerance_of(rows: Rows, u: Lanes1, work: NewtonWork, k: int) -> Real:
     """The tolerance of the rows of island k [rad/s or m/s]: rounding of velocities, or of the effects of impulses."""
     return largest(rounding(rows, work, k), TOLERANCE * largest_speed(u, work, k))
 
 
 @njit
-def rounding(rows: Any, work: Any, k: Any) -> Any:
+def rounding(rows: Rows, work: NewtonWork, k: int) -> Real:
     """The tolerance [rad/s or m/s] of which ENOUGH equal the rounding of island k's impulses."""
     pull = largest_pull(rows, work, k)
     return _ROUNDING * least(pull, zero_like(pull) + _LARGEST_PULL)
 
 
 @njit
-def largest_pull(rows: Any, work: Any, k: Any) -> Any:
+def largest_pull(rows: Rows, work: NewtonWork, k: int) -> Real:
     """The largest velocity that an impulse of island k would give its row alone, about [rad/s or m/s]."""
     most = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -75,7 +76,7 @@ def largest_pull(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def largest_impulse(rows: Any, work: Any, k: Any) -> Any:
+def largest_impulse(rows: Rows, work: NewtonWork, k: int) -> Real:
     """The largest impulse of island k's rows [N s or N m s]."""
     most = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -86,7 +87,7 @@ def largest_impulse(rows: Any, work: Any, k: Any) -> Any:
 
 
 @njit
-def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
+def natural_impulse(data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, tolerance: Real) -> Real:
     """The largest impulse to be expected in island k [N s or N m s], from loads, motion and previous impulses.
 
     Friction can hold a body by arbitrarily large forces (a ball between floor and wall): impulses that nothing calls
@@ -104,7 +105,7 @@ def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, toleranc
 
 
 @njit
-def demanded_impulse(rows: Any, data: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
+def demanded_impulse(rows: Rows, data: Workspace, step: Step, work: NewtonWork, k: int, tolerance: Real) -> Real:
     """The same [N s or N m s] from loads and motion alone."""
     heaviest = zero_like(work.change[0])
     momentum = zero_like(work.change[0])

@@ -5,27 +5,31 @@ the rows again.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.axis_rows import find_axis_misses
 from artsim.sim.constraints.coupling_rows import find_coupling_misses
 from artsim.sim.constraints.loop_rows import find_loop_misses, relax_loops, tighten_loops
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, UNSOLVED, share_of_aim
 from artsim.sim.constraints.tendon_rows import find_tendon_misses
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
-from artsim.sim.run_data.run_records import LASTING_ROWS, RESIDUAL
+from artsim.sim.run_data.run_records import LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.stepping.system import found
 
 
 @njit
-def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+def close_loops(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, solver: SolverBundle
+) -> None:
     """Solve once more with hard loops, tendon equalities and curved couplings aimed at where the velocities found lead.
 
     Curved constraints are then satisfied to third order. Where a step turns too far for that, aims are repeated as long
@@ -64,7 +68,7 @@ def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) ->
 
 
 @njit
-def _relax(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+def _relax(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, solver: SolverBundle) -> None:
     """Solve again without what the rows of hard loops leave open."""
     if relax_loops(run.inputs, rows, equipment):
         solve_again(robot, rows, run.step, solver)
@@ -75,7 +79,7 @@ def _relax(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None
 
 
 @inlined
-def _aim_on(rows: Any, h: Any) -> None:
+def _aim_on(rows: Rows, h: float) -> None:
     """Aim at where the velocities found miss; rows.unaimed keeps the biases from before."""
     for n in range(rows.number[LASTING_ROWS]):
         rows.unaimed[n] = rows.bias[n]
@@ -83,7 +87,7 @@ def _aim_on(rows: Any, h: Any) -> None:
 
 
 @njit
-def _turn_aim(rows: Any, h: Any, aims: Any) -> None:
+def _turn_aim(rows: Rows, h: float, aims: int) -> None:
     """Shorten the last of so many aims, or turn it round; or take all aims back at what does not move."""
     along, square = 0.0, 0.0
     for n in range(rows.number[LASTING_ROWS]):
@@ -99,7 +103,7 @@ def _turn_aim(rows: Any, h: Any, aims: Any) -> None:
 
 
 @inlined
-def fastest_of(step: Any) -> Any:
+def fastest_of(step: Step) -> float:
     """The largest velocity found."""
     fastest = 0.0
     for a in range(step.next.shape[0]):
@@ -108,7 +112,7 @@ def fastest_of(step: Any) -> Any:
 
 
 @njit
-def _take_aim_back(rows: Any) -> None:
+def _take_aim_back(rows: Rows) -> None:
     """Restore the biases from before the last aim, and clear the impulses that it called for."""
     for n in range(rows.number[LASTING_ROWS]):
         if rows.bias[n] != rows.unaimed[n]:
@@ -117,7 +121,7 @@ def _take_aim_back(rows: Any) -> None:
 
 
 @njit
-def find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
+def find_misses(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> float:
     """Set rows.miss of all rows but the contacts' for where step.velocity leads, and return the largest.
 
     `data` and equipment.data are left as they are.
@@ -147,7 +151,7 @@ def find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
 
 
 @njit
-def _find_misses_of_equipment(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
+def _find_misses_of_equipment(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> float:
     """The same for loops and tendon equalities, at step.stage_qpos."""
     model, data, step = robot.model, robot.data, run.step
     kinematics(model, step.stage_qpos, data)

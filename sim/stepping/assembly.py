@@ -6,8 +6,8 @@ line in `build_rows`, and one in `needs_rows` if every step with it needs rows.
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.actuator_rows import actuator_rows, has_actuator_rows
 from artsim.sim.constraints.axis_rows import axis_row
 from artsim.sim.constraints.coupling_rows import coupling_row
@@ -29,12 +29,15 @@ from artsim.sim.constraints.link_velocity_rows import link_rows
 from artsim.sim.constraints.loop_rows import has_loops, loop_rows
 from artsim.sim.constraints.tendon_rows import tendon_rows, tendon_spring_rows, tendons_need_rows
 from artsim.sim.contact.contact_rows import contact_rows
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES
+from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.run_data.link_rules import RuleBundle
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, Inputs, Rows, RunBundle, Step
 
 
 @njit
-def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
+def needs_rows(model: Model, inputs: Inputs, equipment: EquipmentBundle | None, rules: RuleBundle | None) -> bool:
     """Whether every step has rows or couplings to eliminate; otherwise a step without rows is tried first.
 
     Limits and contacts do not count, since a step without rows can find them to be satisfied.
@@ -49,7 +52,14 @@ def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
 
 
 @njit
-def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
+def build_rows(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: ContactBundle | None,
+    rules: RuleBundle | None,
+) -> None:
     """Build all rows of this step, rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
     The numbers of contact rows and of limits that press change; all other rows are the same at every step, in the same
@@ -89,7 +99,7 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 
 @njit
-def keep_impulses(rows: Any) -> None:
+def keep_impulses(rows: Rows) -> None:
     """Store the impulses of all rows in rows.found, by place."""
     for place in range(rows.number[PLACES]):
         rows.found[place] = 0.0
@@ -98,20 +108,20 @@ def keep_impulses(rows: Any) -> None:
 
 
 @njit
-def recall_impulses(rows: Any) -> None:
+def recall_impulses(rows: Rows) -> None:
     """Set the impulses of rows built anew to those in rows.found."""
     for n in range(rows.number[ALL_ROWS]):
         rows.impulse[n] = rows.found[rows.place[n]]
 
 
 @njit
-def _first_dof(model: Any, c: Any) -> Any:
+def _first_dof(model: Model, c: int) -> int:
     leader = model.row_leader[c]
     return min(model.row_follower[c], leader) if leader >= 0 else model.row_follower[c]
 
 
 @njit
-def add_constraint_forces(rows: Any, step: Any, scale: Any) -> None:
+def add_constraint_forces(rows: Rows, step: Step, scale: float) -> None:
     """Add `scale` Jᵀ λ of all rows to the step's forces by source."""
     for n in range(rows.number[ALL_ROWS]):
         kind = rows.kind[n]
@@ -120,7 +130,7 @@ def add_constraint_forces(rows: Any, step: Any, scale: Any) -> None:
 
 
 @njit
-def count_limits(rows: Any, step: Any) -> None:
+def count_limits(rows: Rows, step: Step) -> None:
     """Count this step in step.limit_steps for every dof that is at a limit."""
     counted = -1
     for n in range(rows.number[ALL_ROWS]):
@@ -132,7 +142,7 @@ def count_limits(rows: Any, step: Any) -> None:
 
 
 @inlined
-def _add_force(kind: Any, k: Any, force: Any, step: Any) -> None:
+def _add_force(kind: int, k: int, force: float, step: Step) -> None:
     tau = TAU[kind]  # inside the loop over entries the compiler would fuse their product into the sum
     if tau == TAU_COUPLING:
         step.coupling[k] += force

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import D_MIN
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import weigh_springs
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
+from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.run_records import (
     AGAIN,
     AT_START,
@@ -24,6 +26,9 @@ from artsim.sim.run_data.run_records import (
     STEP_NUMBER,
     TASK,
     WATCH,
+    Rows,
+    RunBundle,
+    Step,
 )
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.calibration import calibrate
@@ -34,7 +39,9 @@ from artsim.sim.stepping.recording import record
 
 
 @njit
-def take_task(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+def take_task(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, contact: ContactBundle | None
+) -> None:
     """Do what step.beside[TASK] says: prepare a block of steps, compare energies, record a row, look whether energies
     agree now, or note the last energy.
     """
@@ -53,7 +60,7 @@ def take_task(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> 
 
 
 @njit
-def _begin(robot: Any, run: Any, equipment: Any) -> None:
+def _begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Prepare a block of steps: set followers from their leaders; before the first step, note energy and load."""
     model, state = robot.model, robot.state
     step = run.step
@@ -77,14 +84,16 @@ def _begin(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def _total_energy(robot: Any, step: Any, equipment: Any) -> Any:
+def _total_energy(robot: RobotBundle, step: Step, equipment: EquipmentBundle | None) -> float:
     """Kinetic plus potential energy at the state [J]."""
     moving, heights, springs, tendons, loops = energies(robot, robot.state.qpos, robot.state.qvel, step, equipment)
     return moving + heights + springs + tendons + loops
 
 
 @njit
-def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+def _record_row(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, contact: ContactBundle | None
+) -> None:
     """Record the state before the step and the forces in it as the next row of the block."""
     if run.block.constraint_count.shape[0] > 0:  # first: what follows overwrites M
         record_constraints(robot, run, rows)

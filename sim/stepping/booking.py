@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import expand, reduce_vector
 from artsim.sim.articulation.dynamics import inverse_dynamics
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, velocities
+from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.axis_rows import axis_error
 from artsim.sim.constraints.coupling_rows import coupling_error
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
@@ -17,9 +16,13 @@ from artsim.sim.contact.contact_rows import note_contact_forces
 from artsim.sim.contact.detection import remember
 from artsim.sim.equipment.actuation import actuator_force, drive_force, driven_at, felt_at, passive_forces
 from artsim.sim.equipment.actuators import advance_activations
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, sqrt
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     AT_REST,
@@ -33,7 +36,11 @@ from artsim.sim.run_data.run_records import (
     STIFFENED,
     TAUT,
     UNSOLVED_STEPS,
+    Rows,
+    RunBundle,
+    Step,
 )
+from artsim.sim.run_data.scratch import SweepWork
 from artsim.sim.solvers.sweep import moves_by_mean
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
 from artsim.sim.stepping.link_damping import link_damping_forces
@@ -43,7 +50,14 @@ from artsim.sim.stepping.work import add_pull_work, find_work, note_lag
 
 
 @njit
-def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
+def book_forces(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: ContactBundle | None,
+    rules: RuleBundle | None,
+) -> None:
     """Book the joint forces by source and qacc from the velocities found."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -88,7 +102,7 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
 
 
 @njit
-def rest(robot: Any, step: Any) -> None:
+def rest(robot: RobotBundle, step: Step) -> None:
     """Balance the forces of a sleeping robot: the remainder of those of a step from rest is booked as passive."""
     model, state, data = robot.model, robot.state, robot.data
     step.counters[AT_REST] = 1
@@ -107,7 +121,14 @@ def rest(robot: Any, step: Any) -> None:
 
 
 @njit
-def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweeps: Any) -> None:
+def move_on(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: ContactBundle | None,
+    sweeps: SweepWork | None,
+) -> None:
     """Advance the state to the end of the step: x⁺ = x + h (β v⁺ + (1 - β) v), β = 1 unless --scheme-beta is given."""
     state = robot.state
     inputs, step = run.inputs, run.step
@@ -147,7 +168,7 @@ def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweep
 
 
 @njit
-def _move(robot: Any, run: Any, contact: Any, v: Any) -> None:
+def _move(robot: RobotBundle, run: RunBundle, contact: ContactBundle | None, v: Reals1) -> None:
     """Integrate positions to the end of the step, or to where trees stop under the continuous check."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
@@ -163,7 +184,7 @@ def _move(robot: Any, run: Any, contact: Any, v: Any) -> None:
 
 
 @njit
-def _hand_on(state: Any, rows: Any, contact: Any) -> None:
+def _hand_on(state: State, rows: Rows, contact: ContactBundle | None) -> None:
     """Store state.impulse and state.contact, the solver's warm start in the next step.
 
     The impulses of rows that contradict each other are not stored, since they would grow from step to step.
@@ -179,7 +200,7 @@ def _hand_on(state: Any, rows: Any, contact: Any) -> None:
 
 
 @njit
-def note_load(robot: Any, step: Any) -> None:
+def note_load(robot: RobotBundle, step: Step) -> None:
     """Set state.load for this step where friction depends on it: the magnitude of the force through the joint, |F| for
     linear dofs and √(|F|² + |T|²) for angular ones; in both widths.
     """
@@ -202,7 +223,7 @@ def note_load(robot: Any, step: Any) -> None:
 
 
 @njit
-def settle(robot: Any, step: Any) -> None:
+def settle(robot: RobotBundle, step: Step) -> None:
     """Set followers from their leaders, and measure the remaining coupling error."""
     model, state = robot.model, robot.state
     expand(model, state.qpos, state.qvel, robot.data)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import composites, factorise, mass_matrix, solve
 from artsim.sim.articulation.kinematics import kinematics, velocities, world_inertia
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.coupling_rows import row_mobilities
 from artsim.sim.constraints.loop_rows import loop_mobilities
 from artsim.sim.constraints.tendon_rows import tendon_mobilities
-from artsim.sim.equipment.arrays import CONSTANT, MUSCLE, PER_LENGTH, PER_VELOCITY, PID
+from artsim.sim.equipment.arrays import CONSTANT, MUSCLE, PER_LENGTH, PER_VELOCITY, PID, EquipmentBundle
 from artsim.sim.equipment.tendons import add_tendon_inertia, has_inertia, rest_lengths, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.run_records import Step
 
 
 @njit
-def calibrate(robot: Any, equipment: Any, step: Any) -> None:
+def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step) -> None:
     """Store in equipment.data the lengths and mobilities that are defined in the pose of the file. Runs once.
 
     Mobilities are MuJoCo's: of the tree without couplings but with the inertia of tendons. That M is left factorised in
@@ -54,7 +55,7 @@ def calibrate(robot: Any, equipment: Any, step: Any) -> None:
 
 
 @njit
-def _needs_mobilities(model: Any, equipment: Any) -> bool:
+def _needs_mobilities(model: Model, equipment: EquipmentBundle) -> bool:
     """Whether anything is given relative to the robot's inertia."""
     for a in range(equipment.model.actuator_target.shape[0]):
         if (
@@ -68,7 +69,7 @@ def _needs_mobilities(model: Any, equipment: Any) -> bool:
 
 
 @njit
-def _calibrate_actuators(model: Any, data: Any, equipment: Any) -> None:
+def _calibrate_actuators(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """Set equipment.data.acceleration0 = |M⁻¹ J|, and convert the damping ratios of position servos to dampings 2 ζ
     √(k_p m), where m = 1 / J M⁻¹ Jᵀ.
 
@@ -102,7 +103,7 @@ def _calibrate_actuators(model: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def _servo_damping(equipment: Any, a: Any, mobility: Any) -> Any:
+def _servo_damping(equipment: EquipmentBundle, a: int, mobility: float) -> float:
     """The velocity coefficient of an affine bias; a positive coefficient of a servo is its damping ratio."""
     rate = equipment.model.bias_parameters[a, PER_VELOCITY]
     kp = -equipment.model.bias_parameters[a, PER_LENGTH]

@@ -6,17 +6,17 @@ what is left shrinks by about the angle of a step with each.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import velocities
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.row import FASTER, UNSOLVED
 from artsim.sim.contact.foresight import aim, keep_aims, take_aims_back
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
-from artsim.sim.run_data.run_records import RESIDUAL
+from artsim.sim.run_data.run_records import RESIDUAL, Rows, RunBundle
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.stepping.aims import fastest_of
 from artsim.sim.stepping.system import found
@@ -27,7 +27,7 @@ _FEW_AIMS = 2
 
 
 @njit
-def aim_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+def aim_contacts(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle) -> None:
     """Aim the chosen contacts until that changes nothing that counts. An aim is taken back where aimed rows
     contradict each other, or turn velocities into much larger ones. Needs the bodies' velocities of step.velocity, and
     leaves them.

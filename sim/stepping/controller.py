@@ -12,12 +12,11 @@ from one position to the next, half a step before the position at their end: v_d
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import composites, factorise, inverse_dynamics, mass_matrix, solve
 from artsim.sim.articulation.kinematics import velocities
-from artsim.sim.articulation.model import D_MIN
+from artsim.sim.articulation.model import D_MIN, Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.coupling_rows import (
     coupling_rate,
     coupling_slope,
@@ -27,10 +26,12 @@ from artsim.sim.constraints.coupling_rows import (
 )
 from artsim.sim.constraints.impedance import impedance, safe_reference, softened, sprung
 from artsim.sim.equipment.actuation import coordinate, foreseen
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.equipment.tendon_forces import spring_of_tendon
 from artsim.sim.equipment.tendons import add_inertia_forces
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.run_records import (
     COMPUTED_TORQUE,
     CONTROL_ROW,
@@ -38,6 +39,8 @@ from artsim.sim.run_data.run_records import (
     NO_CONTROLLER,
     POSITION_GAIN,
     VELOCITY_GAIN,
+    RunBundle,
+    Step,
 )
 from artsim.sim.stepping.midpoint import expected_change
 
@@ -45,7 +48,9 @@ _RESTING = 1e-6  # rad/s or m/s: below it friction grows with the velocity, so t
 
 
 @njit
-def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+def applied_forces(
+    robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, equipment: EquipmentBundle | None, ahead: float
+) -> None:
     """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links.
 
     `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v). The
@@ -62,7 +67,9 @@ def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: 
 
 
 @njit
-def _control(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+def _control(
+    robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, equipment: EquipmentBundle | None, ahead: float
+) -> None:
     """Add the forces of the built-in controller to step.applied."""
     step = run.step
     if run.inputs.controller[0] == COMPUTED_TORQUE:
@@ -78,7 +85,7 @@ def _control(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -
 
 
 @njit
-def _drive_joints(robot: Any, step: Any) -> None:
+def _drive_joints(robot: RobotBundle, step: Step) -> None:
     """Add the joint forces in step.force to step.applied, by Gᵀ and clamped to the effort limits, for joints of one
     dof: free, ball and planar joints are not actuated."""
     model, data = robot.model, robot.data
@@ -92,14 +99,16 @@ def _drive_joints(robot: Any, step: Any) -> None:
 
 
 @inlined
-def _actuated(model: Any, k: Any) -> Any:
+def _actuated(model: Model, k: int) -> bool:
     """Whether dof k belongs to a joint of one dof, which a motor can drive."""
     body = model.dof_body[k]
     return model.body_dof[body + 1] - model.body_dof[body] == 1
 
 
 @njit
-def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+def _computed_torque(
+    robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, equipment: EquipmentBundle | None, ahead: float
+) -> None:
     """Set step.qacc (nv,) to the accelerations wanted and step.force (nv,) to the joint forces for them, without those
     of the armature. The accelerations of joints that are not actuated count as zero."""
     model, data, step = robot.model, robot.data, run.step
@@ -119,7 +128,7 @@ def _computed_torque(robot: Any, q: Any, v: Any, run: Any, equipment: Any, ahead
 
 
 @njit
-def _wanted_accelerations(model: Any, data: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
+def _wanted_accelerations(model: Model, data: Workspace, q: Reals1, v: Reals1, run: RunBundle, ahead: float) -> None:
     """Set step.qacc (nv,); a follower's is what its leader's makes it."""
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
@@ -139,7 +148,7 @@ def _wanted_accelerations(model: Any, data: Any, q: Any, v: Any, run: Any, ahead
 
 
 @njit
-def _expect_wanted(robot: Any, ahead: Any, step: Any) -> None:
+def _expect_wanted(robot: RobotBundle, ahead: float, step: Step) -> None:
     """Have the step expect the changes of velocity that the controller wants, where joints are actuated."""
     model, state = robot.model, robot.state
     for k in range(step.qacc.shape[0]):
@@ -150,7 +159,7 @@ def _expect_wanted(robot: Any, ahead: Any, step: Any) -> None:
 
 
 @inlined
-def _wanted_velocity(model: Any, data: Any, run: Any, ahead: Any, k: Any) -> Any:
+def _wanted_velocity(model: Model, data: Workspace, run: RunBundle, ahead: float, k: int) -> float:
     """The velocity at the end of the step that the targets give dof k."""
     inputs, row = run.inputs, run.step.counters[CONTROL_ROW]
     a = model.dof_independent[k]
@@ -159,13 +168,13 @@ def _wanted_velocity(model: Any, data: Any, run: Any, ahead: Any, k: Any) -> Any
 
 
 @inlined
-def _direction(v: Any) -> Any:
+def _direction(v: float) -> float:
     """1 or -1 with the sign of a velocity, 0 at rest."""
     return min(max(v / _RESTING, -1.0), 1.0)
 
 
 @njit
-def _add_joints_own(robot: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
+def _add_joints_own(robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, ahead: float) -> None:
     """Add to step.force what damping, springs and friction of the joints take."""
     model, step = robot.model, run.step
     for k in range(step.force.shape[0]):
@@ -177,7 +186,7 @@ def _add_joints_own(robot: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
 
 
 @njit
-def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, run: Any, ahead: Any) -> None:
+def _add_soft_couplings(model: Model, data: Workspace, q: Reals1, v: Reals1, run: RunBundle, ahead: float) -> None:
     """Subtract from step.force what couplings that are springs, or yield as in MuJoCo, exert."""
     step = run.step
     prepared = False
@@ -219,7 +228,7 @@ def _add_soft_couplings(model: Any, data: Any, q: Any, v: Any, run: Any, ahead: 
 
 
 @njit
-def _factorise(model: Any, data: Any, step: Any) -> None:
+def _factorise(model: Model, data: Workspace, step: Step) -> None:
     """Factorise M, reduced to the independent dofs, in data.factor; step.diagonal is scratch."""
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] = 0.0
@@ -230,7 +239,7 @@ def _factorise(model: Any, data: Any, step: Any) -> None:
 
 
 @njit
-def _mobility(model: Any, data: Any, follower: Any, leader: Any, slope: Any) -> Any:
+def _mobility(model: Model, data: Workspace, follower: int, leader: int, slope: float) -> float:
     """J M⁻¹ Jᵀ of a coupling's row, with M factorised."""
     x = data.reduced
     for a in range(x.shape[0]):
@@ -251,7 +260,7 @@ def _mobility(model: Any, data: Any, follower: Any, leader: Any, slope: Any) -> 
 
 
 @njit
-def _add_equipment(robot: Any, v: Any, run: Any, equipment: Any, ahead: Any) -> None:
+def _add_equipment(robot: RobotBundle, v: Reals1, run: RunBundle, equipment: EquipmentBundle, ahead: float) -> None:
     """Add to step.force what tendons take, and subtract other passive forces: nonlinear springs and damping, fluids,
     compensated weight."""
     model, data, step = robot.model, robot.data, run.step

@@ -7,17 +7,19 @@ at the last of the four stages; here it is the value at the start of the step, a
 
 from __future__ import annotations
 
-from typing import Any
-
-from artsim.sim.equipment.delays import HEAD, NEARLY, NEWEST, SPLINE, TICKS, ZERO_ORDER
+from artsim.sim.articulation.state import RobotBundle, State
+from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.delays import HEAD, NEARLY, NEWEST, SPLINE, TICKS, ZERO_ORDER, Delays
 from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import CONTROL_ROW, STEP_NUMBER
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.run_data.run_records import CONTROL_ROW, STEP_NUMBER, RunBundle
 from artsim.sim.stepping.recording import joint_wrenches
 
 
 @njit
-def delay_controls(state: Any, run: Any, equipment: Any, delays: Any) -> None:
+def delay_controls(state: State, run: RunBundle, equipment: EquipmentBundle, delays: Delays) -> None:
     """Set equipment.data.control of the delayed controls; set equipment.data.pending[0] to 1 if one of them is still to
     change."""
     step = run.step
@@ -34,7 +36,9 @@ def delay_controls(state: Any, run: Any, equipment: Any, delays: Any) -> None:
 
 
 @njit
-def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> None:
+def feel(
+    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, delays: Delays, contact: ContactBundle | None
+) -> None:
     """Set equipment.data.felt (outputs,), the sensors' values measured in this step, and equipment.data.sensor, the
     values they report, which may be delayed."""
     state = robot.state
@@ -54,7 +58,7 @@ def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> Non
 
 
 @njit
-def keep_samples(state: Any, run: Any, equipment: Any, delays: Any) -> None:
+def keep_samples(state: State, run: RunBundle, equipment: EquipmentBundle, delays: Delays) -> None:
     """Store the controls of this step, and the values of the sensors that ticked in it."""
     step = run.step
     now = step.counters[STEP_NUMBER]
@@ -72,15 +76,14 @@ def keep_samples(state: Any, run: Any, equipment: Any, delays: Any) -> None:
 
 
 @inlined
-def _ticks(history: Any, delays: Any, line: Any, now: Any) -> bool:
+def _ticks(history: Reals1, delays: Delays, line: int, now: int) -> bool:
     """Whether a sensor measures in this step: it has no period, or its next tick has come."""
     due = delays.before[line] + (history[delays.place[line] + TICKS] + 1.0) * delays.period[line]
-    ticks: bool = delays.period[line] == 0.0 or due <= now + NEARLY
-    return ticks
+    return delays.period[line] == 0.0 or due <= now + NEARLY
 
 
 @inlined
-def _next_slot(history: Any, delays: Any, line: Any, now: Any) -> Any:
+def _next_slot(history: Reals1, delays: Delays, line: int, now: int) -> int:
     """The slot for a sample of this step: that of the oldest sample, or of a sample of this same step."""
     start = delays.place[line]
     slot = int(history[start + NEWEST])
@@ -92,7 +95,7 @@ def _next_slot(history: Any, delays: Any, line: Any, now: Any) -> Any:
 
 
 @inlined
-def _at(history: Any, delays: Any, line: Any, age: Any) -> Any:
+def _at(history: Reals1, delays: Delays, line: int, age: int) -> tuple[float, int]:
     """The step and the slot of the sample of this age (0: the oldest)."""
     start = delays.place[line]
     slot = (int(history[start + NEWEST]) + 1 + age) % delays.samples[line]
@@ -100,7 +103,7 @@ def _at(history: Any, delays: Any, line: Any, age: Any) -> Any:
 
 
 @njit
-def _sample(history: Any, delays: Any, line: Any, k: Any, time: Any) -> Any:
+def _sample(history: Reals1, delays: Delays, line: int, k: int, time: float) -> float:
     """Sample k of a line at a time [steps]."""
     last = delays.samples[line] - 1
     first_step, first = _at(history, delays, line, 0)
@@ -138,7 +141,7 @@ def _sample(history: Any, delays: Any, line: Any, k: Any, time: Any) -> Any:
 
 
 @inlined
-def _slope(history: Any, delays: Any, line: Any, k: Any, age: Any) -> Any:
+def _slope(history: Reals1, delays: Delays, line: int, k: int, age: int) -> float:
     """Slope of the cubic at a sample, from its two neighbours; zero at both ends of the buffer (Catmull-Rom)."""
     if age == 0 or age == delays.samples[line] - 1:
         return 0.0
@@ -148,6 +151,6 @@ def _slope(history: Any, delays: Any, line: Any, k: Any, age: Any) -> Any:
 
 
 @inlined
-def _on_cubic(value: Any, rise: Any, s: Any, left: Any, right: Any) -> Any:
+def _on_cubic(value: float, rise: float, s: float, left: float, right: float) -> float:
     """Hermite cubic from `value` over `rise`, with these slopes per length, at the fraction s of it."""
     return value + s * s * (3.0 - 2.0 * s) * rise + s * (1.0 - s) * ((1.0 - s) * left - s * right)

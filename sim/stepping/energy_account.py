@@ -14,21 +14,22 @@ Sums of work miss nothing between the steps in which they are compared with the 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.centroidal import body_energy, centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.dynamics import composites
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, velocities, world_inertia
-from artsim.sim.articulation.model import LINEAR, WORLD
+from artsim.sim.articulation.model import LINEAR, WORLD, Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.loop_rows import loop_spring_energy
 from artsim.sim.constraints.row import RECOVERY
-from artsim.sim.equipment.arrays import WIND_X, WIND_Y, WIND_Z
+from artsim.sim.equipment.arrays import WIND_X, WIND_Y, WIND_Z, EquipmentBundle
 from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.run_records import (
     ASKED,
     AT_REST,
@@ -56,6 +57,8 @@ from artsim.sim.run_data.run_records import (
     STRUCK,
     TENDON,
     WORK,
+    RunBundle,
+    Step,
 )
 
 TOO_MUCH = 0.05  # created energy over what is there otherwise, above which it is told
@@ -68,7 +71,9 @@ _PLACING = 1.0  # [s] at the start, during which they are
 
 
 @njit
-def energies(robot: Any, q: Any, v: Any, step: Any, equipment: Any) -> Any:
+def energies(
+    robot: RobotBundle, q: Reals1, v: Reals1, step: Step, equipment: EquipmentBundle | None
+) -> tuple[float, ...]:
     """Energy of motion and that of heights, joint springs, tendons and loops at (q, v) [J]; leaves data there.
 
     Tendons have that of their springs and of their inertia.
@@ -94,7 +99,9 @@ def energies(robot: Any, q: Any, v: Any, step: Any, equipment: Any) -> Any:
 
 
 @njit
-def compare_energy(robot: Any, run: Any, equipment: Any, account: Any, watch: Any) -> None:
+def compare_energy(
+    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, account: Reals1, watch: Reals1
+) -> None:
     """Compare the account with the energy of the state, and open it if it is new; the first excess goes to `watch`."""
     step = run.step
     if step.counters[AT_REST] == 1 or watch[EXCESS_STEP] > 0.0:
@@ -127,7 +134,7 @@ def compare_energy(robot: Any, run: Any, equipment: Any, account: Any, watch: An
 
 
 @njit
-def look(robot: Any, run: Any, equipment: Any) -> None:
+def look(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Compare the account with the present state, in copies: the account does not depend on when it is looked at."""
     step = run.step
     for n in range(step.account.shape[0]):
@@ -140,7 +147,7 @@ def look(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def _measure(robot: Any, run: Any, equipment: Any) -> Any:
+def _measure(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> tuple[float, ...]:
     """`energies` where the velocities of the state belong: account[LAG] of a step before its positions."""
     model, state, step = robot.model, robot.state, run.step
     for n in range(step.stage_qpos.shape[0]):
@@ -155,7 +162,9 @@ def _measure(robot: Any, run: Any, equipment: Any) -> Any:
 
 
 @njit
-def _open(step: Any, equipment: Any, account: Any, springs: Any, tendons: Any, loops: Any) -> None:
+def _open(
+    step: Step, equipment: EquipmentBundle | None, account: Reals1, springs: float, tendons: float, loops: float
+) -> None:
     """Begin the account anew: nothing was given, and rows may close what is open."""
     for s in range(SOURCES):
         account[WORK + s] = 0.0
@@ -171,14 +180,13 @@ def _open(step: Any, equipment: Any, account: Any, springs: Any, tendons: Any, l
 
 
 @inlined
-def _is_windy(equipment: Any) -> bool:
+def _is_windy(equipment: EquipmentBundle) -> bool:
     medium = equipment.model.medium
-    windy: bool = medium[WIND_X] != 0.0 or medium[WIND_Y] != 0.0 or medium[WIND_Z] != 0.0
-    return windy
+    return medium[WIND_X] != 0.0 or medium[WIND_Y] != 0.0 or medium[WIND_Z] != 0.0
 
 
 @inlined
-def _stored(s: Any, springs: Any, tendons: Any, loops: Any) -> Any:
+def _stored(s: int, springs: float, tendons: float, loops: float) -> float:
     """What the springs of source s store [J]."""
     if s == PASSIVE:
         return springs
@@ -188,7 +196,9 @@ def _stored(s: Any, springs: Any, tendons: Any, loops: Any) -> Any:
 
 
 @njit
-def _settle(model: Any, run: Any, account: Any, springs: Any, tendons: Any, loops: Any) -> Any:
+def _settle(
+    model: Model, run: RunBundle, account: Reals1, springs: float, tendons: float, loops: float
+) -> tuple[float, float]:
     """Energy that sources can have given since the last comparison, and how much of it they took [J]."""
     step = run.step
     time = (step.counters[STEP_NUMBER] - account[BEGAN]) * run.inputs.time_step[0]
@@ -211,19 +221,19 @@ def _settle(model: Any, run: Any, account: Any, springs: Any, tendons: Any, loop
 
 
 @inlined
-def _weight_of(model: Any) -> Any:
+def _weight_of(model: Model) -> float:
     g = model.gravity
     return math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
 
 
 @inlined
-def _moving_mass(model: Any) -> Any:
+def _moving_mass(model: Model) -> float:
     """Mass of all bodies but what is fixed to the world [kg]."""
     return model.carried_mass[WORLD] - model.body_mass[WORLD]
 
 
 @njit
-def _main_source(account: Any, springs: Any, tendons: Any, loops: Any) -> Any:
+def _main_source(account: Reals1, springs: float, tendons: float, loops: float) -> int:
     """The source that gave more than half of the created energy, MOTION if none did."""
     most = 0.5 * account[CREATED]
     found = MOTION
@@ -236,7 +246,7 @@ def _main_source(account: Any, springs: Any, tendons: Any, loops: Any) -> Any:
 
 
 @njit
-def _liveliest(model: Any, data: Any) -> Any:
+def _liveliest(model: Model, data: Workspace) -> int:
     """The last dof of the body with the most kinetic energy. Needs `world_inertia` and `velocities`."""
     found = 0
     most = -1.0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import articulate, articulated_accelerations
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import implicit_system
+from artsim.sim.equipment.arrays import AnyEquipment
 from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.run_records import Rows, RunBundle
 
 
 @njit
-def free_step(robot: Any, run: Any, rows: Any, equipment: Any, again: bool) -> None:
+def free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None, again: bool) -> None:
     """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7); `again`: from
     the articulated inertias of before, of which those stand that M̂'s implicit terms have not changed."""
     model = robot.model

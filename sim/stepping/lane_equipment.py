@@ -7,24 +7,25 @@ these the inputs are taken from here or, where their gains vary, all that their 
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuators import advance_activations, affine_force, clamp_row_actuators
-from artsim.sim.equipment.arrays import EXPLICIT, GUESSED
+from artsim.sim.equipment.arrays import EXPLICIT, GUESSED, EquipmentBundle
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.equipment.pack_actuation import weigh
+from artsim.sim.equipment.pack_equipment import PackActuation, PackEquipment
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
+from artsim.sim.foundation.records import Array, Lanes1, Reals1
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import STEP_NUMBER
+from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle
 from artsim.sim.stepping.calibration import calibrate
-from artsim.sim.stepping.packs import STEP
+from artsim.sim.stepping.packs import STEP, Exerted, Helpers, LaneBundle
 
 
 @njit
-def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
+def find_exerted(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, exerted: Exerted) -> None:
     """Find what a single robot's equipment exerts at its state, and its activations at the end of the step. Its
     kinematics are in robot.data.
     """
@@ -55,7 +56,7 @@ def find_exerted(robot: Any, run: Any, equipment: Any, exerted: Any) -> None:
 
 
 @inlined
-def _note_affine_force(equipment: Any, exerted: Any, a: Any) -> None:
+def _note_affine_force(equipment: EquipmentBundle, exerted: Exerted, a: int) -> None:
     """Note the force of an actuator that varies, zeros where it is explicit in this step."""
     acts = 1.0 if equipment.data.actuator_implicit[a] != EXPLICIT else 0.0
     constant, stiffness, damping = affine_force(equipment, a)
@@ -66,15 +67,14 @@ def _note_affine_force(equipment: Any, exerted: Any, a: Any) -> None:
 
 
 @inlined
-def _is_explicit(equipment: Any, exerted: Any, a: Any) -> bool:
+def _is_explicit(equipment: EquipmentBundle, exerted: Exerted, a: int) -> bool:
     """Whether an actuator acts as a force. Guesses of forces at their bounds are those of rows only."""
     how = equipment.data.actuator_implicit[a]
-    explicit: bool = how == EXPLICIT or (how == GUESSED and exerted.varying[a] == 0)
-    return explicit
+    return how == EXPLICIT or (how == GUESSED and exerted.varying[a] == 0)
 
 
 @inlined
-def _add_explicit_actuators(equipment: Any, exerted: Any) -> None:
+def _add_explicit_actuators(equipment: EquipmentBundle, exerted: Exerted) -> None:
     """Sum up in exerted.force the explicit forces of the actuators that packs do not know."""
     for k in range(exerted.force.shape[0]):
         exerted.force[k] = equipment.data.compensation[k]
@@ -87,7 +87,7 @@ def _add_explicit_actuators(equipment: Any, exerted: Any) -> None:
 
 
 @njit
-def clamp_actuators_of_lane(run: Any, equipment: Any, exerted: Any) -> None:
+def clamp_actuators_of_lane(run: RunBundle, equipment: EquipmentBundle, exerted: Exerted) -> None:
     """Have actuators that are rows and leave their bounds over the step that ends at step.velocity act as forces, and
     those that return act as rows.
     """
@@ -96,7 +96,7 @@ def clamp_actuators_of_lane(run: Any, equipment: Any, exerted: Any) -> None:
 
 
 @njit
-def exert(robot: Any, run: Any, equipment: Any) -> None:
+def exert(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Find what the equipment of every lane exerts, and the constant forces of the actuators that packs know."""
     lanes, found, data = run.lanes, run.lanes.exerted, equipment.data
     helpers = lanes.helpers
@@ -141,7 +141,7 @@ def exert(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @inlined
-def _take_affine_force(found: Any, a: Any, data: Any, n: Any, lane: Any) -> None:
+def _take_affine_force(found: Exerted, a: int, data: PackActuation, n: int, lane: int) -> None:
     """Take the force of an actuator that varies; what is explicit is not held."""
     lane_set(data.constant, n, lane, found.actuator_constant[a])
     lane_set(data.slope, n, lane, found.actuator_slope[a])
@@ -152,7 +152,7 @@ def _take_affine_force(found: Any, a: Any, data: Any, n: Any, lane: Any) -> None
 
 
 @inlined
-def _vary(equipment: Any) -> bool:
+def _vary(equipment: PackEquipment) -> bool:
     """Whether the gains of an actuator vary."""
     for n in range(equipment.model.varying.shape[0]):
         if equipment.model.varying[n] == 1:
@@ -161,7 +161,7 @@ def _vary(equipment: Any) -> bool:
 
 
 @njit
-def take_actuators(lanes: Any, lane: Any) -> None:
+def take_actuators(lanes: LaneBundle, lane: int) -> None:
     """Copy a lane's activations and delayed samples, and what was calibrated by its masses, to the single robot."""
     take_lane(lanes.data.activation, lane, lanes.single.activation)
     take_lane(lanes.data.acceleration0, lane, lanes.single.acceleration0)
@@ -175,7 +175,7 @@ def take_actuators(lanes: Any, lane: Any) -> None:
 
 
 @njit
-def keep_lanes(robot: Any, run: Any) -> None:
+def keep_lanes(robot: RobotBundle, run: RunBundle) -> None:
     """Keep the samples of delayed controls after a step of all lanes."""
     lanes = run.lanes
     if connected(lanes.helpers.keeper[0]):
@@ -185,13 +185,13 @@ def keep_lanes(robot: Any, run: Any) -> None:
 
 
 @inlined
-def helper_of(helpers: Any, lane: Any) -> Any:
+def helper_of(helpers: Helpers, lane: int) -> int:
     """The number of the single robot that finds for this lane."""
     return lane if helpers.qpos.shape[0] > 1 else 0
 
 
 @njit
-def give_places(robot: Any, helpers: Any) -> None:
+def give_places(robot: RobotBundle, helpers: Helpers) -> None:
     """Give each lane's helper its state and kinematics."""
     state, data = robot.state, robot.data
     scatter(state.qpos, helpers.qpos, 0, state.qpos.size)
@@ -203,7 +203,7 @@ def give_places(robot: Any, helpers: Any) -> None:
 
 
 @njit
-def _give_place(robot: Any, lane: Any, helpers: Any, n: Any) -> None:
+def _give_place(robot: RobotBundle, lane: int, helpers: Helpers, n: int) -> None:
     """Give helper n a lane's state and kinematics."""
     give_helper(robot.state.qpos, lane, helpers.qpos, n)
     give_helper(robot.state.qvel, lane, helpers.qvel, n)
@@ -214,7 +214,7 @@ def _give_place(robot: Any, lane: Any, helpers: Any, n: Any) -> None:
 
 
 @inlined
-def give_helper(values: Any, lane: Any, out: Any, n: Any) -> None:
+def give_helper(values: Array, lane: int, out: Array, n: int) -> None:
     """Copy a lane's values to row n of the helpers' array `out`."""
     size = values.size
     for j in range(size):
@@ -222,14 +222,14 @@ def give_helper(values: Any, lane: Any, out: Any, n: Any) -> None:
 
 
 @inlined
-def take_lane(values: Any, lane: Any, out: Any) -> None:
+def take_lane(values: Array, lane: int, out: Array) -> None:
     """Copy a lane's values to arrays of a single robot."""
     for n in range(out.size):
         lane_set(out, n, 0, lane_get(values, n, lane))
 
 
 @inlined
-def put_lane(values: Any, out: Any, lane: Any) -> None:
+def put_lane(values: Reals1, out: Lanes1, lane: int) -> None:
     """Copy a single robot's values to a lane."""
     for n in range(values.size):
         lane_set(out, n, lane, lane_get(values, n, 0))

@@ -7,16 +7,18 @@ What depends on a lane alone is decided lane by lane here. The pack solves all o
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.coupling_rows import CLOSER
 from artsim.sim.constraints.kinds import COUPLING_ROW, LOOP_ROW
 from artsim.sim.constraints.loop_rows import HAIR, STRAINED, SURPLUS, is_hard, is_pushing, loop_error
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, share_of_aim
 from artsim.sim.contact.contact_rows import removal_power
+from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
@@ -30,11 +32,23 @@ from artsim.sim.foundation.lanes import (
     where_greater,
     zero_like,
 )
+from artsim.sim.foundation.records import Array, Ints2, Pack
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.run_records import ALL_ROWS, BOUND_ROUNDS, EVALUATION, ONCE, RULE_ROUNDS, STIFFENED
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    BOUND_ROUNDS,
+    EVALUATION,
+    ONCE,
+    RULE_ROUNDS,
+    STIFFENED,
+    Rows,
+    RunBundle,
+    Step,
+)
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
-from artsim.sim.stepping.packs import STIFFENED_LANES
+from artsim.sim.stepping.packs import STIFFENED_LANES, LaneBundle, LoopBundle, OwnRows
 
 FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS, HAS_SPRINGS = range(5)  # of OwnRows.fixed
 # of OwnRows.phase: what has been solved, as in aims.close_loops
@@ -45,16 +59,15 @@ UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, CLOSED_LOOPS = range(7
 
 
 @inlined
-def takes_springs(lanes: Any) -> bool:
+def takes_springs(lanes: LaneBundle) -> bool:
     """Whether springs of tendons may be rows."""
     if lanes.own is None:
         return False
-    takes: bool = lanes.own.fixed[HAS_SPRINGS] == 1
-    return takes
+    return lanes.own.fixed[HAS_SPRINGS] == 1
 
 
 @njit
-def begin_own_rows(lanes: Any, chosen: Any) -> None:
+def begin_own_rows(lanes: LaneBundle, chosen: Pack) -> None:
     """Have the rows of lanes where `chosen` is 1 found anew, and aimed from the beginning."""
     own = lanes.own
     zero = zero_like(chosen)
@@ -67,7 +80,7 @@ def begin_own_rows(lanes: Any, chosen: Any) -> None:
 
 
 @njit
-def forget_aims(lanes: Any, chosen: Any) -> None:
+def forget_aims(lanes: LaneBundle, chosen: Pack) -> None:
     """Take back all aims in lanes where `chosen` is 1."""
     own = lanes.own
     zero = zero_like(chosen)
@@ -77,7 +90,7 @@ def forget_aims(lanes: Any, chosen: Any) -> None:
 
 
 @njit
-def find_own_rows(robot: Any, run: Any) -> None:
+def find_own_rows(robot: RobotBundle, run: RunBundle) -> None:
     """Find the rows of lanes in which they are stale."""
     lanes, helpers, own = run.lanes, run.lanes.helpers, run.lanes.own
     if highest(own.stale[0]) <= 0.0:
@@ -109,12 +122,12 @@ def find_own_rows(robot: Any, run: Any) -> None:
 
 
 @inlined
-def _give(values: Any, out: Any) -> None:
+def _give(values: Array, out: Array) -> None:
     scatter(values, out, 0, values.size)
 
 
 @njit
-def _note_rows(own: Any, found: Any, lane: Any) -> None:
+def _note_rows(own: OwnRows, found: Rows, lane: int) -> None:
     """Note the rows found for a lane; one that the lane lacks gets no impulse."""
     nv = own.marked.shape[1]
     value, error, rate, bias = own.value_table[lane], own.error_table[lane], own.rate_table[lane], own.bias_table[lane]
@@ -139,7 +152,7 @@ def _note_rows(own: Any, found: Any, lane: Any) -> None:
 
 
 @njit
-def clamp_own_actuators(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
+def clamp_own_actuators(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, chosen: Pack) -> Pack:
     """Have actuators that are rows and leave their bounds act as forces, and those that return as rows again; 1 in
     lanes where that changes any. Only lanes where `chosen` is 1 change.
     """
@@ -151,7 +164,7 @@ def clamp_own_actuators(robot: Any, run: Any, equipment: Any, chosen: Any) -> An
 
 
 @njit
-def aim_bounds_in_lanes(robot: Any, run: Any, chosen: Any) -> Any:
+def aim_bounds_in_lanes(robot: RobotBundle, run: RunBundle, chosen: Pack) -> Pack:
     """Direct the rows that bound velocities of links; 1 in lanes to be solved again, 2 in those that no round brings
     within their bounds. Only lanes where `chosen` is 1 are looked at.
     """
@@ -163,7 +176,9 @@ def aim_bounds_in_lanes(robot: Any, run: Any, chosen: Any) -> Any:
 
 
 @njit
-def _ask_helpers(robot: Any, run: Any, equipment: Any, entry: Any, chosen: Any) -> None:
+def _ask_helpers(
+    robot: RobotBundle, run: RunBundle, equipment: PackEquipment | None, entry: Ints2, chosen: Pack
+) -> None:
     """Have the helpers of lanes where `chosen` is 1 look at the velocities found, by one of their entries. Where that
     changes something, own.again is Exerted.changed, rows are to be found anew, and `equipment` gets the forces of rows
     that now are forces, unless it is None.
@@ -182,7 +197,7 @@ def _ask_helpers(robot: Any, run: Any, equipment: Any, entry: Any, chosen: Any) 
 
 
 @njit
-def aim_own_rows(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+def aim_own_rows(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chosen: Pack) -> Pack:
     """Aim rows as aims.close_loops does, one solution of the pack after the other; 1 in lanes that need another one.
     Only lanes where `chosen` is 1 are looked at.
     """
@@ -200,15 +215,14 @@ def aim_own_rows(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
 
 
 @inlined
-def _some_aim(phase: Any, chosen: Any) -> bool:
+def _some_aim(phase: Pack, chosen: Pack) -> bool:
     """Whether chosen lanes may take an aim."""
     zero = zero_like(chosen)
-    some: bool = any_positive(where_greater(zero + TAKEN_BACK, phase, chosen, zero))
-    return some
+    return any_positive(where_greater(zero + TAKEN_BACK, phase, chosen, zero))
 
 
 @njit
-def strains(run: Any, rows: Any, solver: Any, contact: Any, chosen: Any) -> Any:
+def strains(run: RunBundle, rows: Rows, solver: SolverBundle, contact: PackContactBundle | None, chosen: Pack) -> Pack:
     """1 in lanes where `chosen` is 1 and hard loops, not aimed yet, are strained (stepping/strain.py): such lanes take
     the step alone.
     """
@@ -232,7 +246,7 @@ def strains(run: Any, rows: Any, solver: Any, contact: Any, chosen: Any) -> Any:
 
 
 @njit
-def _find_loops_at_end(robot: Any, run: Any) -> None:
+def _find_loops_at_end(robot: RobotBundle, run: RunBundle) -> None:
     """Set the loops' errors to those where step.velocity leads, as aims.find_misses does; `data` is left as it is."""
     model, state, data, step = robot.model, robot.state, robot.data, run.step
     for k in range(step.tangent.shape[0]):
@@ -252,7 +266,7 @@ def _find_loops_at_end(robot: Any, run: Any) -> None:
 
 
 @njit
-def _aim(run: Any, solver: Any, lane: Any) -> bool:
+def _aim(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
     """Whether a lane is to be solved again, with other biases of its rows."""
     own, first, h = run.lanes.own, run.lanes.own.fixed[FIRST_ROW], run.inputs.time_step[0]
     phase = int(lane_get(own.phase, 0, lane))
@@ -293,7 +307,7 @@ def _aim(run: Any, solver: Any, lane: Any) -> bool:
 
 
 @inlined
-def _aim_on(own: Any, h: Any, lane: Any) -> None:
+def _aim_on(own: OwnRows, h: float, lane: int) -> None:
     """See aims.close_loops, as for the next."""
     for t in range(own.aim.shape[0]):
         aim = lane_get(own.aim, t, lane)
@@ -302,7 +316,7 @@ def _aim_on(own: Any, h: Any, lane: Any) -> None:
 
 
 @njit
-def _turn_aim(own: Any, h: Any, aims: Any, lane: Any) -> None:
+def _turn_aim(own: OwnRows, h: float, aims: float, lane: int) -> None:
     along, square = 0.0, 0.0
     for t in range(own.aim.shape[0]):
         target = h * (lane_get(own.aim, t, lane) - lane_get(own.unaimed, t, lane))
@@ -318,15 +332,14 @@ def _turn_aim(own: Any, h: Any, aims: Any, lane: Any) -> None:
 
 
 @inlined
-def _go_to(own: Any, lane: Any, phase: Any) -> bool:
+def _go_to(own: OwnRows, lane: int, phase: int) -> bool:
     """Note a lane's phase; whether it is to be solved for it."""
     lane_set(own.phase, 0, lane, 1.0 * phase)
-    again: bool = phase != CLOSED_LOOPS
-    return again
+    return phase != CLOSED_LOOPS
 
 
 @njit
-def _relax(run: Any, solver: Any, lane: Any) -> bool:
+def _relax(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
     """See loop_rows.relax_loops."""
     own, h = run.lanes.own, run.inputs.time_step[0]
     found = False
@@ -342,7 +355,7 @@ def _relax(run: Any, solver: Any, lane: Any) -> bool:
 
 
 @inlined
-def _is_hard(loops: Any, n: Any) -> bool:
+def _is_hard(loops: LoopBundle, n: int) -> bool:
     """Whether loop n is to be closed exactly."""
     if loops is None:
         return False
@@ -350,7 +363,7 @@ def _is_hard(loops: Any, n: Any) -> bool:
 
 
 @njit
-def _tighten(run: Any, solver: Any, lane: Any) -> bool:
+def _tighten(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
     """See loop_rows.tighten_loops."""
     own, h = run.lanes.own, run.inputs.time_step[0]
     found = False
@@ -363,13 +376,13 @@ def _tighten(run: Any, solver: Any, lane: Any) -> bool:
 
 
 @inlined
-def _left(own: Any, solver: Any, t: Any, lane: Any) -> Any:
+def _left(own: OwnRows, solver: SolverBundle, t: int, lane: int) -> float:
     """What row t yields by [rad/s or m/s]."""
     return lane_get(own.cfm, t, lane) * lane_get(solver.pack.impulse, own.fixed[FIRST_ROW] + t, lane)
 
 
 @inlined
-def _fastest(step: Any, lane: Any) -> Any:
+def _fastest(step: Step, lane: int) -> float:
     """The largest velocity found in a lane."""
     fastest = 0.0
     for a in range(step.next.shape[0]):
@@ -378,7 +391,7 @@ def _fastest(step: Any, lane: Any) -> Any:
 
 
 @njit
-def _find_misses(run: Any, lane: Any) -> Any:
+def _find_misses(run: RunBundle, lane: int) -> float:
     """Set own.miss of a lane, and return the largest."""
     lanes, own, found = run.lanes, run.lanes.own, run.lanes.found
     if lanes.found is None:
@@ -398,7 +411,7 @@ def _find_misses(run: Any, lane: Any) -> Any:
 
 
 @njit
-def _find_loop_misses(lanes: Any, own: Any, lane: Any) -> Any:
+def _find_loop_misses(lanes: LaneBundle, own: OwnRows, lane: int) -> float:
     """The same where the loops' errors are known."""
     worst = 0.0
     for t in range(own.kind.shape[0]):
@@ -411,7 +424,7 @@ def _find_loop_misses(lanes: Any, own: Any, lane: Any) -> Any:
 
 
 @inlined
-def _loop_miss(loops: Any, n: Any, axis: Any, lane: Any) -> Any:
+def _loop_miss(loops: LoopBundle, n: int, axis: int, lane: int) -> float:
     """By how much line `axis` of loop n misses its aim in a lane."""
     if loops is None:
         return 0.0
@@ -420,7 +433,7 @@ def _loop_miss(loops: Any, n: Any, axis: Any, lane: Any) -> Any:
 
 
 @njit
-def note_loop_forces_in_lanes(run: Any, solver: Any) -> None:
+def note_loop_forces_in_lanes(run: RunBundle, solver: SolverBundle) -> None:
     """Set the forces of loops over the step, as loop_rows.note_loop_forces does for a single robot."""
     own, loops = run.lanes.own, run.lanes.loops
     zero = zero_like(own.stale[0])

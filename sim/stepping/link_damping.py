@@ -6,18 +6,19 @@ code serves both widths.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import gather_forces
 from artsim.sim.articulation.kinematics import jacobian, like, link_frame, velocities
-from artsim.sim.articulation.model import ANGULAR, LINEAR
+from artsim.sim.articulation.model import ANGULAR, LINEAR, Model
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.run_data.link_rules import RuleBundle
 
 
 @njit
-def add_link_damping(model: Any, data: Any, h: Any, rules: Any) -> None:
+def add_link_damping(model: Model, data: Workspace, h: float, rules: RuleBundle) -> None:
     """data.mass_matrix += h D. Needs kinematics and motion columns. O(d²) per damped link of d dofs."""
     J = rules.data.columns
     M = data.mass_matrix
@@ -47,7 +48,7 @@ def add_link_damping(model: Any, data: Any, h: Any, rules: Any) -> None:
 
 
 @njit
-def link_damping_forces(model: Any, v: Any, data: Any, rules: Any) -> None:
+def link_damping_forces(model: Model, v: Reals1, data: Workspace, rules: RuleBundle) -> None:
     """rules.data.force (nv,) = -D v. Needs kinematics; leaves data with the velocities at v."""
     velocities(model, v, data)
     zero = like(0.0, data)

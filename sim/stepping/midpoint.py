@@ -20,18 +20,19 @@ in SHAKE: Ġu becomes (g(y + hu⁺) - 2 g(y) + g(y - hu)) / h² less G u̇ (coup
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import gather_forces, inverse_dynamics
 from artsim.sim.articulation.kinematics import axis_of, like
-from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.articulation.model import BALL, FREE, Model
+from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
+from artsim.sim.equipment.arrays import AnyEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1, Vec3
 from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times
-from artsim.sim.geometry.contacts import CONTACTS
-from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED
+from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
+from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED, RunBundle, Step
 from artsim.sim.solvers.tolerance import UNTRIED
 
 MOST_EVALUATIONS = 8  # each reduces the error of a spin by a factor of about ½ hω
@@ -47,7 +48,7 @@ _WEIGHT = 0.5
 
 
 @njit
-def note_struck(data: Any, contact: Any) -> None:
+def note_struck(data: Workspace, contact: ContactBundle) -> None:
     """Set data.struck from the contacts found."""
     for i in range(data.struck.shape[0]):
         data.struck[i] = 0.0
@@ -57,7 +58,7 @@ def note_struck(data: Any, contact: Any) -> None:
 
 
 @njit
-def note_changes(state: Any, step: Any, taut: Any) -> None:
+def note_changes(state: State, step: Step, taut: Real) -> None:
     """Set state.change and state.earlier_change at the end of a step, before state.qvel. Where bodies are taut, nothing
     is expected to go on: the step does not resolve their swings, which would be fed by what they were a step ago.
     """
@@ -68,7 +69,7 @@ def note_changes(state: Any, step: Any, taut: Any) -> None:
 
 
 @inlined
-def stiffened(data: Any) -> Any:
+def stiffened(data: Workspace) -> Pack:
     """A T, more than 0 where bodies are stiffened."""
     most = like(0.0, data)
     for i in range(data.stiffening.shape[0]):
@@ -77,7 +78,7 @@ def stiffened(data: Any) -> Any:
 
 
 @njit
-def foresee(robot: Any, run: Any, chosen: Any) -> None:
+def foresee(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
     """Set step.middle and step.next, in lanes where `chosen` is 1, to the velocities expected midway and at the end; to
     those before the step if the bias acts at its start.
 
@@ -97,7 +98,7 @@ def foresee(robot: Any, run: Any, chosen: Any) -> None:
 
 
 @inlined
-def expected_change(state: Any, k: Any) -> Any:
+def expected_change(state: State, k: int) -> Real:
     """The change of a velocity in the step: the smaller of the last two, 0 where they have opposite signs (minmod), so
     that a blow, which is not repeated, leads nowhere.
     """
@@ -108,7 +109,7 @@ def expected_change(state: Any, k: Any) -> Any:
 
 
 @njit
-def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any, chosen: Any) -> None:
+def foresee_spin(model: Model, v: Lanes1, data: Workspace, h: float, middle: Lanes1, chosen: Real) -> None:
     """middle (nv,) gets the midpoint angular velocity of the bodies that turn alone, in lanes where `chosen` is 1.
 
     It solves I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): no second
@@ -131,7 +132,7 @@ def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any, chosen: Any
 
 
 @inlined
-def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
+def _midway(model: Model, v: Lanes1, data: Workspace, h: float, i: int, first: int) -> Vec3:
     """Midpoint angular velocity of body i, which turns alone, by Newton's method; `first` is its first angular dof."""
     h0, h1, h2 = data.moment[i, 0], data.moment[i, 1], data.moment[i, 2]
     I0, I1, I2, I3, I4, I5 = (
@@ -200,7 +201,7 @@ def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
 
 
 @inlined
-def misled(robot: Any, step: Any) -> Any:
+def misled(robot: RobotBundle, step: Step) -> tuple[Real, Real]:
     """The largest distance of step.middle from where the velocities found lead, and the largest of these [rad/s or
     m/s]."""
     model, data = robot.model, robot.data
@@ -217,7 +218,7 @@ def misled(robot: Any, step: Any) -> Any:
 
 
 @inlined
-def unsettled(change: Any, before: Any, most: Any) -> Any:
+def unsettled(change: Real, before: Real, most: Real) -> Real:
     """More than 0 where a further evaluation is to follow one that changed step.middle by `change`, and the one before
     it by `before` (UNTRIED: there was none), for velocities of at most `most`.
 
@@ -229,7 +230,7 @@ def unsettled(change: Any, before: Any, most: Any) -> Any:
 
 
 @njit
-def go_midway(robot: Any, step: Any, chosen: Any) -> None:
+def go_midway(robot: RobotBundle, step: Step, chosen: Real) -> None:
     """Set step.middle to the mean of start and end velocities in lanes where `chosen` is 1, except for bodies with
     contacts, which keep theirs.
     """
@@ -243,7 +244,7 @@ def go_midway(robot: Any, step: Any, chosen: Any) -> None:
 
 
 @njit
-def go_back(step: Any, chosen: Any) -> None:
+def go_back(step: Step, chosen: Real) -> None:
     """Restore step.middle from before go_midway in lanes where `chosen` is 1."""
     zero = zero_like(chosen)
     for k in range(step.middle.shape[0]):
@@ -251,7 +252,7 @@ def go_back(step: Any, chosen: Any) -> None:
 
 
 @inlined
-def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
+def turning_and_tautness(model: Model, data: Workspace, h: float) -> tuple[Real, Real]:
     """More than 0 where a body without contacts turns too fast for one evaluation; and whether what hangs on a body may
     be too heavy for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
 
@@ -287,7 +288,7 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
 
 
 @njit
-def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> Any:
+def loops_pull(model: Model, data: Workspace, h: float, equipment: AnyEquipment) -> Real:
     """A T, more than 0 where a loop's force, in equipment.data.loop_force, may be too large for a body between it and
     the root.
     """
@@ -312,7 +313,7 @@ def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> Any:
 
 
 @njit
-def clear_stiffening(data: Any) -> None:
+def clear_stiffening(data: Workspace) -> None:
     """Clear the stiffening of all bodies and the damping of joints that goes with it."""
     zero = like(0.0, data)
     for k in range(data.slack.shape[0]):
@@ -323,7 +324,7 @@ def clear_stiffening(data: Any) -> None:
 
 
 @njit
-def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) -> Any:
+def stiffen(model: Model, v: Lanes1, data: Workspace, h: float, step: Step, equipment: AnyEquipment | None) -> Real:
     """Set data.stiffening (nb, 6) and the joint dampings data.slack (nv,) from the forces at step.qacc and v; a T, more
     than 0 where a body needs them, and 0 where they are left clear.
 
@@ -346,7 +347,7 @@ def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) ->
 
 
 @inlined
-def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: Any) -> None:
+def _hold(data: Workspace, i: int, F0: Real, F1: Real, F2: Real, r0: Real, r1: Real, r2: Real) -> None:
     """Add (F·r) (1 - r̂ r̂ᵀ) to body i where F pulls."""
     pull = F0 * r0 + F1 * r1 + F2 * r2
     zero = zero_like(pull)
@@ -361,7 +362,7 @@ def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: An
 
 
 @inlined
-def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
+def _hold_by_own_weight(model: Model, data: Workspace, i: int) -> None:
     """Add the stiffness of body i's own weight less inertial force, which acts at its centre of mass."""
     mass = model.body_mass[i]
     weight = divisor(mass)
@@ -378,7 +379,7 @@ def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
 
 
 @njit
-def _take_loops_off_joints(model: Any, data: Any, equipment: Any) -> None:
+def _take_loops_off_joints(model: Model, data: Workspace, equipment: AnyEquipment) -> None:
     """Subtract the loops' forces from the joints between their bodies and the root, which do not transmit them."""
     for n in range(equipment.model.loop_kind.shape[0]):
         F = loop_force_on(data, equipment, n)
@@ -392,7 +393,7 @@ def _take_loops_off_joints(model: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def _hold_by_loops(model: Any, data: Any, equipment: Any) -> None:
+def _hold_by_loops(model: Model, data: Workspace, equipment: AnyEquipment) -> None:
     for n in range(equipment.model.loop_kind.shape[0]):
         F = loop_force_on(data, equipment, n)
         for end in range(2):
@@ -404,7 +405,7 @@ def _hold_by_loops(model: Any, data: Any, equipment: Any) -> None:
 
 
 @njit
-def _weigh(model: Any, data: Any, h: Any) -> Any:
+def _weigh(model: Model, data: Workspace, h: float) -> Real:
     """Turn the stiffnesses of all bodies into inertias where one body needs it, and set the dampings of joints."""
     zero = like(0.0, data)
     one = zero + 1.0
@@ -432,7 +433,7 @@ def _weigh(model: Any, data: Any, h: Any) -> Any:
 
 
 @njit
-def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
+def add_stiffened_bias(model: Model, data: Workspace, tau: Lanes1, scratch: Lanes1) -> None:
     """tau (nv,) += Jᵀ B α of the stiffened bodies at the angular accelerations in data; overwrites their forces."""
     zero = like(0.0, data)
     for i in range(model.body_parent.shape[0]):
@@ -449,7 +450,7 @@ def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
 
 
 @njit
-def stiffen_composites(model: Any, data: Any) -> None:
+def stiffen_composites(model: Model, data: Workspace) -> None:
     """Add the stiffening of descendant bodies to data.composite_inertia."""
     for c in range(6):
         for i in range(data.stiffening.shape[0]):
@@ -460,13 +461,13 @@ def stiffen_composites(model: Any, data: Any) -> None:
 
 
 @inlined
-def _plus(x: Any, y: Any) -> Any:
+def _plus(x: Real, y: Real) -> Real:
     """x + y; x itself where y is 0, whose sum with it may be another zero than x: other lanes change nothing."""
     return where_greater(absolute(y), zero_like(y), x + y, x)
 
 
 @njit
-def book_midpoint(model: Any, v: Any, data: Any, step: Any) -> None:
+def book_midpoint(model: Model, v: Reals1, data: Workspace, step: Step) -> None:
     """Add to step.passive the difference between the step's inertial forces and M qacc + bias at its start.
 
     M qacc + bias(q, v) then equals the sum of all recorded forces, as in any other step. v: at the step's start.

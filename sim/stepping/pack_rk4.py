@@ -6,17 +6,29 @@ Forces that a single robot's code would find lane by lane, and rows, are left to
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix, solve
 from artsim.sim.articulation.kinematics import kinematics, like, world_inertia
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import coordinate, drive_force, find_places
 from artsim.sim.equipment.affine import bounded
 from artsim.sim.equipment.pack_actuation import set_drives
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
-from artsim.sim.run_data.run_records import INEQUALITY, NON_FINITE, RUNNING, STEPS_PER_ROW, STEPS_TO_TAKE
+from artsim.sim.foundation.records import Lanes1
+from artsim.sim.run_data.run_records import (
+    INEQUALITY,
+    NON_FINITE,
+    RUNNING,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    Rows,
+    RunBundle,
+)
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.pack_step import choose_inputs, end, record, record_final
 from artsim.sim.stepping.packs import STEP
 from artsim.sim.stepping.rk4 import advance_state, begin_stage, end_stage, keep_start
@@ -26,7 +38,15 @@ _BEYOND = 1e-9  # [rad or m] by which coordinates may exceed their limits
 
 
 @njit
-def roll_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def roll_rk4(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: PackEquipment,
+    contact: None,
+    rules: None,
+    solver: SolverBundle,
+) -> None:
     """Take a pack's steps as rk4.simulate_rk4 does; the arguments are those of pack_step.roll. A lane that stops keeps
     the state before the step, and is computed on without meaning.
     """
@@ -56,7 +76,9 @@ def roll_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 
 @njit
-def _find_accelerations(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+def _find_accelerations(
+    robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, rows: Rows, equipment: PackEquipment, solver: SolverBundle
+) -> None:
     """Set step.qacc (nv,) and step.next = u̇ (nu,) at (q, v), with all forces explicit."""
     model, data, step = robot.model, robot.data, run.step
     expand(model, q, v, data)
@@ -87,7 +109,7 @@ def _find_accelerations(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipme
 
 
 @njit
-def _find_actuator_forces(model: Any, q: Any, v: Any, equipment: Any) -> None:
+def _find_actuator_forces(model: Model, q: Lanes1, v: Lanes1, equipment: PackEquipment) -> None:
     """Set equipment.data.actuator_total (nv,) from the forces at (q, v)."""
     actuators, data = equipment.model, equipment.data
     for k in range(data.actuator_total.shape[0]):
@@ -106,7 +128,7 @@ def _find_actuator_forces(model: Any, q: Any, v: Any, equipment: Any) -> None:
 
 
 @njit
-def _end_lanes(robot: Any, run: Any, values: Any, at_start: bool) -> None:
+def _end_lanes(robot: RobotBundle, run: RunBundle, values: Lanes1, at_start: bool) -> None:
     """Stop lanes in which one of these values is not finite, or a coordinate is beyond its limits, at the state before
     the step: at the step's start the present one.
     """
@@ -125,7 +147,7 @@ def _end_lanes(robot: Any, run: Any, values: Any, at_start: bool) -> None:
 
 
 @njit
-def _why_to_end(robot: Any, values: Any, lane: Any) -> Any:
+def _why_to_end(robot: RobotBundle, values: Lanes1, lane: int) -> tuple[int, int]:
     """The reason why a lane stops, RUNNING where there is none, and the dof."""
     model, state = robot.model, robot.state
     for a in range(values.shape[0]):

@@ -9,25 +9,27 @@ one.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import accelerations, like
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
+from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
 from artsim.sim.contact.pack_rows import list_side, list_slots, slips_in_lanes, throw
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives, still_free
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
+from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.run_records import MIDWAY
-from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS
+from artsim.sim.run_data.run_records import MIDWAY, Rows, RunBundle
+from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS, SolverBundle
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
@@ -69,6 +71,7 @@ from artsim.sim.stepping.packs import (
     TURNED,
     UNSOLVED,
     WEIGHED,
+    LaneBundle,
 )
 from artsim.sim.stepping.secants import secant_drift
 
@@ -78,7 +81,7 @@ _MOST_SEARCHES_OF_BLOWS = 39  # the same where contacts bounce
 
 
 @njit
-def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
+def find_forces_in_lanes(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Forces at the state, and the targets of drives."""
     set_drives(run)
     find_places(robot.model, robot.state.qpos, run, 0)
@@ -89,7 +92,7 @@ def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def look_for_contacts_in_lanes(robot: Any, run: Any, contact: Any) -> bool:
+def look_for_contacts_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle) -> bool:
     """Detect the step's contacts; False, with lanes.counters[CROWD] = 1, where they exceed the room."""
     if not find_in_lanes(robot, run.inputs, contact, run.lanes.data.alive):
         run.lanes.data.counters[CROWD] = 1
@@ -98,7 +101,7 @@ def look_for_contacts_in_lanes(robot: Any, run: Any, contact: Any) -> bool:
 
 
 @njit
-def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
+def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None, solver: SolverBundle) -> None:
     """Set what the step starts from: the velocities before it, the contacts found, and the limits that pressed in the
     last step.
     """
@@ -132,7 +135,7 @@ def start_in_lanes(robot: Any, run: Any, contact: Any, solver: Any) -> None:
 
 
 @inlined
-def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
+def _start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Pack) -> None:
     """Set what evaluations with these contacts start from in lanes where `chosen` is 1, the others having ended: the
     velocities expected midway and the drift of couplings.
     """
@@ -152,7 +155,14 @@ def _start_evaluations(robot: Any, run: Any, chosen: Any) -> None:
 
 
 @njit
-def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+def hold_without_rows_in_lanes(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: PackEquipment,
+    contact: PackContactBundle | None,
+    solver: SolverBundle,
+) -> bool:
     """Whether no lane with rows or couplings is to be solved; otherwise the velocities of the step without rows are in
     solver.pack.free."""
     if solver.pack is None:
@@ -171,7 +181,7 @@ def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, 
 
 
 @inlined
-def _free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+def _free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
     """Take the step without rows; only lanes whose M̂ is new need articulated inertias, which others find again."""
     counters = run.lanes.data.counters
     free_step(robot, run, rows, equipment, counters[WEIGHED] & INERTIAS != 0)
@@ -179,7 +189,9 @@ def _free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
 
 
 @njit
-def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+def find_velocities_in_lanes(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle | None, solver: SolverBundle
+) -> None:
     """step.next and step.velocity: by the pack's solver in lanes with rows, from the step without rows elsewhere."""
     if solver.pack is None:
         return
@@ -192,7 +204,7 @@ def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solv
 
 
 @inlined
-def _keep_what_stands(robot: Any, run: Any, solver: Any) -> None:
+def _keep_what_stands(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
     """Restore the velocities of lanes that are not solved again, and set step.velocity of all."""
     step = run.step
     zero = zero_like(solver.pack.done[0])
@@ -202,7 +214,7 @@ def _keep_what_stands(robot: Any, run: Any, solver: Any) -> None:
 
 
 @inlined
-def leave(lanes: Any, value: Any, cause: Any) -> None:
+def leave(lanes: LaneBundle, value: Pack, cause: int) -> None:
     """Have lanes where the value is more than 0 take this step alone, for the first such cause."""
     zero = zero_like(value)
     first = where_greater(lanes.data.beyond[0], zero, lanes.data.cause[0], zero + cause)
@@ -211,7 +223,14 @@ def leave(lanes: Any, value: Any, cause: Any) -> None:
 
 
 @njit
-def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+def changes_in_lanes(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: PackEquipment,
+    contact: PackContactBundle | None,
+    solver: SolverBundle,
+) -> bool:
     """Whether the step must be solved again, since in some lanes the velocities found call for other rows of limits,
     other forces held at their bounds, or the bias at another step.middle. These are then set.
 
@@ -288,7 +307,7 @@ def changes_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
 
 
 @inlined
-def _count_round(lanes: Any, changed: Any) -> Any:
+def _count_round(lanes: LaneBundle, changed: Pack) -> Pack:
     """Count a round in lanes whose bounds have changed; 1 in those that may go on."""
     zero = zero_like(changed)
     lanes.data.rounds[0] = lanes.data.rounds[0] + changed
@@ -298,7 +317,7 @@ def _count_round(lanes: Any, changed: Any) -> Any:
 
 
 @inlined
-def _breaks_bounds(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
+def _breaks_bounds(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None, chosen: Pack) -> Pack:
     """As aim_bounds_in_lanes; lanes that no round brings within their bounds take the step alone."""
     broken = aim_bounds_in_lanes(robot, run, chosen)
     one = zero_like(chosen) + 1.0
@@ -310,7 +329,14 @@ def _breaks_bounds(robot: Any, run: Any, contact: Any, chosen: Any) -> Any:
 
 
 @inlined
-def _press_after_bounces(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any, chosen: Any) -> Any:
+def _press_after_bounces(
+    robot: RobotBundle,
+    run: RunBundle,
+    equipment: PackEquipment,
+    contact: PackContactBundle,
+    solver: SolverBundle,
+    chosen: Pack,
+) -> Pack:
     """Give chosen lanes, solved again for bounces, the rows of limits that this violates; 1 in lanes that get any."""
     pressed = zero_like(chosen)
     if any_positive(chosen):
@@ -322,7 +348,7 @@ def _press_after_bounces(robot: Any, run: Any, equipment: Any, contact: Any, sol
 
 
 @njit
-def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+def _misplaces_bias(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chosen: Pack) -> Pack:
     """1 in lanes where the bias must act at another step.middle, which is then moved, or on stiffened bodies, as in
     retries.py. Only lanes where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut, and they
     are stiffened.
@@ -356,7 +382,7 @@ def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
 
 
 @inlined
-def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chosen: Pack) -> tuple[Pack, Pack]:
     """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where bodies are taut, which
     are then stiffened.
     """
@@ -384,7 +410,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> An
 
 
 @inlined
-def _note_stiffening(data: Any, lanes: Any) -> None:
+def _note_stiffening(data: Workspace, lanes: LaneBundle) -> None:
     """Store the stiffening of all lanes."""
     for i in range(data.stiffening.shape[0]):
         for c in range(6):
@@ -394,7 +420,7 @@ def _note_stiffening(data: Any, lanes: Any) -> None:
 
 
 @inlined
-def _recall_stiffening(data: Any, lanes: Any, chosen: Any) -> None:
+def _recall_stiffening(data: Workspace, lanes: LaneBundle, chosen: Pack) -> None:
     """Restore it in all but the lanes where `chosen` is 1."""
     zero = zero_like(chosen)
     for i in range(data.stiffening.shape[0]):
@@ -405,7 +431,7 @@ def _recall_stiffening(data: Any, lanes: Any, chosen: Any) -> None:
 
 
 @njit
-def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
+def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBundle, solver: SolverBundle) -> Pack:
     """1 in lanes whose shapes leave their speculative margins and meet other contacts, with which the step begins anew.
 
     All other lanes are solved by now.
@@ -435,7 +461,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> Any:
 
 
 @inlined
-def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> Any:
+def _press(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, solver: SolverBundle, chosen: Pack) -> Pack:
     """Give lanes where `chosen` is 1 the rows of limits that the velocities found violate; 1 in lanes that get any."""
     zero = zero_like(chosen)
     changed = zero
@@ -454,7 +480,9 @@ def _press(robot: Any, run: Any, equipment: Any, solver: Any, chosen: Any) -> An
 
 
 @njit
-def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+def look_beyond(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle | None, solver: SolverBundle
+) -> None:
     """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or lack slots.
 
     Needs the bodies' velocities of step.velocity, as search_again leaves them.
@@ -470,7 +498,9 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
 
 
 @njit
-def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
+def _choose_bound(
+    robot: RobotBundle, lanes: LaneBundle, solver: SolverBundle, contact: PackContactBundle | None
+) -> None:
     """Set pack.bound, the lanes with rows, and pack.skip, those the solver ignores. Both include dead lanes."""
     one = like(1.0, robot.data)
     always = solver.pack.rubbing.shape[0] + robot.model.coupling_follower.shape[0] > 0

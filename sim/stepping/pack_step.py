@@ -7,11 +7,13 @@ step of a single robot instead, through the entry that `artsim run` calls, so th
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, State, Workspace
+from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
 from artsim.sim.contact.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.equipment.actuation import control_row
@@ -24,9 +26,11 @@ from artsim.sim.equipment.pack_actuation import (
     take_bounds,
     weigh,
 )
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.records import ConstReals3, Lanes2, Pack
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
@@ -41,17 +45,29 @@ from artsim.sim.run_data.run_records import (
     STEPS_TO_TAKE,
     STOP_DOF,
     STOP_REASON,
+    Inputs,
+    Rows,
+    RunBundle,
 )
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
 from artsim.sim.stepping.midpoint import note_changes, stiffened
-from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP
+from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step
 
 
 @njit
-def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def roll(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: PackEquipment,
+    contact: PackContactBundle | None,
+    rules: None,
+    solver: SolverBundle,
+) -> None:
     """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room.
 
     run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
@@ -82,7 +98,7 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
 
 
 @njit
-def choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
+def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: PackEquipment) -> None:
     """Select the row of inputs that acts on this step, and derive the equipment's forces from it."""
     inputs, lanes = run.inputs, run.lanes
     row = control_row(lanes.controls.start_step, lanes.data.counters[INPUT_ROW], lanes.data.counters[STEP])
@@ -102,7 +118,7 @@ def choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
 
 
 @inlined
-def _spread_row(data: Any, table: Any, row: Any, out: Any) -> Any:
+def _spread_row(data: Workspace, table: ConstReals3, row: int, out: Lanes2) -> Pack:
     """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n); more than 0 in lanes where that
     changes any.
     """
@@ -119,7 +135,7 @@ def _spread_row(data: Any, table: Any, row: Any, out: Any) -> Any:
 
 
 @njit
-def record(state: Any, block: Any, row: Any) -> None:
+def record(state: State, block: AnyBlock, row: int) -> None:
     """Record the state before the step as row `row` of the block at hand."""
     if block.qpos.shape[1] > 0:
         n = block.qpos.shape[2]
@@ -132,7 +148,7 @@ def record(state: Any, block: Any, row: Any) -> None:
 
 
 @inlined
-def record_final(state: Any, block: Any, lane: Any) -> None:
+def record_final(state: State, block: AnyBlock, lane: int) -> None:
     sample = block.plan[FIRST_SAMPLE] + lane
     for n in range(block.final_qpos.shape[1]):
         block.final_qpos[sample, n] = lane_get(state.qpos, n, lane)
@@ -141,7 +157,15 @@ def record_final(state: Any, block: Any, lane: Any) -> None:
 
 
 @njit
-def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def _take_step(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: PackEquipment,
+    contact: PackContactBundle | None,
+    rules: None,
+    solver: SolverBundle,
+) -> None:
     """Take one semi-implicit step of all lanes; none, with lanes.counters[CROWD] = 1, where contacts exceed the
     room."""
     model, state, data = robot.model, robot.state, robot.data
@@ -186,7 +210,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 
 @njit
-def _keep_impulses(robot: Any, run: Any, solver: Any) -> None:
+def _keep_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
     """Store the impulses of lasting rows for the next step: those that lanes found together, or alone."""
     lanes = run.lanes
     zero = like(0.0, robot.data)
@@ -198,7 +222,7 @@ def _keep_impulses(robot: Any, run: Any, solver: Any) -> None:
 
 
 @njit
-def _begin_load(robot: Any, run: Any) -> None:
+def _begin_load(robot: RobotBundle, run: RunBundle) -> None:
     """Note the load on the joints before anything moves."""
     step = run.step
     place(robot)
@@ -208,7 +232,7 @@ def _begin_load(robot: Any, run: Any) -> None:
 
 
 @njit
-def _note_loads(robot: Any, run: Any) -> None:
+def _note_loads(robot: RobotBundle, run: RunBundle) -> None:
     """Note the load in this step of all lanes but those that took it alone, or sleep."""
     state, step, lanes = robot.state, run.step, run.lanes
     zero = like(0.0, robot.data)
@@ -223,7 +247,7 @@ def _note_loads(robot: Any, run: Any) -> None:
 
 
 @njit
-def _move(robot: Any, run: Any, contact: Any) -> None:
+def _move(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
     """Advance velocities and coordinates to the end of the step, as booking.move_on does."""
     model, state, step = robot.model, robot.state, run.step
     h, beta = run.inputs.time_step[0], run.inputs.scheme[BETA]
@@ -242,7 +266,7 @@ def _move(robot: Any, run: Any, contact: Any) -> None:
 
 
 @njit
-def _sweep(robot: Any, run: Any, contact: Any) -> None:
+def _sweep(robot: RobotBundle, run: RunBundle, contact: PackContactBundle) -> None:
     """Have each lane move to where the continuous check stops its trees."""
     lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
@@ -254,7 +278,9 @@ def _sweep(robot: Any, run: Any, contact: Any) -> None:
 
 
 @njit
-def _step_alone(robot: Any, run: Any, equipment: Any, contact: Any, lane: Any) -> None:
+def _step_alone(
+    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, contact: PackContactBundle | None, lane: int
+) -> None:
     """Take the step of one lane by the entry of single robots, with rows if needed; the result goes into lanes."""
     state, lanes = robot.state, run.lanes
     if contact is not None:
@@ -297,7 +323,7 @@ def _step_alone(robot: Any, run: Any, equipment: Any, contact: Any, lane: Any) -
 
 
 @njit
-def _count_alone(lanes: Any) -> None:
+def _count_alone(lanes: LaneBundle) -> None:
     """Count the steps taken alone by lanes that go on. Steps left for want of room do not count."""
     for lane in range(lanes.data.alive.shape[0]):
         if lanes.data.alive[lane] and lane_get(lanes.data.beyond, 0, lane) > 0.0:
@@ -305,7 +331,7 @@ def _count_alone(lanes: Any) -> None:
 
 
 @njit
-def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
+def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
     """Copy a lane's contacts of the last step, and its friction, to the single robot."""
     memory = contact.data.memory[contact.data.half[0], lane]
     for n in range(memory.shape[0]):
@@ -321,7 +347,7 @@ def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
 
 
 @njit
-def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
+def _take_robot(model: Model, inputs: Inputs, lanes: LaneBundle, lane: int) -> None:
     """Copy what a lane has of its own beside its state to the single robot."""
     take_lane(model.body_mass, lane, lanes.single.body_mass)
     take_lane(model.carried_mass, lane, lanes.single.carried_mass)
@@ -344,7 +370,7 @@ def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
 
 
 @njit
-def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
+def _find_dead(robot: RobotBundle, run: RunBundle, lanes: LaneBundle) -> None:
     """Mark lanes whose end velocities of the step without rows are not finite and are not replaced by another step."""
     state, data = robot.state, robot.data
     step = run.step
@@ -367,7 +393,7 @@ def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
 
 
 @njit
-def end(state: Any, lanes: Any, block: Any, lane: Any, reason: Any, dof: Any) -> None:
+def end(state: State, lanes: LaneBundle, block: AnyBlock, lane: int, reason: int, dof: int) -> None:
     """Stop a lane: its final state is the one before the step."""
     lanes.data.alive[lane] = 0
     lanes.data.stopped[lane] = lanes.data.counters[STEP]
@@ -377,7 +403,7 @@ def end(state: Any, lanes: Any, block: Any, lane: Any, reason: Any, dof: Any) ->
 
 
 @njit
-def _take_over(robot: Any, lanes: Any) -> None:
+def _take_over(robot: RobotBundle, lanes: LaneBundle) -> None:
     """Take over the states of lanes that took the step alone."""
     state = robot.state
     zero = like(0.0, robot.data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
@@ -222,6 +222,9 @@ class RolloutBlock(NamedTuple):
     final_qvel: Reals2  # (samples, nv)
 
 
+AnyBlock: TypeAlias = RolloutBlock | Any  # of a RunBundle, whose block is declared as a single run's
+
+
 class Helpers(NamedTuple):
     """Arrays of n single robots, whose code finds what packs have lane by lane: n is the number of lanes, or 1 where
     nothing that it found in one stage of the step is needed in a later one.
@@ -348,13 +351,13 @@ class LaneBundle(NamedTuple):
     controls: PackControls
     exerted: Exerted
     helpers: Helpers
-    own: OwnRows | None = None
-    found: Rows | None = None
-    loops: LoopBundle | None = None
-    sleep: PackSleep | None = None
-    drives: PackDrives | None = None
-    load: PackLoad | None = None
-    adhesion: PackAdhesion | None = None
+    own: OwnRows | Any = None
+    found: Rows | Any = None
+    loops: LoopBundle | Any = None
+    sleep: PackSleep | Any = None
+    drives: PackDrives | Any = None
+    load: PackLoad | Any = None
+    adhesion: PackAdhesion | Any = None
 
 
 FoundRows = with_lanes(Rows, "FoundRows", ())

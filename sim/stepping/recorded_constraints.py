@@ -7,10 +7,10 @@ left out.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import composites, factorise, mass_matrix, solve
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -20,11 +20,15 @@ from artsim.sim.run_data.run_records import (
     ROWS_RECORDED,
     STEP_NUMBER,
     WITHOUT_ROWS,
+    Block,
+    Rows,
+    RunBundle,
+    Step,
 )
 
 
 @njit
-def lacks_room(block: Any, rows: Any) -> bool:
+def lacks_room(block: Block, rows: Rows) -> bool:
     """Whether the block lacks room for the constraints of one more step."""
     most = rows.kind.shape[0]
     lacks: bool = block.constraint_count.shape[0] > 0 and (
@@ -35,7 +39,7 @@ def lacks_room(block: Any, rows: Any) -> bool:
 
 
 @njit
-def record_constraints(robot: Any, run: Any, rows: Any) -> None:
+def record_constraints(robot: RobotBundle, run: RunBundle, rows: Rows) -> None:
     """Record the rows that the step was solved with, and K. Leaves M̂'s factor in data.factor. O(rows² entries)."""
     model, data = robot.model, robot.data
     step, block = run.step, run.block
@@ -55,7 +59,7 @@ def record_constraints(robot: Any, run: Any, rows: Any) -> None:
 
 
 @inlined
-def _record_constraint(step: Any, rows: Any, block: Any, n: Any) -> None:
+def _record_constraint(step: Step, rows: Rows, block: Block, n: int) -> None:
     k = block.constraints[CONSTRAINTS]
     block.constraints[CONSTRAINTS] = k + 1
     block.constraint_step[k] = step.counters[STEP_NUMBER]
@@ -67,7 +71,7 @@ def _record_constraint(step: Any, rows: Any, block: Any, n: Any) -> None:
 
 
 @njit
-def _record_column(model: Any, data: Any, step: Any, rows: Any, block: Any, n: Any, count: Any) -> None:
+def _record_column(model: Model, data: Workspace, step: Step, rows: Rows, block: Block, n: int, count: int) -> None:
     """Record column n of K's lower triangle: x = M̂⁻¹ Jᵀ e_n, then J x of this row and of the later ones."""
     x = data.reduced
     for a in range(x.shape[0]):

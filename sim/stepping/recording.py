@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.centroidal import (
     centre_of_mass,
     centroidal_map,
@@ -13,10 +11,13 @@ from artsim.sim.articulation.centroidal import (
 )
 from artsim.sim.articulation.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.articulation.kinematics import accelerations, link_frame, motion_columns, origin_of, velocities
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.friction_rows import constant_share
 from artsim.sim.constraints.kinds import FRICTION_ROW
 from artsim.sim.constraints.loop_rows import note_loop_wrenches, take_off_loops
 from artsim.sim.contact.contact_rows import is_felt, take_off_contacts
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.equipment.tendon_forces import tendon_spring_energy
@@ -24,9 +25,10 @@ from artsim.sim.equipment.tendons import add_inertia, add_inertia_forces, inerti
 from artsim.sim.equipment.wrenches import take_off_actuators, take_off_inputs, take_off_tendons
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
+from artsim.sim.foundation.records import Reals1, Reals2, Reals3, Vec3
 from artsim.sim.foundation.recordtype import connected
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
-from artsim.sim.geometry.contacts import ALONG_NORMAL, ALONG_TANGENT, CONTACTS
+from artsim.sim.geometry.contacts import ALONG_NORMAL, ALONG_TANGENT, CONTACTS, ContactBundle
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     AT_REST,
@@ -36,11 +38,17 @@ from artsim.sim.run_data.run_records import (
     RESIDUAL,
     ROWS_RECORDED,
     STEP_NUMBER,
+    Block,
+    Rows,
+    RunBundle,
+    Step,
 )
 
 
 @njit
-def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+def record(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, contact: ContactBundle | None
+) -> None:
     """Record the step's row: the state before it, the acceleration over it and the forces that caused it."""
     model, state, data = robot.model, robot.state, robot.data
     step, block = run.step, run.block
@@ -95,13 +103,13 @@ def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> Non
 
 
 @inlined
-def _copy(values: Any, row: Any, out: Any) -> None:
+def _copy(values: Reals1, row: int, out: Reals2) -> None:
     for k in range(min(out.shape[0], 1) * values.shape[0]):
         out[row, k] = values[k]
 
 
 @njit
-def _frictions(robot: Any, run: Any, rows: Any, row: Any) -> None:
+def _frictions(robot: RobotBundle, run: RunBundle, rows: Rows, row: int) -> None:
     """Split joint friction in two, in the ratio of the constant and the load-dependent part of its bound."""
     block = run.block
     for k in range(robot.model.friction.shape[0]):
@@ -120,7 +128,7 @@ def _frictions(robot: Any, run: Any, rows: Any, row: Any) -> None:
 
 
 @njit
-def is_full(run: Any, contact: Any) -> bool:
+def is_full(run: RunBundle, contact: ContactBundle) -> bool:
     """Whether the block lacks room for the contacts of one more step."""
     block = run.block
     full: bool = (
@@ -130,7 +138,7 @@ def is_full(run: Any, contact: Any) -> bool:
 
 
 @njit
-def _contacts(run: Any, row: Any, contact: Any) -> None:
+def _contacts(run: RunBundle, row: int, contact: ContactBundle) -> None:
     """Record the contacts that touch or carry a force; those that are only near are left out."""
     block = run.block
     first = block.contacts[0]
@@ -154,7 +162,7 @@ def _contacts(run: Any, row: Any, contact: Any) -> None:
 
 
 @inlined
-def _clear_wrenches(step: Any) -> None:
+def _clear_wrenches(step: Step) -> None:
     for link in range(step.link_force.shape[0]):
         for k in range(3):
             step.link_force[link, k] = 0.0
@@ -162,7 +170,7 @@ def _clear_wrenches(step: Any) -> None:
 
 
 @inlined
-def _copy_wrenches(step: Any, row: Any, sign: Any, out: Any) -> None:
+def _copy_wrenches(step: Step, row: int, sign: float, out: Reals3) -> None:
     """Copy the wrenches of the links (nl, 6) times sign; zeros get no sign."""
     for link in range(min(out.shape[0], 1) * step.link_force.shape[0]):
         for k in range(3):
@@ -171,7 +179,9 @@ def _copy_wrenches(step: Any, row: Any, sign: Any, out: Any) -> None:
 
 
 @njit
-def _take_off_all(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
+def _take_off_all(
+    robot: RobotBundle, step: Step, equipment: EquipmentBundle | None, contact: ContactBundle | None
+) -> None:
     """Subtract from step.link_force and step.link_torque all that acts on links except their weights and the tree's
     joints.
     """
@@ -186,7 +196,7 @@ def _take_off_all(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
 
 
 @njit
-def _poses(model: Any, data: Any, row: Any, block: Any) -> None:
+def _poses(model: Model, data: Workspace, row: int, block: Block) -> None:
     for link in range(model.link_body.shape[0]):
         R, x = link_frame(model, data, link)
         p = origin_of(model, data, model.link_body[link])
@@ -198,7 +208,9 @@ def _poses(model: Any, data: Any, row: Any, block: Any) -> None:
 
 
 @njit
-def joint_wrenches(robot: Any, v: Any, step: Any, equipment: Any, contact: Any) -> None:
+def joint_wrenches(
+    robot: RobotBundle, v: Reals1, step: Step, equipment: EquipmentBundle | None, contact: ContactBundle | None
+) -> None:
     """step.link_force, step.link_torque: what each link receives through its joint, by Newton-Euler per link.
 
     Computed link by link rather than body by body, since a link merged into another still has a joint that transmits
@@ -263,7 +275,7 @@ def joint_wrenches(robot: Any, v: Any, step: Any, equipment: Any, contact: Any) 
 
 
 @inlined
-def _between(model: Any, data: Any, link: Any, above: Any) -> Any:
+def _between(model: Model, data: Workspace, link: int, above: int) -> Vec3:
     """From the origin of the link above to the link's [m]; several bodies may lie between them."""
     _, p = link_frame(model, data, link)
     _, y = link_frame(model, data, above)
@@ -280,7 +292,7 @@ def _between(model: Any, data: Any, link: Any, above: Any) -> Any:
 
 
 @njit
-def _coupling_remainder(model: Any, v: Any, data: Any, step: Any) -> None:
+def _coupling_remainder(model: Model, v: Reals1, data: Workspace, step: Step) -> None:
     """step.coupling = M qacc + bias - all other forces: what exact couplings transmit. Tendons' inertias count as
     forces here.
     """
@@ -292,7 +304,7 @@ def _coupling_remainder(model: Any, v: Any, data: Any, step: Any) -> None:
 
 
 @njit
-def _on_request(robot: Any, rows: Any, run: Any, row: Any, equipment: Any) -> None:
+def _on_request(robot: RobotBundle, rows: Rows, run: RunBundle, row: int, equipment: EquipmentBundle | None) -> None:
     model, state, data = robot.model, robot.state, robot.data
     step, block = run.step, run.block
     nv = model.dof_body.shape[0]
@@ -348,7 +360,7 @@ def _on_request(robot: Any, rows: Any, run: Any, row: Any, equipment: Any) -> No
 
 
 @njit
-def _jacobians(model: Any, data: Any, row: Any, block: Any) -> None:
+def _jacobians(model: Model, data: Workspace, row: int, block: Block) -> None:
     """Jacobians of all links at their centres of mass: for each the columns of its chain, as in jacobian_columns."""
     motion_columns(model, data)
     S = data.motion

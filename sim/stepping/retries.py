@@ -21,9 +21,9 @@ The table is in order: each line is settled before those below it are examined, 
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import accelerations, velocities
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.axis_rows import has_axes
 from artsim.sim.constraints.coupling_rows import has_curved_couplings
 from artsim.sim.constraints.limit_rows import opens_cones, presses
@@ -39,10 +39,11 @@ from artsim.sim.contact.foresight import choose_aimed
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
 from artsim.sim.equipment.actuation import is_beyond_drive
 from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
-from artsim.sim.equipment.arrays import ROUNDS_TOGETHER
+from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, EitherContacts
 from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import BROAD_PHASE, SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
     AGAIN,
@@ -66,7 +67,10 @@ from artsim.sim.run_data.run_records import (
     STIFFENED,
     STOP_REASON,
     WITHOUT_ROWS,
+    Rows,
+    RunBundle,
 )
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.aims import close_loops
@@ -98,7 +102,7 @@ _SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds wha
 
 
 @njit
-def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
+def start_search(robot: RobotBundle, run: RunBundle, contact: EitherContacts, solver: SolverBundle) -> None:
     """Set what evaluations with these contacts start from: the velocities expected midway."""
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
@@ -124,7 +128,14 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
 
 
 @njit
-def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+def holds_without_rows(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    solver: SolverBundle,
+) -> bool:
     """Whether the step without rows suffices. It is tried, in O(n), where only limits may call for rows."""
     if run.lanes is not None:
         return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
@@ -144,12 +155,19 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             step.retries[WITHOUT_ROWS] = 1
-    held: bool = step.retries[WITHOUT_ROWS] == 1
-    return held
+    return step.retries[WITHOUT_ROWS] == 1
 
 
 @njit
-def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
+def look_again(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> int:
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
     Lanes of a pack are solved again together, each for its own reasons; those that the pack does not solve take
@@ -181,7 +199,7 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 
 @njit
-def _leaves_bounds(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
+def _leaves_bounds(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
     """Whether rows must be rebuilt since actuators leave their bounds, or return within them. What is still wrong after
     the last round counts as the solver's residual.
     """
@@ -199,7 +217,14 @@ def _leaves_bounds(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
 
 
 @njit
-def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
+def _solve_on(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: ContactBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Solve the same rows again with other biases, of loops and of contacts. The sweeping solvers take the published
     step as it stands, without this.
     """
@@ -214,7 +239,7 @@ def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sol
 
 
 @inlined
-def _is_tied(model: Any, equipment: Any) -> bool:
+def _is_tied(model: Model, equipment: EquipmentBundle | None) -> bool:
     """Whether there are curved equalities."""
     if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
         return True
@@ -222,7 +247,9 @@ def _is_tied(model: Any, equipment: Any) -> bool:
 
 
 @njit
-def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+def _limit_restitution(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
+) -> None:
     """Solve again where impacts cause further ones, and while contacts gain energy, with ever less restitution."""
     model, data = robot.model, robot.data
     step = run.step
@@ -250,16 +277,15 @@ def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: An
 
 
 @inlined
-def _slips(run: Any, rows: Any, contact: Any) -> bool:
+def _slips(run: RunBundle, rows: Rows, contact: ContactBundle | None) -> bool:
     """Whether rows must be rebuilt since contacts slip that have more friction."""
     if contact is not None:
-        slips: bool = grips_more(run.inputs, rows, contact)
-        return slips
+        return grips_more(run.inputs, rows, contact)
     return False
 
 
 @njit
-def _breaks_rules(robot: Any, run: Any, rows: Any, rules: Any) -> bool:
+def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBundle) -> bool:
     """Whether rows must be rebuilt since links exceed their velocity bounds in directions that have no row yet."""
     step = run.step
     step.retries[RULE_ROUNDS] += 1
@@ -271,7 +297,7 @@ def _breaks_rules(robot: Any, run: Any, rows: Any, rules: Any) -> bool:
 
 
 @njit
-def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
+def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
     """Whether the bias must act at another step.middle, which is then moved, or on stiffened bodies.
 
     The first evaluation shows what is taut, which the second one stiffens, and whether bodies turn fast or couplings
@@ -305,7 +331,7 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
 
 
 @njit
-def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any) -> bool:
+def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
     """Whether bodies turn too fast for one evaluation. Taut ones are stiffened, and step.counters[EVALUATION] says
     so."""
     model, state, data = robot.model, robot.state, robot.data
@@ -328,7 +354,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any) -> b
 
 
 @njit
-def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
+def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: ContactBundle, solver: SolverBundle) -> bool:
     """Whether shapes leave their speculative margins and meet other contacts, where bodies have their velocities from
     before the step again; else they have those at its end. Where contacts exceed the room, step.counters say so.
     """
@@ -354,7 +380,9 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
 
 
 @njit
-def _aims_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bool:
+def _aims_contacts(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
+) -> bool:
     """Whether contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions.
 
     Bodies have their velocities at the step's end, and then those from before it again.
@@ -369,7 +397,7 @@ def _aims_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -
 
 
 @njit
-def _holds(robot: Any, run: Any, equipment: Any) -> bool:
+def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
     """Whether the velocities found satisfy all limits of joints, drives and tendons."""
     step = run.step
     if presses(robot, run, True) or opens_cones(robot, run) or opens_turns(robot, run):
@@ -384,7 +412,7 @@ def _holds(robot: Any, run: Any, equipment: Any) -> bool:
 
 
 @njit
-def _clamped(robot: Any, run: Any, equipment: Any) -> bool:
+def _clamped(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
     """Remove actuators beyond their bounds from M̂ and the rows. True when there are any."""
     if equipment is not None:
         return clamp_actuators(robot, run, equipment)
@@ -392,18 +420,16 @@ def _clamped(robot: Any, run: Any, equipment: Any) -> bool:
 
 
 @inlined
-def _springs_are_rows(equipment: Any) -> bool:
+def _springs_are_rows(equipment: EquipmentBundle | None) -> bool:
     """Whether tendons' springs are too stiff to be explicit at this time step."""
     if equipment is not None:
-        rows: bool = equipment.data.tendon_by_row[0] == 1.0
-        return rows
+        return equipment.data.tendon_by_row[0] == 1.0
     return False
 
 
 @inlined
-def _touches(contact: Any) -> bool:
+def _touches(contact: ContactBundle | None) -> bool:
     """Whether there are contacts, touching or speculative."""
     if contact is not None:
-        touches: bool = contact.data.number[CONTACTS] > 0
-        return touches
+        return contact.data.number[CONTACTS] > 0
     return False

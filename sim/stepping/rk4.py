@@ -5,12 +5,11 @@ It has no unilateral rows: a run that meets a limit stops. Rotations are integra
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.articulation.integrators import inverse_tangent, move
 from artsim.sim.articulation.kinematics import kinematics, world_inertia
-from artsim.sim.articulation.model import D_MAX, D_MIN
+from artsim.sim.articulation.model import D_MAX, D_MIN, Model
+from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.constraints.coupling_rows import coupling_rate, coupling_slope, reference_of
 from artsim.sim.constraints.impedance import impedance, slowest
 from artsim.sim.constraints.kinds import COUPLING_ROW
@@ -27,9 +26,11 @@ from artsim.sim.constraints.tendon_rows import (
 from artsim.sim.constraints.turn_limit_rows import is_turned_beyond
 from artsim.sim.equipment.actuation import actuator_force, coordinate, drive_force, find_places
 from artsim.sim.equipment.actuators import advance_activations
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -48,7 +49,11 @@ from artsim.sim.run_data.run_records import (
     STOP_DOF,
     STOP_REASON,
     WATCH,
+    Rows,
+    RunBundle,
+    Step,
 )
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.stepping.assembly import add_constraint_forces
 from artsim.sim.stepping.booking import settle
@@ -59,7 +64,15 @@ from artsim.sim.stepping.work import add_stage_work, book_work, is_due
 
 
 @njit
-def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def simulate_rk4(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: None,
+    rules: None,
+    solver: SolverBundle,
+) -> None:
     """Take the block's steps as step.simulate does; a recorded row holds the first stage's acceleration and forces."""
     model, state = robot.model, robot.state
     step, block = run.step, run.block
@@ -98,7 +111,16 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
 
 
 @njit
-def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solver: Any, activation: Any) -> None:
+def _stage(
+    robot: RobotBundle,
+    q: Reals1,
+    v: Reals1,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    solver: SolverBundle,
+    activation: Reals1,
+) -> None:
     """step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), all explicit, with equality rows as
     constraints."""
     model, data = robot.model, robot.data
@@ -153,7 +175,7 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solv
 
 
 @njit
-def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
+def _spring_couplings(model: Model, q: Reals1, v: Reals1, step: Step) -> None:
     """step.coupling of the compliant coupling rows, as explicit springs."""
     for c in range(model.row_follower.shape[0]):
         if model.row_frequency[c] > 0.0 and model.row_impedance[c, D_MIN] < 0.0 and step.effective_coupling[c] > 0.0:
@@ -170,7 +192,9 @@ def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
 
 
 @njit
-def _hold(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any) -> None:
+def _hold(
+    model: Model, q: Reals1, v: Reals1, data: Workspace, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None
+) -> None:
     """Constrain accelerations by the equality rows, with Baumgarte stabilisation (CS 599, scribe notes, 2011): C̈ + 2 a
     Ċ + a² C = 0, a = 0.1 / h.
     """
@@ -184,7 +208,7 @@ def _hold(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, equipment:
 
 
 @njit
-def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, a: Any) -> None:
+def _hold_couplings(model: Model, q: Reals1, v: Reals1, data: Workspace, run: RunBundle, rows: Rows, a: float) -> None:
     """The rows of hard couplings, and of compliant ones of MuJoCo's kind."""
     h = run.inputs.time_step[0]
     for c in range(model.row_follower.shape[0]):
@@ -212,7 +236,9 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, 
 
 
 @njit
-def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+def _finish(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, solver: SolverBundle
+) -> None:
     """Take stages two to four and advance the state to the end of the step (Munthe-Kaas 1999 for the rotations).
 
     Stage one's acceleration is in step.qacc. A limit that the step would violate stops the run: RK4 has no rows for it.
@@ -243,7 +269,7 @@ def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> Non
 
 
 @njit
-def keep_start(state: Any, step: Any) -> None:
+def keep_start(state: State, step: Step) -> None:
     """Keep the state before the step, and start the sums with the first stage; in both widths."""
     for n in range(step.start_qpos.shape[0]):
         step.start_qpos[n] = state.qpos[n]
@@ -255,7 +281,7 @@ def keep_start(state: Any, step: Any) -> None:
 
 
 @njit
-def _keep_equipment(state: Any, equipment: Any) -> None:
+def _keep_equipment(state: State, equipment: EquipmentBundle) -> None:
     """The same for activations, lengths and their rates."""
     for n in range(state.activation.shape[0]):
         equipment.data.start_activation[n] = state.activation[n]
@@ -266,7 +292,9 @@ def _keep_equipment(state: Any, equipment: Any) -> None:
 
 
 @njit
-def _take_stage(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, stage: Any) -> None:
+def _take_stage(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, solver: SolverBundle, stage: int
+) -> None:
     """Evaluate one of the later stages, from the slopes of the one before, and add it to the sums."""
     state, step = robot.state, run.step
     h = run.inputs.time_step[0]
@@ -284,7 +312,7 @@ def _take_stage(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, st
 
 
 @njit
-def begin_stage(model: Any, step: Any, h: Any, stage: Any) -> Any:
+def begin_stage(model: Model, step: Step, h: float, stage: int) -> tuple[float, float]:
     """Set step.stage_qpos and stage_qvel of a later stage, from the slopes of the one before; its time from the start
     of the step [s] and its weight. In both widths.
     """
@@ -300,7 +328,7 @@ def begin_stage(model: Any, step: Any, h: Any, stage: Any) -> Any:
 
 
 @njit
-def end_stage(model: Any, step: Any, weight: Any) -> None:
+def end_stage(model: Model, step: Step, weight: float) -> None:
     """Add the slopes of a stage to the sums; in both widths."""
     for k in range(step.qacc.shape[0]):
         step.velocity[k] = step.stage_qvel[k]
@@ -312,7 +340,7 @@ def end_stage(model: Any, step: Any, weight: Any) -> None:
 
 
 @njit
-def advance_state(robot: Any, run: Any) -> None:
+def advance_state(robot: RobotBundle, run: RunBundle) -> None:
     """Set coordinates and velocities at the end of the step, of the sums of the stages; in both widths."""
     state, step = robot.state, run.step
     h = run.inputs.time_step[0]
@@ -323,7 +351,7 @@ def advance_state(robot: Any, run: Any) -> None:
 
 
 @njit
-def _advance_equipment(robot: Any, run: Any, equipment: Any) -> None:
+def _advance_equipment(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
     """The same for activations."""
     state = robot.state
     for n in range(state.activation.shape[0]):
@@ -337,7 +365,7 @@ def _advance_equipment(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def _inside(robot: Any, step: Any, equipment: Any) -> bool:
+def _inside(robot: RobotBundle, step: Step, equipment: EquipmentBundle | None) -> bool:
     """Whether all coordinates and tendons are within their limits; if not, step.counters say why and which (tendons: +
     nv).
     """
@@ -364,7 +392,7 @@ def _inside(robot: Any, step: Any, equipment: Any) -> bool:
 
 
 @njit
-def _tendons_inside(robot: Any, step: Any, equipment: Any) -> bool:
+def _tendons_inside(robot: RobotBundle, step: Step, equipment: EquipmentBundle) -> bool:
     state = robot.state
     limited = False
     for t in range(equipment.model.tendon_lower.shape[0]):

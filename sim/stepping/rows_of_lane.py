@@ -7,10 +7,10 @@ links. Stiff springs of tendons are rows in some steps only, and come last.
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.dynamics import composites
 from artsim.sim.articulation.kinematics import motion_columns, world_inertia
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.actuator_rows import actuator_rows
 from artsim.sim.constraints.axis_rows import axis_row
 from artsim.sim.constraints.coupling_rows import coupling_row
@@ -19,14 +19,20 @@ from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS, aim_bou
 from artsim.sim.constraints.loop_drives import has_inertial_drives
 from artsim.sim.constraints.loop_rows import loop_rows
 from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows, tendon_spring_rows
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, RULE_ROUNDS
+from artsim.sim.run_data.link_rules import RuleBundle
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, RULE_ROUNDS, Rows, RunBundle
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.aims import find_misses
+from artsim.sim.stepping.packs import Exerted
 from artsim.sim.stepping.system import bare_system, has_springs
 
 
 @njit
-def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solver: Any) -> None:
+def find_rows(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, rules: None, solver: SolverBundle
+) -> None:
     """Build a robot's rows at its state, with the bias at step.middle; forces of the equipment are known, and so are
     kinematics and the bodies' velocities and accelerations as the bias leaves them.
     """
@@ -60,7 +66,7 @@ def find_rows(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solve
 
 
 @inlined
-def _needs_mass(model: Any, equipment: Any) -> bool:
+def _needs_mass(model: Model, equipment: EquipmentBundle) -> bool:
     """Whether rows are scaled by the mobility that they have now."""
     if equipment is not None:
         return has_springs(model) or has_sprung_tendons(equipment) or has_inertial_drives(equipment)
@@ -68,7 +74,7 @@ def _needs_mass(model: Any, equipment: Any) -> bool:
 
 
 @njit
-def aim_bounds_of_lane(robot: Any, run: Any, rules: Any, exerted: Any) -> None:
+def aim_bounds_of_lane(robot: RobotBundle, run: RunBundle, rules: RuleBundle, exerted: Exerted) -> None:
     """Direct the rows of bounds that step.velocity violates. exerted.changed: 1 where it violates any, 2 where
     no further round is to be tried.
     """
@@ -83,7 +89,7 @@ def aim_bounds_of_lane(robot: Any, run: Any, rules: Any, exerted: Any) -> None:
 
 
 @njit
-def find_row_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+def find_row_misses(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> None:
     """Set rows.miss for where step.velocity leads."""
     rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
     find_misses(robot, run, rows, equipment)

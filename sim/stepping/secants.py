@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.coupling import follow
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import where_greater, zero_like
+from artsim.sim.foundation.records import Real
+from artsim.sim.run_data.run_records import Step
 
 
 @njit
-def secant_drift(robot: Any, h: Any, step: Any, chosen: Any) -> bool:
+def secant_drift(robot: RobotBundle, h: float, step: Step, chosen: Real) -> bool:
     """data.drift from the secants of the last step and of the step that leads to step.next (nu,), in lanes where
     `chosen` is 1; False where no coupling is nonlinear.
 

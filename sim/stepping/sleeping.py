@@ -10,21 +10,22 @@ rest, and a passive force, acting like stiction, cancels what the step would sti
 
 from __future__ import annotations
 
-from typing import Any
-
 from artsim.sim.articulation.kinematics import like, link_frame, velocities
+from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.link_velocity_rows import link_centre
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
-from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS
+from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS, Inputs, RunBundle
 
 _CHANGE = 1e-9  # change of an activation per step, relative to the larger of it and 1, that counts as none
 
 
 @njit
-def is_asleep(state: Any, run: Any) -> bool:
+def is_asleep(state: State, run: RunBundle) -> bool:
     """Whether the robot sleeps through this step; a change of the inputs wakes it."""
     inputs = run.inputs
     if inputs.sleep[SLEEP_ENERGY] <= 0.0 or state.still[0] < inputs.sleep[SLEEP_STEPS]:
@@ -37,7 +38,7 @@ def is_asleep(state: Any, run: Any) -> bool:
 
 
 @njit
-def _commands_differ(state: Any, run: Any) -> bool:
+def _commands_differ(state: State, run: RunBundle) -> bool:
     inputs = run.inputs
     row = run.step.counters[CONTROL_ROW]
     nv = state.qvel.shape[0]
@@ -56,7 +57,7 @@ def _commands_differ(state: Any, run: Any) -> bool:
 
 
 @njit
-def note_commands(state: Any, run: Any) -> None:
+def note_commands(state: State, run: RunBundle) -> None:
     """Store the inputs of this step in state.command."""
     inputs = run.inputs
     row = run.step.counters[CONTROL_ROW]
@@ -71,7 +72,7 @@ def note_commands(state: Any, run: Any) -> None:
 
 
 @njit
-def count_still(robot: Any, run: Any, equipment: Any) -> None:
+def count_still(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Update state.still after the step; a robot that falls asleep loses its velocity. equipment.data.start_activation
     holds the activations before the step.
     """
@@ -95,7 +96,7 @@ def count_still(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def moving_links(robot: Any, inputs: Any) -> Any:
+def moving_links(robot: RobotBundle, inputs: Inputs) -> float:
     """A T, 1 unless ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is that of the
     step's start.
     """
@@ -128,7 +129,7 @@ def moving_links(robot: Any, inputs: Any) -> Any:
 
 
 @njit
-def wake_lanes(run: Any, differs: Any) -> None:
+def wake_lanes(run: RunBundle, differs: Pack) -> None:
     """Wake lanes in which the inputs differ from those of the last step."""
     sleep = run.lanes.sleep
     zero = zero_like(differs)
@@ -136,7 +137,7 @@ def wake_lanes(run: Any, differs: Any) -> None:
 
 
 @njit
-def begin_asleep(robot: Any, run: Any) -> None:
+def begin_asleep(robot: RobotBundle, run: RunBundle) -> None:
     """Find which lanes sleep through this step, and note where they are."""
     sleep, step = run.lanes.sleep, run.step
     zero = like(0.0, robot.data)
@@ -146,7 +147,7 @@ def begin_asleep(robot: Any, run: Any) -> None:
 
 
 @njit
-def end_asleep(robot: Any, run: Any) -> None:
+def end_asleep(robot: RobotBundle, run: RunBundle) -> None:
     """Put lanes that sleep back to where they were, count the others' slow steps, and take the velocities of those that
     fall asleep. lanes.data.activation holds the activations before the step.
     """
@@ -179,7 +180,7 @@ def end_asleep(robot: Any, run: Any) -> None:
 
 
 @njit
-def _moved_on_purpose(state: Any, run: Any) -> bool:
+def _moved_on_purpose(state: State, run: RunBundle) -> bool:
     for k in range(state.qvel.shape[0]):
         if run.inputs.target_velocity[run.step.counters[CONTROL_ROW], k] != 0.0:
             return True

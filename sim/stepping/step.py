@@ -7,17 +7,21 @@ first takes the step without rows, in O(n), which stands if it violates no limit
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.kinematics import kinematics, world_inertia
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.loop_rows import note_loop_gaps
 from artsim.sim.contact.contact_rows import note_depths
 from artsim.sim.contact.detection import find_contacts, place_static
 from artsim.sim.equipment.actuation import control_row, find_places
+from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.geometry.contacts import ContactBundle, EitherContacts
 from artsim.sim.run_data.clock import mark, start
+from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
 from artsim.sim.run_data.run_records import (
     AT_REST,
@@ -39,7 +43,11 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
     TASK,
     WATCH,
+    Rows,
+    RunBundle,
+    Step,
 )
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.assembly import needs_rows
 from artsim.sim.stepping.booking import book_forces, move_on, rest
 from artsim.sim.stepping.controller import applied_forces
@@ -53,7 +61,15 @@ from artsim.sim.stepping.work import book_work, is_due, is_new, note_lag
 
 
 @njit
-def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def simulate(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: ContactBundle | None,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Take the block's steps from the state, recording a row every STEPS_PER_ROW, or stop early with the reason in
     step.counters.
 
@@ -90,7 +106,7 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 
 @njit
-def measure(robot: Any, run: Any, contact: Any) -> None:
+def measure(robot: RobotBundle, run: RunBundle, contact: ContactBundle) -> None:
     """Note how deep contacts are at the state; each step notes that for the state from which it starts."""
     kinematics(robot.model, robot.state.qpos, robot.data)
     find_contacts(robot, run.inputs, contact)
@@ -98,7 +114,15 @@ def measure(robot: Any, run: Any, contact: Any) -> None:
 
 
 @njit
-def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> bool:
+def take_step(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: ContactBundle | None,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> bool:
     """Solve, record and apply one step. False if it stops at the state before the step; step.counters say why."""
     step = run.step
     asleep = is_asleep(robot.state, run)
@@ -123,7 +147,15 @@ def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
 
 
 @njit
-def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def solve_step(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Find the velocities v⁺ at the end of the step and the forces that lead there, by semi-implicit Euler (Stewart and
     Trinkle 1996): M (v⁺ - v) = h (τ - b) + Jᵀ λ, with J v⁺ + bias + cfm λ complementary to λ in its bounds or cone.
 
@@ -148,14 +180,14 @@ def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 
 @njit
-def place(robot: Any) -> None:
+def place(robot: RobotBundle) -> None:
     """Forward kinematics: poses of bodies, and their inertias in world axes."""
     kinematics(robot.model, robot.state.qpos, robot.data)
     world_inertia(robot.model, robot.data)
 
 
 @njit
-def find_forces(robot: Any, run: Any, equipment: Any) -> None:
+def find_forces(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) -> None:
     """Forces at the state, applied and of controllers and equipment, and the targets of drives."""
     if run.lanes is not None:
         find_forces_in_lanes(robot, run, equipment)
@@ -169,7 +201,7 @@ def find_forces(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
+def look_for_contacts(robot: RobotBundle, run: RunBundle, contact: EitherContacts) -> bool:
     """Detect the step's contacts; False, noted in step.counters, where they exceed the room."""
     if run.lanes is not None:
         return look_for_contacts_in_lanes(robot, run, contact)
@@ -182,28 +214,28 @@ def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
 
 
 @njit
-def begin(robot: Any, run: Any, equipment: Any, rules: Any) -> None:
+def begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, rules: RuleBundle | None) -> None:
     """Prepare a block of steps."""
     run_beside(run.step, BEGIN)
     run.step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(robot.model, run.inputs, equipment, rules) else 1
 
 
 @inlined
-def run_beside(step: Any, task: Any) -> None:
+def run_beside(step: Step, task: int) -> None:
     """Have the entry of beside.py do one of its tasks."""
     step.beside[TASK] = task
     run_entry(step.beside)
 
 
 @njit
-def choose_controls(run: Any) -> None:
+def choose_controls(run: RunBundle) -> None:
     """step.counters[CONTROL_ROW] of this step."""
     counters = run.step.counters
     counters[CONTROL_ROW] = control_row(run.inputs.start_step, counters[CONTROL_ROW], counters[STEP_NUMBER])
 
 
 @njit
-def is_finite(model: Any, step: Any) -> bool:
+def is_finite(model: Model, step: Step) -> bool:
     """Whether all velocities at the end of the step are finite; if not, step.counters hold the reason and the dof."""
     for a in range(step.next.shape[0]):
         if not math.isfinite(step.next[a]):

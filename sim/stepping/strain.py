@@ -17,17 +17,18 @@ The reason shows in what a remedy changes: one that leaves more than _HELPED of 
 
 from __future__ import annotations
 
-from typing import Any
-
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.kinds import CONTACT_ROW, LOOP_ROW
 from artsim.sim.constraints.loop_rows import HAIR, STRAINED, is_hard, is_pushing, softness
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.contact.contact_rows import normal_rows, removal_power
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.system import found
@@ -41,7 +42,14 @@ _APART = 1e3  # times the largest velocity: how fast contacts left out seem to o
 
 
 @njit
-def settle_strain(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
+def settle_strain(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle,
+    contact: ContactBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Solve again where hard loops yield by more than a hair, without the contacts or the softness that they yield to.
 
     Needs the first solution of rows that are not aimed yet.
@@ -63,14 +71,13 @@ def settle_strain(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any,
 
 
 @inlined
-def _is_of_hard_loop(rows: Any, equipment: Any, n: Any) -> bool:
+def _is_of_hard_loop(rows: Rows, equipment: EquipmentBundle, n: int) -> bool:
     """Whether row n is one of a hard loop's."""
-    hard: bool = rows.kind[n] == LOOP_ROW and is_hard(equipment, rows.dof[n])
-    return hard
+    return rows.kind[n] == LOOP_ROW and is_hard(equipment, rows.dof[n])
 
 
 @njit
-def _yield_of_loops(rows: Any, equipment: Any) -> Any:
+def _yield_of_loops(rows: Rows, equipment: EquipmentBundle) -> float:
     """The fastest yield of a hard loop's row [m/s or rad/s]."""
     most = 0.0
     for n in range(rows.number[LASTING_ROWS]):
@@ -83,7 +90,14 @@ def _yield_of_loops(rows: Any, equipment: Any) -> Any:
 
 
 @njit
-def _leave_out(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+def _leave_out(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle,
+    contact: ContactBundle,
+    solver: SolverBundle,
+) -> bool:
     """Leave out the contacts that strain loops; whether there are any and that helped. Those whose bodies then move
     into each other are only kept from it instead, if that helps as well.
     """
@@ -116,14 +130,13 @@ def _leave_out(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
 
 
 @inlined
-def _has_helped(rows: Any, equipment: Any, most: Any) -> bool:
+def _has_helped(rows: Rows, equipment: EquipmentBundle, most: float) -> bool:
     """Whether the rows are solved with loops that yield by `most` at most."""
-    helped: bool = rows.report[RESIDUAL] <= UNSOLVED and _yield_of_loops(rows, equipment) <= most
-    return helped
+    return rows.report[RESIDUAL] <= UNSOLVED and _yield_of_loops(rows, equipment) <= most
 
 
 @njit
-def _open_wide(step: Any, rows: Any, contact: Any) -> None:
+def _open_wide(step: Step, rows: Rows, contact: ContactBundle) -> None:
     """Have contacts that are chosen open too fast to act; their biases and rates are kept in rows.unaimed and
     rows.miss."""
     fastest = 1.0
@@ -137,7 +150,7 @@ def _open_wide(step: Any, rows: Any, contact: Any) -> None:
 
 
 @njit
-def _set_back(rows: Any, contact: Any, inside: Any) -> None:
+def _set_back(rows: Rows, contact: ContactBundle, inside: bool) -> None:
     """Restore contacts that are chosen; `inside`: without the removal of what is inside."""
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.held[n] < 0:
@@ -149,7 +162,7 @@ def _set_back(rows: Any, contact: Any, inside: Any) -> None:
 
 
 @inlined
-def _rate_of(rows: Any, step: Any, row: Any) -> Any:
+def _rate_of(rows: Rows, step: Step, row: int) -> float:
     """The velocity of a row without its bias [m/s]."""
     rate = 0.0
     for e in range(rows.start[row], rows.stop[row]):
@@ -158,7 +171,7 @@ def _rate_of(rows: Any, step: Any, row: Any) -> Any:
 
 
 @njit
-def _choose(rows: Any, equipment: Any, contact: Any) -> bool:
+def _choose(rows: Rows, equipment: EquipmentBundle, contact: ContactBundle) -> bool:
     """Set contact.data.held of the contacts that may strain loops, and of all that are inside between the same two
     bodies, to -1 less the loop that yields most; whether there are any.
     """
@@ -175,14 +188,14 @@ def _choose(rows: Any, equipment: Any, contact: Any) -> bool:
 
 
 @inlined
-def _may_push(contact: Any, n: Any) -> bool:
+def _may_push(contact: ContactBundle, n: int) -> bool:
     """Whether contact n is a hard one that is inside and takes part in the step."""
     may: bool = contact.data.row[n] >= 0 and contact.data.soft[n] == 0 and contact.data.held[n] <= 0
     return may and contact.data.gap[n] <= 0.0
 
 
 @inlined
-def _same_bodies(contact: Any, n: Any, other: Any) -> bool:
+def _same_bodies(contact: ContactBundle, n: int, other: int) -> bool:
     """Whether two contacts are between the same two bodies."""
     alike = True
     for end in range(2):
@@ -192,7 +205,7 @@ def _same_bodies(contact: Any, n: Any, other: Any) -> bool:
 
 
 @njit
-def _most_strained(rows: Any, equipment: Any) -> Any:
+def _most_strained(rows: Rows, equipment: EquipmentBundle) -> tuple[int, float]:
     """The hard loop that takes up most power in yielding, and the power of all [W h]: Σ cfm λ²."""
     loop, most, total = -1, 0.0, 0.0
     before, power = -1, 0.0
@@ -212,7 +225,9 @@ def _most_strained(rows: Any, equipment: Any) -> Any:
 
 
 @njit
-def _stiffen_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> bool:
+def _stiffen_rows(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, solver: SolverBundle
+) -> bool:
     """Have the rows of loops that yield to a load yield less; whether that helped. Those that then still yield as
     before contradict others, and get back their softness; yields from before are in rows.miss.
     """
@@ -240,14 +255,16 @@ def _stiffen_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) 
 
 
 @njit
-def _solve_anew(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+def _solve_anew(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
     """Solve again with other softness, so that nothing of the last solution but its impulses is kept."""
     rows.report[RESIDUAL] = UNTRIED
     solve_again(robot, rows, step, solver)
 
 
 @njit
-def _solve_without_start(robot: Any, rows: Any, step: Any, equipment: Any, solver: Any) -> None:
+def _solve_without_start(
+    robot: RobotBundle, rows: Rows, step: Step, equipment: EquipmentBundle, solver: SolverBundle
+) -> None:
     """The same without the impulses of contacts and hard loops, which were no answer to a load."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.kind[n] == CONTACT_ROW or _is_of_hard_loop(rows, equipment, n):

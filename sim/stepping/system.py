@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.coupling import end_velocities, reduce_matrix, reduce_vector
 from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix, solve
 from artsim.sim.articulation.kinematics import like, motion_columns
-from artsim.sim.articulation.model import D_MIN
+from artsim.sim.articulation.model import D_MIN, Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.coupling_rows import coupling_slope
 from artsim.sim.constraints.link_velocity_rows import loosen
 from artsim.sim.constraints.loop_drives import has_inertial_drives, scale_by_inertia
@@ -17,12 +17,26 @@ from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobili
 from artsim.sim.contact.detection import find_drifts
 from artsim.sim.contact.pack_rows import build_in_lanes
 from artsim.sim.equipment.actuation import coordinate, implicit_system
+from artsim.sim.equipment.arrays import AnyEquipment, EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.pack_actuation import set_drives
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.geometry.contacts import EitherContacts
 from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
-from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, RESIDUAL, SOLVED_ONCE, STIFFENED
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    EVALUATION,
+    RESIDUAL,
+    SOLVED_ONCE,
+    STIFFENED,
+    Rows,
+    RunBundle,
+    Step,
+)
+from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
@@ -38,7 +52,15 @@ _HUGE = 1e6  # [rad/s or m/s] pull of impulses from which a step that is solved 
 
 
 @njit
-def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def set_bias(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Compute M and b, with b at step.middle, and what else an evaluation of the step computes once."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
@@ -73,7 +95,7 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 
 @njit
-def scale_drives_in_lanes(model: Any, data: Any, run: Any, solver: Any) -> None:
+def scale_drives_in_lanes(model: Model, data: Workspace, run: RunBundle, solver: SolverBundle) -> None:
     """Set the gains of drives, of which some are accelerations. Needs the bare M."""
     inputs, step = run.inputs, run.step
     for k in range(step.diagonal.shape[0]):
@@ -87,7 +109,7 @@ def scale_drives_in_lanes(model: Any, data: Any, run: Any, solver: Any) -> None:
 
 
 @inlined
-def _damp_links(robot: Any, run: Any, rules: Any) -> None:
+def _damp_links(robot: RobotBundle, run: RunBundle, rules: RuleBundle) -> None:
     """Set the forces of links' damping at the velocities without forces; both widths."""
     step, h = run.step, run.inputs.time_step[0]
     for k in range(step.velocity.shape[0]):
@@ -96,7 +118,14 @@ def _damp_links(robot: Any, run: Any, rules: Any) -> None:
 
 
 @njit
-def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solver: Any) -> None:
+def set_system(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: AnyEquipment | None,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Reduce M̂ = M + h D + h² K, with the implicit terms, to the independent dofs; step.free (nu,) = h (τ - b)."""
     model, data = robot.model, robot.data
     step = run.step
@@ -115,7 +144,15 @@ def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solv
 
 
 @njit
-def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+def set_rows(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Build J, bias, cfm and bounds of all constraint rows, and the warm-start impulses: those of the last step, or of
     the previous solution where this step is solved again with the same contacts.
     """
@@ -130,7 +167,9 @@ def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 
 @njit
-def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+def find_velocities(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: EitherContacts, solver: SolverBundle
+) -> None:
     """Solve for the rows' impulses and the velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
     if run.lanes is not None:
         find_velocities_in_lanes(robot, run, rows, contact, solver)
@@ -145,7 +184,7 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
 
 
 @inlined
-def _are_moderate(rows: Any, solver: Any) -> bool:
+def _are_moderate(rows: Rows, solver: SolverBundle) -> bool:
     """Whether no impulse is so large that f + Jᵀλ, from which a solution starts, loses digits of velocities."""
     if solver.newton is not None:
         for n in range(rows.number[ALL_ROWS]):
@@ -155,20 +194,28 @@ def _are_moderate(rows: Any, solver: Any) -> bool:
 
 
 @njit
-def found(model: Any, data: Any, run: Any) -> None:
+def found(model: Model, data: Workspace, run: RunBundle) -> None:
     """step.velocity (nv,) from the solver's step.next."""
     step = run.step
     end_velocities(model, data, step.next, run.inputs.time_step[0], step.velocity)
 
 
 @inlined
-def drives_are_rows(solver: Any) -> bool:
+def drives_are_rows(solver: SolverBundle) -> bool:
     """Whether the solver requires every drive to be a row, as in the PhysX guide."""
     return solver.sweeps is not None
 
 
 @njit
-def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any, solver: Any) -> None:
+def bare_system(
+    model: Model,
+    q: Reals1,
+    v: Reals1,
+    data: Workspace,
+    run: RunBundle,
+    equipment: EquipmentBundle | None,
+    solver: SolverBundle,
+) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
 
     M is not formed where the solver has the scratch of propagation (tree) or of the direct solver (graph).
@@ -215,7 +262,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
 
 
 @njit
-def has_springs(model: Any) -> bool:
+def has_springs(model: Model) -> bool:
     """Whether a coupling row is scaled by the current J M⁻¹ Jᵀ; rows with solimp use that of the file's pose."""
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] < 0.0:
@@ -224,7 +271,7 @@ def has_springs(model: Any) -> bool:
 
 
 @njit
-def reduce_system(model: Any, data: Any, step: Any, solver: Any) -> None:
+def reduce_system(model: Model, data: Workspace, step: Step, solver: SolverBundle) -> None:
     """Factorise M̂ = M + step.diagonal, reduced to the independent dofs: in data.factor, or in the solver's form."""
     if solver.tree is not None:
         note_diagonal(model, data, step.diagonal, solver.tree)
@@ -235,7 +282,7 @@ def reduce_system(model: Any, data: Any, step: Any, solver: Any) -> None:
 
 
 @njit
-def factorise_system(model: Any, data: Any, solver: Any) -> None:
+def factorise_system(model: Model, data: Workspace, solver: SolverBundle) -> None:
     """Factorise that matrix alone, without rows."""
     if solver.tree is not None:
         note_couplings(model, data, solver.tree)
@@ -248,7 +295,7 @@ def factorise_system(model: Any, data: Any, solver: Any) -> None:
 
 
 @njit
-def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, solver: Any) -> Any:
+def _effective(model: Model, data: Workspace, k: int, leader: int, slope: float, solver: SolverBundle) -> float:
     """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
     x = data.reduced
     zero = like(0.0, data)

@@ -7,12 +7,14 @@ G u, and RK4 weighs the powers of its stages. energy_account.py compares the sum
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.kinds import TAU, TENDON_ROW, TENDON_SPRING
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.foundation.records import Reals1
+from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.registry import MEAN_VELOCITY
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -35,6 +37,9 @@ from artsim.sim.run_data.run_records import (
     TENDON,
     WEIGHT,
     WORK,
+    Rows,
+    RunBundle,
+    Step,
 )
 
 _FIRST = 8  # step of the first comparison
@@ -43,7 +48,7 @@ _SOURCE_OF = (DRIVE, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT)  # by TAU
 
 
 @inlined
-def _add_way(step: Any, equipment: Any, k: Any, way: Any) -> None:
+def _add_way(step: Step, equipment: EquipmentBundle | None, k: int, way: float) -> None:
     """Add to step.work what the forces on dof k do along its way; in both widths."""
     work = step.work
     work[APPLIED] = work[APPLIED] + step.applied[k] * way
@@ -60,7 +65,7 @@ def _add_way(step: Any, equipment: Any, k: Any, way: Any) -> None:
 
 
 @njit
-def find_work(robot: Any, run: Any, equipment: Any) -> None:
+def find_work(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Set step.work, by source, of the forces booked along the mean of the velocities before and after the step.
 
     Needs step.passive without what midpoint.py adds to it for files.
@@ -76,7 +81,7 @@ def find_work(robot: Any, run: Any, equipment: Any) -> None:
 
 
 @njit
-def add_pull_work(robot: Any, run: Any, contact: Any) -> None:
+def add_pull_work(robot: RobotBundle, run: RunBundle, contact: ContactBundle) -> None:
     """Add to the actuators' work that of adhesion, which step.contact holds besides the rows' forces since then."""
     pulled = False
     for n in range(contact.data.number[CONTACTS]):
@@ -94,7 +99,7 @@ def add_pull_work(robot: Any, run: Any, contact: Any) -> None:
 
 
 @njit
-def add_stage_work(step: Any, equipment: Any, v: Any, first: bool, time: Any) -> None:
+def add_stage_work(step: Step, equipment: EquipmentBundle | None, v: Reals1, first: bool, time: float) -> None:
     """Add to step.work what the forces of a stage of RK4 do at velocities v (nv,) in its share of time [s]."""
     for s in range(step.work.shape[0]):
         if first:
@@ -104,7 +109,7 @@ def add_stage_work(step: Any, equipment: Any, v: Any, first: bool, time: Any) ->
 
 
 @njit
-def book_work(run: Any, rows: Any) -> None:
+def book_work(run: RunBundle, rows: Rows) -> None:
     """Add a step's work to the account; in its first step, what rows that are not closed may give."""
     step, account = run.step, run.step.account
     for s in range(step.work.shape[0]):
@@ -118,7 +123,7 @@ def book_work(run: Any, rows: Any) -> None:
 
 
 @njit
-def _let_close(rows: Any, step: Any, h: Any) -> None:
+def _let_close(rows: Rows, step: Step, h: float) -> None:
     """Raise the ceilings of rows' sources by what their errors store, or the motion that corrects these has."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.kind[n] == TENDON_ROW and rows.part[n] == TENDON_SPRING:
@@ -131,7 +136,7 @@ def _let_close(rows: Any, step: Any, h: Any) -> None:
 
 
 @njit
-def note_lag(run: Any, rows: Any) -> None:
+def note_lag(run: RunBundle, rows: Rows) -> None:
     """Note by how much of a step the velocities found are behind the positions: ½, or less of sub-steps."""
     run.step.account[LAG] = run.inputs.scheme[BETA] - 0.5
     if MEAN_VELOCITY[run.inputs.solver[0]] and rows.number[ALL_ROWS] > 0:
@@ -139,13 +144,13 @@ def note_lag(run: Any, rows: Any) -> None:
 
 
 @inlined
-def is_new(step: Any) -> bool:
+def is_new(step: Step) -> bool:
     """True if the account has yet to be opened, with the energy of the next step's start."""
     return math.isnan(step.account[ENERGY])
 
 
 @inlined
-def is_due(step: Any) -> bool:
+def is_due(step: Step) -> bool:
     """True if the account is to be compared with the energy before this step.
 
     After an impact, too, so that what is created later does not count as taken with the rest.

@@ -206,6 +206,20 @@ def test_packages_are_the_folders() -> None:
     assert not [path for path in SOURCES if path.name == "__init__.py"]
 
 
+# --- kernels ---------------------------------------------------------------------------------------------------------
+
+
+@each_source
+def test_signatures_of_kernels_name_their_types(path: Path) -> None:
+    """T has a name, too: Real. AnyContacts and the like stand for records of both widths."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef) and {"njit", "inlined"} & {ast.unparse(d) for d in node.decorator_list}:
+            annotations = {a.arg: a.annotation for a in node.args.args} | {"return": node.returns}
+            for name, annotation in annotations.items():
+                assert annotation is not None, f"{path}: {node.name}: {name}"
+                assert not re.search(r"\bAny\b", ast.unparse(annotation)), f"{path}: {node.name}: {name}"
+
+
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
