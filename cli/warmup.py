@@ -22,7 +22,7 @@ from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
 from artsim.sim.run_data.integration import DEFAULT, RK4
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
-from artsim.sim.stepping.entries import SOLVE, SOLVE_WITHOUT_CONTACTS, beside_entry, simulate_entry
+from artsim.sim.stepping.entries import beside_entry, simulate_entry, solver_entry
 from artsim.sim.stepping.packs import CLAMP, EXERT, SOLVE_PACK, PackFeatures, find_entry, miss_entry, roll_entry
 
 
@@ -68,14 +68,14 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     """The kernels that most runs, batches and rollouts need, in their widths."""
     newton = SOLVERS["newton"]
     for equipped in (False, True):
-        yield simulate_entry(DEFAULT, newton, equipped, touching=True), 1
+        yield simulate_entry(DEFAULT, equipped, touching=True), 1
         for touching in (False, True):
             yield beside_entry(equipped, touching), 1
         for integrator in (DEFAULT, RK4):
-            yield simulate_entry(integrator, newton, equipped), 1
+            yield simulate_entry(integrator, equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
-    solvers = (SOLVE, SOLVE_WITHOUT_CONTACTS)
+    solvers = (solver_entry(newton), solver_entry(newton, whole=False))
     for entry in (*solvers, TENDON_INERTIA, DETECT, FORESEE, EXERT, CLAMP, find_entry(True, False), miss_entry(True)):
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
@@ -87,13 +87,11 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
 
 def _others() -> Iterator[tuple[Entry, int]]:
     """The kernels that fewer need, in the width of one robot."""
-    newton = SOLVERS["newton"]
-    by_work = {solver.work: solver for solver in SOLVERS.values() if solver.work != newton.work}
+    for solver in SOLVERS.values():
+        yield solver_entry(solver), 1
     for equipped, touching in product((False, True), repeat=2):
-        for solver in by_work.values():
-            yield simulate_entry(DEFAULT, solver, equipped, touching), 1
-        yield simulate_entry(DEFAULT, newton, equipped, touching, ruled=True), 1
-        yield simulate_entry(DEFAULT, newton, equipped, touching, clocked=True), 1
+        yield simulate_entry(DEFAULT, equipped, touching, ruled=True), 1
+        yield simulate_entry(DEFAULT, equipped, touching, clocked=True), 1
     for equipped in (False, True):
         yield pose_entry(equipped), 1
     for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):

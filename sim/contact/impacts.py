@@ -18,7 +18,6 @@ contact n is a slot. A condition that holds in some lanes only is a T that is 1 
 
 from __future__ import annotations
 
-from artsim.sim.articulation.dynamics import solve_part
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
@@ -32,8 +31,7 @@ from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle, EitherContacts
 from artsim.sim.run_data.run_records import Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.solvers.direct import solve_graph
-from artsim.sim.solvers.propagation import solve_tree
+from artsim.sim.solvers.calls import answer, forms_mass_matrix
 
 ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restitution
 _ROUNDS = 1000  # impacts in sequence; contacts that then still close no longer bounce
@@ -173,7 +171,7 @@ def _find_half(model: Model, data: Workspace, step: Step, solver: SolverBundle, 
     x = data.reduced
     for a in range(x.shape[0]):
         x[a] = 0.5 * step.free[a]
-    _answer(model, data, solver, x, 0, x.shape[0])
+    answer(model, data, solver, 0, x.shape[0])
     for a in range(x.shape[0]):
         half[a] = x[a]
 
@@ -354,8 +352,8 @@ def _push(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, row: 
         x[a] = zero
     for e in range(rows.start[row], rows.stop[row]):
         x[rows.column[e]] = rows.value[e]
-    _answer(model, data, solver, x, first, end)
-    _answer(model, data, solver, x, other, last)
+    answer(model, data, solver, first, end)
+    answer(model, data, solver, other, last)
     for a in range(first, end):
         v[a] += amount * x[a]
     for a in range(other, last):
@@ -366,7 +364,7 @@ def _push(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, row: 
 def _tree_of(model: Model, a: int, solver: SolverBundle) -> tuple[int, int]:
     """First dof, and the one past the last, of the tree of independent dof a; of all dofs where trees are coupled."""
     count = model.independent_parent.shape[0]
-    if solver.tree is not None or solver.graph is not None or model.coupling_follower.shape[0] > 0:
+    if not forms_mass_matrix(solver) or model.coupling_follower.shape[0] > 0:
         return 0, count
     first = a
     while model.independent_parent[first] >= 0:
@@ -375,16 +373,3 @@ def _tree_of(model: Model, a: int, solver: SolverBundle) -> tuple[int, int]:
     while end < count and model.independent_parent[end] >= 0:
         end += 1
     return first, end
-
-
-@inlined
-def _answer(model: Model, data: Workspace, solver: SolverBundle, x: Lanes1, first: int, end: int) -> None:
-    """x = M̂⁻¹ x of a tree."""
-    if solver.tree is not None:
-        if end > first:
-            solve_tree(model, data, solver.tree, x)
-    elif solver.graph is not None:
-        if end > first:
-            solve_graph(model, data, solver.graph, x)
-    else:
-        solve_part(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x, first, end)

@@ -343,7 +343,7 @@ def make_pack_rows(
         "number": (3,),
         "start": (n + 1,),
         "implicit": (nv,),
-        "report": (2,),
+        "report": (3,),
     }
     of_work = newton_shapes(model.independent_parent, n, nv, entries)
     work = allocate(NewtonWork, of_work | {"inverse_mass_jacobian": (0,)} | together_shapes(nu), width)

@@ -1,6 +1,6 @@
 """Declares each solver of constraint rows once: its name, its scratch, and what the engine must know of it.
 
-Each solver's kernel is a file of its own in sim/solvers, which solve.py calls. Kernels read the declarations as tuples
+Each solver is an entry, which a step reaches by a pointer (solvers/calls.py). Kernels read the declarations as tuples
 by number (SWEEPING …). This file does not import numba, since the process that starts with warm kernels imports it.
 """
 
@@ -17,7 +17,10 @@ class Solver(NamedTuple):
     """What the engine must know of a solver besides its kernel. Every solver takes every kind of row."""
 
     number: int
-    work: tuple[type[Any], ...]  # its scratch; solvers that share it share their entry
+    work: tuple[type[Any], ...]  # its scratch
+    kernel: str
+    module: str
+    bare_kernel: str = ""  # the kernel of runs without contacts and crowds, if they have their own
     sweeping: bool = False  # as in PhysX: all drives are rows, springs are implicit, errors are corrected at once
     mean_velocity: bool = False  # positions move with the mean velocity of its sweeps
     mass_matrix: bool = True  # M̂ is formed
@@ -25,15 +28,27 @@ class Solver(NamedTuple):
     packs: bool = False  # supports packs of robots
 
 
+def _sweeping(number: int, name: str, *, mean_velocity: bool = False) -> Solver:
+    kernel, module = f"solve_by_{name}", f"artsim.sim.solvers.published.{name}"
+    return Solver(number, (SweepWork,), kernel, module, sweeping=True, mean_velocity=mean_velocity)
+
+
+def _recursive(number: int, work: type[Any]) -> Solver:
+    kernel, module = "solve_by_recursions", "artsim.sim.solvers.published.recursions"
+    return Solver(number, (NewtonWork, work), kernel, module, mass_matrix=False, exact=True)
+
+
 SOLVERS: dict[str, Solver] = {
-    "newton": Solver(NEWTON, (NewtonWork,), packs=True),
-    "pgs": Solver(PGS, (SweepWork,), sweeping=True),
-    "tgs": Solver(TGS, (SweepWork,), sweeping=True, mean_velocity=True),
-    "block-gs": Solver(BLOCK_GS, (SweepWork,), sweeping=True),
-    "propagation": Solver(PROPAGATION, (NewtonWork, PropagationWork), mass_matrix=False, exact=True),
-    "direct": Solver(DIRECT, (NewtonWork, DirectWork), mass_matrix=False, exact=True),
-    "jacobi": Solver(JACOBI, (SweepWork,), sweeping=True),
-    "brute": Solver(BRUTE, (BruteWork,), exact=True),
+    "newton": Solver(
+        *(NEWTON, (NewtonWork,), "solve_alone", "artsim.sim.solvers.alone", "solve_without_contacts"), packs=True
+    ),
+    "pgs": _sweeping(PGS, "pgs"),
+    "tgs": _sweeping(TGS, "tgs", mean_velocity=True),
+    "block-gs": _sweeping(BLOCK_GS, "block_gs"),
+    "propagation": _recursive(PROPAGATION, PropagationWork),
+    "direct": _recursive(DIRECT, DirectWork),
+    "jacobi": _sweeping(JACOBI, "jacobi"),
+    "brute": Solver(BRUTE, (BruteWork,), "solve_by_brute", "artsim.sim.solvers.published.brute", exact=True),
 }
 """The solvers by their names in --solver."""
 

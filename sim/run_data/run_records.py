@@ -33,7 +33,7 @@ SLEEP_ENERGY, SLEEP_STEPS = range(2)
 # entries of Rows.number: all rows, those that precede the contacts', and places for the latter
 ALL_ROWS, LASTING_ROWS, PLACES = range(3)
 # entries of Rows.report
-ITERATIONS, RESIDUAL = range(2)
+ITERATIONS, RESIDUAL, LARGE = range(3)
 # entries of Step.counters; CONTROL_ROW is the current row of the controls, ROWS_RECORDED the block's
 (
     STEP_NUMBER,
@@ -153,7 +153,7 @@ class Rows(NamedTuple):
     miss: Reals1  # (rows,) by how much a loop or tendon equality misses its target [m or rad]
     unaimed: Reals1  # (rows,) bias before the last aim
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
-    report: Reals1  # (2,) iterations, residual of the step
+    report: Reals1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)
 
 
 class Step(NamedTuple):

@@ -34,6 +34,13 @@ CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more t
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
 BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
+# entries of SolverCall.task: what is asked for, and of ANSWER the first dof and the one past the last
+ASKED_FOR, FROM, TO = range(3)
+# values of the first: solve the rows; with another bias than before; take M̂ = M + step.diagonal, reduced to the
+# independent dofs; factorise it; data.reduced = M̂⁻¹ data.reduced
+SOLVE, SOLVE_AGAIN, REDUCE, FACTORISE, ANSWER = range(5)
+# entries of SolverCall.traits, 1 where they hold (registry.py)
+SWEEPS, FORMS_MASS_MATRIX = range(2)
 # values of NewtonWork.again: begin; go on with another bias, from what was solved, or from what was not
 BEGIN, GO_ON, BEGIN_ANEW = range(3)
 # entries of NewtonWork.taken
@@ -50,7 +57,6 @@ class NewtonWork(NamedTuple):
     """Scratch of solvers/newton.py. A unit is a row with bounds or a cone; for blocks and islands see
     elimination.py."""
 
-    entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
     start_helpers: Ints1  # (2,) addresses of what has other threads take islands, as of solvers/alone.py; 0: none
     await_helpers: Ints1  # (2,) and of what waits until they have solved those
     taken: Ints1  # (2,) how many islands threads have taken in this solution; which one is the first, as the largest
@@ -277,16 +283,29 @@ class BruteWork(NamedTuple):
 # ------------------------------------------------------------------ allocation
 
 
+class SolverCall(NamedTuple):
+    """All that a step knows of its solver: an entry over the rows, reached by a pointer (solvers/calls.py)."""
+
+    entry: Ints1  # (2,) as jit.point_at sets it
+    task: Ints1  # (3,) ASKED_FOR, FROM, TO
+    traits: ConstInts1  # (2,) SWEEPS, FORMS_MASS_MATRIX
+    mean: Reals1  # (nv,) mean velocity of sweeps, by which positions may move; empty unless SWEEPS
+
+
 class SolverBundle(NamedTuple):
-    """The scratch of solvers: newton's, the sweeping ones', propagation's, direct's (both beside newton's), brute's."""
+    """The scratch of solvers: newton's, that of sweeps, propagation's and direct's (both beside newton's), brute's. The
+    steps of a single robot have `call` alone.
+    """
 
     newton: NewtonWork | Any = None  # None where the solver needs none
-    sweeps: SweepWork | None = None
+    sweeps: SweepWork | Any = None
     tree: PropagationWork | None = None
     graph: DirectWork | None = None
-    dense: BruteWork | None = None
+    dense: BruteWork | Any = None
     pack: Any = None  # of packs: pack_contacts.PackSolver
     lane: Any = None  # of packs: pack_contacts.LaneSolver
+    call: SolverCall | Any = None
+    fallback: SolverCall | Any = None  # newton's, with M̂ as a matrix, beside `tree` and `graph`
 
 
 MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph", BruteWork: "dense"}
@@ -299,6 +318,15 @@ def may_crowd(model: Model) -> bool:
 
 
 NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
+CALL_ALONE = with_members(SolverBundle, call=SolverCall)
+
+
+def make_call(sweeps: bool, forms_mass_matrix: bool, scratch: SolverBundle) -> SolverCall:
+    """Allocate the call of a solver with these traits and this scratch."""
+    traits = np.array([sweeps, forms_mass_matrix], np.int64)
+    traits.setflags(write=False)
+    mean = np.zeros(0) if scratch.sweeps is None else scratch.sweeps.mean
+    return SolverCall(np.zeros(2, np.int64), np.zeros(3, np.int64), traits, mean)
 
 
 def make_solver_bundle(model: Model, rows: Rows, works: Iterable[type[Any]], narrow: int = 0) -> SolverBundle:
@@ -342,7 +370,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
     blocks = nu - int(np.count_nonzero(follows & (children[parent] == 1)))
     return {
         **dict.fromkeys(NewtonWork._fields, (rows,)),
-        **dict.fromkeys(("entry", "start_helpers", "await_helpers", "taken"), (2,)),
+        **dict.fromkeys(("start_helpers", "await_helpers", "taken"), (2,)),
         "again": (1,),
         **dict.fromkeys(
             (

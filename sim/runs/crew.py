@@ -18,14 +18,13 @@ import numpy as np
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import Entry, bind, disabled, point_at_function
-from artsim.sim.run_data.run_records import RESIDUAL, Rows, Step
+from artsim.sim.run_data.run_records import RESIDUAL, Rows, RunBundle
 from artsim.sim.run_data.scratch import (
     BLOCKS,
     HELPS,
     ISLANDS,
     NEWTON_STEPS,
     OWN_SCRATCH,
-    NewtonWork,
     SolverBundle,
 )
 
@@ -65,8 +64,9 @@ class Crew:
         self._ticket = [0]
         weakref.finalize(self, _dismiss, self._helpers)
 
-    def connect(self, entry: Entry, robot: RobotBundle, rows: Rows, step: Step, newton: NewtonWork) -> object:
+    def connect(self, entry: Entry, robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> object:
         """Have newton's entry helped with these rows, for as long as the returned object is kept."""
+        newton = solver.newton
         newton.start_helpers[:] = newton.await_helpers[:] = 0
         helpers, ticket, failures = self._helpers, self._ticket, self._failures
         if not helpers:
@@ -78,7 +78,7 @@ class Crew:
             scratch = newton._replace(**{name: np.zeros(field.shape, field.dtype) for name, field in fields.items()})
             own = rows._replace(report=np.zeros_like(rows.report))
             scratch.sizes[HELPS] = 1
-            calls.append(bind(entry, 1, robot, own, step, SolverBundle(scratch)))
+            calls.append(bind(entry, 1, robot, run, own, solver._replace(newton=scratch)))
             owned.append((scratch.sizes, own.report))
 
         def start() -> None:

@@ -213,7 +213,7 @@ def _make_found_rows(plan: Plan) -> Any:
         "number": (3,),
         "start": (n + 1,),
         "implicit": (nv,),
-        "report": (2,),
+        "report": (3,),
     }
     return allocate(FoundRows, shapes)
 

@@ -29,9 +29,9 @@ from artsim.sim.geometry.solids import Kept, joined
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS, RK4
 from artsim.sim.run_data.link_rules import LinkRules, link_rules
-from artsim.sim.run_data.registry import SOLVERS, SWEEPING
+from artsim.sim.run_data.registry import NEWTON, SOLVERS, SWEEPING, Solver
 from artsim.sim.run_data.run_records import Inputs
-from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork
+from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork, may_crowd
 from artsim.sim.runs.compliances import (
     common_erp,
     told_of_compliances,
@@ -57,7 +57,7 @@ from artsim.sim.runs.refusals import (
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
-from artsim.sim.stepping.entries import beside_entry, simulate_entry, solve_entry, solver_of
+from artsim.sim.stepping.entries import beside_entry, simulate_entry, solver_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
 TIME_STEP = 0.002  # [s] where neither the user nor the file gives one
@@ -105,7 +105,6 @@ class Plan:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that the run needs: that of the steps and those that it calls."""
-        solver = (self.solve_entry,) if NewtonWork in self.work else ()
         touching = self.touching is not None
         further = {
             DETECT: touching,
@@ -114,7 +113,13 @@ class Plan:
             CAST: self.seen is not None,
         }
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
-        return self.entry, self.beside_entry, *solver, *(entry for entry, used in further.items() if used), *delays
+        return (
+            self.entry,
+            self.beside_entry,
+            *self.solver_entries,
+            *(entry for entry, used in further.items() if used),
+            *delays,
+        )
 
     @property
     def foresees(self) -> bool:
@@ -127,9 +132,18 @@ class Plan:
         return beside_entry(self.equipped is not None, self.touching is not None)
 
     @property
-    def solve_entry(self) -> Entry:
-        """The kernel of newton, which those of the steps call."""
-        return solve_entry(self.robot.model, self.touching is not None)
+    def solver(self) -> Solver:
+        """The solver of the steps."""
+        return solver_of(INTEGRATORS[self.config.integrator], SOLVERS[self.config.solver])
+
+    @property
+    def solver_entries(self) -> tuple[Entry, ...]:
+        """The kernel of the solver, and that of newton beside solvers that leave contacts to it."""
+        whole = self.touching is not None or may_crowd(self.robot.model)
+        used = [self.solver]
+        if NewtonWork in self.solver.work and self.solver.number != NEWTON:
+            used.append(SOLVERS["newton"])
+        return tuple(solver_entry(solver, whole) for solver in used)
 
     @property
     def clocked_entry(self) -> Entry:
@@ -144,12 +158,12 @@ class Plan:
     def _entry(self, *, clocked: bool = False) -> Entry:
         config = self.config
         there = [part is not None for part in (self.equipped, self.touching, self.rules)]
-        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there, clocked=clocked)
+        return simulate_entry(INTEGRATORS[config.integrator], *there, clocked=clocked)
 
     @property
     def work(self) -> tuple[type[Any], ...]:
         """The types of the solver's scratch records."""
-        return solver_of(INTEGRATORS[self.config.integrator], SOLVERS[self.config.solver]).work
+        return self.solver.work
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:

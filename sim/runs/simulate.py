@@ -24,6 +24,7 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, connect_detection, first_room, make_contact_work
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.phases import Clock
+from artsim.sim.run_data.registry import SOLVERS, Solver
 from artsim.sim.run_data.run_records import (
     AT_REST,
     AT_START,
@@ -41,9 +42,10 @@ from artsim.sim.run_data.run_records import (
     TASK,
     Block,
     Inputs,
+    Rows,
     RunBundle,
 )
-from artsim.sim.run_data.scratch import SolverBundle, make_solver_bundle
+from artsim.sim.run_data.scratch import SolverBundle, SolverCall, make_call, make_solver_bundle
 from artsim.sim.runs.account import Account
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
 from artsim.sim.runs.crew import Crew
@@ -150,7 +152,8 @@ class Simulation(Account):
         driven = int(np.count_nonzero(gains))
         origins = RowOrigins(model, driven, carried, touching, self._room, self.plan.rules)
         self._rows, narrow = make_rows(origins), total_room(origins).narrow
-        self._solver = make_solver_bundle(model, self._rows, self.plan.work, narrow)
+        self._scratch = make_solver_bundle(model, self._rows, self.plan.work, narrow)
+        self._solver = SolverBundle(call=self._call_of(self.plan.solver))
         self._contact: ContactBundle | None = None
         if touching is not None:
             self._contact = ContactBundle(touching.contacts, make_contact_work(touching, self._room))
@@ -190,13 +193,10 @@ class Simulation(Account):
 
     def _connect(self) -> None:
         """Connect the kernels that a step calls: beside.py, newton, continuous collision detection, delays."""
-        plan, newton = self.plan, self._solver.newton
+        plan = self.plan
         aside = self._robot, self._run._replace(clock=None), self._rows, self._equipment, self._contact
         self._beside, self._aside = point_at(plan.beside_entry, 1, self._step.beside, *aside), aside
-        if newton is not None:
-            solved = self._robot, self._rows, self._step
-            self._newton = point_at(plan.solve_entry, 1, newton.entry, *solved, SolverBundle(newton))
-            self._helped = self._crew.connect(plan.solve_entry, *solved, newton)
+        self._connect_solver(*aside[:3])
         if plan.touching is not None and self._contact is not None:
             work = self._contact.data
             if plan.foresees:
@@ -205,6 +205,24 @@ class Simulation(Account):
                 self._advancement = connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)
         if plan.delayed is not None and self._equipment is not None:
             self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
+
+    def _connect_solver(self, robot: RobotBundle, run: RunBundle, rows: Rows) -> None:
+        """Connect the solver's entry, with that of newton where it has one to fall back on."""
+        plan, scratch, call = self.plan, self._scratch, self._solver.call
+        entry, *newton_s = plan.solver_entries
+        solver = scratch._replace(call=call)
+        self._solving: list[Any] = []
+        if scratch.newton is not None:
+            newton = solver
+            for entry_of_newton in newton_s:
+                fallback = self._call_of(SOLVERS["newton"])
+                newton, solver = SolverBundle(scratch.newton, call=fallback), solver._replace(fallback=fallback)
+                self._solving.append(point_at(entry_of_newton, 1, fallback.entry, robot, run, rows, newton))
+            self._solving.append(self._crew.connect(plan.solver_entries[-1], robot, run, rows, newton))
+        self._solving.append(point_at(entry, 1, call.entry, robot, run, rows, solver))
+
+    def _call_of(self, solver: Solver) -> SolverCall:
+        return make_call(solver.sweeping, solver.mass_matrix, self._scratch)
 
     def _look(self) -> None:
         if not self.left_alone:  # an abandoned step still runs on these arrays

@@ -21,14 +21,11 @@ from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, z
 from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 from artsim.sim.run_data.run_records import Rows, Step
-from artsim.sim.run_data.scratch import KEPT_ISLAND, MOST_LINES, NEWTON_STEPS, NewtonWork, SolverBundle
-from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
-from artsim.sim.solvers.direct import factorise_graph, solve_graph
-from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
-from artsim.sim.solvers.impulses import add_transposed, hold, project, rows_times, set_gradient, set_lines, weigh_lines
+from artsim.sim.run_data.scratch import NEWTON_STEPS, NewtonWork, SolverBundle
+from artsim.sim.solvers.impulses import add_transposed, hold, project, rows_times, set_gradient
+from artsim.sim.solvers.inertia import factorise_with_rows, inertia_of, set_along, solve_island
 from artsim.sim.solvers.line_search import EXACT, leap, take
 from artsim.sim.solvers.loads import SOFT, are_of_one_pair, forget, loads_are_open
-from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.shift import follow_shift, start_shift
 from artsim.sim.solvers.tolerance import AT_REST, ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
 
@@ -63,7 +60,7 @@ def prepare_island(data: Workspace, rows: Rows, step: Step, solver: SolverBundle
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.change[a] = zero_like(u[a])
             work.product[a] = zero_like(u[a])
-            gained = largest(absolute(step.free[a]) * inverse_or_zero(_inertia(data, a, solver)), gained)
+            gained = largest(absolute(step.free[a]) * inverse_or_zero(inertia_of(data, a, solver)), gained)
     work.resting[k] = least(AT_REST * gained, zero_like(gained) + 1.0)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -110,18 +107,8 @@ def _mobility(data: Workspace, rows: Rows, n: int, solver: SolverBundle) -> Real
     """J diag(M̂)⁻¹ Jᵀ of row n [velocity per impulse]: of the order of J M̂⁻¹ Jᵀ, and not above it."""
     value = like(0.0, data)
     for e in range(rows.start[n], rows.stop[n]):
-        value = value + rows.value[e] * rows.value[e] / _inertia(data, rows.column[e], solver)
+        value = value + rows.value[e] * rows.value[e] / inertia_of(data, rows.column[e], solver)
     return value
-
-
-@inlined
-def _inertia(data: Workspace, a: int, solver: SolverBundle) -> Real:
-    """The diagonal entry of M̂ for dof a [kg m² or kg]."""
-    if solver.tree is not None:
-        return solver.tree.inertia[a]
-    if solver.graph is not None:
-        return solver.graph.inertia[a]
-    return data.factor[a, a]
 
 
 # ------------------------------------------------------------------ the Newton step
@@ -138,11 +125,11 @@ def newton_step(
     """
     work = solver.newton
     if work.factorised[k] == 0 or _differs(rows, work, k):
-        _factorise(model, data, rows, solver, k)
+        factorise_with_rows(model, data, rows, solver, k)
         work.factorised[k] = 1
     set_gradient(rows, step.free, work, k)
-    _solve(model, data, solver, k)
-    _set_along(model, data, rows, solver, k)
+    solve_island(model, data, solver, k)
+    set_along(model, data, rows, solver, k)
     _linearise(rows, work, k)
     tolerance = TOLERANCE * largest_speed(step.next, work, k)
     if leaps:
@@ -190,81 +177,6 @@ def _differs(rows: Rows, work: NewtonWork, k: int) -> bool:
         if rows.cone[n] > 1 and any_positive(work.weight1[n]):
             return True  # a cone's edge: its matrix rotates with every step
     return False
-
-
-@njit
-def _factorise(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, k: int) -> None:
-    """Factorise H = M̂ + Jᵀ D J of island k with the present weights, ready for `_solve`.
-
-    Cost: O(fill²) of the island's blocks for M̂ as a matrix, O(n) for a tree or a chain of joints in a graph.
-    """
-    work = solver.newton
-    if solver.tree is not None:
-        note_couplings(model, data, solver.tree)
-        note_rows(model, rows, work, solver.tree)
-        factorise_tree(model, data, solver.tree)
-    elif solver.graph is not None:
-        note_couplings(model, data, solver.graph)
-        note_rows(model, rows, work, solver.graph)
-        factorise_graph(model, data, solver.graph)
-    else:
-        work.sizes[KEPT_ISLAND] = 0
-        set_inertia(model, data, work, k, work.matrix)
-        first, lines = 0, 0  # of contacts of one pair that are added at once
-        for q in range(work.unit_start[k], work.unit_start[k + 1]):
-            n = work.listed[q]
-            work.weight_used[n] = work.weight[n]
-            if not any_positive(work.weight[n]):
-                continue
-            if lines > 0 and not _follows(rows, n, first, lines):
-                add_product(rows, work, first, lines, work.matrix)
-                lines = 0
-            first = n if lines == 0 else first
-            set_lines(rows, work, n, lines, False)
-            weigh_lines(rows, work, n, lines, work.weight[n], work.weight1[n], work.weight2[n], work.weight3[n])
-            lines += max(rows.cone[n], 1)
-        if lines > 0:
-            add_product(rows, work, first, lines, work.matrix)
-        factorise_blocks(work, k, work.matrix, work.matrix, False)
-
-
-@inlined
-def _follows(rows: Rows, n: int, first: int, lines: int) -> bool:
-    """Whether the unit of row n follows so many rows from `first` on, and moves the same dofs as these."""
-    fits: bool = n == first + lines and lines + max(rows.cone[n], 1) <= MOST_LINES
-    return fits and are_of_one_pair(rows, first, n)
-
-
-@njit
-def _solve(model: Model, data: Workspace, solver: SolverBundle, k: int) -> None:
-    """solver.newton.direction (nu,) = -H⁻¹ solver.newton.gradient of island k."""
-    work = solver.newton
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        b = work.member[e]
-        for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.direction[a] = -work.gradient[a]
-    if solver.tree is not None:
-        solve_tree(model, data, solver.tree, work.direction)
-    elif solver.graph is not None:
-        solve_graph(model, data, solver.graph, work.direction)
-    else:
-        solve_blocks(work, k, work.matrix, work.matrix)
-
-
-@njit
-def _set_along(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, k: int) -> None:
-    """Set the effects of the direction d in solver.newton: along (rows,) = J d, through (nu,) = M̂ d."""
-    work = solver.newton
-    if solver.tree is not None:
-        mass_times(model, data, solver.tree, work.direction, work.through)
-    elif solver.graph is not None:
-        mass_times(model, data, solver.graph, work.direction, work.through)
-    else:
-        times_inertia(
-            model.independent_parent, model.independent_run, data.factor, work, k, work.direction, work.through
-        )
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        rows_times(rows, work.listed[q], work.direction, work.along)
 
 
 @njit
@@ -410,7 +322,7 @@ def _unfinished(data: Workspace, rows: Rows, force: Reals1, solver: SolverBundle
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             left = max(abs(work.direction[a]), left)
-            left = max(abs(work.gradient[a]) / _inertia(data, a, solver), left)
+            left = max(abs(work.gradient[a]) / inertia_of(data, a, solver), left)
     return left
 
 

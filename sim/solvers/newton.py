@@ -25,7 +25,7 @@ from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.foundation.atomic import take_next
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL, Rows, Step
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, LARGE, RESIDUAL, Rows, Step
 from artsim.sim.run_data.scratch import (
     BEGIN,
     BEGIN_ANEW,
@@ -37,12 +37,12 @@ from artsim.sim.run_data.scratch import (
     NewtonWork,
     SolverBundle,
 )
-from artsim.sim.solvers.attempts import count_cones, note_start
-from artsim.sim.solvers.elimination import find_structure, one_island
-from artsim.sim.solvers.multipliers import iterate, prepare_island
+from artsim.sim.solvers.attempts import count_cones
+from artsim.sim.solvers.elimination import find_structure
+from artsim.sim.solvers.multipliers import prepare_island
 from artsim.sim.solvers.strategies import settle_island, settle_rows
 
-_STEPS = 100  # Newton steps at most without M̂ as a matrix; two to six are the rule
+_HUGE = 1e6  # [rad/s or m/s] pull of impulses from which a step that is solved again does not start
 _SHARED = 500  # units outside the largest island from which solving these side by side gains about what it takes
 
 
@@ -50,10 +50,6 @@ _SHARED = 500  # units outside the largest island from which solving these side 
 def newton(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
     """Change step.next (nu,) from u to u + x [rad/s or m/s] and rows.impulse (rows,) from its warm start to λ [N s or N
     m s].
-
-    Where solver.tree or solver.graph is not None, this scratch of propagation or direct does the linear algebra instead
-    (data.factor is then not read, and contacts get convex steps only: see solve.py for the rest); which one is decided
-    at compile time.
 
     contacts: None where no row is a contact's, so that the code for these is left out.
 
@@ -63,21 +59,35 @@ def newton(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, con
     """
     work = solver.newton
     work.again[0] = BEGIN
-    if solver.tree is None and solver.graph is None:
-        find_structure(robot.model, rows, work, False, False)
-    else:
-        one_island(robot.model, rows, work)
+    find_structure(robot.model, rows, work, False, False)
     _settle_islands(robot, rows, step, solver, contacts)
+    note_large_pulls(rows, work)
+
+
+@njit
+def note_large_pulls(rows: Rows, work: NewtonWork) -> None:
+    """rows.report[LARGE] = 1 where an impulse is so large that f + Jᵀλ, from which a solution starts, loses digits of
+    velocities, else 0.
+    """
+    rows.report[LARGE] = 0.0
+    for n in range(rows.number[ALL_ROWS]):
+        if abs(rows.impulse[n]) > _HUGE * work.rho[n]:
+            rows.report[LARGE] = 1.0
 
 
 @njit
 def newton_again(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
     """Continue from where `newton` ended, with rows.bias changed since; u holds its velocities."""
-    work = solver.newton
+    begin_again(rows, step, solver.newton)
+    _settle_islands(robot, rows, step, solver, contacts)
+
+
+@njit
+def begin_again(rows: Rows, step: Step, work: NewtonWork) -> None:
+    """Go back to where the solution before started from; work.change holds what it changed."""
     work.again[0] = BEGIN_ANEW if rows.report[RESIDUAL] > UNSOLVED else GO_ON
     for a in range(step.next.shape[0]):
         step.next[a] = step.next[a] - work.change[a]
-    _settle_islands(robot, rows, step, solver, contacts)
 
 
 @njit
@@ -86,9 +96,7 @@ def _settle_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBu
     work = solver.newton
     work.taken[TURN] = 0
     work.taken[LARGEST] = 0
-    helped = False
-    if solver.tree is None and solver.graph is None:
-        helped = connected(work.start_helpers) and _find_largest(work) >= _SHARED
+    helped = connected(work.start_helpers) and _find_largest(work) >= _SHARED
     if helped:
         run_entry(work.start_helpers)
     take_islands(robot, rows, step, solver, contacts)
@@ -125,16 +133,12 @@ def take_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundl
     while turn < work.sizes[ISLANDS]:
         k = turn if turn > work.taken[LARGEST] else turn - 1
         k = work.taken[LARGEST] if turn == 0 else k
-        _begin_island(robot, rows, step, solver, k)
+        begin_island(robot, rows, step, solver, k)
         work.sizes[NEWTON_STEPS] = 0
-        if solver.tree is None and solver.graph is None:
-            if contacts is None:
-                left = settle_rows(robot, rows, step, solver, k)
-            else:
-                left = settle_island(robot, rows, step, solver, k)
+        if contacts is None:
+            left = settle_rows(robot, rows, step, solver, k)
         else:
-            note_start(rows, work, k)
-            left, _ = iterate(robot, rows, step, solver, k, _STEPS, True, False)
+            left = settle_island(robot, rows, step, solver, k)
         rows.report[RESIDUAL] = max(rows.report[RESIDUAL], left)
         most = max(most, work.sizes[NEWTON_STEPS])
         turn = take_next(work.taken)
@@ -142,7 +146,7 @@ def take_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundl
 
 
 @njit
-def _begin_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
+def begin_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
     """Set island k to x = 0 and its warm start, or to what was found with another bias, where it needs no new start."""
     work = solver.newton
     if work.again[0] != GO_ON or count_cones(rows, work, k) > 0:

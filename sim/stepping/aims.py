@@ -21,8 +21,8 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
-from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.solvers.solve import solve_again
+from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
+from artsim.sim.solvers.calls import ask
 from artsim.sim.stepping.system import found
 
 
@@ -53,11 +53,11 @@ def close_loops(
             _aim_on(rows, inputs.time_step[0])
         else:
             _turn_aim(rows, inputs.time_step[0], aims)
-        solve_again(robot, rows, step, solver)
+        ask(solver.call, SOLVE_AGAIN)
         absurd = rows.report[RESIDUAL] > UNSOLVED or fastest_of(step) > most
         if absurd:
             _take_aim_back(rows)
-            solve_again(robot, rows, step, solver)
+            ask(solver.call, SOLVE_AGAIN)
         found(model, data, run)
         mark(run.clock, SOLVER)
         if absurd or not helped or miss <= MISSED:
@@ -71,9 +71,9 @@ def close_loops(
 def _relax(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, solver: SolverBundle) -> None:
     """Solve again without what the rows of hard loops leave open."""
     if relax_loops(run.inputs, rows, equipment):
-        solve_again(robot, rows, run.step, solver)
+        ask(solver.call, SOLVE_AGAIN)
         if tighten_loops(run.inputs, rows):
-            solve_again(robot, rows, run.step, solver)
+            ask(solver.call, SOLVE_AGAIN)
         found(robot.model, robot.data, run)
         mark(run.clock, SOLVER)
 

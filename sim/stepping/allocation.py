@@ -34,7 +34,7 @@ def make_rows(of: RowOrigins) -> Rows:
         "number": (3,),
         "start": (n + 1,),
         "implicit": (nv,),
-        "report": (2,),
+        "report": (3,),
     }
     rows: Rows = allocate(Rows, shapes)
     return rows

@@ -40,8 +40,8 @@ from artsim.sim.run_data.run_records import (
     RunBundle,
     Step,
 )
-from artsim.sim.run_data.scratch import SweepWork
-from artsim.sim.solvers.sweep import moves_by_mean
+from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.solvers.calls import moves_by_mean, sweeps_rows
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.midpoint import book_midpoint, note_changes
@@ -127,7 +127,7 @@ def move_on(
     rows: Rows,
     equipment: EquipmentBundle | None,
     contact: ContactBundle | None,
-    sweeps: SweepWork | None,
+    solver: SolverBundle,
 ) -> None:
     """Advance the state to the end of the step: x⁺ = x + h (β v⁺ + (1 - β) v), β = 1 unless --scheme-beta is given."""
     state = robot.state
@@ -145,14 +145,14 @@ def move_on(
         state.qvel[robot.model.independent_dof[a]] = step.next[a]
     if beta < 1.0:
         _move(robot, run, contact, step.tangent)
-    elif sweeps is None:
+    elif not sweeps_rows(solver):
         _move(robot, run, contact, state.qvel)
     else:
         _move(
             robot,
             run,
             contact,
-            sweeps.mean if moves_by_mean(inputs) and rows.number[ALL_ROWS] > 0 else state.qvel,
+            solver.call.mean if moves_by_mean(inputs) and rows.number[ALL_ROWS] > 0 else state.qvel,
         )
     settle(robot, step)
     if equipment is not None:

@@ -16,8 +16,8 @@ from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import RESIDUAL, Rows, RunBundle
-from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.solvers.solve import solve_again
+from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
+from artsim.sim.solvers.calls import ask
 from artsim.sim.stepping.aims import fastest_of
 from artsim.sim.stepping.system import found
 
@@ -40,11 +40,11 @@ def aim_contacts(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
         run_entry(contact.data.foresight)
         if not aim(robot, run, rows, contact):
             break
-        solve_again(robot, rows, step, solver)
+        ask(solver.call, SOLVE_AGAIN)
         absurd = (solved and rows.report[RESIDUAL] > UNSOLVED) or fastest_of(step) > most
         if absurd:
             take_aims_back(rows, contact)
-            solve_again(robot, rows, step, solver)
+            ask(solver.call, SOLVE_AGAIN)
         found(model, data, run)
         velocities(model, step.velocity, data)
         mark(run.clock, SOLVER)

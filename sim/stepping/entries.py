@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from artsim.sim.articulation.model import Model
+from typing import Any
+
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry
@@ -12,12 +13,10 @@ from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.registry import SOLVERS, Solver
-from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Block, Rows, RunBundle, Step
-from artsim.sim.run_data.scratch import MEMBERS, NEWTON_ALONE, NewtonWork, SolverBundle, may_crowd
+from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Block, Rows, RunBundle
+from artsim.sim.run_data.scratch import CALL_ALONE, MEMBERS, NewtonWork, SolverBundle, SolverCall
 
-_SOLVED = (RobotBundle, Rows, Step, NEWTON_ALONE)
-SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", _SOLVED)
-SOLVE_WITHOUT_CONTACTS = Entry("solve_without_contacts", "artsim.sim.solvers.alone", _SOLVED)
+_OF_NEWTON = ("newton", "fallback")
 
 
 def solver_of(integrator: Integrator, solver: Solver) -> Solver:
@@ -25,9 +24,14 @@ def solver_of(integrator: Integrator, solver: Solver) -> Solver:
     return SOLVERS[integrator.solver] if integrator.solver else solver
 
 
-def solve_entry(model: Model, touching: bool) -> Entry:
-    """The kernel that solves the rows of a step, pruned of what contacts and crowds need, if the run has neither."""
-    return SOLVE if touching or may_crowd(model) else SOLVE_WITHOUT_CONTACTS
+def solver_entry(solver: Solver, whole: bool = True) -> Entry:
+    """The kernel of a solver; not `whole`: pruned of what contacts and crowds need, if it has such a form."""
+    members: dict[str, Any] = {MEMBERS[kind]: kind for kind in solver.work}
+    if NewtonWork in solver.work and len(members) > 1:
+        members["fallback"] = SolverCall
+    bundles = (RobotBundle, UNCLOCKED_RUN, Rows, with_members(SolverBundle, call=SolverCall, **members))
+    kernel = solver.kernel if whole or not solver.bare_kernel else solver.bare_kernel
+    return Entry(kernel, solver.module, bundles, "".join(f"_{name}" for name in members if name not in _OF_NEWTON))
 
 
 def beside_entry(equipped: bool, touching: bool) -> Entry:
@@ -44,18 +48,17 @@ def beside_entry(equipped: bool, touching: bool) -> Entry:
 
 def simulate_entry(
     integrator: Integrator,
-    solver: Solver,
     equipped: bool,
     touching: bool = False,
     ruled: bool = False,
     *,
     clocked: bool = False,
 ) -> Entry:
-    """The kernel of an integrator and a solver, pruned of equipment, contacts and rules that the run lacks.
+    """The kernel of an integrator, pruned of equipment, contacts and rules that the run lacks.
 
     clocked: with marks between the phases of a step, if the integrator has any.
     """
-    work, clocked = solver_of(integrator, solver).work, clocked and integrator.phases
+    clocked = clocked and integrator.phases
     bundles = (
         RobotBundle,
         with_members(RunBundle, block=Block, clock=Clock) if clocked else UNCLOCKED_RUN,
@@ -63,8 +66,7 @@ def simulate_entry(
         EquipmentBundle if equipped else None,
         ContactBundle if touching else None,
         RuleBundle if ruled else None,
-        with_members(SolverBundle, **{MEMBERS[kind]: kind for kind in work}),
+        CALL_ALONE,
     )
-    variant = "_equipped" * equipped + "_touching" * touching + "_ruled" * ruled
-    variant += "".join(f"_{MEMBERS[kind]}" for kind in work if kind is not NewtonWork) + "_clocked" * clocked
+    variant = "_equipped" * equipped + "_touching" * touching + "_ruled" * ruled + "_clocked" * clocked
     return Entry(integrator.kernel, integrator.module, bundles, variant)

@@ -70,8 +70,8 @@ from artsim.sim.run_data.run_records import (
     Rows,
     RunBundle,
 )
-from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.solvers.solve import solve_again
+from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
+from artsim.sim.solvers.calls import ask, factorise_system, reduce_system, sweeps_rows
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.aims import close_loops
 from artsim.sim.stepping.contact_aims import aim_contacts
@@ -92,7 +92,7 @@ from artsim.sim.stepping.midpoint import (
 from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
 from artsim.sim.stepping.secants import secant_drift
 from artsim.sim.stepping.strain import settle_strain
-from artsim.sim.stepping.system import factorise_system, found, reduce_system
+from artsim.sim.stepping.system import found
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
@@ -186,7 +186,7 @@ def look_again(
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
-    if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment):
+    if not sweeps_rows(solver) and _misplaces_bias(robot, run, rows, equipment):
         return FROM_BIAS
     if contact is not None:
         if _outruns_contacts(robot, run, contact, solver):
@@ -228,7 +228,7 @@ def _solve_on(
     """Solve the same rows again with other biases, of loops and of contacts. The sweeping solvers take the published
     step as it stands, without this.
     """
-    if solver.sweeps is not None:
+    if sweeps_rows(solver):
         return
     if equipment is not None and has_hard_loops(equipment):
         settle_strain(robot, run, rows, equipment, contact, solver)
@@ -263,7 +263,7 @@ def _limit_restitution(
             if several <= 0.0:
                 break
             aim_at_blows(robot, run, rows, contact, speeds)
-            solve_again(robot, rows, step, solver)
+            ask(solver.call, SOLVE_AGAIN)
             found(model, data, run)
             mark(run.clock, SOLVER)
             if weaken(robot, run, rows, contact, rows.impulse, 1.0) <= 0.0:
@@ -271,7 +271,7 @@ def _limit_restitution(
     for _ in range(ATTEMPTS_AT_ENERGY):
         if not limit_energy(robot, run, rows, contact):
             break
-        solve_again(robot, rows, step, solver)
+        ask(solver.call, SOLVE_AGAIN)
         found(model, data, run)
         mark(run.clock, SOLVER)
 
@@ -387,7 +387,7 @@ def _aims_contacts(
 
     Bodies have their velocities at the step's end, and then those from before it again.
     """
-    aims: bool = solver.sweeps is None and run.inputs.scheme[BETA] == 1.0
+    aims: bool = not sweeps_rows(solver) and run.inputs.scheme[BETA] == 1.0
     aims = aims and contact.data.advancement[0] == 0  # its contacts are of earlier times than the end
     aims = aims and run.step.counters[STOP_REASON] != CROWDED and choose_aimed(robot, run, rows, contact)
     if aims:

@@ -53,8 +53,8 @@ from artsim.sim.run_data.run_records import (
     RunBundle,
     Step,
 )
-from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.solvers.alone import run_newton
+from artsim.sim.run_data.scratch import SOLVE, SolverBundle
+from artsim.sim.solvers.calls import ask
 from artsim.sim.stepping.assembly import add_constraint_forces
 from artsim.sim.stepping.booking import settle
 from artsim.sim.stepping.controller import applied_forces
@@ -164,7 +164,7 @@ def _stage(
     for a in range(step.next.shape[0]):
         step.next[a] = 0.0
     _hold(model, q, v, data, run, rows, equipment)
-    run_newton(solver.newton, 0)
+    ask(solver.call, SOLVE)
     add_constraint_forces(rows, step, 1.0)
     if equipment is not None:
         note_loop_forces(rows, equipment, 1.0)

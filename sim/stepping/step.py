@@ -140,7 +140,7 @@ def take_step(
         mark(run.clock, RECORDING)
     if not asleep:
         book_work(run, rows)
-        move_on(robot, run, rows, equipment, contact, solver.sweeps)
+        move_on(robot, run, rows, equipment, contact, solver)
     if equipment is not None and connected(equipment.data.keeper):
         run_entry(equipment.data.keeper)
     return True

@@ -28,8 +28,8 @@ from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
-from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.solvers.solve import solve_again
+from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
+from artsim.sim.solvers.calls import ask
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.system import found
 
@@ -258,7 +258,7 @@ def _stiffen_rows(
 def _solve_anew(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
     """Solve again with other softness, so that nothing of the last solution but its impulses is kept."""
     rows.report[RESIDUAL] = UNTRIED
-    solve_again(robot, rows, step, solver)
+    ask(solver.call, SOLVE_AGAIN)
 
 
 @njit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.coupling import end_velocities, reduce_matrix, reduce_vector
-from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix, solve
+from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix
 from artsim.sim.articulation.kinematics import like, motion_columns
 from artsim.sim.articulation.model import D_MIN, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
@@ -27,28 +27,22 @@ from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
-    ALL_ROWS,
     EVALUATION,
+    LARGE,
     RESIDUAL,
     SOLVED_ONCE,
     STIFFENED,
     Rows,
     RunBundle,
-    Step,
 )
-from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.solvers.direct import factorise_graph, solve_graph
-from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
-from artsim.sim.solvers.propagation import factorise_tree, solve_tree
-from artsim.sim.solvers.solve import solve_rows
+from artsim.sim.run_data.scratch import SOLVE, SolverBundle
+from artsim.sim.solvers.calls import answer, ask, factorise_system, forms_mass_matrix, reduce_system, sweeps_rows
 from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impulses
 from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 from artsim.sim.stepping.packs import M_IS_SET, STIFFENED_LANES, WEIGHED
-
-_HUGE = 1e6  # [rad/s or m/s] pull of impulses from which a step that is solved again does not start
 
 
 @njit
@@ -83,7 +77,7 @@ def set_bias(
             _damp_links(robot, run, rules)
         return
     for k in range(step.velocity.shape[0]):
-        if drives_are_rows(solver) or inputs.drive_limit[k] < math.inf:
+        if sweeps_rows(solver) or inputs.drive_limit[k] < math.inf:
             rows.implicit[k] = 0
     bare_system(model, state.qpos, step.middle, data, run, equipment, solver)
     if contact is not None:
@@ -175,22 +169,12 @@ def find_velocities(
         find_velocities_in_lanes(robot, run, rows, contact, solver)
         return
     mark(run.clock, ROWS)
-    solve_rows(robot, run, rows, solver)
-    if solver.sweeps is None and rows.report[RESIDUAL] <= UNSOLVED and _are_moderate(rows, solver):
+    ask(solver.call, SOLVE)
+    if not sweeps_rows(solver) and rows.report[RESIDUAL] <= UNSOLVED and rows.report[LARGE] == 0.0:
         keep_impulses(rows)
         run.step.retries[SOLVED_ONCE] = 1
     found(robot.model, robot.data, run)
     mark(run.clock, SOLVER)
-
-
-@inlined
-def _are_moderate(rows: Rows, solver: SolverBundle) -> bool:
-    """Whether no impulse is so large that f + Jᵀλ, from which a solution starts, loses digits of velocities."""
-    if solver.newton is not None:
-        for n in range(rows.number[ALL_ROWS]):
-            if abs(rows.impulse[n]) > _HUGE * solver.newton.rho[n]:
-                return False
-    return True
 
 
 @njit
@@ -198,12 +182,6 @@ def found(model: Model, data: Workspace, run: RunBundle) -> None:
     """step.velocity (nv,) from the solver's step.next."""
     step = run.step
     end_velocities(model, data, step.next, run.inputs.time_step[0], step.velocity)
-
-
-@inlined
-def drives_are_rows(solver: SolverBundle) -> bool:
-    """Whether the solver requires every drive to be a row, as in the PhysX guide."""
-    return solver.sweeps is not None
 
 
 @njit
@@ -218,7 +196,7 @@ def bare_system(
 ) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
 
-    M is not formed where the solver has the scratch of propagation (tree) or of the direct solver (graph).
+    M is not formed for solvers that do without (propagation, direct).
     """
     inputs, step = run.inputs, run.step
     coupled_bias(model, v, data)
@@ -226,7 +204,7 @@ def bare_system(
     if step.counters[EVALUATION] == STIFFENED:
         add_stiffened_bias(model, data, data.bias, step.force)
         stiffen_composites(model, data)
-    if solver.tree is None and solver.graph is None:
+    if forms_mass_matrix(solver):
         mass_matrix(model, data)
     else:
         motion_columns(model, data)
@@ -248,7 +226,7 @@ def bare_system(
         _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
         step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, solver)
     if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
-        if solver.tree is not None or solver.graph is not None:  # these do not form M
+        if not forms_mass_matrix(solver):
             mass_matrix(model, data)
             reduce_matrix(model, data, step.diagonal)
             factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
@@ -271,30 +249,6 @@ def has_springs(model: Model) -> bool:
 
 
 @njit
-def reduce_system(model: Model, data: Workspace, step: Step, solver: SolverBundle) -> None:
-    """Factorise M̂ = M + step.diagonal, reduced to the independent dofs: in data.factor, or in the solver's form."""
-    if solver.tree is not None:
-        note_diagonal(model, data, step.diagonal, solver.tree)
-    elif solver.graph is not None:
-        note_diagonal(model, data, step.diagonal, solver.graph)
-    else:
-        reduce_matrix(model, data, step.diagonal)
-
-
-@njit
-def factorise_system(model: Model, data: Workspace, solver: SolverBundle) -> None:
-    """Factorise that matrix alone, without rows."""
-    if solver.tree is not None:
-        note_couplings(model, data, solver.tree)
-        factorise_tree(model, data, solver.tree)
-    elif solver.graph is not None:
-        note_couplings(model, data, solver.graph)
-        factorise_graph(model, data, solver.graph)
-    else:
-        factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
-
-
-@njit
 def _effective(model: Model, data: Workspace, k: int, leader: int, slope: float, solver: SolverBundle) -> float:
     """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
     x = data.reduced
@@ -307,12 +261,7 @@ def _effective(model: Model, data: Workspace, k: int, leader: int, slope: float,
         x[a] += data.gain[k]
     if b >= 0:
         x[b] -= slope * data.gain[leader]
-    if solver.tree is not None:
-        solve_tree(model, data, solver.tree, x)
-    elif solver.graph is not None:
-        solve_graph(model, data, solver.graph, x)
-    else:
-        solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
+    answer(model, data, solver, 0, x.shape[0])
     value = zero
     if a >= 0:
         value += data.gain[k] * x[a]

@@ -21,13 +21,13 @@ from artsim.sim.run_data.scratch import (
 )
 from artsim.sim.solvers import nsgs
 from artsim.sim.solvers.attempts import note_start
-from artsim.sim.solvers.block_gs import block_gs
+from artsim.sim.solvers.published.block_gs import block_gs
 from artsim.sim.solvers.crowd import solve_hard_crowd
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import prepare_island
-from artsim.sim.solvers.pgs import pgs
-from artsim.sim.solvers.tgs import tgs
+from artsim.sim.solvers.published.pgs import pgs
+from artsim.sim.solvers.published.tgs import tgs
 from tests.solvers.newton_kernels import Bound, Case, Problem, rows_of, runs
 
 BLOCK = 16  # rows that block_gs solves together: contacts are alone

@@ -17,14 +17,22 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import Workspace
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RELAXATION, RESIDUAL, SHARDS, Rows, RunBundle
-from artsim.sim.run_data.scratch import SweepWork
-from artsim.sim.solvers.sweep import delassus_of, prepare_sweeps, push, row_velocity
+from artsim.sim.run_data.scratch import SolverBundle, SweepWork
+from artsim.sim.solvers.calls import is_to_sweep
+from artsim.sim.solvers.published.sweep import delassus_of, prepare_sweeps, push, row_velocity
 
 _UNBOUNDED = 1e308
+
+
+@njit
+def solve_by_jacobi(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
+    """The tasks of jacobi (calls.py)."""
+    if is_to_sweep(robot, run.step, solver.call):
+        jacobi(robot.model, robot.data, run, rows, solver.sweeps)
 
 
 @njit

@@ -23,7 +23,6 @@ from artsim.sim.constraints.kinds import (
 )
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1
-from artsim.sim.run_data.registry import MEAN_VELOCITY
 from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, VELOCITY_SWEEPS, Inputs, Rows, Step
 from artsim.sim.run_data.scratch import SweepWork
 
@@ -181,12 +180,6 @@ def sweep(rows: Rows, u: Reals1, sweeps: SweepWork) -> float:
         elif rows.cone[n] > 0:
             change = max(change, cone_turn(rows, u, sweeps, n))
     return change
-
-
-@inlined
-def moves_by_mean(inputs: Inputs) -> bool:
-    """Whether positions move by sweeps.mean and not by the velocities at the end of the step."""
-    return MEAN_VELOCITY[inputs.solver[0]] or inputs.sweeping[VELOCITY_SWEEPS] > 0.0
 
 
 @njit

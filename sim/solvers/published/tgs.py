@@ -10,7 +10,7 @@ bounds hold for the sum. Rows with MJCF compliance keep their law, which is one 
 from __future__ import annotations
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import Workspace
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.run_records import (
@@ -22,8 +22,16 @@ from artsim.sim.run_data.run_records import (
     Rows,
     RunBundle,
 )
-from artsim.sim.run_data.scratch import SweepWork
-from artsim.sim.solvers.sweep import is_spring, prepare_sweeps, sweep, sweep_velocities
+from artsim.sim.run_data.scratch import SolverBundle, SweepWork
+from artsim.sim.solvers.calls import is_to_sweep
+from artsim.sim.solvers.published.sweep import is_spring, prepare_sweeps, sweep, sweep_velocities
+
+
+@njit
+def solve_by_tgs(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
+    """The tasks of tgs (calls.py)."""
+    if is_to_sweep(robot, run.step, solver.call):
+        tgs(robot.model, robot.data, run, rows, solver.sweeps)
 
 
 @njit

@@ -19,7 +19,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.scratch import LIFTED_PIVOTS, WIDE_ROWS, PropagationWork
-from artsim.sim.solvers.full_coordinates import (
+from artsim.sim.solvers.published.full_coordinates import (
     add_motion,
     along,
     factorise_dense,

@@ -15,8 +15,9 @@ from artsim.sim.articulation.dynamics import factorise, solve
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, LASTING_ROWS, RESIDUAL, Rows, Step
-from artsim.sim.run_data.scratch import BruteWork
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
+from artsim.sim.run_data.scratch import ASKED_FOR, SOLVE_AGAIN, BruteWork, SolverBundle
+from artsim.sim.solvers.calls import is_to_solve
 from artsim.sim.solvers.loads import SHARED, SOFT, are_of_one_pair
 
 _PROXIMAL = 1e-9  # relative to K's diagonal
@@ -31,11 +32,18 @@ _SHARP = 1e-17  # residual sought with the last compliance: even a small one lea
 
 
 @njit
-def brute(robot: RobotBundle, rows: Rows, step: Step, work: BruteWork, again: int) -> None:
-    """Solve as `newton` does (newton.py). `again` 1: with another bias or cfm than in the last call. O(rows³) a
+def solve_by_brute(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
+    """The tasks of brute (calls.py)."""
+    if is_to_solve(robot, run.step, solver.call):
+        brute(robot, rows, run.step, solver.dense, solver.call.task[ASKED_FOR] == SOLVE_AGAIN)
+
+
+@njit
+def brute(robot: RobotBundle, rows: Rows, step: Step, work: BruteWork, again: bool) -> None:
+    """Solve as `newton` does (newton.py). `again`: with another bias or cfm than in the last call. O(rows³) a
     step."""
     model, data = robot.model, robot.data
-    if again == 0:
+    if not again:
         _build(model, data, rows, step, work)
     n = rows.number[ALL_ROWS]
     fastest = 0.0

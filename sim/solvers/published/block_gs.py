@@ -11,19 +11,27 @@ a limit.
 from __future__ import annotations
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import Workspace
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import JOINT_TURN
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL, Rows, RunBundle
-from artsim.sim.run_data.scratch import BLOCK, SweepWork
-from artsim.sim.solvers.sweep import cone_turn, delassus_of, prepare_sweeps, push, row_velocity, turn_of
+from artsim.sim.run_data.scratch import BLOCK, SolverBundle, SweepWork
+from artsim.sim.solvers.calls import is_to_sweep
+from artsim.sim.solvers.published.sweep import cone_turn, delassus_of, prepare_sweeps, push, row_velocity, turn_of
 
 _PROXIMAL = 1e-9  # relative to a row's diagonal entry of the Delassus matrix
 _ROUNDS = 60  # most pivoting rounds; one or two are the rule
 _PATIENCE = 4  # rounds without progress before single pivots
 _TOLERANCE = 1e-14  # relative to the terms that sum to a row's impulse or velocity
 _LOWER, _FREE, _UPPER = -1, 0, 1
+
+
+@njit
+def solve_by_block_gs(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
+    """The tasks of block-gs (calls.py)."""
+    if is_to_sweep(robot, run.step, solver.call):
+        block_gs(robot.model, robot.data, run, rows, solver.sweeps)
 
 
 @njit

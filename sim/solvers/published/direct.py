@@ -24,7 +24,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Reals2
 from artsim.sim.foundation.vec3 import cross, symmetric_times
 from artsim.sim.run_data.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS, DirectWork
-from artsim.sim.solvers.full_coordinates import (
+from artsim.sim.solvers.published.full_coordinates import (
     factorise_dense,
     note_remainder,
     solve_dense,
