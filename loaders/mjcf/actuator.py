@@ -235,9 +235,10 @@ def limits_of(targets: Targets, actuator: Actuator) -> Range | None:
 
 
 def target_range(targets: Targets, item: Item, actuator: Actuator, share: float) -> Range:
-    """inheritrange: the target's limits, `share` times as wide."""
-    limits = limits_of(targets, actuator)
-    if limits is None:
+    """inheritrange: the target's range, whether it limits or not, `share` times as wide."""
+    kind = "tendon" if actuator.transmission == "tendon" else "joint"
+    limits = targets.bodies.ranges.get((kind, actuator.target))
+    if limits is None or actuator.transmission not in ("joint", "jointinparent", "tendon"):
         item.refuse(f"inheritrange: {actuator.transmission} {actuator.target!r} has no range")
     middle, radius = 0.5 * (limits[1] + limits[0]), 0.5 * (limits[1] - limits[0]) * share
     return middle - radius, middle + radius

@@ -10,7 +10,15 @@ from artsim.loaders.mjcf.asset import Meshes
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.geom import Shape, describe_geom, fromto, mass_of, read_shape
-from artsim.loaders.mjcf.joint import Spot, is_aligned, kind_of, read_joint, read_spring_damper
+from artsim.loaders.mjcf.joint import (
+    Spot,
+    is_aligned,
+    is_limited,
+    kind_of,
+    read_joint,
+    read_spring_damper,
+    written_range,
+)
 from artsim.loaders.mjcf.mass import (
     along_axes,
     corrected,
@@ -74,6 +82,8 @@ class Bodies:
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
     left_out: set[str] = field(default_factory=set)  # names of joints of bodies that stand still for want of a plugin
     drags: list[tuple[int, tuple[float, ...], float]] = field(default_factory=list)  # joint, of its rotors, gear²
+    # range of a joint or tendon ("joint", name), where it is one, also where it does not limit
+    ranges: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=lambda: {f"body {WORLD}": 0})  # line of every "kind name" of the file
 
     @property
@@ -257,7 +267,14 @@ class Bodies:
             unnamed = spot.child if len(kinds) == 1 else f"{spot.child}_{count}"
             name = joint.text("name") or self.free_name("joint", unnamed)
             place = Spot(spot.parent, spot.child, Pose() if count else spot.pose, frame)
-            self.joints.append(read_joint(joint, self.compiler_at(joint.element), name, place))
+            compiler = self.compiler_at(joint.element)
+            self.joints.append(read_joint(joint, compiler, name, place))
+            is_angle = kind_of(joint) == "hinge" and is_limited(
+                joint, compiler.autolimits
+            )  # MuJoCo leaves others in degrees
+            written = written_range(joint, compiler.angles.unit if is_angle else 1.0)
+            if written is not None:
+                self.ranges["joint", name] = written
             if joint.element in self.reading.states:
                 self.states[name] = self.reading.states[joint.element]
             wanted = read_spring_damper(joint)

@@ -95,6 +95,12 @@ def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[floa
     return low * unit_of_angle, high * unit_of_angle
 
 
+def written_range(item: Item, unit: float = 1.0) -> tuple[float, float] | None:
+    """The range as it is written, whether it limits or not; None where its ends are the same."""
+    low, high = (end * unit for end in item.numbers("range", 2, 2, (0.0, 0.0)))
+    return None if low == high else (low, high)
+
+
 def read_cone(item: Item, autolimits: bool, unit_of_angle: float) -> float | None:
     """The largest angle of a ball joint, if it has one; 0 locks it."""
     if not is_limited(item, autolimits):

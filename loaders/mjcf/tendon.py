@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
-from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
+from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR, written_range
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.loaders.mjcf.softness import read_softness
 from artsim.sim.articulation.description import Tendon, TendonPoint, WrapGeom
@@ -52,6 +52,9 @@ def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
     if tendon.actuator_range and not tendon.actuator_range[0] <= 0 <= tendon.actuator_range[1]:
         item.refuse("actuatorfrcrange does not hold 0")
     check_path(item, tendon)
+    written = written_range(item)
+    if written is not None:
+        bodies.ranges["tendon", tendon.name] = written
     return tendon
 
 

@@ -128,6 +128,20 @@ CASES: dict[str, tuple[str, Found, Found]] = {
         lambda m: m.actuator_ctrlrange[0],
         lambda a: a.actuators[0].control_ranges[0],
     ),
+    "inheritrange of a joint that its range does not limit": (
+        actuated("", '<position joint="j" inheritrange=".5"/>', 'range="-60 30" limited="false"'),
+        lambda m: m.actuator_ctrlrange[0],
+        lambda a: a.actuators[0].control_ranges[0],
+    ),
+    "inheritrange of a tendon that its range does not limit": (
+        mjcf(
+            JOINT.format(""),
+            '<tendon><fixed name="t" range="-1 3" limited="false"><joint joint="j" coef="2"/></fixed></tendon>',
+            '<actuator><position tendon="t" inheritrange=".5"/></actuator>',
+        ),
+        lambda m: m.actuator_ctrlrange[0],
+        lambda a: a.actuators[0].control_ranges[0],
+    ),
     "actearly of a class": (
         actuated('<default><general actearly="true"/></default>', '<position timeconst="1" joint="j"/>'),
         lambda m: m.actuator_actearly,
