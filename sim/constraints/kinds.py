@@ -34,7 +34,7 @@ from artsim.sim.run_data.link_rules import LinkRules
 # the joint forces of Step as which impulses are booked, recorded under these names
 TAU_DRIVE, TAU_PASSIVE, TAU_COUPLING, TAU_LIMIT, TAU_LOOP, TAU_TENDON, TAU_CONTACT = range(7)
 
-# the turns of a link's rows in the sweeping solvers; see solvers/sweep.py
+# the turns of a link's rows in the sweeping solvers; see solvers/published/sweep.py
 LINK_TURN, CONTACT_TURN, TIE_TURN, JOINT_TURN, STATIC_LINK_TURN, STATIC_CONTACT_TURN = range(6)
 
 # Rows.part of the kinds with several rows for one owner, which RowKind.parts names

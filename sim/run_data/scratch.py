@@ -172,7 +172,7 @@ has its own entries, those of its blocks, dofs, units or rows."""
 
 
 class PropagationWork(NamedTuple):
-    """Scratch of solvers/propagation.py, which holds H as its parts (solvers/full_coordinates.py). k wide rows."""
+    """Scratch of solvers/published/propagation.py, which holds H as its parts (full_coordinates.py). k wide rows."""
 
     counts: Ints1  # (2,) number of wide rows, of lifted pivots
     diagonal: Reals1  # (nv,) M̂ - M: armature, h D + h² K
@@ -194,7 +194,7 @@ class PropagationWork(NamedTuple):
 
 
 class DirectWork(NamedTuple):
-    """Scratch of solvers/direct.py, which holds H as its parts (solvers/full_coordinates.py). k wide rows, g edges."""
+    """Scratch of solvers/published/direct.py, which holds H as its parts (full_coordinates.py). k wide rows, g edges."""
 
     elder: ConstInts1  # (nb,) the previous joint on the same parent, 0: none
     edge_start: ConstInts1  # (nb + 1,) first edge of each joint: to its elders, nearest first, and its parent's
@@ -237,7 +237,7 @@ FullWork: TypeAlias = PropagationWork | DirectWork
 
 
 class SweepWork(NamedTuple):
-    """Scratch of the sweeping solvers: solvers/sweep.py, pgs.py, tgs.py and block_gs.py."""
+    """Scratch of the sweeping solvers: solvers/published: sweep.py, pgs.py, tgs.py and block_gs.py."""
 
     inverse_mass_jacobian: Reals2  # (rows, nu) lines of M̂⁻¹ Jᵀ
     line: Ints1  # (rows,) which of these lines a row uses

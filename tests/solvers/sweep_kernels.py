@@ -21,11 +21,11 @@ from artsim.sim.run_data.scratch import (
 )
 from artsim.sim.solvers import nsgs
 from artsim.sim.solvers.attempts import note_start
-from artsim.sim.solvers.published.block_gs import block_gs
 from artsim.sim.solvers.crowd import solve_hard_crowd
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import prepare_island
+from artsim.sim.solvers.published.block_gs import block_gs
 from artsim.sim.solvers.published.pgs import pgs
 from artsim.sim.solvers.published.tgs import tgs
 from tests.solvers.newton_kernels import Bound, Case, Problem, rows_of, runs
