@@ -117,7 +117,7 @@ def rows_of(*cases: Case, start: Real | None = None) -> tuple[Rows, Callable[[],
     for row in np.nonzero(first.cone > 1)[0]:  # the rows of a cone have the same columns
         pattern[row : row + first.cone[row]] = pattern[row : row + first.cone[row]].any(axis=0)
     entries = int(pattern.sum())
-    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (2,)}
+    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (3,)}
     shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,))
     rows: Rows = allocate(Rows, shapes, width)
     rows.number[0] = n

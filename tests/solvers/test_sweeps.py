@@ -198,7 +198,7 @@ def test_turns_are_the_guide_s() -> None:
     both = {"proximal_joint": 10.0, "distal_joint": 10.0}
     run = finger("K 10", "near", 1 / 240, 0.5, solver="pgs", stiffness=both, velocity_limits=True, steps=2)
     rows = run.simulation._rows
-    work = run.simulation._solver.sweeps
+    work = run.simulation._scratch.sweeps
     assert work is not None
     joint_rows = [DRIVE_ROW, POSITION_ROW, POSITION_ROW, VELOCITY_ROW, VELOCITY_ROW]
     order = work.order[: rows.number[0]]
