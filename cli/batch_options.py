@@ -11,7 +11,7 @@ import click
 
 from artsim.cli.numbers import FROM_0, Whole
 from artsim.cli.options import OneModelOptions
-from artsim.cli.run_options import pairs_of, read_gravity
+from artsim.cli.words import pairs_of, read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.sim.articulation.description import Articulation

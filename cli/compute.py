@@ -14,8 +14,8 @@ import numpy as np
 from artsim.cli.batch_options import KNOWN, loops_left_open, names
 from artsim.cli.grouped import ComputeCommand
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
-from artsim.cli.run_options import read_base_pose, read_by_name, read_gravity, read_wrenches
 from artsim.cli.terminal import warn, warn_of_model
+from artsim.cli.words import read_base_pose, read_by_name, read_gravity, read_wrenches
 from artsim.io import schema
 from artsim.io.runs import file_labels
 from artsim.loaders.load import load_articulation

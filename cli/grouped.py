@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import click
 
+from artsim.sim.runs.settings import SETTINGS
+
 READING: dict[str, tuple[str, ...]] = {
     "Reading the model": (
         "packages",
@@ -22,96 +24,26 @@ READING: dict[str, tuple[str, ...]] = {
 }
 """Every command's group of the options with which models are read."""
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise"),
-    "Common": (
-        "steps",
-        "duration",
-        "dt",
-        "gravity",
-        "base",
-        "q0",
-        "ground",
-        "on_ground",
-        "torque",
-        "target",
-        "stiffness",
-        "damping",
-        "control",
-        "controller",
-        "record",
-        "every",
-        "output",
-        "force",
-        "config",
-    ),
-    "Start": ("keyframe", "v0", "base_pose", "activation", "place", "seed"),
-    "Drives and inputs": (
-        "target_velocity",
-        "target_acceleration",
-        "drive_limit",
-        "drive_mode",
-        "drive_limit_kind",
-        "interpolate",
-        "wrench",
-        "wrench_at",
-        "wrench_frame",
-        "push",
-    ),
-    "Joints and couplings": (
-        "joint_friction",
-        "armature",
-        "lower_limit",
-        "upper_limit",
-        "limit_stiffness",
-        "limit_damping",
-        "swing_limit",
-        "twist_limit",
-        "twist_axis",
-        "friction_coefficient",
-        "velocity_limits",
-        "coupling",
-        "coupling_frequency",
-        "coupling_damping",
-        "compliance",
-        "compliance_damping",
-        "coupling_ratio",
-        "coupling_offset",
-        "coupling_erp",
-        "loops",
-    ),
-    "Links": ("link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold", "sleep_time"),
-    "Contact": (
-        "contacts",
-        "self_collide",
-        "srdf",
-        "ground_height",
-        "ground_friction",
-        "restitution",
-        "cone",
-        "continuous",
-        "decompose",
-        "max_contacts",
-    ),
-    "Solver": (
-        "solver",
-        "iterations",
-        "velocity_iterations",
-        "error_step",
-        "relaxation",
-        "mass_splitting",
-        "integrator",
-        "coordinates",
-        "scheme",
-        "scheme_alpha",
-        "scheme_beta",
-        "constraint_alpha",
-        "constraint_beta",
-    ),
-    **READING,
-    "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"),
-    "Speed": ("threads",),
+_BESIDE = {
+    "steps": ("duration",),
+    "every": ("output", "force", "config"),
+    "activation": ("place",),
+    "coupling_erp": ("loops",),
+    "self_collide": ("srdf",),
 }
+"""Options that are no settings of a run, by the setting after which the help has them."""
+
+
+def _groups() -> dict[str, tuple[str, ...]]:
+    """The settings of a run by their groups, and the other options of run, rollout and bench."""
+    groups: dict[str, tuple[str, ...]] = {"Samples": ("samples", "start", "spread", "velocity_spread", "randomise")}
+    for name, setting in SETTINGS.items():
+        groups[setting.group] = (*groups.get(setting.group, ()), name, *_BESIDE.get(name, ()))
+    others = {"Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"), "Speed": ("threads",)}
+    return {**groups, **READING, **others}
+
+
+GROUPS = _groups()
 """The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
 
 

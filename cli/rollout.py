@@ -17,9 +17,10 @@ from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
-from artsim.cli.run_options import control_file, rollout_options, run_config
+from artsim.cli.run_options import rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
+from artsim.cli.words import control_file
 from artsim.io.batch_file import check_name
 from artsim.io.progress import progress_bar, warm
 from artsim.io.recorder import check_output

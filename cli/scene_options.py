@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -44,15 +44,6 @@ SCENE_OPTIONS = (
 )
 
 
-# how a model was read, so that its stored text is read in the same way
-OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "density"], ...] = (
-    "base",
-    "balance_inertia",
-    "ignore_unsupported",
-    "density",
-)
-
-
 class SceneOptions(NamedTuple):
     """How models are read, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
 
@@ -69,6 +60,8 @@ class SceneOptions(NamedTuple):
 
     def recorded(self, articulation: Articulation) -> dict[str, Any]:
         """The entries of a run's configuration that say how its model was read."""
+        from artsim.sim.runs.settings import OF_MODEL
+
         return {**{name: self.load[name] for name in OF_MODEL}, "base": articulation.base}
 
 
