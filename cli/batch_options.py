@@ -11,13 +11,15 @@ import click
 
 from artsim.cli.numbers import FROM_0, Whole
 from artsim.cli.options import OneModelOptions
-from artsim.cli.words import pairs_of, read_gravity
+from artsim.cli.setting_options import option_of
+from artsim.cli.words import pairs_of
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities.catalogue import GROUPS, OF_CONSTRAINTS, QUANTITIES, needed_inputs, resolve
+from artsim.sim.runs.settings import SETTINGS
 
 R = TypeVar("R")
 
@@ -141,12 +143,7 @@ BATCH_OPTIONS = (
         metavar="NAME,…",
         help="Links for which link quantities are computed, names or patterns ('*_foot'); default: all.",
     ),
-    click.option(
-        "--gravity",
-        callback=read_gravity,
-        metavar="X,Y,Z",
-        help="Gravitational acceleration [m/s²]; default: 0,0,-9.81.",
-    ),
+    option_of("gravity", SETTINGS["gravity"]),
     click.option("--float32", is_flag=True, help="Store results in single precision (7 digits), in half the space."),
     click.option("--packed", is_flag=True, help="Store symmetric matrices as their lower triangles, row by row."),
     click.option(

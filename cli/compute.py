@@ -14,8 +14,9 @@ import numpy as np
 from artsim.cli.batch_options import KNOWN, loops_left_open, names
 from artsim.cli.grouped import ComputeCommand
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
+from artsim.cli.setting_options import option_of
 from artsim.cli.terminal import warn, warn_of_model
-from artsim.cli.words import read_base_pose, read_by_name, read_gravity, read_wrenches
+from artsim.cli.words import read_base_pose, read_by_name, read_wrenches
 from artsim.io import schema
 from artsim.io.runs import file_labels
 from artsim.loaders.load import load_articulation
@@ -28,6 +29,7 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.patterns import matching_links
 from artsim.sim.runs.plan import compiled_robot
+from artsim.sim.runs.settings import SETTINGS
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,9 +58,7 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
 )
 @_named("--base-pose", "[NAME=]X,Y,Z[,R,P,Y]", "Position [m] and roll, pitch, yaw [rad] of a free base.")
 @click.option("--keyframe", metavar="NAME", default="", help="Keyframe of the model file that gives the coordinates.")
-@click.option(
-    "--gravity", callback=read_gravity, metavar="X,Y,Z", help="Gravitational acceleration [m/s²]; default: 0,0,-9.81."
-)
+@option_of("gravity", SETTINGS["gravity"])
 @click.option(
     "--reduced", is_flag=True, help="Give results in independent coordinates, without followers of couplings."
 )

@@ -50,7 +50,7 @@ from artsim.sim.runs.compliances import is_without_effect
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.settings import OF_MODEL
+from artsim.sim.runs.reading import OF_MODEL
 from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
 _FAR = 1e-3  # m or rad: loops that came open by more are reported

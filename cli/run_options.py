@@ -10,68 +10,24 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.numbers import ABOVE_0, Number, Whole
-from artsim.cli.words import READERS, control_file, names_for, read_gap, read_gravity, stored_by_name
+from artsim.cli.numbers import ABOVE_0
+from artsim.cli.setting_options import option_of
+from artsim.cli.words import READERS, control_file, names_for, stored_by_name
 from artsim.io.control_files import links_pushed
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.run_data.controllers import CONTROLLERS
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import time_step
+from artsim.sim.runs.reading import OF_MODEL
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 from artsim.sim.runs.setting import (
-    FLAG,
-    GAP,
     MAX_STEPS,
-    NUMBER,
-    PAIR,
-    TEXT,
-    TEXT_OR_OF_JOINTS,
-    VARIABLES,
-    VECTOR,
-    WHOLE,
-    Setting,
 )
-from artsim.sim.runs.settings import OF_MODEL, SETTINGS
+from artsim.sim.runs.settings import SETTINGS
 from artsim.sim.runs.wrench_inputs import with_links
 
 R = TypeVar("R")
-
-
-def option_of(name: str, setting: Setting) -> Any:
-    """The option of a setting."""
-    flag, default = f"--{name.replace('_', '-')}", setting.default
-    how: dict[str, Any] = {"help": setting.meaning, "metavar": setting.metavar or setting.kind.metavar or None}
-    if default is not None and setting.kind in (WHOLE, NUMBER, TEXT):
-        how |= {"default": default, "show_default": bool(default != "")}
-    if setting.kind is FLAG and default:
-        flag = f"{flag}/--no-{flag[2:]}"
-        how |= {"default": True, "show_default": True}
-    elif setting.kind is FLAG:
-        how["is_flag"] = True
-    elif setting.kind is TEXT and setting.choices:
-        how["type"] = click.Choice(list(setting.choices))
-    elif setting.kind in (WHOLE, NUMBER):
-        how["type"] = _type_of(setting)
-    elif setting.kind is GAP:
-        how |= {"is_flag": False, "flag_value": "0", "callback": read_gap}
-    elif setting.kind is VECTOR:
-        how["callback"] = read_gravity
-    elif setting.kind not in (TEXT, PAIR, VARIABLES):
-        how["multiple"] = True
-    if setting.kind is TEXT_OR_OF_JOINTS:
-        how["metavar"] = f"[JOINT=]{'|'.join(setting.choices)}"
-    return click.option(flag, **how)
-
-
-def _type_of(setting: Setting) -> Number | Whole:
-    """The numbers that an option takes; bounds beyond those of exact whole numbers are left to RunConfig."""
-    bounds = setting.bounds
-    least = None if bounds is None or bounds.least < -MAX_STEPS else bounds.least
-    most = None if bounds is None or bounds.most >= MAX_STEPS else bounds.most
-    if setting.kind is WHOLE:
-        return Whole(*(None if end is None else int(end) for end in (least, most)))
-    return Number(least, most, min_open=bounds is not None and bounds.open)
 
 
 DURATION = click.option("--duration", type=ABOVE_0, help="Simulated time [s], given instead of --steps.")

@@ -16,6 +16,7 @@ from artsim.loaders.scene import scene_names
 from artsim.sim.articulation.description import Articulation, Pose
 from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.runs.reading import OF_MODEL
 
 R = TypeVar("R")
 
@@ -60,8 +61,6 @@ class SceneOptions(NamedTuple):
 
     def recorded(self, articulation: Articulation) -> dict[str, Any]:
         """The entries of a run's configuration that say how its model was read."""
-        from artsim.sim.runs.settings import OF_MODEL
-
         return {**{name: self.load[name] for name in OF_MODEL}, "base": articulation.base}
 
 
@@ -69,16 +68,9 @@ def scene_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options of loading one or several models; the command receives them as one argument, `scene`."""
 
     @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        load_options: LoadOptions,
-        bases: dict[str, Base],
-        place: tuple[str, ...],
-        srdf: tuple[str, ...],
-        loops: tuple[str, ...],
-        **kwargs: Any,
-    ) -> R:
-        return command(*args, scene=SceneOptions(load_options, bases, place, srdf, loops), **kwargs)
+    def wrapped(*args: Any, load_options: LoadOptions, bases: dict[str, Base], **kwargs: Any) -> R:
+        placed = {name: kwargs.pop(name) for name in ("place", "srdf", "loops")}
+        return command(*args, scene=SceneOptions(load_options, bases, **placed), **kwargs)
 
     decorated: Callable[..., R] = model_options(wrapped)
     for option in reversed(SCENE_OPTIONS):

@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
+from artsim.cli.numbers import number_of
 from artsim.cli.options import STREAMS, is_file, read_input
 from artsim.io.output_words import variables_named
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import compile_model
 from artsim.sim.equipment.equip import labels_of
-from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
+from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import ArtsimError, SettingError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import RECORDED
@@ -29,25 +28,6 @@ _OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity", "target_acceleratio
 _OPTION_KINDS = {**KINDS, "a0": "dof"}
 AllNames = Callable[[], Mapping[str, Names]]
 """Gives the names of a robot by kind, as names_for does, once they are needed."""
-
-
-def read_gap(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Read a length [m] that may be left out, in which case the next word is no number but, say, a MODEL."""
-    try:
-        gap = None if value is None else plain_number(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no gap in metres; give MODEL first, or --on-ground=0") from None
-    return gap
-
-
-def read_gravity(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
-    """Read X,Y,Z [m/s²]."""
-    if value is None:
-        return None
-    numbers = tuple(_number(word, "--gravity") for word in value.split(","))
-    if len(numbers) != 3:
-        raise click.BadParameter(f"got {len(numbers)} numbers, want 3: X,Y,Z")
-    return numbers
 
 
 def names_for(articulation: Articulation) -> dict[str, Names]:
@@ -122,7 +102,7 @@ def _read_by_follower(option: str, words: Sequence[str], stored: Any, names: All
     """Read [JOINT=]NUMBER words: one number for all, or numbers by follower."""
     flag = f"--{option.replace('_', '-')}"
     pairs = [word.rpartition("=") for word in words]
-    numbers = {name or ALL: _number(number, f"{flag} {name}".rstrip()) for name, _, number in pairs}
+    numbers = {name or ALL: number_of(number, f"{flag} {name}".rstrip()) for name, _, number in pairs}
     if numbers.keys() == {ALL}:
         return numbers[ALL]
     before = {ALL: stored} if option == "coupling_erp" and isinstance(stored, int | float) else stored
@@ -137,7 +117,7 @@ def _read_compliances(option: str, words: Sequence[str], names: AllNames) -> dic
         if not equals:
             raise UsageError(f"{flag}: got {word!r}, want NAME={number}")
         without = option == "compliance" and number.strip() == "inf"
-        found[name] = math.inf if without else _number(number, f"{flag} {name}")
+        found[name] = math.inf if without else number_of(number, f"{flag} {name}")
     return found
 
 
@@ -164,7 +144,7 @@ def _read_wrench(word: str) -> tuple[str, tuple[float, ...]]:
     parts = text.split(",")
     if not name or len(parts) not in (3, 6):
         raise UsageError(f"--wrench: got {word!r}, want LINK=FX,FY,FZ or LINK=FX,FY,FZ,TX,TY,TZ")
-    return name, tuple(_number(part, f"--wrench {name}") for part in parts)
+    return name, tuple(number_of(part, f"--wrench {name}") for part in parts)
 
 
 def _read_texts(name: str, words: Sequence[str], stored: Any, names: AllNames) -> str | dict[str, str]:
@@ -183,7 +163,7 @@ def read_base_pose(word: str) -> tuple[str, tuple[float, ...]]:
         raise UsageError(f"--base-pose: {text!r} has {len(parts)} numbers, want X,Y,Z or X,Y,Z,ROLL,PITCH,YAW")
     if any(part.strip().endswith(DEGREES) for part in parts[:3]):
         raise UsageError(f"--base-pose: {text!r}: X,Y,Z are in metres")
-    return name, tuple(_number(part, "--base-pose", "rad") for part in parts)
+    return name, tuple(number_of(part, "--base-pose", "rad") for part in parts)
 
 
 def control_file(words: Sequence[str]) -> str | None:
@@ -220,13 +200,13 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
     for word in (pair for given in words for pair in pairs_of(given, names.known)):
         name, equals, number = word.rpartition("=")
         if equals and name in names.known:
-            exact[name] = _number(number, f"{flag} {name}", _units(option, names).get(name, ""))
+            exact[name] = number_of(number, f"{flag} {name}", _units(option, names).get(name, ""))
         elif equals and one_for_all and name == ALL:
-            by_pattern[ALL] = _number(number, flag)
+            by_pattern[ALL] = number_of(number, flag)
         elif equals:
             by_pattern |= _read_pattern(flag, name, number, names._replace(units=_units(option, names)))
         elif one_for_all and "," not in word and not is_file(word):
-            by_pattern[ALL] = _number(word, flag)
+            by_pattern[ALL] = number_of(word, flag)
         else:
             exact |= _read_vector(flag, word, option, names)
     return {**by_pattern, **exact}
@@ -248,7 +228,7 @@ def _read_pattern(flag: str, pattern: str, number: str, names: Names) -> dict[st
             raise UsageError(f"{flag}: {pattern!r} matches no joint that turns, for {number}")
     if not matches:
         raise UsageError(f"{flag}: {unmatched(pattern, names)}")
-    return dict.fromkeys(matches, _number(number, f"{flag} {pattern}", "rad"))
+    return dict.fromkeys(matches, number_of(number, f"{flag} {pattern}", "rad"))
 
 
 def _read_pairs(option: str, words: Sequence[str], names: AllNames) -> dict[str, tuple[float | None, ...]]:
@@ -268,7 +248,7 @@ def _read_pair(what: str, text: str) -> tuple[float | None, ...]:
     parts = text.split(",")
     if len(parts) != 2:
         raise UsageError(f"{what}: got {text!r}, want two numbers LIN,ANG")
-    return tuple(_number(part, what) if part.strip() else None for part in parts)
+    return tuple(number_of(part, what) if part.strip() else None for part in parts)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -281,21 +261,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _number(word: str, what: str, unit: str = "") -> float:
-    """A finite number; with the suffix deg, an angle in rad."""
-    text = word.strip()
-    angle = text.endswith(DEGREES)
-    if angle and "rad" not in unit:
-        raise UsageError(f"{what}: {word!r} is an angle, want {unit or 'a number'}")
-    try:
-        value = angle_or_number(text)
-    except ValueError:
-        raise UsageError(f"{what}: {word!r} is not a number") from None
-    if not math.isfinite(value):
-        raise UsageError(f"{what}: {word} is not finite")
-    return value
 
 
 def _read_vector(flag: str, word: str, option: str, names: Names) -> dict[str, float]:
@@ -311,7 +276,7 @@ def _read_vector(flag: str, word: str, option: str, names: Names) -> dict[str, f
         known = names.independent
     units = _units(option, names)
     pairs = zip(known, numbers, strict=True)
-    return {name: _number(text, f"{flag} {name}", units.get(name, "")) for name, text in pairs}
+    return {name: number_of(text, f"{flag} {name}", units.get(name, "")) for name, text in pairs}
 
 
 def _units(option: str, names: Names) -> Mapping[str, str]:

@@ -54,8 +54,9 @@ from artsim.sim.runs.constraint_names import constraint_names, number_constraint
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
 from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
+from artsim.sim.runs.reading import OF_MODEL
 from artsim.sim.runs.refusals import NEEDS_COMPUTED_TORQUE, led_targets, undriven
-from artsim.sim.runs.settings import OF_MODEL, SETTINGS, RunSettings
+from artsim.sim.runs.settings import RunSettings
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 from artsim.sim.runs.wrench_inputs import with_links, with_pushes
 
@@ -552,9 +553,9 @@ def as_read(robot: Robot, settings: Mapping[str, Any]) -> Robot:
     Raises UsageError for a base that an MJCF file chooses itself, and for settings of reading that differ from those
     with which the robot was read.
     """
-    for name in OF_MODEL[1:]:
-        before = robot.loaded_with.get(name, SETTINGS[name].default)
-        if name in settings and robot.loaded_with and settings[name] != before:
+    for name, setting in OF_MODEL.items():
+        before = robot.loaded_with.get(name, setting.default)
+        if name != "base" and name in settings and robot.loaded_with and settings[name] != before:
             raise UsageError(f"{name} is an option of artsim.load: this robot was loaded with {before}")
     base = settings.get("base", robot.articulation.base)
     if base == robot.articulation.base or base not in ("fixed", "floating"):  # which RunConfig refuses

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import field
+from dataclasses import Field, field
 from typing import Any, NamedTuple, TypeVar, overload
 
+from artsim.sim.foundation.dataclass import declared_defaults
 from artsim.sim.foundation.errors import SettingError, nearest
 
 T = TypeVar("T")
@@ -185,11 +186,30 @@ class Setting(NamedTuple):
                         f"{name}{of} {choice!r} is not known{nearest(choice, self.choices)}", name, entry
                     )
 
+    def field(self) -> Any:
+        """The setting as a field of a dataclass, from which `settings_of` finds it."""
+        if self.default == {}:
+            return field(default_factory=dict, metadata={"setting": self})
+        return field(default=self.default, metadata={"setting": self})
+
+
+def settings_of(declared: type[Any]) -> dict[str, Setting]:
+    """The settings that a dataclass declares, by name."""
+    fields = declared_defaults(declared).items()
+    return {name: default.metadata["setting"] for name, default in fields if isinstance(default, Field)}
+
 
 class Group(NamedTuple):
     """A group of settings, which the table calls to declare them as fields of a dataclass."""
 
     title: str
+
+    def setting(self, default: Any, meaning: str, kind: Kind | None = None, **more: Any) -> Setting:
+        """A setting of this default, of whose kind it is unless another is given; or one of values by name, of this
+        kind, that are none by default. `more` are other parts of a Setting."""
+        if isinstance(default, Kind):
+            return Setting(meaning, self.title, default, {}, **more)
+        return Setting(meaning, self.title, kind or _KINDS[type(default)], default, **more)
 
     @overload
     def __call__(self, default: Kind, meaning: str, **more: Any) -> Any: ...
@@ -198,10 +218,5 @@ class Group(NamedTuple):
     def __call__(self, default: T, meaning: str, kind: Kind | None = None, **more: Any) -> T: ...
 
     def __call__(self, default: Any, meaning: str, kind: Kind | None = None, **more: Any) -> Any:
-        """A setting of this default, of whose kind it is unless another is given; or one of values by name, of this
-        kind, that are none by default. `more` are other parts of a Setting."""
-        if isinstance(default, Kind):
-            setting = Setting(meaning, self.title, default, {}, **more)
-            return field(default_factory=dict, metadata={"setting": setting})
-        setting = Setting(meaning, self.title, kind or _KINDS[type(default)], default, **more)
-        return field(default=default, metadata={"setting": setting})
+        """The field of such a setting."""
+        return self.setting(default, meaning, kind, **more).field()

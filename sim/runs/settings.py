@@ -12,12 +12,13 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from artsim.sim.foundation.dataclass import dataclass, declared_defaults
+from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.run_data.controllers import CONTROLLERS
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.link_rules import Pair
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import RECORDED
+from artsim.sim.runs.reading import COMMON, OF_MODEL
 from artsim.sim.runs.setting import (
     ACTUATORS,
     AIMS,
@@ -49,7 +50,7 @@ from artsim.sim.runs.setting import (
     WRENCHES,
     Bounds,
     Group,
-    Setting,
+    settings_of,
 )
 
 COORDINATES = ("reduced", "maximal")
@@ -85,14 +86,12 @@ LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
 TIME_STEPS = Bounds(f"a time step of {LEAST_DT:g} s or more", 0, open=True)
 SEEDS = Bounds("64 bits", -(2**63), 2**63 - 1)
 
-COMMON = Group("Common")
 START = Group("Start")
 INPUTS = Group("Drives and inputs")
 JOINTS = Group("Joints and couplings")
 LINKS = Group("Links")
 CONTACT = Group("Contact")
 SOLVING = Group("Solver")
-READING = Group("Reading the model")
 
 Value = Mapping[str, float]  # by joint, coordinate or dof name or pattern; "*" for all
 Angles = tuple[float, ...]  # of a ball or free joint, by its name or pattern
@@ -110,11 +109,7 @@ class Settings:
     gravity: tuple[float, ...] | None = COMMON(
         None, "Gravitational acceleration [m/s²]; default: 0,0,-9.81.", VECTOR, changes=True
     )
-    base: str = COMMON(
-        "fixed",
-        "How the root link is attached: fixed to the world (default) or floating; by name for a model of a scene.",
-        choices=("fixed", "floating"),
-    )
+    base: str = OF_MODEL["base"].field()
     q0: Value = COMMON(
         COORDS,
         "Initial coordinate of a joint [rad, m, or with a suffix: 30deg]; V,V,… or a file gives those of all joints.",
@@ -444,33 +439,13 @@ class Settings:
     )
     constraint_beta: Value = SOLVING(CONSTRAINTS, "Baumgarte's β of one constraint [1/s²].")
 
-    density: float | None = READING(
-        None,
-        "Density [kg/m³] from which links of a URDF without inertia get that of their shapes; water has 1000.",
-        bounds=Bounds("a positive number in kg/m³", 0, open=True),
-    )
-    balance_inertia: bool = READING(
-        False, "Replace inertias that no rigid body can have by the nearest valid ones; warnings state the change."
-    )
-    ignore_unsupported: bool = READING(
-        False,
-        "Leave out, with a warning, elements of an MJCF or SDF file that artsim does not support, and reversed "
-        "limits and mimics of missing joints in a URDF.",
-    )
+    density: float | None = OF_MODEL["density"].field()
+    balance_inertia: bool = OF_MODEL["balance_inertia"].field()
+    ignore_unsupported: bool = OF_MODEL["ignore_unsupported"].field()
 
 
-SETTINGS: dict[str, Setting] = {
-    name: default.metadata["setting"] for name, default in declared_defaults(Settings).items()
-}
+SETTINGS = settings_of(Settings)
 """The lines of the table by name, in the order of the help."""
-
-OF_MODEL: tuple[Literal["base", "density", "balance_inertia", "ignore_unsupported"], ...] = (
-    "base",
-    "density",
-    "balance_inertia",
-    "ignore_unsupported",
-)
-"""Settings of how a model is read, which a file keeps so that its text is read in the same way."""
 
 Values = float | Mapping[str, float] | Sequence[float] | np.ndarray[Any, np.dtype[np.floating[Any]]]
 """Numbers by name or pattern ("*_knee"), or in the model's order; for gains also one for all."""

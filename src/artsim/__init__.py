@@ -126,7 +126,7 @@ def compute(
 def _robot(robot: Robot | str | PathLike[str], settings: Mapping[str, Any] | None = None) -> Robot:
     """The robot, or that of a file, read as the settings of a run ask."""
     from artsim.sim.quantities.robot import Robot
-    from artsim.sim.runs.settings import OF_MODEL
+    from artsim.sim.runs.reading import OF_MODEL
 
     if isinstance(robot, Robot):
         return robot
