@@ -13,7 +13,7 @@ import numpy as np
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import reading_words
-from artsim.cli.run_options import run_config, run_options
+from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
@@ -41,6 +41,7 @@ class Timing(NamedTuple):
 
 @click.command(
     cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Time the steps of a robot, phase by phase.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )

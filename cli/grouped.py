@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from artsim.sim.runs.settings import SETTINGS
+from artsim.sim.runs.setting import Setting
 
-READING: dict[str, tuple[str, ...]] = {
+Groups = Mapping[str, tuple[str, ...]]
+"""Names of parameters by the heading under which the help has their options, in its order."""
+READING: Groups = {
     "Reading the model": (
         "packages",
         "mesh_root",
@@ -24,64 +27,22 @@ READING: dict[str, tuple[str, ...]] = {
 }
 """Every command's group of the options with which models are read."""
 
-_BESIDE = {
-    "steps": ("duration",),
-    "every": ("output", "force", "config"),
-    "activation": ("place",),
-    "coupling_erp": ("loops",),
-    "self_collide": ("srdf",),
-}
-"""Options that are no settings of a run, by the setting after which the help has them."""
 
-
-def _groups() -> dict[str, tuple[str, ...]]:
-    """The settings of a run by their groups, and the other options of run, rollout and bench."""
-    groups: dict[str, tuple[str, ...]] = {"Samples": ("samples", "start", "spread", "velocity_spread", "randomise")}
-    for name, setting in SETTINGS.items():
-        groups[setting.group] = (*groups.get(setting.group, ()), name, *_BESIDE.get(name, ()))
-    others = {"Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"), "Speed": ("threads",)}
-    return {**groups, **READING, **others}
-
-
-GROUPS = _groups()
-"""The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
-
-
-BATCH_GROUPS: dict[str, tuple[str, ...]] = {
-    "Common": (
-        "compute",
-        "samples",
-        "input",
-        "grid",
-        "q0",
-        "output",
-        "force",
-        "base",
-        "gravity",
-        "links",
-        "at",
-        "loops",
-    ),
-    "Drawn rows": ("seed", "distribution", "velocity", "acceleration", "torque", "wrench"),
-    "Results": ("reduced", "packed", "float32", "on_error", "as_json", "quiet"),
-    "Speed and shards": ("threads", "chunk", "shards", "scheduler", "shard", "resume"),
-    **READING,
-}
-"""Those of `artsim batch`."""
-
-COMPUTE_GROUPS: dict[str, tuple[str, ...]] = {
-    "Common": ("q0", "v0", "a0", "torque", "wrench", "base", "base_pose", "keyframe", "gravity"),
-    "Links and loops": ("links", "at", "loops"),
-    "Results": ("reduced", "as_json", "as_csv", "quiet"),
-    **READING,
-}
-"""Those of `artsim compute`."""
+def grouped(settings: Mapping[str, Setting], beside: Groups) -> Groups:
+    """Settings by their groups, with other options, each behind the setting for which `beside` has it."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for name, setting in settings.items():
+        option = "compute" if name == "quantities" else name
+        groups[setting.group] = (*groups.get(setting.group, ()), option, *beside.get(name, ()))
+    return groups
 
 
 class GroupedCommand(click.Command):
     """A command whose help shows its options in groups; those in none come last."""
 
-    groups: Mapping[str, tuple[str, ...]] = GROUPS
+    def __init__(self, *args: Any, groups: Groups, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.groups = groups
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group that has an option of this command."""
@@ -95,15 +56,3 @@ class GroupedCommand(click.Command):
         if records:
             with formatter.section("Options"):
                 formatter.write_dl(list(records.values()))
-
-
-class BatchCommand(GroupedCommand):
-    """`artsim batch`."""
-
-    groups = BATCH_GROUPS
-
-
-class ComputeCommand(GroupedCommand):
-    """`artsim compute`."""
-
-    groups = COMPUTE_GROUPS

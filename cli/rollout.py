@@ -17,7 +17,7 @@ from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
-from artsim.cli.run_options import rollout_options, run_config
+from artsim.cli.run_options import GROUPS, rollout_options, run_config
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
@@ -95,6 +95,7 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
 
 @click.command(
     cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Simulate many variations of a run.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )

@@ -22,7 +22,7 @@ from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import LoadOptions, is_file, reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals, storage_errors
-from artsim.cli.run_options import run_config, run_options, was_typed
+from artsim.cli.run_options import GROUPS, run_config, run_options, was_typed
 from artsim.cli.scene_options import (
     SceneOptions,
     input_files,
@@ -74,6 +74,7 @@ _INPUTS = (
 
 @click.command(
     cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Simulate a robot and write the result to an HDF5 file.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )

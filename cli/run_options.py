@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from artsim.cli.grouped import READING, Groups, grouped
 from artsim.cli.numbers import ABOVE_0
 from artsim.cli.setting_options import option_of
 from artsim.cli.words import READERS, control_file, names_for, stored_by_name
@@ -29,6 +30,25 @@ from artsim.sim.runs.wrench_inputs import with_links
 
 R = TypeVar("R")
 
+
+_BESIDE = {
+    "steps": ("duration",),
+    "every": ("output", "force", "config"),
+    "activation": ("place",),
+    "coupling_erp": ("loops",),
+    "self_collide": ("srdf",),
+}
+"""Options that are no settings of a run, by the setting after which the help has them."""
+
+
+GROUPS: Groups = {
+    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise"),
+    **grouped(SETTINGS, _BESIDE),
+    **READING,
+    "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"),
+    "Speed": ("threads",),
+}
+"""The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
 
 DURATION = click.option("--duration", type=ABOVE_0, help="Simulated time [s], given instead of --steps.")
 OF_ROLLOUTS = {

@@ -13,11 +13,11 @@ from artsim.sim.runs.setting import (
     FLAG,
     GAP,
     MAX_STEPS,
+    NAMES,
     NUMBER,
     PAIR,
     TEXT,
     TEXT_OR_OF_JOINTS,
-    VARIABLES,
     VECTOR,
     WHOLE,
     Setting,
@@ -45,7 +45,7 @@ def option_of(name: str, setting: Setting, **otherwise: Any) -> Callable[[F], F]
         how |= {"is_flag": False, "flag_value": "0", "callback": read_gap}
     elif setting.kind is VECTOR:
         how["callback"] = read_gravity
-    elif setting.kind not in (TEXT, PAIR, VARIABLES):
+    elif setting.kind not in (TEXT, PAIR, NAMES):
         how["multiple"] = True
     if setting.kind is TEXT_OR_OF_JOINTS:
         how["metavar"] = f"[JOINT=]{'|'.join(setting.choices)}"

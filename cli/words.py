@@ -346,6 +346,6 @@ READERS: Mapping[str, Reader] = {
     "pairs": _joining(_read_pairs),
     "pushes": lambda name, words, stored, names: tuple(words),
     "pair": lambda name, words, stored, names: _read_pair(f"--{name.replace('_', '-')}", words),
-    "variables": _read_record,
+    "names": _read_record,
 }
 """How typed words become the value of a setting, by the form of its kind; of other forms click has read the value."""

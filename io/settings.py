@@ -189,7 +189,7 @@ def _several(name: str, value: Any) -> Any:
 
 
 _FORMS: dict[str, Callable[[str, Any], Any]] = {
-    **dict.fromkeys(("vector", "variables"), _several),
+    **dict.fromkeys(("vector", "names"), _several),
     **dict.fromkeys(("places", "wrenches"), _places),
     **dict.fromkeys(("numbers of followers", "numbers of constraints"), _of_constraints),
     "angles": _angles,

@@ -107,7 +107,7 @@ def _texts(form: str, want: str, metavar: str) -> Kind:
     return Kind(form, want, lambda v: isinstance(v, tuple) and all(map(_is_text, v)), as_tuple, metavar)
 
 
-def _by_name(form: str, want: str, entry: Callable[[Any], bool], metavar: str = "", of: str = "") -> Kind:
+def by_name(form: str, want: str, entry: Callable[[Any], bool], metavar: str = "", of: str = "") -> Kind:
     """A kind of values by name."""
     return Kind(form, want, lambda v: isinstance(v, Mapping) and all(map(entry, v.values())), _as_tuples, metavar, of)
 
@@ -117,9 +117,9 @@ def _one_or_by_name(form: str, want: str, entry: Callable[[Any], bool], of: str 
     return Kind(form, want, lambda v: all(map(entry, _entries(v))), of=of)
 
 
-def _numbers(of: str, metavar: str) -> Kind:
+def _numbers(of: str = "", metavar: str = "") -> Kind:
     """A kind of numbers by the names of joints and the like."""
-    return _by_name("numbers", "numbers by name", is_number, metavar, of)
+    return by_name("numbers", "numbers by name", is_number, metavar, of)
 
 
 def _is_place(value: object) -> bool:
@@ -132,10 +132,11 @@ NUMBER = Kind("number", "a number", is_number)
 TEXT = Kind("text", "a text", _is_text)
 GAP = NUMBER._replace(form="gap", metavar="[GAP]")
 VECTOR = Kind("vector", "three finite numbers X,Y,Z in m/s²", lambda v: _all_finite(v, 3), as_tuple, "X,Y,Z")
-VARIABLES = _texts("variables", "a list of names", "NAME,…")
+NAMES = _texts("names", "a list of names", "NAME,…")
 PUSHES = _texts("pushes", "a list of LINK=JX,JY,JZ@TIME", "LINK=JX,JY,JZ[,LX,LY,LZ]@TIME")
 PAIR = Kind("pair", "two numbers: linear, angular", _is_pair, as_tuple, "LIN,ANG")
-PAIRS = _by_name("pairs", "two numbers (linear, angular) by link", _is_pair, "LINK=LIN,ANG")
+PAIRS = by_name("pairs", "two numbers (linear, angular) by link", _is_pair, "LINK=LIN,ANG")
+NUMBERS = _numbers()
 COORDS = _numbers("coord", "JOINT=VALUE|FILE")
 DOFS = _numbers("dof", "JOINT=VALUE|FILE")
 AIMS = _numbers("aim", "JOINT=VALUE|FILE")
@@ -145,18 +146,18 @@ LIMITS = _numbers("dof", "JOINT=VALUE")
 ACTUATORS = _numbers("actuator", "ACTUATOR=VALUE|FILE")
 STATES = _numbers("state", "ACTUATOR=VALUE")
 CONSTRAINTS = _numbers("constraint", "NAME=VALUE")
-OF_FOLLOWERS = _by_name("numbers of followers", "numbers by name", is_number)
+OF_FOLLOWERS = by_name("numbers of followers", "numbers by name", is_number)
 ONE_OR_OF_FOLLOWERS = _one_or_by_name(OF_FOLLOWERS.form, "a number, or numbers by joint or tendon", is_number)
-OF_CONSTRAINTS = _by_name("numbers of constraints", "numbers by name", is_number)
+OF_CONSTRAINTS = by_name("numbers of constraints", "numbers by name", is_number)
 TEXT_OR_OF_JOINTS = _one_or_by_name("texts of joints", "a text, or texts by joint", _is_text, "gain")
 TEXT_OR_OF_LINKS = _one_or_by_name("texts of links", "a text, or texts by link", _is_text)
-PLACES = _by_name("places", "X, Y, Z or X, Y, Z, ROLL, PITCH, YAW by joint or link", _is_place, "[NAME=]X,Y,Z[,R,P,Y]")
+PLACES = by_name("places", "X, Y, Z or X, Y, Z, ROLL, PITCH, YAW by joint or link", _is_place, "[NAME=]X,Y,Z[,R,P,Y]")
 PLACES = PLACES._replace(plain=_as_places)
-WRENCHES = _by_name(
+WRENCHES = by_name(
     "wrenches", "finite FX, FY, FZ or FX, FY, FZ, TX, TY, TZ by link", _is_place, "LINK=FX,FY,FZ[,TX,TY,TZ]"
 )
-ANGLES = _by_name("angles", "2 numbers by ball joint", lambda entry: _all_finite(entry, 2), of="turned")
-AXES = _by_name("angles", "3 numbers by ball joint", lambda entry: _all_finite(entry, 3), of="turned")
+ANGLES = by_name("angles", "2 numbers by ball joint", lambda entry: _all_finite(entry, 2), of="turned")
+AXES = by_name("angles", "3 numbers by ball joint", lambda entry: _all_finite(entry, 3), of="turned")
 _KINDS: dict[type, Kind] = {bool: FLAG, int: WHOLE, float: NUMBER, type(None): NUMBER, str: TEXT}
 
 

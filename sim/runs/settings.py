@@ -33,6 +33,7 @@ from artsim.sim.runs.setting import (
     GAP,
     LIMITS,
     METRES,
+    NAMES,
     OF_CONSTRAINTS,
     OF_FOLLOWERS,
     OF_JOINTS,
@@ -45,7 +46,6 @@ from artsim.sim.runs.setting import (
     STATES,
     TEXT_OR_OF_JOINTS,
     TEXT_OR_OF_LINKS,
-    VARIABLES,
     VECTOR,
     WRENCHES,
     Bounds,
@@ -148,7 +148,7 @@ class Settings:
     record: tuple[str, ...] = COMMON(
         DEFAULT_RECORD,
         f"Variables to record; +NAME adds to the default. Known: {', '.join(RECORDED)}.",
-        VARIABLES,
+        NAMES,
         metavar="NAME,…",
     )
     every: int = COMMON(1, "Steps between two recorded rows.", bounds=COUNT)
