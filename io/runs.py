@@ -34,7 +34,6 @@ from artsim.io.reader import (
 )
 from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
-from artsim.io.settings import plain_settings
 from artsim.io.snapshots import stored
 from artsim.sim.articulation.chains import jacobian_columns
 from artsim.sim.articulation.description import Articulation
@@ -531,6 +530,8 @@ def prepared(
 ) -> tuple[Plan, Controls | None, ControllerFunction | None]:
     """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`. `file`:
     another control file, for the inputs of samples."""
+    from artsim.io.settings import plain_settings
+
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
     robot = as_read(robot, settings)
