@@ -151,8 +151,9 @@ ONE_OR_OF_FOLLOWERS = _one_or_by_name(OF_FOLLOWERS.form, "a number, or numbers b
 OF_CONSTRAINTS = by_name("numbers of constraints", "numbers by name", is_number)
 TEXT_OR_OF_JOINTS = _one_or_by_name("texts of joints", "a text, or texts by joint", _is_text, "gain")
 TEXT_OR_OF_LINKS = _one_or_by_name("texts of links", "a text, or texts by link", _is_text)
-PLACES = by_name("places", "X, Y, Z or X, Y, Z, ROLL, PITCH, YAW by joint or link", _is_place, "[NAME=]X,Y,Z[,R,P,Y]")
-PLACES = PLACES._replace(plain=_as_places)
+PLACES = by_name(
+    "places", "X, Y, Z or X, Y, Z, ROLL, PITCH, YAW by joint or link", _is_place, "[NAME=]X,Y,Z[,R,P,Y]"
+)._replace(plain=_as_places)
 WRENCHES = by_name(
     "wrenches", "finite FX, FY, FZ or FX, FY, FZ, TX, TY, TZ by link", _is_place, "LINK=FX,FY,FZ[,TX,TY,TZ]"
 )
