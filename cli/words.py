@@ -20,12 +20,11 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import read_angles, record_names
 from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, matching_links, names_of, unmatched
+from artsim.sim.runs.setting import RATES, Kind
 from artsim.sim.runs.settings import DEFAULT_RECORD, SETTINGS
 
 _MOST_NUMBERS = 1 << 26  # bytes read at most from a file of numbers
 CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
-_OF_MOTION = ("q0", "v0", "a0", "target", "target_velocity", "target_acceleration")
-_OPTION_KINDS = {**KINDS, "a0": "dof"}
 AllNames = Callable[[], Mapping[str, Names]]
 """Gives the names of a robot by kind, as names_for does, once they are needed."""
 
@@ -54,6 +53,11 @@ def stored_by_name(name: str, value: Any, names: AllNames) -> Any:
             except UsageError as error:
                 raise SettingError(f"configuration: {str(error).removeprefix('--')}", name, entry) from None
     return found
+
+
+def _kind_of(option: str) -> Kind:
+    """The kind of a setting, or of accelerations, which only `artsim compute` takes."""
+    return RATES if option == "a0" else SETTINGS[option].kind
 
 
 def _read_numbers(name: str, words: tuple[str, ...], stored: Any, names: AllNames) -> dict[str, float]:
@@ -123,7 +127,7 @@ def _read_compliances(option: str, words: Sequence[str], names: AllNames) -> dic
 
 def read_by_name(option: str, words: tuple[str, ...], articulation: Articulation) -> dict[str, float]:
     """Read JOINT=VALUE words, lists or files of one option for this robot. Raises UsageError."""
-    return _read_named(option, words, names_for(articulation)[_OPTION_KINDS[option]]) if words else {}
+    return _read_named(option, words, names_for(articulation)[_kind_of(option).of]) if words else {}
 
 
 def read_wrenches(words: Sequence[str], links: Sequence[str]) -> Array:
@@ -192,7 +196,7 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
 
     Later words override earlier ones, names override patterns. The "*" of gains stays.
     """
-    flag, one_for_all = f"--{option.replace('_', '-')}", _OPTION_KINDS[option] in ("gain", "joint")
+    flag, one_for_all = f"--{option.replace('_', '-')}", _kind_of(option).of in ("gain", "joint")
     if option == "control":
         words = tuple(word for word in words if word not in control_files(words))
     exact: dict[str, float] = {}
@@ -281,7 +285,7 @@ def _read_vector(flag: str, word: str, option: str, names: Names) -> dict[str, f
 
 def _units(option: str, names: Names) -> Mapping[str, str]:
     """The units of coordinates and velocities by name; other values are in no unit that can be chosen."""
-    return names.units if option in _OF_MOTION else {}
+    return names.units if _kind_of(option).degrees else {}
 
 
 def _wanted(given: int, option: str, names: Names) -> str:

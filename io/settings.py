@@ -65,24 +65,24 @@ class RolloutOptions(RolloutSettings, total=False):
 
 
 class LoadOptions(TypedDict, total=False):
-    """The options of artsim.load besides the file."""
+    """The options of artsim.load besides the file; those without a comment are settings of a run."""
 
-    base: Literal["fixed", "floating"]  # whether a URDF's root link is fixed to the world or floating
+    base: Literal["fixed", "floating"]
     packages: Mapping[str, str | PathLike[str]]  # folders that package://NAME/ stands for
-    coupling: Literal["auto", "exact", "rows", "compliant"]  # how mimic joints and equalities are enforced
-    coupling_frequency: float | None  # natural frequency of compliant couplings [Hz]
-    coupling_damping: float  # damping ratio of compliant couplings
-    gravity: Sequence[float] | None  # gravitational acceleration (3,) [m/s²]; None: that of the file
-    keyframe: str  # keyframe of the file where runs start
+    coupling: Literal["auto", "exact", "rows", "compliant"]
+    coupling_frequency: float | None
+    coupling_damping: float
+    gravity: Sequence[float] | None
+    keyframe: str
     mesh_root: str | PathLike[str] | None  # further folder that meshes may come from
-    balance_inertia: bool  # whether inertias that no rigid body can have are replaced by the nearest valid ones
-    ignore_unsupported: bool  # whether unsupported elements are left out, with a warning
+    balance_inertia: bool
+    ignore_unsupported: bool
     meshes: bool  # False: mesh files are not looked for
     strict: bool  # whether an incomplete or ambiguous model is refused
     xacro: bool  # whether macros are expanded; they can run code
     max_xml_mb: float  # largest model file that is read [MB]
     max_faces: int | None  # largest number of triangles of a mesh
-    density: float | None  # from which links of a URDF without mass get that of their shapes [kg/m³]
+    density: float | None
     arguments: Mapping[str, str] | None  # arguments of macros
     loops: str | PathLike[str] | None  # TOML file of loops that close the model's tree
 

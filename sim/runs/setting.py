@@ -51,6 +51,7 @@ class Kind(NamedTuple):
     plain: Callable[[Any], Any] = lambda value: value
     metavar: str = ""
     of: str = ""
+    degrees: bool = False  # of angles, which the suffix deg gives in degrees
 
 
 def is_number(value: object) -> bool:
@@ -117,9 +118,9 @@ def _one_or_by_name(form: str, want: str, entry: Callable[[Any], bool], of: str 
     return Kind(form, want, lambda v: all(map(entry, _entries(v))), of=of)
 
 
-def _numbers(of: str = "", metavar: str = "") -> Kind:
+def _numbers(of: str = "", metavar: str = "", *, degrees: bool = False) -> Kind:
     """A kind of numbers by the names of joints and the like."""
-    return by_name("numbers", "numbers by name", is_number, metavar, of)
+    return by_name("numbers", "numbers by name", is_number, metavar, of)._replace(degrees=degrees)
 
 
 def _is_place(value: object) -> bool:
@@ -137,9 +138,10 @@ PUSHES = _texts("pushes", "a list of LINK=JX,JY,JZ@TIME", "LINK=JX,JY,JZ[,LX,LY,
 PAIR = Kind("pair", "two numbers: linear, angular", _is_pair, as_tuple, "LIN,ANG")
 PAIRS = by_name("pairs", "two numbers (linear, angular) by link", _is_pair, "LINK=LIN,ANG")
 NUMBERS = _numbers()
-COORDS = _numbers("coord", "JOINT=VALUE|FILE")
-DOFS = _numbers("dof", "JOINT=VALUE|FILE")
-AIMS = _numbers("aim", "JOINT=VALUE|FILE")
+COORDS = _numbers("coord", "JOINT=VALUE|FILE", degrees=True)
+RATES = _numbers("dof", "JOINT=VALUE|FILE", degrees=True)
+AIMS = _numbers("aim", "JOINT=VALUE|FILE", degrees=True)
+FORCES = _numbers("dof", "JOINT=VALUE|FILE")
 GAINS = _numbers("gain", "[JOINT=]VALUE")
 OF_JOINTS = _numbers("joint", "[JOINT=]VALUE")
 LIMITS = _numbers("dof", "JOINT=VALUE")

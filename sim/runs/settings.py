@@ -27,7 +27,7 @@ from artsim.sim.runs.setting import (
     CONSTRAINTS,
     COORDS,
     COUNT,
-    DOFS,
+    FORCES,
     FROM_0,
     GAINS,
     GAP,
@@ -42,6 +42,7 @@ from artsim.sim.runs.setting import (
     PAIRS,
     PLACES,
     PUSHES,
+    RATES,
     SHARE,
     STATES,
     TEXT_OR_OF_JOINTS,
@@ -121,7 +122,7 @@ class Settings:
         GAP,
         bounds=METRES,
     )
-    torque: Value = COMMON(DOFS, "Constant joint force [N m, N].")
+    torque: Value = COMMON(FORCES, "Constant joint force [N m, N].")
     target: Value = COMMON(
         AIMS, "Position target of a joint drive [rad, m]; needs gains. Also of a loop's drive, by its name."
     )
@@ -154,7 +155,7 @@ class Settings:
     every: int = COMMON(1, "Steps between two recorded rows.", bounds=COUNT)
 
     keyframe: str = START("", "Keyframe of the model file to start from.", metavar="NAME")
-    v0: Value = START(DOFS, "Initial velocity of a joint [rad/s, m/s]; V,V,… or a file gives those of all joints.")
+    v0: Value = START(RATES, "Initial velocity of a joint [rad/s, m/s]; V,V,… or a file gives those of all joints.")
     base_pose: Mapping[str, Place] = START(
         PLACES, "Position [m] and roll, pitch, yaw [rad] at which a free base starts; NAME is its joint or link."
     )
@@ -162,7 +163,7 @@ class Settings:
     seed: int = START(0, "Seed stored with the run, from which `artsim rollout` draws its samples.", bounds=SEEDS)
 
     target_velocity: Value = INPUTS(AIMS, "Velocity target of a joint drive [rad/s, m/s].")
-    target_acceleration: Value = INPUTS(DOFS, "Acceleration that computed torque adds to its feedback [rad/s², m/s²].")
+    target_acceleration: Value = INPUTS(RATES, "Acceleration that computed torque adds to its feedback [rad/s², m/s²].")
     drive_limit: Value = INPUTS(
         GAINS, "Largest force of a joint drive [N m, N]; the joint's effort limit bounds it in any case.", changes=True
     )
