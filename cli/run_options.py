@@ -17,11 +17,9 @@ from artsim.cli.words import READERS, control_file, names_for, stored_by_name
 from artsim.io.control_files import links_pushed
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
-from artsim.sim.run_data.controllers import CONTROLLERS
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import time_step
 from artsim.sim.runs.reading import OF_MODEL
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 from artsim.sim.runs.setting import (
     MAX_STEPS,
 )
@@ -51,26 +49,17 @@ GROUPS: Groups = {
 """The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
 
 DURATION = click.option("--duration", type=ABOVE_0, help="Simulated time [s], given instead of --steps.")
-OF_ROLLOUTS = {
-    "controller": {"meaning": "Built-in controller.", "metavar": "|".join(CONTROLLERS)},
-    "record": {
-        "meaning": f"Variables to record; +NAME adds to the default. Known: {', '.join(ROLLOUT_RECORDED)}.",
-    },
-}
-"""What `artsim rollout` says otherwise than `artsim run`: the controllers and variables that packs have."""
 
 
 def run_options(command: Callable[..., R], otherwise: Mapping[str, Any] = {}) -> Callable[..., R]:
-    """Add the options of a run but for those with which models are read; `run_config` makes the RunConfig of them."""
+    """Add the options of a run but for those with which models are read; `run_config` makes the RunConfig of them.
+
+    `otherwise`: by setting, arguments of click.option that a command has in place of those of `artsim run`.
+    """
     for name, setting in reversed(SETTINGS.items()):
         if name not in OF_MODEL:
-            command = option_of(name, setting._replace(**otherwise.get(name, {})))(command)
+            command = option_of(name, setting, **otherwise.get(name, {}))(command)
     return DURATION(command)
-
-
-def rollout_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of a run as rollouts have them."""
-    return run_options(command, OF_ROLLOUTS)
 
 
 def run_config(
