@@ -530,7 +530,7 @@ def prepared(
 ) -> tuple[Plan, Controls | None, ControllerFunction | None]:
     """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`. `file`:
     another control file, for the inputs of samples."""
-    from artsim.io.settings import plain_settings
+    from artsim.io.plain_settings import plain_settings
 
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)

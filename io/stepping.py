@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from artsim.io import runs, schema
 from artsim.io.held_inputs import HeldInputs, pushed_places
+from artsim.io.plain_settings import plain_settings
 from artsim.io.progress import warm
 from artsim.io.recorder import Recorder, check_run_name
-from artsim.io.settings import plain_settings
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
