@@ -10,16 +10,17 @@ from typing import Any
 
 import click
 
-from artsim.cli.batch_options import batch_config, batch_options, loops_left_open
+from artsim.cli.batch_options import GROUPS, batch_config, batch_options, loops_left_open
 from artsim.cli.batch_shards import Sharding, sharding_options
-from artsim.cli.grouped import BatchCommand
+from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.io.batch_csv import STDOUT, is_csv
 from artsim.io.batch_file import check_name
-from artsim.io.batches import BatchConfig, Job, Outcome, prepare
+from artsim.io.batch_settings import BatchConfig
+from artsim.io.batches import Job, Outcome, prepare
 from artsim.io.progress import progress_bar, warm
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
@@ -29,7 +30,8 @@ from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError, p
 
 
 @click.command(
-    cls=BatchCommand,
+    cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Compute rigid-body quantities for many configurations.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )

@@ -9,19 +9,18 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.numbers import FROM_0, Whole
+from artsim.cli.grouped import READING, Groups, grouped
 from artsim.cli.options import OneModelOptions
-from artsim.cli.run_options import pairs_of, read_gravity
-from artsim.io.batches import ON_ERROR, BatchConfig
-from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
+from artsim.cli.setting_options import option_of
+from artsim.cli.words import pairs_of
+from artsim.io.batch_settings import BATCH_SETTINGS, KNOWN, BatchConfig
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.quantities.catalogue import GROUPS, OF_CONSTRAINTS, QUANTITIES, needed_inputs, resolve
+from artsim.sim.quantities.catalogue import OF_CONSTRAINTS, needed_inputs, resolve
 
 R = TypeVar("R")
 
-KNOWN = ", ".join([*QUANTITIES, *GROUPS])
 _SCALES = {"velocity": "qvel", "acceleration": "qacc", "torque": "tau", "wrench": "wrench"}
 _COUNT = re.compile("[0-9]{1,18}")
 _WITH_WRENCH = {"external_force", "inverse_dynamics", "forward_dynamics"}
@@ -69,100 +68,28 @@ def _in_degrees(text: str) -> bool:
     return text.strip().endswith(DEGREES)
 
 
-def _scale(name: str, help_text: str) -> Any:
-    return click.option(name, type=FROM_0, default=0.0, show_default=True, metavar="X", help=help_text)
+_HOW: Mapping[str, dict[str, Any]] = {
+    "compute": {"callback": names},
+    "links": {"callback": names},
+    "grid": {"callback": read_grid},
+    "q0": {"callback": read_start},
+}
 
 
-BATCH_OPTIONS = (
-    click.option(
-        "--input",
-        metavar="FILE",
-        help="Configurations to compute: .npy, .npz, .csv, .h5, FILE.h5:/dataset, or - for standard input.",
-    ),
-    click.option(
-        "--samples",
-        type=Whole(0),
-        metavar="N",
-        help="Number of random configurations to draw instead of reading --input.",
-    ),
-    click.option(
-        "--grid",
-        multiple=True,
-        callback=read_grid,
-        metavar="JOINT=LOW:HIGH:N",
-        help="Compute N evenly spaced values of a joint [rad, m, or with a suffix: -90deg:90deg:19]; of several joints "
-        "every combination, the last one fastest.",
-    ),
-    click.option(
-        "--q0",
-        multiple=True,
-        callback=read_start,
-        metavar="JOINT=VALUE",
-        help="Coordinates of the joints that --grid leaves out; default: the pose of the file.",
-    ),
-    click.option(
-        "--seed",
-        type=Whole(0),
-        default=0,
-        show_default=True,
-        help="Seed of the random numbers of --samples.",
-    ),
-    click.option(
-        "--distribution",
-        type=click.Choice(DISTRIBUTIONS),
-        default=UNIFORM,
-        show_default=True,
-        help="Distribution of drawn coordinates: uniform within the joint limits, or normal about their middle.",
-    ),
-    _scale("--velocity", "Scale of drawn velocities [rad/s, m/s]."),
-    _scale("--acceleration", "Scale of drawn accelerations [rad/s², m/s²]."),
-    _scale("--torque", "Scale of drawn joint forces [N m, N]."),
-    _scale("--wrench", "Scale of drawn wrenches on links [N, N m]."),
-    click.option(
-        "--compute",
-        callback=names,
-        metavar="NAME,…",
-        help=f"Quantities to compute: {KNOWN}. (delassus is K = J M⁻¹ Jᵀ of couplings, loops and equalities of "
-        "tendons; with contacts, limits and drives: `artsim run --record +delassus`.)",
-    ),
-    click.option(
-        "--reduced", is_flag=True, help="Give results in independent coordinates, without the followers of couplings."
-    ),
-    click.option(
-        "--at",
-        type=click.Choice(["com", "origin"]),
-        default="com",
-        show_default=True,
-        help="Reference point of link Jacobians, velocities and wrenches: the centre of mass or the frame's origin.",
-    ),
-    click.option(
-        "--links",
-        callback=names,
-        metavar="NAME,…",
-        help="Links for which link quantities are computed, names or patterns ('*_foot'); default: all.",
-    ),
-    click.option(
-        "--gravity",
-        callback=read_gravity,
-        metavar="X,Y,Z",
-        help="Gravitational acceleration [m/s²]; default: 0,0,-9.81.",
-    ),
-    click.option("--float32", is_flag=True, help="Store results in single precision (7 digits), in half the space."),
-    click.option("--packed", is_flag=True, help="Store symmetric matrices as their lower triangles, row by row."),
-    click.option(
-        "--on-error",
-        type=click.Choice(ON_ERROR),
-        default="stop",
-        show_default=True,
-        help="What follows rows that cannot be computed and hold NaN: exit code 3 (stop), or 0 and a warning (skip).",
-    ),
-)
+GROUPS: Groups = {
+    **grouped(BATCH_SETTINGS, {"q0": ("output", "force", "base"), "at": ("loops",), "on_error": ("as_json", "quiet")}),
+    "Speed and shards": ("threads", "chunk", "shards", "scheduler", "shard", "resume"),
+    **READING,
+}
+"""The options of each group, in the order of the help."""
 
 
 def batch_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options of a batch; `batch_config` makes the BatchConfig of them."""
-    for option in reversed(BATCH_OPTIONS):
-        command = option(command)
+    for name, setting in reversed(BATCH_SETTINGS.items()):
+        if setting.group:
+            option = "compute" if name == "quantities" else name
+            command = option_of(option, setting, **_HOW.get(option, {}))(command)
     return command
 
 

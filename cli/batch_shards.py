@@ -13,7 +13,8 @@ import click
 from artsim.cli.numbers import Whole
 from artsim.cli.options import refuse_own_input
 from artsim.io.batch_csv import STDOUT
-from artsim.io.batches import BatchConfig, Job, Outcome
+from artsim.io.batch_settings import BatchConfig
+from artsim.io.batches import Job, Outcome
 from artsim.io.recorder import check_output
 from artsim.io.shards import check_new, check_shard_names, plan, shard_path
 from artsim.sim.foundation.dataclass import dataclass

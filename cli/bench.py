@@ -13,9 +13,10 @@ import numpy as np
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import reading_words
-from artsim.cli.run_options import control_file, run_config, run_options
+from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
+from artsim.cli.words import control_file
 from artsim.io.progress import warm
 from artsim.io.runs import clamped_controls, held_controls, plan_controls, prepare
 from artsim.sim.foundation.errors import UsageError
@@ -40,6 +41,7 @@ class Timing(NamedTuple):
 
 @click.command(
     cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Time the steps of a robot, phase by phase.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )

@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 import click
 import numpy as np
 
-from artsim.cli.batch_options import KNOWN, loops_left_open, names
-from artsim.cli.grouped import ComputeCommand
+from artsim.cli.batch_options import loops_left_open, names
+from artsim.cli.grouped import READING, GroupedCommand, Groups
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
-from artsim.cli.run_options import read_base_pose, read_by_name, read_gravity, read_wrenches
+from artsim.cli.setting_options import option_of
 from artsim.cli.terminal import warn, warn_of_model
+from artsim.cli.words import read_base_pose, read_by_name, read_wrenches
 from artsim.io import schema
+from artsim.io.batch_settings import BATCH_SETTINGS, KNOWN
 from artsim.io.runs import file_labels
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.poses import at_leader, bend_at_leader
@@ -28,9 +30,17 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.patterns import matching_links
 from artsim.sim.runs.plan import compiled_robot
+from artsim.sim.runs.settings import SETTINGS
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos
 
 F = TypeVar("F", bound=Callable[..., Any])
+GROUPS: Groups = {
+    "Common": ("q0", "v0", "a0", "torque", "wrench", "base", "base_pose", "keyframe", "gravity"),
+    "Links and loops": ("links", "at", "loops"),
+    "Results": ("reduced", "as_json", "as_csv", "quiet"),
+    **READING,
+}
+"""The options of each group, in the order of the help."""
 _ROUNDING = 1e-15  # of the largest entry of a matrix: smaller ones are shown as 0
 
 
@@ -39,7 +49,8 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
 
 
 @click.command(
-    cls=ComputeCommand,
+    cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Compute rigid-body quantities of one configuration.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -56,25 +67,10 @@ def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
 )
 @_named("--base-pose", "[NAME=]X,Y,Z[,R,P,Y]", "Position [m] and roll, pitch, yaw [rad] of a free base.")
 @click.option("--keyframe", metavar="NAME", default="", help="Keyframe of the model file that gives the coordinates.")
-@click.option(
-    "--gravity", callback=read_gravity, metavar="X,Y,Z", help="Gravitational acceleration [m/s²]; default: 0,0,-9.81."
-)
-@click.option(
-    "--reduced", is_flag=True, help="Give results in independent coordinates, without followers of couplings."
-)
-@click.option(
-    "--at",
-    type=click.Choice(["com", "origin"]),
-    default="com",
-    show_default=True,
-    help="Reference point of link Jacobians, velocities and wrenches: the centre of mass or the frame's origin.",
-)
-@click.option(
-    "--links",
-    callback=names,
-    metavar="NAME,…",
-    help="Links whose quantities are computed, names or patterns ('*_foot'); default: all.",
-)
+@option_of("gravity", SETTINGS["gravity"])
+@option_of("reduced", BATCH_SETTINGS["reduced"])
+@option_of("at", BATCH_SETTINGS["at"])
+@option_of("links", BATCH_SETTINGS["links"], callback=names)
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object on stdout.")
 @click.option(

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
-READING: dict[str, tuple[str, ...]] = {
+from artsim.sim.runs.setting import Setting
+
+Groups = Mapping[str, tuple[str, ...]]
+"""Names of parameters by the heading under which the help has their options, in its order."""
+READING: Groups = {
     "Reading the model": (
         "packages",
         "mesh_root",
@@ -22,134 +27,22 @@ READING: dict[str, tuple[str, ...]] = {
 }
 """Every command's group of the options with which models are read."""
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise"),
-    "Common": (
-        "steps",
-        "duration",
-        "dt",
-        "gravity",
-        "base",
-        "q0",
-        "ground",
-        "on_ground",
-        "torque",
-        "target",
-        "stiffness",
-        "damping",
-        "control",
-        "controller",
-        "record",
-        "every",
-        "output",
-        "force",
-        "config",
-    ),
-    "Start": ("keyframe", "v0", "base_pose", "activation", "place", "seed"),
-    "Drives and inputs": (
-        "target_velocity",
-        "target_acceleration",
-        "drive_limit",
-        "drive_mode",
-        "drive_limit_kind",
-        "interpolate",
-        "wrench",
-        "wrench_at",
-        "wrench_frame",
-        "push",
-    ),
-    "Joints and couplings": (
-        "joint_friction",
-        "armature",
-        "lower_limit",
-        "upper_limit",
-        "limit_stiffness",
-        "limit_damping",
-        "swing_limit",
-        "twist_limit",
-        "twist_axis",
-        "friction_coefficient",
-        "velocity_limits",
-        "coupling",
-        "coupling_frequency",
-        "coupling_damping",
-        "compliance",
-        "compliance_damping",
-        "coupling_ratio",
-        "coupling_offset",
-        "coupling_erp",
-        "loops",
-    ),
-    "Links": ("link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold", "sleep_time"),
-    "Contact": (
-        "contacts",
-        "self_collide",
-        "srdf",
-        "ground_height",
-        "ground_friction",
-        "restitution",
-        "cone",
-        "continuous",
-        "decompose",
-        "max_contacts",
-    ),
-    "Solver": (
-        "solver",
-        "iterations",
-        "velocity_iterations",
-        "error_step",
-        "relaxation",
-        "mass_splitting",
-        "integrator",
-        "coordinates",
-        "scheme",
-        "scheme_alpha",
-        "scheme_beta",
-        "constraint_alpha",
-        "constraint_beta",
-    ),
-    **READING,
-    "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"),
-    "Speed": ("threads",),
-}
-"""The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
 
-
-BATCH_GROUPS: dict[str, tuple[str, ...]] = {
-    "Common": (
-        "compute",
-        "samples",
-        "input",
-        "grid",
-        "q0",
-        "output",
-        "force",
-        "base",
-        "gravity",
-        "links",
-        "at",
-        "loops",
-    ),
-    "Drawn rows": ("seed", "distribution", "velocity", "acceleration", "torque", "wrench"),
-    "Results": ("reduced", "packed", "float32", "on_error", "as_json", "quiet"),
-    "Speed and shards": ("threads", "chunk", "shards", "scheduler", "shard", "resume"),
-    **READING,
-}
-"""Those of `artsim batch`."""
-
-COMPUTE_GROUPS: dict[str, tuple[str, ...]] = {
-    "Common": ("q0", "v0", "a0", "torque", "wrench", "base", "base_pose", "keyframe", "gravity"),
-    "Links and loops": ("links", "at", "loops"),
-    "Results": ("reduced", "as_json", "as_csv", "quiet"),
-    **READING,
-}
-"""Those of `artsim compute`."""
+def grouped(settings: Mapping[str, Setting], beside: Groups) -> Groups:
+    """Settings by their groups, with other options, each behind the setting for which `beside` has it."""
+    groups: dict[str, tuple[str, ...]] = {}
+    for name, setting in settings.items():
+        option = "compute" if name == "quantities" else name
+        groups[setting.group] = (*groups.get(setting.group, ()), option, *beside.get(name, ()))
+    return groups
 
 
 class GroupedCommand(click.Command):
     """A command whose help shows its options in groups; those in none come last."""
 
-    groups: Mapping[str, tuple[str, ...]] = GROUPS
+    def __init__(self, *args: Any, groups: Groups, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.groups = groups
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group that has an option of this command."""
@@ -163,15 +56,3 @@ class GroupedCommand(click.Command):
         if records:
             with formatter.section("Options"):
                 formatter.write_dl(list(records.values()))
-
-
-class BatchCommand(GroupedCommand):
-    """`artsim batch`."""
-
-    groups = BATCH_GROUPS
-
-
-class ComputeCommand(GroupedCommand):
-    """`artsim compute`."""
-
-    groups = COMPUTE_GROUPS

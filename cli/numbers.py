@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from artsim.sim.foundation.angles import plain_number, plain_whole
+from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number, plain_whole
+from artsim.sim.foundation.errors import UsageError
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
@@ -59,3 +60,18 @@ class Whole(click.IntRange):
 ABOVE_0 = Number(0, min_open=True)
 FROM_0 = Number(0)
 FACTOR = Number(1e-6, 1e6)
+
+
+def number_of(word: str, what: str, unit: str = "") -> float:
+    """A finite number; with the suffix deg, an angle in rad."""
+    text = word.strip()
+    angle = text.endswith(DEGREES)
+    if angle and "rad" not in unit:
+        raise UsageError(f"{what}: {word!r} is an angle, want {unit or 'a number'}")
+    try:
+        value = angle_or_number(text)
+    except ValueError:
+        raise UsageError(f"{what}: {word!r} is not a number") from None
+    if not math.isfinite(value):
+        raise UsageError(f"{what}: {word} is not finite")
+    return value

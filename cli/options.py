@@ -13,8 +13,10 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 import click
 
 from artsim.cli.numbers import Number, Whole
+from artsim.cli.setting_options import option_of
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, UsageError
 from artsim.sim.foundation.files import read_start
+from artsim.sim.runs.reading import OF_MODEL
 
 R = TypeVar("R")
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
@@ -162,13 +164,15 @@ MESH_OPTIONS = (
 )
 
 LOAD_OPTIONS = (
-    click.option(
-        "--base",
+    option_of(
+        "base",
+        OF_MODEL["base"],
+        type=str,
         callback=read_bases,
         multiple=True,
+        default=None,
         metavar="[NAME=]fixed|floating",
         envvar="ARTSIM_BASE",
-        help="How the root link is attached: fixed to the world (default) or floating; by name for a model of a scene.",
     ),
     *MESH_OPTIONS,
     click.option("--no-meshes", is_flag=True, envvar="ARTSIM_NO_MESHES", help="Do not look for mesh files."),
@@ -195,26 +199,9 @@ LOAD_OPTIONS = (
         help="Refuse a model that is incomplete or ambiguous instead of guessing; end with exit code 3 where a run "
         "would only warn that its result is wrong, or a batch that rows are beyond joint limits.",
     ),
-    click.option(
-        "--balance-inertia",
-        is_flag=True,
-        envvar="ARTSIM_BALANCE_INERTIA",
-        help="Replace inertias that no rigid body can have by the nearest valid ones; warnings state the change.",
-    ),
-    click.option(
-        "--density",
-        type=_POSITIVE,
-        metavar="KG/M3",
-        envvar="ARTSIM_DENSITY",
-        help="Density [kg/m³] from which links of a URDF without inertia get that of their shapes; water has 1000.",
-    ),
-    click.option(
-        "--ignore-unsupported",
-        is_flag=True,
-        envvar="ARTSIM_IGNORE_UNSUPPORTED",
-        help="Leave out, with a warning, elements of an MJCF or SDF file that artsim does not support, and reversed "
-        "limits and mimics of missing joints in a URDF.",
-    ),
+    option_of("balance_inertia", OF_MODEL["balance_inertia"], envvar="ARTSIM_BALANCE_INERTIA"),
+    option_of("density", OF_MODEL["density"], type=_POSITIVE, metavar="KG/M3", envvar="ARTSIM_DENSITY"),
+    option_of("ignore_unsupported", OF_MODEL["ignore_unsupported"], envvar="ARTSIM_IGNORE_UNSUPPORTED"),
     click.option(
         "--xacro",
         is_flag=True,
@@ -257,43 +244,17 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
     takes_bases = "bases" in inspect.signature(command, follow_wrapped=False).parameters
 
     @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        base: dict[str, Base],
-        packages: dict[str, Path],
-        mesh_root: Path | None,
-        no_meshes: bool,
-        max_xml_mb: float,
-        strict: bool,
-        balance_inertia: bool,
-        xacro: bool,
-        ignore_unsupported: bool,
-        max_faces: int | None,
-        density: float | None,
-        **kwargs: Any,
-    ) -> R:
+    def wrapped(*args: Any, base: dict[str, Base], no_meshes: bool, **kwargs: Any) -> R:
         named = next((name for name in base if name), None)
         if takes_bases:
             kwargs["bases"] = base
         elif named is not None:
             raise UsageError(f"--base {named}={base[named]}: there is one model, which needs no name")
-        load_options = OneModelOptions(
-            base=base.get("", "fixed"),
-            packages=packages,
-            mesh_root=mesh_root,
-            meshes=not no_meshes,
-            max_xml_mb=max_xml_mb,
-            strict=strict,
-            balance_inertia=balance_inertia,
-            xacro=xacro,
-            ignore_unsupported=ignore_unsupported,
-            max_faces=max_faces,
-            density=density,
-            arguments={},
-        )
-        if not takes_bases:
-            load_options["loops"] = kwargs.pop("loops")
-        return command(*args, load_options=load_options, **kwargs)
+        own = {"base", "meshes", "arguments"}
+        known = sorted(LoadOptions.__required_keys__ - own | (set() if takes_bases else {"loops"}))
+        read = {name: kwargs.pop(name) for name in known}
+        options = {**read, "base": base.get("", "fixed"), "meshes": not no_meshes, "arguments": {}}
+        return command(*args, load_options=options, **kwargs)
 
     decorated: Callable[..., R] = wrapped
     for option in reversed((*LOAD_OPTIONS, *(() if takes_bases else (LOOPS_OF_ONE,)))):

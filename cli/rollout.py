@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
-from artsim.cli.run_options import control_file, rollout_options, run_config
+from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
+from artsim.cli.words import control_file
 from artsim.io.batch_file import check_name
 from artsim.io.progress import progress_bar, warm
 from artsim.io.recorder import check_output
@@ -37,6 +39,7 @@ from artsim.io.runs import clamped_controls, held_controls, late_controls, prepa
 from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import StoppedError, UsageError, printable
+from artsim.sim.run_data.controllers import CONTROLLERS
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
@@ -44,6 +47,11 @@ from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 from artsim.sim.runs.varied import VARIED
 
 _DEGREES = "artsim.cli.rollout.degrees"
+_OTHERWISE = {
+    "controller": {"help": "Built-in controller.", "metavar": "|".join(CONTROLLERS)},
+    "record": {"help": f"Variables to record; +NAME adds to the default. Known: {', '.join(ROLLOUT_RECORDED)}."},
+}
+"""The options of a run that say something else of rollouts: the controllers and variables that packs have."""
 
 
 def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
@@ -94,6 +102,7 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
 
 @click.command(
     cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Simulate many variations of a run.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -128,7 +137,7 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     metavar="NAME=LOW:HIGH,…",
     help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts).",
 )
-@rollout_options
+@partial(run_options, otherwise=_OTHERWISE)
 @scene_options
 @click.option("--threads", type=Whole(1, 1024), metavar="N", help="Number of threads; default: one per core.")
 @click.option(

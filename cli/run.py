@@ -22,9 +22,8 @@ from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import LoadOptions, is_file, reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals, storage_errors
-from artsim.cli.run_options import control_file, run_config, run_options, was_typed
+from artsim.cli.run_options import GROUPS, run_config, run_options, was_typed
 from artsim.cli.scene_options import (
-    OF_MODEL,
     SceneOptions,
     input_files,
     load_models,
@@ -33,6 +32,7 @@ from artsim.cli.scene_options import (
     without_arguments,
 )
 from artsim.cli.terminal import warn, warn_of_model
+from artsim.cli.words import control_file
 from artsim.io import schema
 from artsim.io.progress import progress_bar, warm
 from artsim.io.recorder import check_output, check_run_name
@@ -50,6 +50,7 @@ from artsim.sim.runs.compliances import is_without_effect
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.reading import OF_MODEL
 from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
 _FAR = 1e-3  # m or rad: loops that came open by more are reported
@@ -73,6 +74,7 @@ _INPUTS = (
 
 @click.command(
     cls=GroupedCommand,
+    groups=GROUPS,
     short_help="Simulate a robot and write the result to an HDF5 file.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -16,6 +16,7 @@ from artsim.loaders.scene import scene_names
 from artsim.sim.articulation.description import Articulation, Pose
 from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.runs.reading import OF_MODEL
 
 R = TypeVar("R")
 
@@ -44,15 +45,6 @@ SCENE_OPTIONS = (
 )
 
 
-# how a model was read, so that its stored text is read in the same way
-OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "density"], ...] = (
-    "base",
-    "balance_inertia",
-    "ignore_unsupported",
-    "density",
-)
-
-
 class SceneOptions(NamedTuple):
     """How models are read, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
 
@@ -76,16 +68,9 @@ def scene_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options of loading one or several models; the command receives them as one argument, `scene`."""
 
     @functools.wraps(command)
-    def wrapped(
-        *args: Any,
-        load_options: LoadOptions,
-        bases: dict[str, Base],
-        place: tuple[str, ...],
-        srdf: tuple[str, ...],
-        loops: tuple[str, ...],
-        **kwargs: Any,
-    ) -> R:
-        return command(*args, scene=SceneOptions(load_options, bases, place, srdf, loops), **kwargs)
+    def wrapped(*args: Any, load_options: LoadOptions, bases: dict[str, Base], **kwargs: Any) -> R:
+        placed = {name: kwargs.pop(name) for name in ("place", "srdf", "loops")}
+        return command(*args, scene=SceneOptions(load_options, bases, **placed), **kwargs)
 
     decorated: Callable[..., R] = model_options(wrapped)
     for option in reversed(SCENE_OPTIONS):

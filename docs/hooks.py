@@ -18,6 +18,7 @@ import artsim
 from artsim.cli.main import cli
 from artsim.io import schema
 from artsim.sim.foundation import errors as foundation_errors
+from artsim.sim.runs.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = re.compile(r"^\{\{ (\w+)(?: ([^}]+))? \}\}$", re.M)
@@ -108,12 +109,18 @@ def dimensions() -> str:
 
 
 def settings(kind: str) -> str:
-    """The keyword arguments that a TypedDict of io/settings.py declares, with their types and comments."""
-    source = (ROOT / "io" / "settings.py").read_text()
-    body = source.split(f"class {kind}(")[1].split("\nclass ")[0]
-    rows = re.findall(r"^    (\w+): (.+?)  # (.+)$", body, re.M)
+    """The keyword arguments that a TypedDict declares, with their types and comments, or meanings in the table."""
+    source = "\n".join((ROOT / path).read_text() for path in ("io/settings.py", "sim/runs/settings.py"))
+    body = source.split(f"class {kind}(")[1].split("\n\n\n")[0]
+    rows = re.findall(r"^    (\w+): (.+?)(?:  # (.+))?$", body, re.M)
     assert rows, kind
-    return table(("argument", "type", "meaning"), [(f"`{name}`", f"`{type_}`", what) for name, type_, what in rows])
+    told = [(f"`{name}`", f"`{type_}`", comment or in_python(SETTINGS[name].meaning)) for name, type_, comment in rows]
+    return table(("argument", "type", "meaning"), told)
+
+
+def in_python(meaning: str) -> str:
+    """The meaning of a setting with its options named as keyword arguments are."""
+    return escaped(re.sub(r"(?<![\w-])--([a-z][a-z-]+)", lambda found: found[1].replace("-", "_"), meaning))
 
 
 def api(path: str) -> str:

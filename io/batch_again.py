@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from artsim.io.batch_reader import BatchRecording
-from artsim.io.batches import BatchConfig, Job, block_rows, check_memory, prepare, stream_rows
+from artsim.io.batch_settings import BatchConfig
+from artsim.io.batches import Job, block_rows, check_memory, prepare, stream_rows
 from artsim.io.comparison import Comparison
 from artsim.io.facts import first_sampled_fact
 from artsim.io.reader import Difference, opened

@@ -19,8 +19,8 @@ from artsim.io.tables import npy_header
 from artsim.sim.equipment.build_link_wrenches import COMPONENTS
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError, listed, nearest
 from artsim.sim.foundation.files import read_start
-from artsim.sim.runs.configuration import HOLD
 from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.settings import HOLD
 
 if TYPE_CHECKING:
     import zipfile

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.sim.foundation.budget import refuse_beyond_memory
-from artsim.sim.runs.configuration import HOLD, LINEAR
+from artsim.sim.runs.settings import HOLD, LINEAR
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

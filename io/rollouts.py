@@ -56,12 +56,12 @@ from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import GAVE_WAY, NON_FINITE, RUNNING, TOO_FAST
 from artsim.sim.runs.account import SUNK_FAR, bound_of_link, link_name
-from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, Roller, make_roller
+from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.varied import VARIED, Variations
 from artsim.sim.runs.wrench_inputs import with_pushes
 

@@ -34,28 +34,28 @@ from artsim.io.reader import (
 )
 from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
-from artsim.io.settings import RunSettings
 from artsim.io.snapshots import stored
 from artsim.sim.articulation.chains import jacobian_columns
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import Labels
 from artsim.sim.articulation.regularity import singular_links
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
-from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ArtsimError, ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ModelError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.targets import level, processor
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.changes import Change, changed
-from artsim.sim.runs.configuration import OF_COUPLINGS, TURNING, RunConfig, read_angles
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.constraint_names import constraint_names, number_constraints, number_contacts
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
 from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
+from artsim.sim.runs.reading import OF_MODEL
 from artsim.sim.runs.refusals import NEEDS_COMPUTED_TORQUE, led_targets, undriven
+from artsim.sim.runs.settings import RunSettings
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 from artsim.sim.runs.wrench_inputs import with_links, with_pushes
 
@@ -530,6 +530,8 @@ def prepared(
 ) -> tuple[Plan, Controls | None, ControllerFunction | None]:
     """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`. `file`:
     another control file, for the inputs of samples."""
+    from artsim.io.plain_settings import plain_settings
+
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
     robot = as_read(robot, settings)
@@ -546,18 +548,15 @@ def prepared(
     return plan, controls, function
 
 
-_OF_READING = ("balance_inertia", "ignore_unsupported", "density")
-
-
 def as_read(robot: Robot, settings: Mapping[str, Any]) -> Robot:
     """The robot with the base that a run's settings ask for.
 
     Raises UsageError for a base that an MJCF file chooses itself, and for settings of reading that differ from those
     with which the robot was read.
     """
-    for name in _OF_READING:
-        before = robot.loaded_with.get(name, None if name == "density" else False)
-        if name in settings and robot.loaded_with and settings[name] != before:
+    for name, setting in OF_MODEL.items():
+        before = robot.loaded_with.get(name, setting.default)
+        if name != "base" and name in settings and robot.loaded_with and settings[name] != before:
             raise UsageError(f"{name} is an option of artsim.load: this robot was loaded with {before}")
     base = settings.get("base", robot.articulation.base)
     if base == robot.articulation.base or base not in ("fixed", "floating"):  # which RunConfig refuses
@@ -614,88 +613,6 @@ def _python_name(function: ControllerFunction) -> str:
     """The name of a Python controller in the file. Its outputs are stored, so the name is never looked up."""
     module = str(getattr(function, "__module__", None) or "python")
     return f"{module}.py:{getattr(function, '__qualname__', type(function).__name__)}"
-
-
-_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "joint_friction", "armature")
-_OF_LIMITS = ("lower_limit", "upper_limit", "limit_stiffness", "limit_damping")
-_BY_NAME = {
-    "q0": "coords",
-    "control": "actuators",
-    **dict.fromkeys(("v0", "target", "target_velocity", "target_acceleration", "torque", *_GAINS, *_OF_LIMITS), "dofs"),
-}
-
-
-_OF_CONSTRAINTS = ("constraint_alpha", "constraint_beta")
-_ONE_OR_BY_NAME = (*OF_COUPLINGS, *_OF_CONSTRAINTS, "drive_mode", "drive_limit_kind")
-_OF_TARGETS = ("target", "target_velocity", "target_acceleration")
-_OF_INDEPENDENT = ("v0", *_OF_TARGETS, "torque", *_GAINS[:3])  # also without the joints that follow
-
-
-def plain_settings(settings: Mapping[str, Any], robot: Robot) -> dict[str, Any]:
-    """Settings in the form of RunConfig. Raises UsageError."""
-    return {name: _plain(name, value, robot) for name, value in settings.items()}
-
-
-def _plain(name: str, value: Any, robot: Robot) -> Any:
-    """A setting in the form of RunConfig: Python numbers, values by name. Raises UsageError for other types."""
-    try:
-        return _numbers_by_name(name, value, robot)
-    except ArtsimError:
-        raise
-    except (TypeError, ValueError, AttributeError):
-        where = "; a file goes to controls=" if name == "control" and isinstance(value, str | os.PathLike) else ""
-        raise UsageError(f"{name} is {value!r}, want numbers by name or in order{where}") from None
-
-
-def _point(at: str | Sequence[float]) -> str:
-    """A point of a link as a configuration has it."""
-    return at if isinstance(at, str) else ",".join(repr(float(x)) for x in at)
-
-
-def _push(link: str, impulse: Sequence[float], time: float) -> str:
-    """A push as a configuration has it."""
-    return f"{link}={_point(impulse)}@{float(time)!r}"
-
-
-def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
-    if name == "activation":
-        return {key: float(number) for key, number in value.items()}
-    if name in _ONE_OR_BY_NAME and isinstance(value, Mapping):
-        return {key: entry if isinstance(entry, str) else float(entry) for key, entry in value.items()}
-    if name == "wrench":
-        return {key: tuple(map(float, numbers)) for key, numbers in value.items()}
-    if name == "wrench_at":
-        return {key: _point(at) for key, at in value.items()} if isinstance(value, Mapping) else _point(value)
-    if name == "push":
-        return tuple(entry if isinstance(entry, str) else _push(*entry) for entry in value)
-    if name in TURNING:
-        return {key: read_angles(name, entry) for key, entry in value.items()}
-    if name == "base_pose":
-        places = value if isinstance(value, Mapping) else {"": value}
-        return {key: tuple(map(float, place)) for key, place in places.items()}
-    if name not in _BY_NAME:
-        if name in ("gravity", "record") and value is not None and not isinstance(value, str):
-            return tuple(entry if isinstance(entry, str) else float(entry) for entry in value)
-        return value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, Mapping):
-        return {key: float(number) for key, number in value.items()}
-    numbers = np.asarray(value, float)
-    if numbers.ndim == 0 and name in (*_GAINS, *_OF_LIMITS[2:]):
-        return {"*": float(numbers)}
-    names = _names_of(robot, _BY_NAME[name])
-    if name in _OF_INDEPENDENT and numbers.shape == (len(robot.independent_dofs),):
-        names = robot.independent_dofs
-    if numbers.shape != (len(names),):
-        raise UsageError(f"{name} has shape {numbers.shape}, want ({len(names)},): {', '.join(names[:8])}")
-    return dict(zip(names, numbers.tolist(), strict=True))
-
-
-def _names_of(robot: Robot, kind: str) -> tuple[str, ...]:
-    """Names of a robot's coordinates, dofs or actuators."""
-    if kind == "actuators":
-        return labels_of(robot.articulation).controls
-    names: tuple[str, ...] = getattr(robot.labels, kind)
-    return names
 
 
 # ------------------------------------------------------------------ replay

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from artsim.io import workers
-from artsim.io.batches import BatchConfig, Job
+from artsim.io.batch_settings import BatchConfig
+from artsim.io.batches import Job
 from artsim.io.configurations import is_stream
 from artsim.io.limit_check import BeyondLimits
 from artsim.io.progress import warm

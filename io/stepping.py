@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from artsim.io import runs, schema
 from artsim.io.held_inputs import HeldInputs, pushed_places
+from artsim.io.plain_settings import plain_settings
 from artsim.io.progress import warm
 from artsim.io.recorder import Recorder, check_run_name
-from artsim.io.settings import RunSettings
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -26,8 +26,9 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs import simulate
 from artsim.sim.runs.changes import Change, changed, told_otherwise, with_entry
-from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
+from artsim.sim.runs.setting import MAX_STEPS
+from artsim.sim.runs.settings import RunSettings
 from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, simulation_of
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
 
@@ -369,7 +370,7 @@ class Simulation:
         They have the names and meanings of RunSettings; values by name join those that were set before. Raises
         UsageError for a setting that cannot change during a run, and what artsim.simulate raises.
         """
-        config, given = self._simulation.plan.config, runs.plain_settings(settings, self.robot)
+        config, given = self._simulation.plan.config, plain_settings(settings, self.robot)
         for name, value in given.items():
             before = getattr(config, name, None)
             if isinstance(value, Mapping) and isinstance(before, Mapping):

@@ -43,6 +43,11 @@ else:
         return cls
 
 
+def declared_defaults(cls: type[Any]) -> dict[str, Any]:
+    """The fields of such a class with what their declarations assign: a value, a `Field` or MISSING."""
+    return {**vars(cls)["_defaults"]}
+
+
 def _annotations(cls: type[Any]) -> dict[str, Any]:
     return dict(vars(cls).get("__annotations__", {}))
 

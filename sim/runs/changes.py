@@ -17,37 +17,15 @@ import numpy as np
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, nearest
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.runs.configuration import OF_COUPLINGS, RunConfig
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.patterns import ALL
 from artsim.sim.runs.plan import Plan, plan_run
+from artsim.sim.runs.settings import SETTINGS
 from artsim.sim.runs.simulate import Simulation, simulation_of
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
 
-CHANGEABLE = (
-    "gravity",
-    "stiffness",
-    "damping",
-    "drive_limit",
-    "drive_mode",
-    "drive_limit_kind",
-    "joint_friction",
-    "friction_coefficient",
-    "armature",
-    "wrench",
-    "wrench_at",
-    "wrench_frame",
-    "coupling",
-    *OF_COUPLINGS,
-    "iterations",
-    "velocity_iterations",
-    "velocity_limits",
-    "restitution",
-    "ground_friction",
-    "link_damping",
-    "link_velocity_limit",
-    "com_velocity_limit",
-)
+CHANGEABLE = tuple(name for name, setting in SETTINGS.items() if setting.changes)
 """The settings that can change during a run."""
 STATES = ("qpos", "qvel", "activation")
 

@@ -20,8 +20,9 @@ from artsim.sim.equipment.arrays import REFERENCE_K, Equipped
 from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
 from artsim.sim.run_data.registry import MEAN_VELOCITY, SOLVERS
-from artsim.sim.runs.configuration import RunConfig, Value
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.patterns import ALL, Names, by_name
+from artsim.sim.runs.settings import Value
 
 _SETTINGS = ("compliance", "compliance_damping", "coupling_erp")
 _HARD_ONLY = "is coupled with an axis of a ball joint, which only hard rows can hold"

@@ -19,40 +19,15 @@ from artsim.sim.articulation.description import Articulation, Coupling
 from artsim.sim.articulation.model import Labels, Model, following_dofs
 from artsim.sim.equipment.arrays import EquipmentLabels
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
-from artsim.sim.runs.configuration import TURNING, RunConfig
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.settings import SETTINGS
 
 T = TypeVar("T")
 
 ALL = "*"
 _WILD = frozenset("*?[")
-KINDS = {
-    "q0": "coord",
-    "v0": "dof",
-    "target": "aim",
-    "target_velocity": "aim",
-    "target_acceleration": "dof",
-    "torque": "dof",
-    "stiffness": "gain",
-    "damping": "gain",
-    "drive_limit": "gain",
-    "friction_coefficient": "gain",
-    "drive_mode": "gain",
-    "drive_limit_kind": "gain",
-    "lower_limit": "dof",
-    "upper_limit": "dof",
-    "limit_stiffness": "gain",
-    "limit_damping": "gain",
-    "joint_friction": "joint",
-    "armature": "joint",
-    "control": "actuator",
-    "activation": "state",
-    "constraint_alpha": "constraint",
-    "constraint_beta": "constraint",
-}
+KINDS = {name: setting.kind.of for name, setting in SETTINGS.items() if setting.kind.of}
 """What the entries of a setting are named after; of gains and joints, "*" or one value alone means all."""
-
-
-TURNED = "turned"  # the kind of what settings of swing and twist are named after
 
 
 class Names(NamedTuple):
@@ -100,7 +75,7 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
         "gain": Names(dof, *dofs, "a joint", units),
         "joint": Names(joint, joint, single, single, "a joint"),
         "constraint": Names(held, held, held, held, "a joint, loop or tendon"),
-        TURNED: Names(turned, turned, turned, turned, "a ball or free joint"),
+        "turned": Names(turned, turned, turned, turned, "a ball or free joint"),
     }
     for kind, known, noun in (
         ("actuator", equipment.controls, "an actuator"),
@@ -114,7 +89,7 @@ def has_patterns(config: RunConfig) -> bool:
     """Whether names in a configuration may have to be replaced by `expanded`."""
     unchecked: tuple[object, ...] = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
     unchecked += (config.constraint_alpha, config.constraint_beta)
-    unchecked += tuple(getattr(config, setting) for setting in TURNING)
+    unchecked += (config.swing_limit, config.twist_limit, config.twist_axis)
     if any(isinstance(values, Mapping) and values for values in unchecked):  # whose names nobody else looks up
         return True
     given = {setting: getattr(config, setting) for setting in KINDS}
@@ -136,9 +111,6 @@ def expanded(config: RunConfig, names: Mapping[str, Names]) -> RunConfig:
         given = getattr(config, setting)
         if isinstance(given, Mapping) and not given.keys() <= set(names[kind].known):
             changes[setting] = by_name(setting, given, names[kind], keep={ALL} if kind == "gain" else ())
-    for setting in TURNING:
-        if given := getattr(config, setting):
-            changes[setting] = by_name(setting, given, names[TURNED])
     return replace(config, **changes) if changes else config
 
 

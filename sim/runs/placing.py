@@ -14,7 +14,7 @@ from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.errors import SettingError, nearest
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import Touching
-from artsim.sim.runs.configuration import Place
+from artsim.sim.runs.settings import Place
 
 _WALL = 0.1  # cosine to the vertical above which nothing stands on a plane
 

@@ -41,7 +41,7 @@ from artsim.sim.runs.compliances import (
     yielding_loops,
     yielding_tendons,
 )
-from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, MAX_STEPS, RunConfig, Value
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.contact_model import touching_shapes
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.maximal_choice import with_scheme
@@ -54,13 +54,14 @@ from artsim.sim.runs.refusals import (
     refuse_unservable,
     with_rows_for_contacts,
 )
+from artsim.sim.runs.setting import MAX_STEPS
+from artsim.sim.runs.settings import DEFAULT_RECORD, LEAST_DT, TIME_STEP, Value
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
 from artsim.sim.stepping.entries import beside_entry, simulate_entry, solver_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
-TIME_STEP = 0.002  # [s] where neither the user nor the file gives one
 TRACKING_FREQUENCY = 20.0  # [rad/s] natural frequency of the critically damped errors of computed torque
 
 

@@ -14,8 +14,8 @@ from artsim.sim.articulation.poses import at_leader
 from artsim.sim.articulation.turn_limits import about_axis, axis_couplings, follow_axes, start_notes, twist_rates
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.runs.configuration import Place, Value
 from artsim.sim.runs.placing import place_bases
+from artsim.sim.runs.settings import Place, Value
 
 
 def find_keyframe(articulation: Articulation, name: str) -> Keyframe:

@@ -58,28 +58,10 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
 
     Args:
         robot: a Robot, as returned by `load`, or the path of a robot file.
-        options: keyword arguments. Values per joint are mappings from joint names or patterns ("*_knee"), or
-            sequences in the model's order.
-
-            Output: output, force, compress, checkpoint, check, progress, threads, record, every.
-            Time: steps, dt, integrator, seed.
-            Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
-            scheme_beta, constraint_alpha [1/s], constraint_beta [1/s²].
-            Start: q0, v0 [rad, m, rad/s, m/s], base_pose, on_ground [m], activation, keyframe.
-            Inputs: torque [N m, N], target, target_velocity, target_acceleration, control, controls, interpolate,
-            controller, stiffness [N m/rad, N/m], damping, drive_limit, drive_mode, drive_limit_kind, wrench [N, N m],
-            wrench_at, wrench_frame, push [N s, N m s].
-            Joints: joint_friction [N m, N], armature [kg m², kg], friction_coefficient, lower_limit, upper_limit
-            [rad, m], limit_stiffness [N m/rad, N/m], limit_damping, swing_limit, twist_limit [rad], twist_axis.
-            Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, compliance [rad/(N m), m/N],
-            compliance_damping [s], coupling_ratio, coupling_offset, coupling_erp, velocity_limits, link_damping,
-            link_velocity_limit, com_velocity_limit.
-            Contact: contacts, ground, ground_height [m], ground_friction, self_collide, decompose, continuous,
-            restitution, cone, max_contacts.
-            Solver: solver, iterations, velocity_iterations, error_step, relaxation, mass_splitting. Sleep:
-            sleep_threshold [m²/s²], sleep_time [s].
-
-            artsim.io.settings.SimulateOptions gives the type, unit and meaning of each.
+        options: keyword arguments: the settings of a run (steps, dt, q0, torque, stiffness, record, …), of which
+            `help(artsim.io.settings.RunSettings)` tells unit and meaning, and controller, controls, output, force,
+            compress, checkpoint, check, progress, threads, of which artsim.io.settings.SimulateOptions tells them.
+            Values per joint are mappings from joint names or patterns ("*_knee"), or sequences in the model's order.
 
     Returns:
         The run in memory, indexed by the names of its variables: recording["qpos"] (rows, nq); with `output`, the
@@ -141,16 +123,14 @@ def compute(
     return _robot(robot).compute(qpos, **options)
 
 
-_OF_READING = ("base", "balance_inertia", "ignore_unsupported", "density")
-
-
 def _robot(robot: Robot | str | PathLike[str], settings: Mapping[str, Any] | None = None) -> Robot:
     """The robot, or that of a file, read as the settings of a run ask."""
     from artsim.sim.quantities.robot import Robot
+    from artsim.sim.runs.reading import OF_MODEL
 
     if isinstance(robot, Robot):
         return robot
-    options: Any = {name: value for name, value in (settings or {}).items() if name in _OF_READING}
+    options: Any = {name: value for name, value in (settings or {}).items() if name in OF_MODEL}
     return load(robot, **options)
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from speed import cpu, in_turns
 
 from artsim.sim.articulation.description import Articulation, Inertial, Joint, Link, Pose
-from artsim.sim.runs.configuration import MAX_STEPS, RunConfig
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.simulate import Simulation
 
 SOLVERS = ("propagation", "direct", "newton")

@@ -20,8 +20,8 @@ from artsim.cli.main import cli
 from artsim.cli.terminal import without_foreign_hints
 from artsim.io import progress
 from artsim.io.viewer.server import is_own
-from artsim.sim.runs.configuration import DEFAULT_RECORD
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
+from artsim.sim.runs.settings import DEFAULT_RECORD
 from tests.conftest import ROOT
 
 ARM = str(ROOT / "robots" / "arm7.urdf")

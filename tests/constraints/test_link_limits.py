@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.runs.configuration import DEFAULT_RECORD, RunConfig
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.settings import DEFAULT_RECORD
 from tests.simulation import Array, Run, box_link, joint, robot_file, simulate, urdf
 
 G = 9.81

@@ -9,7 +9,7 @@ import sys
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -23,6 +23,8 @@ from artsim.io.settings import RolloutOptions, SimulateOptions
 from artsim.sim.foundation.errors import MissingInputError, ModelError, OutputError, StoppedError, UsageError
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.setting import TEXT_OR_OF_JOINTS
+from artsim.sim.runs.settings import SETTINGS, RunSettings
 from tests.conftest import ROOT
 
 ARM = ROOT / "robots" / "arm7.urdf"
@@ -273,5 +275,24 @@ def test_options_are_typed_and_told() -> None:
     rolled = config | varied | set(signature(rollouts.rollout).parameters) - {"robot", "settings"}
     assert SimulateOptions.__optional_keys__ == taken
     assert RolloutOptions.__optional_keys__ | RolloutOptions.__required_keys__ == rolled
-    assert taken <= set(re.findall(r"\w+", artsim.simulate.__doc__ or ""))
+    assert RunSettings.__optional_keys__ == config - {"controller"}
+    told = set(re.findall(r"^    (\w+): ", RunSettings.__doc__ or "", re.M))
+    assert taken <= told | set(re.findall(r"\w+", artsim.simulate.__doc__ or ""))
     assert rolled - taken <= set(re.findall(r"\w+", artsim.rollout.__doc__ or ""))
+
+
+def test_keyword_arguments_have_the_choices_of_the_table() -> None:
+    for name, hint in get_type_hints(RunSettings).items():
+        if get_origin(hint) is Literal:
+            assert set(get_args(hint)) == set(SETTINGS[name].choices), name
+        else:
+            assert not SETTINGS[name].choices or SETTINGS[name].kind is TEXT_OR_OF_JOINTS
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_default_is_a_right_value(name: str) -> None:
+    setting = SETTINGS[name]
+    setting.check(name, setting.default)
+    assert RunConfig.from_mapping({name: setting.default}) == RunConfig()
+    with pytest.raises(UsageError, match=f"^{name} is "):
+        RunConfig.from_mapping({name: object()})

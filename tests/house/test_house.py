@@ -24,7 +24,8 @@ from artsim.cli.main import COMMANDS, cli
 from artsim.io import schema
 from artsim.sim.foundation import errors
 from artsim.sim.run_data.run_records import RECORDED
-from artsim.sim.runs.configuration import DEFAULT_RECORD, RunConfig
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.settings import DEFAULT_RECORD
 from tests.conftest import ROOT
 from tests.house.pages import PAGES, blocks
 

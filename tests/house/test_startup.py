@@ -26,6 +26,7 @@ NOT_IN_A_RUN = {
     "artsim.loaders.stored",
     "artsim.sim.quantities.compute_records",
     "artsim.sim.quantities.evaluation",
+    "artsim.sim.runs.sampled_runs",
     "llvmlite",
     "platformdirs",
     "shutil",

@@ -23,7 +23,8 @@ import xarray
 import artsim
 from artsim.io import batch_file, batches, memory, schema
 from artsim.io.batch_reader import BatchRecording
-from artsim.io.batches import BatchConfig, Job, Outcome, compute_rows, prepare
+from artsim.io.batch_settings import BatchConfig
+from artsim.io.batches import Job, Outcome, compute_rows, prepare
 from artsim.io.reader import open_checked, open_recording
 from artsim.io.recorder import claim
 from artsim.loaders.load import load_articulation
@@ -544,7 +545,8 @@ def peak_memory(*arguments: object) -> int:
     code = """
         import resource, sys
         from pathlib import Path
-        from artsim.io.batches import BatchConfig, compute_rows, prepare
+        from artsim.io.batch_settings import BatchConfig
+        from artsim.io.batches import compute_rows, prepare
         from artsim.loaders.load import load_articulation
         config = BatchConfig(quantities=("gravity",), samples=int(sys.argv[2]))
         with prepare(load_articulation(sys.argv[1]), config) as job:

@@ -27,7 +27,8 @@ import xarray
 
 import artsim
 from artsim.io import scheduler, schema
-from artsim.io.batches import BatchConfig, Job, Outcome, prepare
+from artsim.io.batch_settings import BatchConfig
+from artsim.io.batches import Job, Outcome, prepare
 from artsim.io.sampling import BLOCK
 from artsim.io.shard_index import MAX_SHARDS
 from artsim.io.shard_runs import Runner, compute_file, compute_shards, run_here

@@ -9,9 +9,9 @@ import pytest
 
 import artsim
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.runs.configuration import DEFAULT_RECORD
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.settings import DEFAULT_RECORD
 from tests.conftest import ROOT
 from tests.simulation import Array, Run, robot_file, simulate, slider
 
