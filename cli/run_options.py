@@ -276,7 +276,7 @@ RUN_OPTIONS = (
         default="reduced",
         show_default=True,
         help="Coordinates of the simulation. reduced: joint coordinates; maximal: six per body, with joints as "
-        "constraints (slow, for cross-checks: contacts, tendons and actuators included).",
+        "constraints (slow, for cross-checks).",
     ),
     click.option(
         "--scheme",
@@ -302,8 +302,7 @@ RUN_OPTIONS = (
     ),
     _named(
         "--constraint-alpha",
-        "Baumgarte's α of one constraint [1/s]: of what a joint holds and the coupling by which it follows, of a loop, "
-        "of a tendon's equality.",
+        "Baumgarte's α of one constraint [1/s]: of a loop, or of what a joint holds and its coupling.",
         "NAME=VALUE",
     ),
     _named("--constraint-beta", "Baumgarte's β of one constraint [1/s²].", "NAME=VALUE"),

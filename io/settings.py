@@ -83,7 +83,7 @@ class RunSettings(TypedDict, total=False):
     scheme: Literal["auto", "baumgarte", "implicit"]  # how constraints are enforced; "auto": implicit
     scheme_alpha: float | None  # Baumgarte: [1/s]; implicit: weight of the force at the end of the step
     scheme_beta: float | None  # Baumgarte: [1/s²]; implicit: weight of the velocity at the end of the step
-    constraint_alpha: Mapping[str, float]  # Baumgarte's α of single constraints [1/s], by joint, loop or tendon
+    constraint_alpha: Mapping[str, float]  # Baumgarte's α of single constraints [1/s], by joint or loop
     constraint_beta: Mapping[str, float]  # and their β [1/s²]
     coupling: Literal["auto", "exact", "rows", "compliant"]  # how mimic joints and equalities are enforced
     coupling_frequency: float | Mapping[str, float] | None  # natural frequency of compliant couplings [Hz]

@@ -157,7 +157,7 @@ class RunConfig:
     scheme: str = "auto"  # reduced coordinates have the implicit one
     scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: weight of the force at the step's end
     scheme_beta: float | None = None  # Baumgarte: [1/s²]; implicit: weight of the velocity at the step's end
-    constraint_alpha: Value = field(default_factory=dict)  # by joint, loop or tendon: Baumgarte's α of its own [1/s]
+    constraint_alpha: Value = field(default_factory=dict)  # by joint or loop: Baumgarte's α of its own [1/s]
     constraint_beta: Value = field(default_factory=dict)  # and β [1/s²]
     coupling: str = "auto"
     coupling_frequency: float | Value | None = None  # [Hz]; or by following joint or tendon: those are compliant
