@@ -11,6 +11,7 @@ import click
 from artsim.io.progress import warm
 from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.delays import DELAY_CONTROLS, KEEP, feel_entry
+from artsim.sim.foundation.compiler import slower
 from artsim.sim.foundation.errors import OutputError, UsageError
 from artsim.sim.foundation.jit import Entry, build
 from artsim.sim.foundation.records import WIDTH
@@ -53,6 +54,8 @@ def warmup(levels: tuple[str, ...], into: Path | None, more: bool) -> None:
     if into is None:
         warm((*_kernels(), *(_others() if more else ())))
         click.echo(f"kernels are ready, for {level()}")
+        if why := slower():
+            click.echo(f"they compile {why}")
         return
     try:
         into.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from artsim.sim.foundation import object_cache
 from artsim.sim.foundation.apart import available_cores, can_fork, end_children, start_child
-from artsim.sim.foundation.compiler import C_LIBRARY, OPTIONS, RUNTIME, compiled
+from artsim.sim.foundation.compiler import C_LIBRARY, OPTIONS, RUNTIME, compiled, slower
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
 from artsim.sim.foundation.object_cache import Code
@@ -376,7 +376,8 @@ def _compiled_and_kept(entry: Entry, width: int, which: str | None) -> Code:
             began = time.monotonic()
             kept = compiled(entry, width, [level()])[level()]
             if which:
-                sys.stderr.write(f"artsim: compiled {kernel!r} in {time.monotonic() - began:.0f} s\n")
+                why = f", {slower()}" if slower() else ""
+                sys.stderr.write(f"artsim: compiled {kernel!r} in {time.monotonic() - began:.0f} s{why}\n")
             if folder:
                 object_cache.write(folder / name, level(), kept)
     return kept

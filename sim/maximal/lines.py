@@ -1,7 +1,7 @@
 """Lines and rows: relative velocities of pairs of bodies, and the constraints built from them.
 
 A line is one component of the relative velocity of two bodies. A row is a sum of multiples of lines (a coupling is of
-two, a tendon of all pieces of its path) with a target, a compliance and bounds.
+two) with a target, a compliance and bounds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 
 # the sources of rows, by which their forces are recorded
-HELD_DOF, INERTIA, PASSIVE, DRIVE, COUPLING, LIMIT, LOOP, TENDON, ACTUATOR, CONTACT = range(10)
+HELD_DOF, INERTIA, PASSIVE, DRIVE, COUPLING, LIMIT, LOOP, CONTACT = range(8)
 
 
 class Lines(NamedTuple):
@@ -27,15 +27,6 @@ class Lines(NamedTuple):
     drift: Real  # (n,) rate of change of `rate` at zero acceleration of the bodies
     turning: Array  # (n,) whether it is an angular velocity
     link: Array  # (n, 2) the links on which its force acts as on free bodies; -1: none, or the force is a joint's
-
-
-class SummedLines(NamedTuple):
-    """n tendons or actuators as sums of lines."""
-
-    lines: Lines  # those that they have beside the joints'
-    line: Array  # (n, most) -1: none
-    factor: Real  # (n, most)
-    length: Real  # (n,) [m or rad]
 
 
 class BodyRows(NamedTuple):
@@ -69,16 +60,6 @@ class BodyRows(NamedTuple):
         moving = np.repeat(lines.body > 0, 6, axis=1)
         found: Real = (self.factor[there][:, None] * (lines.value * moving)[self.line[there]]).ravel()
         return found
-
-
-def summed_lines(lines: Lines, sums: list[list[tuple[int, float]]], length: Real) -> SummedLines:
-    """Sums of lines, each given by numbers of lines and their factors."""
-    most = max([1, *map(len, sums)])
-    line, factor = np.full((len(sums), most), -1), np.zeros((len(sums), most))
-    for n, own in enumerate(sums):
-        for k, (number, share) in enumerate(own):
-            line[n, k], factor[n, k] = number, share
-    return SummedLines(lines, line, factor, length)
 
 
 def make_body_rows(

@@ -38,8 +38,6 @@ class Taken:
     contacts: slice  # the lines of contacts
     loops: slice  # of loops
     forces: dict[str, Real]  # (nv,) by source
-    fitted: dict[str, Real]  # lengths, velocities, forces of tendons and actuators; activations
-    stored: float  # energy of springs beside those of joints with one coordinate [J]
     dt: float
     report: tuple[float, float]  # pivots, residual
 
@@ -123,8 +121,8 @@ def _own_need(taken: Taken, place: Real) -> Real:
 
 
 def wrenches_on_links(taken: Taken, which: slice) -> Real:
-    """Wrenches (nl, 6), about the links' origins, of lines that act on links as on free bodies: of loops, spatial
-    tendons, actuators at sites, inputs, contacts."""
+    """Wrenches (nl, 6), about the links' origins, of lines that act on links as on free bodies: of loops, inputs,
+    contacts."""
     lines, state = taken.lines, taken.state
     _, place = _link_frames(taken)
     found = np.zeros((len(place), 6))
@@ -251,25 +249,16 @@ def _force(name: str) -> Callable[[Taken], Real]:
     return lambda taken: taken.forces[name]
 
 
-_SOURCES = ("applied", "drive", "passive", "coupling", "limit", "tendon", "contact")
-_FITTED = (
-    "activation",
-    *("actuator_force", "actuator_length", "actuator_velocity"),
-    *("tendon_length", "tendon_velocity", "tendon_force"),
-)
-
-
-def _fitted(name: str) -> Callable[[Taken], Real]:
-    return lambda taken: taken.fitted[name]
+SOURCES = ("applied", "drive", "passive", "coupling", "limit", "tendon", "contact")
+"""The sources of joint forces, as they are recorded."""
 
 
 _FIELDS: dict[str, Callable[[Taken], Array | float]] = {
     "qpos": lambda t: t.state.qpos,
     "qvel": lambda t: t.velocity,
     "qacc": _joint_acceleration,
-    **{f"tau_{name}": _force(name) for name in _SOURCES},
+    **{f"tau_{name}": _force(name) for name in SOURCES},
     **{name: _force(name) for name in ("friction_constant", "friction_by_load")},
-    **{name: _fitted(name) for name in _FITTED},
     "tau_loop": _loop_forces,
     "contact_wrench": lambda t: wrenches_on_links(t, t.contacts),
     "external_wrench": lambda t: wrenches_on_links(t, slice(0, len(t.line_force))),
@@ -283,7 +272,7 @@ _FIELDS: dict[str, Callable[[Taken], Array | float]] = {
     "bias": _bias,
     "com": _com,
     "momentum": _momentum,
-    "energy": lambda t: np.add(energies_of_bodies(t.model, t.masses, t.state, t.velocity), (0.0, t.stored)),
+    "energy": lambda t: np.array(energies_of_bodies(t.model, t.masses, t.state, t.velocity)),
     "solver_iterations": lambda t: t.report[ITERATIONS],
     "solver_residual": lambda t: t.report[RESIDUAL],
 }

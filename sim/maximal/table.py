@@ -11,7 +11,6 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import Equipment
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
-from artsim.sim.maximal.joint_ranges import range_rows
 from artsim.sim.maximal.joints import (
     coupling_rows,
     drive_rows,
@@ -38,7 +37,6 @@ class Tuning(NamedTuple):
     exact: Real  # of exact couplings
     rows: Real  # of other couplings
     loops: Real  # of the loops' lines
-    tendons: Real  # of tendon equalities
 
 
 class Now(NamedTuple):
@@ -96,7 +94,6 @@ def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | 
     tuning = now.tuning.rows[c]
     where = now.qpos, d, m.dof_coord
     parts.append(coupling_rows(scheme, lines, *pairs, *where, yielding=_YIELD, tuning=tuning))
-    parts.append(range_rows(scheme, m, lines, now.qpos, d))
     if equipment is not None:
         first = 6 * (len(m.body_parent) - 1)
         parts.append(rows_of_loops(scheme, lines, first, loop_groups(equipment), now.tuning.loops))

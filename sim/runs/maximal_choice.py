@@ -9,27 +9,7 @@ import numpy as np
 
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.model import D_MIN, Model
-from artsim.sim.equipment.arrays import (
-    AFFINE,
-    DC_MOTOR,
-    FILTER,
-    FILTER_EXACT,
-    INTEGRATOR,
-    JOINT,
-    JOINT_IN_PARENT,
-    MUSCLE,
-    NO_DYNAMICS,
-    PATH_CYLINDER,
-    PATH_SPHERE,
-    PER_VELOCITY,
-    PID,
-    REFERENCE_K,
-    SITE,
-    SLIDER_CRANK,
-    TENDON,
-    Equipment,
-    Equipped,
-)
+from artsim.sim.equipment.arrays import Equipped
 from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
@@ -68,7 +48,7 @@ def with_scheme(
             if value is not None and not 0 < value <= 1:
                 raise UsageError(f"{name} is {value}, want a share above 0 and up to 1")
         return config
-    _refuse_unservable(articulation, config, robot.model, equipped, touching, delayed)
+    _refuse_unservable(articulation, config, robot, equipped, touching, delayed)
     assert config.dt is not None
     scheme = "implicit" if config.scheme == "auto" else config.scheme
     alpha, beta = default_factors(scheme, config.dt)
@@ -94,7 +74,7 @@ def tuning_of(robot: Robot, config: RunConfig, equipped: Equipped | None, held: 
     """α and β of every hard constraint; held: the lines that joints hold.
 
     A joint's name stands for the directions that it holds and for a coupling by which it follows; other names are those
-    of loops, and of tendons whose equality it is.
+    of loops.
     """
     model, labels = robot.model, robot.labels
     pairs: dict[str, list[float | None]] = {}
@@ -118,7 +98,6 @@ def tuning_of(robot: Robot, config: RunConfig, equipped: Equipped | None, held: 
         of([joint_of[k] for k in model.coupling_follower.tolist()]),
         of([joint_of[k] for k in model.row_follower.tolist()]),
         of([] if names is None else [name for name, size in zip(names.loops, sizes, strict=True) for _ in range(size)]),
-        of([] if names is None or arrays is None else [names.tendons[t] for t in arrays.tendon_row_follower]),
     )
 
 
@@ -135,15 +114,15 @@ def default_factors(scheme: str, h: float) -> tuple[float, float]:
 def _refuse_unservable(
     articulation: Articulation,
     config: RunConfig,
-    model: Model,
+    robot: Robot,
     equipped: Equipped | None,
     touching: Touching | None,
     delayed: bool,
 ) -> None:
     """Raise UsageError for the first force or constraint of the robot without rows in maximal coordinates."""
-    what = _option(config, model) or _of_joints(articulation) or _of_world(articulation)
+    what = _option(config, robot.model) or _of_joints(robot) or _of_world(articulation)
     if not what and equipped is not None:
-        what = _of_loops(articulation) or _of_tendons(equipped, config) or _of_actuators(equipped)
+        what = _of_loops(articulation) or _of_equipment(equipped, robot)
     if not what and delayed:
         what = "delays of actuators"
     if not what and touching is not None and config.continuous:
@@ -160,8 +139,8 @@ def _option(config: RunConfig, model: Model) -> str:
             return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:
         return f"solver {config.solver!r} (it has its own)"
-    if config.built_in.law == COMPUTED_TORQUE and len(model.row_frequency) and (model.row_frequency > 0).any():
-        return f"controller {config.controller!r} with compliant couplings"
+    if config.built_in.law == COMPUTED_TORQUE:
+        return f"controller {config.controller!r}"
     if (model.limit_stiffness > 0).any():
         return "limits with a stiffness"
     if len(model.axis_dof):
@@ -173,11 +152,16 @@ def _option(config: RunConfig, model: Model) -> str:
     return ""
 
 
-def _of_joints(articulation: Articulation) -> str:
-    for joint in articulation.joints:
-        if joint.kind == "free" and any(joint.stiffness_polynomial):
-            return f"the polynomial spring of joint {joint.name!r}"
-    return ""
+def _of_joints(robot: Robot) -> str:
+    """The range of a ball or free joint."""
+    m = robot.model
+    limited = ((m.dof_coord < 0) & np.isfinite(m.upper)) | (m.dof_turn >= 0)
+    return f"the range of joint {_joint_of(robot, int(np.argmax(limited)))!r}" if limited.any() else ""
+
+
+def _joint_of(robot: Robot, dof: int) -> str:
+    """The name of a dof's joint."""
+    return next(name for name, dofs in robot.labels.joint_dofs.items() if dofs.start <= dof < dofs.stop)
 
 
 def _of_world(articulation: Articulation) -> str:
@@ -195,70 +179,15 @@ def _of_loops(articulation: Articulation) -> str:
     return ""
 
 
-def _of_tendons(equipped: Equipped, config: RunConfig) -> str:
-    e, names = equipped.arrays, equipped.labels.tendons
-    for t, name in enumerate(names):
-        kinds = e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]]
-        if np.isin(kinds, (PATH_SPHERE, PATH_CYLINDER)).any():
-            return f"tendon {name!r}, which wraps around a geom"
-        if e.tendon_armature[t] > 0:
-            return f"the armature of tendon {name!r}"
-        if e.tendon_limit_spring[t, 0] > 0:
-            return f"the limits of tendon {name!r}, which have a stiffness"
-        if config.built_in.law == COMPUTED_TORQUE and e.tendon_friction[t] > 0:
-            return f"controller {config.controller!r} with the friction of tendon {name!r}"
-    for c, t in enumerate(e.tendon_row_follower):
-        if e.tendon_row_reference[c, REFERENCE_K] >= 0:
-            return f"the equality of tendon {names[t]!r}, which gives way (solref or a frequency)"
+def _of_equipment(equipped: Equipped, robot: Robot) -> str:
+    """Actuators, tendons, and passive forces of joints beyond linear springs and dampers of one coordinate."""
+    e, m = equipped.arrays, robot.model
+    for kind, names in (("actuator", equipped.labels.actuators), ("tendon", equipped.labels.tendons)):
+        if names:
+            return f"{kind} {names[0]!r}"
+    if e.compensated_mass.any():
+        return "gravity compensation of bodies (gravcomp)"
+    for kind, dofs in (("spring", m.body_dof[e.spring_body]), ("damping", e.damper_dof)):
+        if len(dofs):
+            return f"the {kind} of joint {_joint_of(robot, int(dofs[0]))!r}, which is not linear in one coordinate"
     return ""
-
-
-_DYNAMICS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
-_TRANSMISSIONS = (JOINT, JOINT_IN_PARENT, TENDON, SITE)
-
-
-def _of_actuators(equipped: Equipped) -> str:
-    e = equipped.arrays
-    for a, name in enumerate(equipped.labels.actuators):
-        reason = _of_actuator(e, a)
-        if reason:
-            return f"actuator {name!r}, {reason}"
-    return ""
-
-
-def _of_actuator(e: Equipment, a: int) -> str:
-    """What of an actuator has no law here, or an empty string."""
-    if not e.actuator_active[a]:
-        return ""
-    if MUSCLE in (e.actuator_gain[a], e.actuator_bias[a]):
-        return "a muscle"
-    if DC_MOTOR in (e.actuator_gain[a], e.actuator_bias[a]):
-        return "a DC motor"
-    if PID in (e.actuator_gain[a], e.actuator_bias[a]) or e.actuator_dynamics[a] not in _DYNAMICS:
-        return "a PID servo or one with dynamics of its own"
-    if e.actuator_transmission[a] not in _TRANSMISSIONS:
-        return "on a slider-crank" if e.actuator_transmission[a] == SLIDER_CRANK else "which makes a body adhere"
-    if e.actuator_axis[a] >= 0:
-        return "a servo of a rotation"
-    if e.actuator_bias[a] == AFFINE and e.bias_parameters[a, PER_VELOCITY] > 0:
-        return "whose damping is a ratio"
-    same = (e.actuator_transmission == e.actuator_transmission[a]) & (e.actuator_target == e.actuator_target[a])
-    target = int(e.actuator_target[a])
-    on_joint = e.actuator_transmission[a] in (JOINT, JOINT_IN_PARENT)
-    bounds = (
-        (e.dof_force_lower[target], e.dof_force_upper[target])
-        if on_joint
-        else (e.tendon_force_lower[target], e.tendon_force_upper[target])
-        if e.actuator_transmission[a] == TENDON
-        else (-math.inf, math.inf)
-    )
-    if bounds != (-math.inf, math.inf) and np.count_nonzero(same & (e.actuator_active == 1)) > 1:
-        return "whose force is bounded together with that of others"
-    if on_joint and e.actuator_entry[a + 1] - e.actuator_entry[a] > 1 and _bounded_axes(e, a):
-        return "whose force is bounded by the joint's range"
-    return ""
-
-
-def _bounded_axes(e: Equipment, a: int) -> bool:
-    dofs = e.actuator_dof[e.actuator_entry[a] : e.actuator_entry[a + 1]]
-    return bool(np.isfinite(e.dof_force_lower[dofs]).any() or np.isfinite(e.dof_force_upper[dofs]).any())

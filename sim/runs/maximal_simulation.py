@@ -8,37 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
-from artsim.sim.equipment.arrays import TENDON as BY_TENDON
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS, FOUND_CONTACTS
 from artsim.sim.maximal.bodies import BodyStates, Masses, explicit_forces, inertias, moved
-from artsim.sim.maximal.body_actuators import (
-    ActuatorForces,
-    actuator_laws,
-    actuator_rows_of_bodies,
-    advanced,
-    link_wrenches_of_bodies,
-    wrench_lines,
-)
 from artsim.sim.maximal.body_contacts import ContactFinder, ContactRows, contact_lines, name_contacts
-from artsim.sim.maximal.body_tendons import (
-    equality_errors,
-    spring_energy_of_tendons,
-    spring_forces,
-    summed,
-    tendon_rows_of_bodies,
-)
-from artsim.sim.maximal.carried import Carried, carried, reference_lengths
-from artsim.sim.maximal.computed_torque import torque_for_targets
-from artsim.sim.maximal.conversion import body_states, in_joints, joint_coordinates, joint_loads, line_matrix
+from artsim.sim.maximal.body_wrenches import link_wrenches_of_bodies, wrench_lines
+from artsim.sim.maximal.conversion import body_states, joint_coordinates, joint_loads, line_matrix
 from artsim.sim.maximal.joints import carried_by_leaders, dof_lines, held_lines, joint_lines
 from artsim.sim.maximal.lines import (
-    ACTUATOR,
     CONTACT,
     COUPLING,
     DRIVE,
@@ -46,17 +29,15 @@ from artsim.sim.maximal.lines import (
     LIMIT,
     LOOP,
     PASSIVE,
-    TENDON,
     BodyRows,
     Lines,
     by_line,
     joined_lines,
     joined_rows,
-    make_summed_rows,
     wrenches_on_bodies,
 )
-from artsim.sim.maximal.passive_forces import carried_weights, energy_of_springs, passive_forces_of_joints
-from artsim.sim.maximal.recorded_row import Taken, energies_of_bodies, forces_in_joints, recorded_row
+from artsim.sim.maximal.loops import loop_lines
+from artsim.sim.maximal.recorded_row import SOURCES, Taken, energies_of_bodies, forces_in_joints, recorded_row
 from artsim.sim.maximal.scheme import Factor, Pattern, Scheme, Solution, solve_bodies
 from artsim.sim.maximal.table import Mobility, Now, boxed_rows, rigid_rows, soft_rows
 from artsim.sim.run_data.run_records import (
@@ -64,7 +45,6 @@ from artsim.sim.run_data.run_records import (
     CONTROL_ROW,
     CROWDED,
     DEEPEST,
-    GRAVITY_COMPENSATION,
     MOST_AT_ONCE,
     NO_CONTROLLER,
     NON_FINITE,
@@ -80,16 +60,6 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.runs.maximal_choice import tuning_of
 from artsim.sim.runs.simulate import Simulation
 
-_FORCES = {
-    PASSIVE: "passive",
-    DRIVE: "drive",
-    COUPLING: "coupling",
-    LIMIT: "limit",
-    TENDON: "tendon",
-    ACTUATOR: "drive",
-    CONTACT: "contact",
-}
-_ON_BODIES = (TENDON, ACTUATOR, CONTACT)  # sources of forces that may act on bodies and not along dofs
 _SEARCHES = 10  # for contacts in a step at most
 _UNSOLVED = 1e-9  # [rad/s or m/s] residual above which rows contradict each other
 _PARTING = 10.0  # [rad/s or m/s] fastest dof while penetration is removed, as in contact/contact_law.py
@@ -97,6 +67,10 @@ _PARTING = 10.0  # [rad/s or m/s] fastest dof while penetration is removed, as i
 
 class MaximalSimulation(Simulation):
     """A run in progress in maximal coordinates; see Simulation."""
+
+    along_dofs: ClassVar = {PASSIVE: "passive", DRIVE: "drive", COUPLING: "coupling", LIMIT: "limit"}
+    on_bodies: ClassVar = {CONTACT: "contact"}
+    """The names under which forces of rows are recorded, by source: of rows along dofs alone, and of others."""
 
     def __post_init__(self) -> None:
         config = self.plan.config
@@ -107,8 +81,6 @@ class MaximalSimulation(Simulation):
         self._masses = Masses.of(self._model)
         self._dof_line, self._held = dof_lines(self._model), held_lines(self._model)
         self._tuning = tuning_of(self.plan.robot, config, self.plan.equipped, self._held)
-        e = self._fittings
-        self._lengths = None if e is None else reference_lengths(e, self._model, self._masses, self._dof_line)
         self._patterns: dict[str, Pattern] = {}
         super().__post_init__()
         self.bodies = body_states(self._model, self._masses, self.plan.qpos, self.plan.qvel)
@@ -133,11 +105,16 @@ class MaximalSimulation(Simulation):
     @bodies.setter
     def bodies(self, bodies: BodyStates) -> None:
         self._bodies = bodies
-        where = self._model, self._masses, bodies, self._dof_line, self._lengths
-        self._carried = carried(self._fittings, *where)
-        self._lines = self._carried.lines
+        self._lines, self._loops = self._lines_of(bodies)
         self._state.qpos[:] = bodies.qpos
         self._state.qvel[:] = self._lines.rate[self._dof_line]
+
+    def _lines_of(self, bodies: BodyStates) -> tuple[Lines, slice]:
+        """All lines of the robot but for inputs and contacts; which are those of loops."""
+        e, joints = self._fittings, joint_lines(self._model, self._masses, bodies)
+        parts = [joints] if e is None or not len(e.loop_kind) else [joints, loop_lines(e, self._masses, bodies)]
+        lines = joined_lines(parts)
+        return lines, slice(len(joints.rate), len(lines.rate))
 
     def _look(self) -> None:
         """Nothing: this engine keeps no account of energy."""
@@ -209,7 +186,7 @@ class MaximalSimulation(Simulation):
                 if taken is None or counters[STOP_REASON] != RUNNING:
                     break
                 if counters[STEP_NUMBER] % block.plan[STEPS_PER_ROW] == 0:
-                    recorded_row(taken, self._wanted, int(counters[ROWS_RECORDED]))
+                    self._record(taken, int(counters[ROWS_RECORDED]))
                     self._record_contacts(int(counters[ROWS_RECORDED]))
                     counters[ROWS_RECORDED] += 1
                 self._move_on(taken)
@@ -220,12 +197,10 @@ class MaximalSimulation(Simulation):
         counters, start = self._step.counters, self._inputs.start_step
         counters[CONTROL_ROW] = max(int(np.searchsorted(start, counters[STEP_NUMBER], side="right")) - 1, 0)
 
+    def _record(self, taken: Taken, row: int) -> None:
+        recorded_row(taken, self._wanted, row)
+
     def _move_on(self, taken: Taken) -> None:
-        e = self._fittings
-        if e is not None and len(self._state.activation):
-            length = taken.fitted["actuator_length"]
-            rates = taken.fitted["activation_rate"]
-            self._state.activation[:] = advanced(e, self._state.activation, rates, length, self.scheme.h)
         self.bodies = taken.after
 
     def _take_step(self) -> Taken | None:
@@ -257,29 +232,24 @@ class MaximalSimulation(Simulation):
     def _solve_step(self, left: frozenset[int] = frozenset()) -> Taken:
         """One step: lines at this pose, rows, the linear system, poses at the end."""
         model, state, h = self._model, self._bodies, self.scheme.h
-        fitted, inertia = self._carried, inertias(self._masses, state.rotation)
+        inertia = inertias(self._masses, state.rotation)
         control = int(self._step.counters[CONTROL_ROW])
         lines, contacts = self._with_contacts(self._with_inputs(control), left)
         now = Now(model, self._inputs, control, self.scheme, lines, state.qpos, self._dof_line, self._tuning)
-        laws = self._laws(control)
-        acting, actuators, explicit = self._actuator_rows(laws)
-        given = self._given(now, explicit, contacts)
+        given = self._given(now, contacts)
         known = explicit_forces(model, state, inertia)
         along = np.sum(list(given.values()), axis=0)
         known += wrenches_on_bodies(lines, np.arange(len(lines.rate)), along, len(inertia))
         rigid = rigid_rows(now, self._held)
         mobility = self._mobility_of(inertia, lines, rigid)
         held = joined_rows([rigid, *soft_rows(now, mobility)])
-        pulled, shares = self._tendon_rows()
-        parts = [boxed_rows(now, mobility, self._state.load, self._fittings), *pulled, acting]
+        parts = [boxed_rows(now, mobility, self._state.load, self._fittings), *self._further_rows(now)]
         self._contact_rows = contacts
         boxed = joined_rows(parts if contacts is None else [*parts, contacts.rows])
         solution = solve_bodies(self._factor("all", inertia, lines, held), h * known.ravel(), lines, held, boxed)
         rows = joined_rows([held, boxed])
         self._note(now, rows, solution)
-        taken = self._taken(now, rows, solution, given)
-        fitted_now = self._fitted(fitted, rows, solution, shares, actuators, explicit, laws)
-        return replace(taken, fitted=fitted_now)
+        return self._taken(now, rows, solution, given)
 
     def _taken(self, now: Now, rows: BodyRows, solution: Solution, given: dict[str, Real]) -> Taken:
         """The step with its forces, and the bodies after it; given: forces along the lines that are not of rows."""
@@ -289,10 +259,10 @@ class MaximalSimulation(Simulation):
         if self._step.counters[STOP_REASON] == RUNNING:
             after = replace(after, qpos=joint_coordinates(self._model, self._masses, after))
         force = np.concatenate([solution.held, solution.boxed]) / scheme.h
-        along = {source: by_line(rows, np.where(rows.source == source, force, 0.0), now.lines) for source in _FORCES}
-        forces = {name: np.zeros(len(self._dof_line)) for name in (*_FORCES.values(), *given)}
-        for source, name in _FORCES.items():
-            forces[name] += self._in_joints(now.lines, along[source], direct=source not in _ON_BODIES)
+        forces = {name: np.zeros(len(self._dof_line)) for name in SOURCES}
+        for source, name in {**self.along_dofs, **self.on_bodies}.items():
+            along = by_line(rows, np.where(rows.source == source, force, 0.0), now.lines)
+            forces[name] += self._in_joints(now.lines, along, direct=source in self.along_dofs)
         for name, values in given.items():
             forces[name] += self._in_joints(now.lines, values)
         line_force = by_line(rows, force, now.lines) + np.sum(list(given.values()), axis=0)
@@ -310,10 +280,8 @@ class MaximalSimulation(Simulation):
             dof_line=self._dof_line,
             line_force=line_force,
             contacts=contacts,
-            loops=self._carried.loops,
+            loops=self._loops,
             forces=forces | self._frictions(rows, force, len(solution.held), now.lines),
-            fitted={},
-            stored=self._stored(),
             dt=scheme.h,
             report=(float(solution.pivots), solution.residual),
         )
@@ -345,44 +313,37 @@ class MaximalSimulation(Simulation):
         self._input_lines = len(wrenches)
         return joined_lines([self._lines, wrench_lines(wrenches, self._bodies)])
 
-    def _given(self, now: Now, explicit: Real, contacts: ContactRows | None) -> dict[str, Real]:
-        """Forces along all lines that are known at the start of the step, by source; explicit (na,): actuators'."""
-        e, model, joints = self._fittings, self._model, len(self._carried.lines.rate)
-        sources = ("applied", "passive", "drive", "contact")
-        given = {name: np.zeros(len(now.lines.rate)) for name in sources}
+    def _given(self, now: Now, contacts: ContactRows | None) -> dict[str, Real]:
+        """Forces along all lines that are known at the start of the step, by source."""
+        given = {name: np.zeros(len(now.lines.rate)) for name in ("applied", "contact")}
+        joints = len(self._lines.rate)
         given["applied"][joints : joints + self._input_lines] = 1.0
         if contacts is not None:
             given["contact"][len(now.lines.rate) - self._contact_lines :] = contacts.pulls()
-        if e is None:
-            self._apply(now, given)
-            return given
-        given["passive"][self._dof_line] += passive_forces_of_joints(e, model, now.qpos, now.lines.rate[self._dof_line])
-        weight = carried_weights(e, model, self._masses, self._bodies)
-        if weight.any():  # as forces in the joints, that is where it is carried
-            size = 6 * (len(weight) - 1)
-            given["passive"][:size] += np.linalg.solve(line_matrix(now.lines).T, weight[1:].ravel())
-            k = np.flatnonzero(e.gravity_by_actuator)
-            own = given["passive"][self._dof_line[k]]
-            given["drive"][self._dof_line[k]] += own
-            given["passive"][self._dof_line[k]] -= own
-        transmissions = self._carried.transmissions
-        if transmissions is not None and len(explicit):
-            there = transmissions.line >= 0
-            amounts = (transmissions.factor * explicit[:, None])[there]
-            np.add.at(given["drive"], transmissions.line[there], amounts)
-        self._apply(now, given, weight)
+        given |= self._further_forces(now)
+        given["applied"][self._dof_line] += self._torque(now, given)
         return given
 
-    def _apply(self, now: Now, given: dict[str, Real], weight: Real | None = None) -> None:
-        """Add the torques that are inputs and those of the built-in controller; weight (nb, 6): what carries weights,
-        of which motors may bear a part."""
-        model, law = self._model, self.plan.config.built_in.law
+    def _further_forces(self, now: Now) -> dict[str, Real]:
+        """Other such forces: none."""
+        return {}
+
+    def _further_rows(self, now: Now) -> list[BodyRows]:
+        """Other rows with bounds: none."""
+        return []
+
+    def _torque(self, now: Now, given: dict[str, Real]) -> Real:
+        """The torques that are inputs and those of the built-in controller (nv,)."""
+        model = self._model
         torque = np.array(self._inputs.torque[now.control])
-        if law != NO_CONTROLLER:
-            wanted = self._held_weight() if law == GRAVITY_COMPENSATION else self._computed_torque(now, given, weight)
-            torque += carried_by_leaders(model, now.qpos, wanted)
+        if self.plan.config.built_in.law != NO_CONTROLLER:
+            torque += carried_by_leaders(model, now.qpos, self._wanted_torque(now, given))
             torque = np.clip(torque, -model.effort, model.effort)
-        given["applied"][self._dof_line] += torque
+        return torque
+
+    def _wanted_torque(self, now: Now, given: dict[str, Real]) -> Real:
+        """The torques that the built-in controller wants (nv,)."""
+        return self._held_weight()
 
     def _held_weight(self) -> Real:
         """What carries the robot's weight at rest (nv,)."""
@@ -391,87 +352,6 @@ class MaximalSimulation(Simulation):
         lines = joint_lines(model, self._masses, still)
         zero = np.zeros(len(self._dof_line))
         return joint_loads(lines, M, explicit_forces(model, still, M), self._dof_line, zero)[self._dof_line]
-
-    def _computed_torque(self, now: Now, given: dict[str, Real], weight: Real | None) -> Real:
-        """Joint forces (nv,) of computed torque."""
-        passive = self._in_joints(now.lines, given["passive"])
-        if weight is not None and weight.any():
-            assert self._fittings is not None
-            borne = in_joints(self._lines, weight, self._dof_line)
-            passive = passive + np.where(self._fittings.gravity_by_actuator == 1, borne, 0.0)
-        tendons = self._carried.tendons
-        if tendons is not None and len(tendons.length):
-            assert self._fittings is not None
-            pull, _, _ = spring_forces(self._fittings, tendons)
-            along = np.zeros(len(self._lines.rate))
-            there = tendons.line >= 0
-            np.add.at(along, tendons.line[there], (tendons.factor * pull[:, None])[there])
-            passive = passive + self._in_joints(self._lines, along)
-        return torque_for_targets(now, self._masses, self._bodies, self._state.load, passive)
-
-    def _laws(self, control: int) -> ActuatorForces | None:
-        e, transmissions = self._fittings, self._carried.transmissions
-        if e is None or transmissions is None:
-            return None
-        given = self._inputs.control[control]
-        return actuator_laws(e, transmissions.length, given, self._state.activation, self.scheme.h)
-
-    def _actuator_rows(self, laws: ActuatorForces | None) -> tuple[BodyRows, Array, Real]:
-        """The rows of actuators, which of them have one, and the forces of the others (na,)."""
-        e, transmissions = self._fittings, self._carried.transmissions
-        if e is None or transmissions is None or laws is None:
-            none = np.zeros((0, 1))
-            return make_summed_rows(ACTUATOR, none, none, np.zeros(0)), np.zeros(0, np.int64), np.zeros(0)
-        rate = summed(transmissions.line, transmissions.factor, self._lines.rate)
-        return actuator_rows_of_bodies(self.scheme, e, transmissions, laws, rate)
-
-    def _tendon_rows(self) -> tuple[list[BodyRows], Real]:
-        e, tendons = self._fittings, self._carried.tendons
-        if e is None or tendons is None:
-            return [], np.zeros((0, 0))
-        return tendon_rows_of_bodies(self.scheme, e, tendons, self._tuning.tendons)
-
-    def _fitted(
-        self,
-        fitted: Carried,
-        rows: BodyRows,
-        solution: Solution,
-        shares: Real,
-        actuators: Array,
-        explicit: Real,
-        laws: ActuatorForces | None,
-    ) -> dict[str, Real]:
-        """Lengths, velocities and forces of tendons and actuators over the step."""
-        e, transmissions, tendons = self._fittings, fitted.transmissions, fitted.tendons
-        if e is None or transmissions is None or tendons is None or laws is None:
-            return {}
-        force = np.concatenate([solution.held, solution.boxed]) / self.scheme.h
-        acting = np.array(explicit)
-        acting[actuators] = force[rows.source == ACTUATOR]
-        pull = force[rows.source == TENDON] @ shares
-        by_tendon = np.flatnonzero(e.actuator_transmission == BY_TENDON)
-        np.add.at(pull, e.actuator_target[by_tendon], e.actuator_gear[by_tendon, 0] * acting[by_tendon])
-        error, _ = equality_errors(e, tendons)
-        worst = float(np.max(np.abs(error), initial=0.0))
-        if self.step > 0:
-            self._step.tendon_error[0] = max(self._step.tendon_error[0], worst)
-        return {
-            "activation": np.array(self._state.activation),
-            "activation_rate": laws.activation_rate,
-            "actuator_force": acting,
-            "actuator_length": transmissions.length,
-            "actuator_velocity": summed(transmissions.line, transmissions.factor, self._lines.rate),
-            "tendon_length": tendons.length,
-            "tendon_velocity": tendons.rate,
-            "tendon_force": pull,
-        }
-
-    def _stored(self) -> float:
-        """Energy of springs beside those of joints with one coordinate [J]."""
-        e, tendons = self._fittings, self._carried.tendons
-        if e is None or tendons is None:
-            return 0.0
-        return spring_energy_of_tendons(e, tendons) + energy_of_springs(e, self._model, self._bodies.qpos)
 
     # ------------------------------------------------------------------ contacts
 
@@ -582,7 +462,7 @@ class MaximalSimulation(Simulation):
 
     def _energy(self) -> float:
         own = energies_of_bodies(self._model, self._masses, self._bodies, self._lines.rate[self._dof_line])
-        return sum(own) + self._stored()
+        return sum(own)
 
     # ------------------------------------------------------------------ loads, for the friction that goes by them
 

@@ -67,14 +67,14 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
     units = dict(zip(dof, labels.dof_units, strict=True))
     joint = (*single, *turning)
     driven = tuple(name[: -len(".target")] for name in equipment.controls if name.endswith(".target"))  # loops' axes
-    held = tuple(dict.fromkeys((*labels.joint_dofs, *equipment.loops, *equipment.tendons)))
+    held = tuple(dict.fromkeys((*labels.joint_dofs, *equipment.loops)))
     found = {
         "coord": Names(labels.coords, *coords, "a joint", dict(zip(labels.coords, labels.coord_units, strict=True))),
         "dof": Names(dof, *dofs, "a joint", units),
         "aim": Names((*dof, *driven), (*dofs[0], *driven), *dofs[1:], "a joint", units),
         "gain": Names(dof, *dofs, "a joint", units),
         "joint": Names(joint, joint, single, single, "a joint"),
-        "constraint": Names(held, held, held, held, "a joint, loop or tendon"),
+        "constraint": Names(held, held, held, held, "a joint or loop"),
         "turned": Names(turned, turned, turned, turned, "a ball or free joint"),
     }
     for kind, known, noun in (

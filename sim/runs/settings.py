@@ -412,7 +412,7 @@ class Settings:
     coordinates: str = SOLVING(
         "reduced",
         "Coordinates of the simulation. reduced: joint coordinates; maximal: six per body, with joints as "
-        "constraints (slow, for cross-checks: contacts, tendons and actuators included).",
+        "constraints (slow, for cross-checks).",
         choices=COORDINATES,
     )
     scheme: str = SOLVING(
@@ -435,8 +435,7 @@ class Settings:
     )
     constraint_alpha: Value = SOLVING(
         CONSTRAINTS,
-        "Baumgarte's α of one constraint [1/s]: of what a joint holds and the coupling by which it follows, of a "
-        "loop, of a tendon's equality.",
+        "Baumgarte's α of one constraint [1/s]: of a loop, or of what a joint holds and its coupling.",
     )
     constraint_beta: Value = SOLVING(CONSTRAINTS, "Baumgarte's β of one constraint [1/s²].")
 

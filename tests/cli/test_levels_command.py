@@ -53,6 +53,13 @@ def test_what_is_built_for_levels_is_what_warmup_compiles(monkeypatch: pytest.Mo
     assert {("simulate_sweeps", 1), ("advance", 1), ("cast_rays", 1), ("simulate_ruled", 1)} <= {*more}
 
 
+def test_warmup_says_why_kernels_compile_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup, "warm", lambda kernels: None)
+    monkeypatch.setattr(warmup, "slower", lambda: "slower, since numba 9 does not fit: calls typed once")
+    done = CliRunner().invoke(warmup.warmup, [])
+    assert done.stdout.endswith("\nthey compile slower, since numba 9 does not fit: calls typed once\n")
+
+
 def test_the_backend_builds_the_levels_that_are_asked_for(
     backend: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

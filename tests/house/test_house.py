@@ -83,7 +83,7 @@ ROOMS: dict[str, set[str]] = {
 """The rooms of sim from the floor up, and which rooms each may import besides itself."""
 SCIPY = {"io/figures.py", "io/interpolation.py", "io/labelled_rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
 # the only files that import it
-_NUMBA = "jit compiler sparing lanes recordtype strips strip_sums strip_pairs body_strips atomic"
+_NUMBA = "jit compiler replacements sparing lanes recordtype strips strip_sums strip_pairs body_strips atomic"
 NUMBA = {f"sim/foundation/{name}.py" for name in _NUMBA.split()}
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -112,11 +112,9 @@ def test_a_loop_has_factors_of_its_own() -> None:
         qpos = np.array(simulation.qpos)
         qpos[-1] += 1e-3  # the last joint opens the loop
         simulation.set_state(qpos=qpos)
-        held = simulation._carried
-        before = np.linalg.norm(held.lines.error[held.loops][:3])
+        before = np.linalg.norm(simulation._lines.error[simulation._loops][:3])
         list(simulation.blocks(100))
-        held = simulation._carried
-        errors[name] = np.linalg.norm(held.lines.error[held.loops][:3]) / before
+        errors[name] = np.linalg.norm(simulation._lines.error[simulation._loops][:3]) / before
     assert errors["own"] == pytest.approx(oscillator(20.0, 100.0, np.array([0.1]))[0], rel=0.02)
     assert errors["general"] < 1e-3
 

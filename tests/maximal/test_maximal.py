@@ -577,6 +577,7 @@ def test_a_file_of_a_maximal_run_reproduces(scheme: str, tmp_path: Path) -> None
         ("arm7.urdf", ("--ground", "--continuous"), "--continuous"),
         ("arm7.urdf", ("--coupling-erp", "0.2"), "--coupling-erp"),
         ("arm7.urdf", ("--solver", "pgs"), "solver 'pgs'"),
+        ("arm7.urdf", ("--controller", "computed-torque"), "controller 'computed-torque'"),
     ],
 )
 def test_what_it_cannot_do_is_refused_by_name(name: str, options: tuple[str, ...], reason: str) -> None:
@@ -589,19 +590,15 @@ def test_what_it_cannot_do_is_refused_by_name(name: str, options: tuple[str, ...
 LIFTED = """<mujoco><worldbody><site name="o"/><geom name="g" type="cylinder" size=".1 .1" contype="0"
   conaffinity="0"/><body name="b" pos="0 0 1"><joint name="j"/><site name="s" pos=".3 0 0"/>
   <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody>{parts}</mujoco>"""
+BORNE = """<mujoco><worldbody><body name="b"{body}><joint name="j" {joint}/>
+  <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody></mujoco>"""
 
 
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        (
-            '<tendon><spatial name="t"><site site="o"/><geom geom="g"/><site site="s"/></spatial></tendon>',
-            "wraps around",
-        ),
-        ('<tendon><fixed name="t" armature="1"><joint joint="j" coef="1"/></fixed></tendon>', "armature of tendon 't'"),
-        ('<actuator><muscle name="m" joint="j" lengthrange="0 1"/></actuator>', "'m', a muscle"),
-        ('<actuator><position name="p" joint="j" kp="9" dampratio="1"/></actuator>', "'p', whose damping is a ratio"),
-        ('<actuator><adhesion name="a" body="b" ctrlrange="0 1"/></actuator>', "'a', which makes a body adhere"),
+        ('<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>', "tendon 't'"),
+        ('<actuator><motor name="m" joint="j"/></actuator>', "actuator 'm'"),
         ('<option viscosity="1"/>', "the medium"),
         ('<equality><joint joint1="j" solref=".1 1"/></equality>', "a joint equality that gives way"),
     ],
@@ -610,6 +607,21 @@ LIFTED = """<mujoco><worldbody><site name="o"/><geom name="g" type="cylinder" si
 def test_what_acts_in_mjcf_and_has_no_rows_is_refused_by_name(parts: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         maximal(model(LIFTED.format(parts=parts)), steps=1)
+
+
+@pytest.mark.parametrize(
+    ("body", "joint", "reason"),
+    [
+        (' gravcomp="1"', "", "gravity compensation"),
+        ("", 'stiffness="1 2"', "the spring of joint 'j'"),
+        ("", 'damping="1 2"', "the damping of joint 'j'"),
+        ("", 'type="ball" stiffness="1"', "the spring of joint 'j'"),
+        ("", 'type="ball" range="0 1" limited="true"', "the range of joint 'j'"),
+    ],
+)
+def test_what_joints_and_bodies_bear_and_has_no_rows_is_refused_by_name(body: str, joint: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=f"maximal has nothing for {reason}"):
+        maximal(model(BORNE.format(body=body, joint=joint)), steps=1)
 
 
 def test_scheme_options_are_for_maximal_coordinates() -> None:

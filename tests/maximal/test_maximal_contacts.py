@@ -13,7 +13,7 @@ from artsim.sim.articulation.description import Articulation
 from artsim.sim.maximal.complementarity import solve_cones
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.simulate import simulation_of
+from artsim.sim.runs.simulate import Simulation, simulation_of
 from tests.simulation import Run
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +47,11 @@ def world(*bodies: str, floor: bool = True, condim: int = 1) -> Articulation:
 def run(articulation: Articulation, **config: Any) -> Run:
     """A run of either engine with contacts, its rows in memory."""
     plan = plan_run(articulation, RunConfig(base=articulation.base, **config))
-    simulation = simulation_of(plan, held_controls(plan))
+    return rows_of(simulation_of(plan, held_controls(plan)))
+
+
+def rows_of(simulation: Simulation) -> Run:
+    """All rows of a simulation, in memory."""
     parts, touches = [], []
     for part in simulation.blocks():
         parts.append({name: values.copy() for name, values in part.rows.items()})

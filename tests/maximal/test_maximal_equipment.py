@@ -1,5 +1,5 @@
-"""Tendons, actuators, ranges of balls, wrenches and passive forces in maximal coordinates, against closed forms and the
-reduced engine."""
+"""Tendons, actuators, ranges of balls and passive forces by the oracle, against closed forms and the reduced engine;
+wrenches and held weights in maximal coordinates themselves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ from artsim.sim.foundation.errors import UsageError
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run
 from tests.conftest import ROOT, corpus_entries
-from tests.maximal.test_maximal_contacts import maximal, run
+from tests.maximal.oracle.simulation import oracle_of
+from tests.maximal.test_maximal_contacts import maximal, rows_of, run
+from tests.simulation import Run
 
 Array = np.ndarray[Any, Any]
 SCHEMES = ("baumgarte", "implicit")
 G = 9.81
+
+
+def oracle(articulation: Articulation, scheme: str = "implicit", **config: Any) -> Run:
+    given = RunConfig(base=articulation.base, coordinates="maximal", scheme=scheme, **config)
+    return rows_of(oracle_of(articulation, given))
 
 
 def model(text: str) -> Articulation:
@@ -39,7 +46,7 @@ def parting(articulation: Articulation, steps: tuple[float, ...], time: float, *
     apart = []
     for h in steps:
         given = {"steps": round(time / h), "dt": h, "record": ("qpos",), **config}
-        apart.append(float(np.max(np.abs(run(articulation, **given)["qpos"] - maximal(articulation, **given)["qpos"]))))
+        apart.append(float(np.max(np.abs(run(articulation, **given)["qpos"] - oracle(articulation, **given)["qpos"]))))
     return apart
 
 
@@ -53,7 +60,7 @@ def test_a_mass_on_a_tendon_spring_swings_with_its_period() -> None:
     omega, start = 5.0, 0.1
     half = {"scheme_alpha": 0.5, "scheme_beta": 0.5}
     config = {"dt": 1e-3, "steps": 700, "q0": {"x": start}, "record": ("qpos", "energy", "tendon_length")}
-    found = maximal(model(text), **config, **half)
+    found = oracle(model(text), **config, **half)
     time = 1e-3 * np.arange(700)
     assert np.allclose(found["qpos"][:, 0], start * np.cos(omega * time), rtol=0, atol=2e-6)
     assert np.allclose(found["energy"].sum(axis=1), 0.5 * 50 * start**2, rtol=1e-9)
@@ -66,7 +73,7 @@ def test_masses_over_a_pulley_move_as_atwood_s(scheme: str) -> None:
     text = f"""<worldbody><site name="p" pos="-.1 0 2"/><site name="q" pos=".1 0 2"/>
       {slider("a", "-.1 0 1", 3.0)}{slider("b", ".1 0 1", 2.0)}</worldbody>
       <tendon><spatial name="rope" limited="true" range="0 2.2">{ends("a", "p", "q", "b")}</spatial></tendon>"""
-    found = maximal(model(text), scheme, steps=200, dt=1e-3, record=("qvel", "tendon_force", "tau_tendon"))
+    found = oracle(model(text), scheme, steps=200, dt=1e-3, record=("qvel", "tendon_force", "tau_tendon"))
     rate = G * (3.0 - 2.0) / 5.0
     assert np.allclose(found["qvel"][:, 0], -1e-3 * np.arange(200) * rate, rtol=1e-8, atol=1e-10)
     assert np.allclose(found["qvel"][:, 1], 1e-3 * np.arange(200) * rate, rtol=1e-8, atol=1e-10)
@@ -80,10 +87,10 @@ def test_a_tendon_equality_and_the_friction_of_a_tendon() -> None:
       <fixed name="d"><joint joint="a" coef="1"/></fixed><fixed name="e"><joint joint="b" coef="2"/></fixed></tendon>
       <equality><tendon tendon1="d" tendon2="e" polycoef="0 1 0 0 0"/></equality>"""
     config = {"steps": 100, "dt": 1e-3, "record": ("qpos", "qvel", "tendon_force")}
-    held = maximal(model(text), torque={"a": 1.0, "b": 1.0}, coupling="rows", **config)
+    held = oracle(model(text), torque={"a": 1.0, "b": 1.0}, coupling="rows", **config)
     # a = 2 b: a force F along the sum, 3 b, less 2; 1 · 2 + 1 = 3 < 6 does not move it
     assert np.max(np.abs(held["qpos"])) < 1e-12
-    moved = maximal(model(text), torque={"a": 4.0, "b": 1.0}, coupling="rows", **config)
+    moved = oracle(model(text), torque={"a": 4.0, "b": 1.0}, coupling="rows", **config)
     rate = (2 * 4.0 + 1.0 - 3 * 2.0) / (4 * 1.0 + 1.0)
     assert np.allclose(moved["qvel"][:, 1], rate * 1e-3 * np.arange(100), rtol=1e-8, atol=1e-10)
     assert np.allclose(moved["qpos"][:, 0], 2 * moved["qpos"][:, 1], rtol=0, atol=1e-12)
@@ -98,7 +105,7 @@ def test_motors_act_with_their_gear_up_to_their_bound(scheme: str) -> None:
     text = f"""<option gravity="0 0 0"/><worldbody>{slider("a", "0 0 1", 2.0)}{slider("b", "1 0 1", 2.0)}</worldbody>
       <actuator><motor name="a" joint="a" gear="3"/><motor name="b" joint="b" forcerange="-1 1"/></actuator>"""
     config = {"control": {"a": 0.5, "b": 7.0}, "record": ("qvel", "actuator_force", "tau_drive")}
-    found = maximal(model(text), scheme, steps=50, dt=1e-3, **config)
+    found = oracle(model(text), scheme, steps=50, dt=1e-3, **config)
     assert np.allclose(found["qvel"], 1e-3 * np.arange(50)[:, None] * [0.75, 0.5], rtol=1e-12)
     assert np.allclose(found["actuator_force"], [0.5, 1.0])
     assert np.allclose(found["tau_drive"], [1.5, 1.0])
@@ -108,7 +115,7 @@ def test_a_servo_reaches_its_target_and_pushes_with_its_bound_on_the_way() -> No
     text = f"""<option gravity="0 0 0"/><worldbody>{slider("a", "0 0 1", 1.0)}</worldbody>
       <actuator><position name="a" joint="a" kp="1000" kv="100" forcerange="-5 5"/></actuator>"""
     config = {"control": {"a": 0.05}, "record": ("qpos", "qvel", "actuator_force")}
-    found = maximal(model(text), steps=500, dt=3e-3, **config)
+    found = oracle(model(text), steps=500, dt=3e-3, **config)
     assert np.allclose(found["actuator_force"][:10], 5.0)
     assert np.allclose(found["qvel"][:10, 0], 15e-3 * np.arange(10))
     assert found["qpos"][-1, 0] == pytest.approx(0.05, abs=1e-6)
@@ -118,7 +125,7 @@ def test_a_servo_reaches_its_target_and_pushes_with_its_bound_on_the_way() -> No
 def test_activations_follow_their_equations(dynamics: str) -> None:
     text = f"""<option gravity="0 0 0"/><worldbody>{slider("a", "0 0 1", 1.0)}</worldbody>
       <actuator><general name="a" joint="a" dyntype="{dynamics}" dynprm=".05" gainprm="2"/></actuator>"""
-    found = maximal(model(text), steps=100, dt=1e-3, control={"a": 0.7}, record=("activation", "actuator_force"))
+    found = oracle(model(text), steps=100, dt=1e-3, control={"a": 0.7}, record=("activation", "actuator_force"))
     time = 1e-3 * np.arange(100)
     wanted = {
         "integrator": 0.7 * time,
@@ -134,7 +141,7 @@ def test_a_thruster_at_a_site_moves_a_free_body_by_newton_and_euler() -> None:
     text = """<option gravity="0 0 0"/><worldbody><body name="b"><freejoint name="b"/>
       <inertial pos="0 0 0" mass="2" diaginertia=".1 .2 .3"/><site name="s" pos=".5 0 0"/></body></worldbody>
       <actuator><motor name="t" site="s" gear="0 1 0 0 0 .25"/></actuator>"""
-    found = maximal(model(text), steps=2, dt=1e-4, control={"t": 3.0}, record=("qvel", "external_wrench"))
+    found = oracle(model(text), steps=2, dt=1e-4, control={"t": 3.0}, record=("qvel", "external_wrench"))
     assert np.allclose(found["qvel"][1], 1e-4 * np.array([0, 1.5, 0, 0, 0, (0.5 * 3 + 0.75) / 0.3]), rtol=1e-9)
     assert np.allclose(found["external_wrench"][0, -1], [0, 3, 0, 0, 0, 2.25], rtol=1e-12)
 
@@ -156,8 +163,8 @@ def test_hold_carries_the_weight() -> None:
     robot = load_articulation(ROOT / "robots" / "arm7.urdf", meshes=False)
     start = {"joint_2": 0.7, "joint_4": -0.8}
     record = ("qpos", "tau_applied", "gravity")
-    for controller in ("hold", "gravity-compensation"):
-        found = maximal(robot, controller=controller, steps=100, dt=1e-3, q0=start, record=record)
+    for controller, engine in (("hold", oracle), ("gravity-compensation", maximal)):
+        found = engine(robot, controller=controller, steps=100, dt=1e-3, q0=start, record=record)
         assert np.max(np.abs(found["qpos"] - found["qpos"][0])) < 1e-9
         assert np.allclose(found["tau_applied"][0], found["gravity"][0], rtol=1e-9, atol=1e-12)
 
@@ -172,7 +179,7 @@ def test_computed_torque_leads_along_the_reduced_engine_s_path(name: str) -> Non
     dofs = plan.robot.labels.independent_dofs
     target, speed = ({dof: 0.01 * float(rng.normal()) for dof in dofs} for _ in range(2))
     config = {"controller": "computed-torque", "target": target, "v0": speed, "dt": 1e-4}
-    one, other = (engine(robot, steps=1, record=("qacc", "tau_applied"), **config) for engine in (run, maximal))
+    one, other = (engine(robot, steps=1, record=("qacc", "tau_applied"), **config) for engine in (run, oracle))
     for variable in ("qacc", "tau_applied"):
         scale = np.max(np.abs(one[variable]))
         assert np.max(np.abs(one[variable] - other[variable])) < 1e-3 * scale, variable
@@ -209,7 +216,7 @@ def test_a_pendulum_on_a_ball_circles_with_its_closed_form() -> None:
     apart = []
     for h in (1e-3, 5e-4):
         config = {"steps": round(0.5 / h), "dt": h, "record": ("qpos",), "q0": q, "v0": spinning(angle, rate)}
-        apart.append(float(np.max(np.abs(tilt(maximal(model(PENDULUM.format(more="")), **config)) - angle))))
+        apart.append(float(np.max(np.abs(tilt(oracle(model(PENDULUM.format(more="")), **config)) - angle))))
     assert apart[0] < 2e-3
     assert apart[1] < 0.6 * apart[0]
 
@@ -230,7 +237,7 @@ def test_a_pendulum_stays_within_the_range_of_its_ball_and_on_the_reduced_engine
     start = {"v0": {"j.wx": 1.5, "j.wy": 4.0, "j.wz": 0.8}}
     if "twist_axis" not in more and "swing_limit" in more:
         more["twist_axis"] = {"j": (0.0, 0.0, 1.0)}
-    found = maximal(articulation, steps=400, dt=1e-3, record=("qpos", "tau_limit"), **start, **more)
+    found = oracle(articulation, steps=400, dt=1e-3, record=("qpos", "tau_limit"), **start, **more)
     assert np.max(np.abs(found["tau_limit"])) > 0.1
     if "twist_limit" not in more:
         assert np.max(tilt(found)) < 0.601  # the limit is met by the end of a step, but for its curvature

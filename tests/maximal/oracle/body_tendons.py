@@ -17,8 +17,9 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins
 from artsim.sim.maximal.joints import follow_all
-from artsim.sim.maximal.lines import TENDON, BodyRows, Lines, SummedLines, make_summed_rows, summed_lines
+from artsim.sim.maximal.lines import BodyRows, Lines, make_summed_rows
 from artsim.sim.maximal.scheme import Scheme
+from tests.maximal.oracle.sums import TENDON, SummedLines, summed_lines
 
 _RECOVERY = 0.1  # [s] in which an initial violation of a limit is removed, as in constraints/row.py
 _CLOSING = 0.5  # [m/s or rad/s] at which an equality that starts open is closed, likewise
@@ -105,12 +106,6 @@ class Tendons(NamedTuple):
     drift: Real  # (nt,)
     rest: Real  # (nt, 2) between which the spring is slack
     length0: Real  # (nt,) in the pose of the file
-
-
-def summed(line: Array, factor: Real, values: Real) -> Real:
-    """Sums of `values` of lines (lines,) by rows of numbers and factors (n, most)."""
-    found: Real = np.sum(factor * np.where(line >= 0, values[line], 0.0), axis=1)
-    return found
 
 
 def spring_forces(e: Equipment, tendons: Tendons) -> tuple[Real, Real, Real]:

@@ -20,21 +20,21 @@ from artsim.sim.equipment.arrays import (
     INTEGRATOR,
     JOINT,
     JOINT_IN_PARENT,
-    LINK_AXES,
     NO_DYNAMICS,
     PER_LENGTH,
     PER_VELOCITY,
     SITE,
     TENDON,
-    WRENCH,
     Equipment,
 )
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real, quaternion
-from artsim.sim.maximal.bodies import BodyStates, Masses, origins
-from artsim.sim.maximal.body_tendons import Sites
-from artsim.sim.maximal.lines import ACTUATOR, BodyRows, Lines, SummedLines, make_summed_rows, summed_lines
+from artsim.sim.maximal.bodies import BodyStates
+from artsim.sim.maximal.body_wrenches import OnLink, wrench_lines
+from artsim.sim.maximal.lines import BodyRows, make_summed_rows
 from artsim.sim.maximal.scheme import Scheme
+from tests.maximal.oracle.body_tendons import Sites
+from tests.maximal.oracle.sums import ACTUATOR, SummedLines, summed_lines
 
 _TINY = 1e-15  # least time constant [s]
 
@@ -49,7 +49,7 @@ def transmissions_of_bodies(
     first: int,
 ) -> SummedLines:
     """Actuators as sums of lines; tendons: lines, factors and lengths; the lines of sites have numbers from `first`."""
-    wrenches: list[tuple[int, int, Real]] = []  # body, link, wrench about its centre of mass
+    wrenches: list[OnLink] = []
     sums: list[list[tuple[int, float]]] = []
     length = np.zeros(len(e.actuator_target))
     for a, kind in enumerate(e.actuator_transmission):
@@ -69,18 +69,6 @@ def transmissions_of_bodies(
     return summed_lines(wrench_lines(wrenches, state), sums, length)
 
 
-def wrench_lines(wrenches: list[tuple[int, int, Real]], state: BodyStates) -> Lines:
-    """Lines along which a unit force is a wrench (6,) about the centre of mass of one body, from outside."""
-    n = len(wrenches)
-    body = np.array([(body, 0) for body, _, _ in wrenches], np.int64).reshape(-1, 2)
-    link = np.array([(link, -1) for _, link, _ in wrenches], np.int64).reshape(-1, 2)
-    value = np.zeros((n, 12))
-    for row, (_, _, wrench) in enumerate(wrenches):
-        value[row, :6] = wrench
-    rate = np.einsum("nk,nk->n", value[:, :6], state.velocity[body[:, 0]])
-    return Lines(body, value, rate, np.zeros(n), np.zeros(n), np.zeros(n, bool), link)
-
-
 def _on_joint(e: Equipment, model: Model, a: int, qpos: Real, dof_line: Array) -> tuple[list[tuple[int, float]], float]:
     """Gear times the coordinate of a joint, or a torque (and force) along the gear of a ball or free joint."""
     k, gear = int(e.actuator_target[a]), e.actuator_gear[a]
@@ -98,9 +86,7 @@ def _on_joint(e: Equipment, model: Model, a: int, qpos: Real, dof_line: Array) -
     return [(int(dof_line[k + axis]), float(share)) for axis, share in enumerate(shares)], length
 
 
-def _at_site(
-    e: Equipment, model: Model, sites: Sites, a: int, state: BodyStates
-) -> tuple[list[tuple[int, int, Real]], float]:
+def _at_site(e: Equipment, model: Model, sites: Sites, a: int, state: BodyStates) -> tuple[list[OnLink], float]:
     """A wrench at a site, in its own axes or in those of a reference site, which takes the reaction.
 
     Where the two forces form a couple, MuJoCo gives none of it to dofs that move both sites: it is taken up by the link
@@ -131,31 +117,9 @@ def _at_site(
     return found, length
 
 
-def _acting(e: Equipment, sites: Sites, site: int, force: Real, torque: Real) -> tuple[int, int, Real]:
+def _acting(e: Equipment, sites: Sites, site: int, force: Real, torque: Real) -> OnLink:
     wrench = np.concatenate([force, np.cross(sites.arm[site], force) + torque])
     return int(e.site_body[site]), int(e.site_link[site]), wrench
-
-
-def link_wrenches_of_bodies(
-    e: Equipment, model: Model, masses: Masses, state: BodyStates, control: Real
-) -> list[tuple[int, int, Real]]:
-    """The wrenches on links that are inputs, the last controls: body, link, wrench about the body's centre of mass."""
-    count = len(e.link_wrench_link)
-    rotation, found = state.rotation, []
-    origin = origins(masses, state, rotation)
-    for link, point, axes, given in zip(
-        e.link_wrench_link,
-        e.link_wrench_point,
-        e.link_wrench_axes,
-        control[len(control) - WRENCH * count :].reshape(-1, WRENCH),
-        strict=True,
-    ):
-        body = int(model.link_body[link])
-        turn = rotation[body] @ model.link_rotation[link] if axes == LINK_AXES else np.eye(3)
-        force, torque = turn @ given[:3], turn @ given[3:]
-        arm = origin[body] + rotation[body] @ point - state.centre[body]
-        found.append((body, int(link), np.concatenate([force, np.cross(arm, force) + torque])))
-    return found
 
 
 def _rotation_of(q: Real) -> Real:
@@ -241,7 +205,7 @@ def advanced(e: Equipment, activation: Real, rates: Real, length: Real, h: float
 
 def bounds_of_actuators(e: Equipment) -> tuple[Real, Real]:
     """Bounds of the forces (na,), those of a joint's or a tendon's sum included: of one actuator only, as
-    runs/maximal_choice.py sees to."""
+    refusals.py sees to."""
     lower, upper = np.array(e.force_lower), np.array(e.force_upper)
     for a, kind in enumerate(e.actuator_transmission):
         k, gear = int(e.actuator_target[a]), float(e.actuator_gear[a, 0])

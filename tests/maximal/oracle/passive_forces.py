@@ -8,7 +8,7 @@ from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.equipment.arrays import CUBIC, QUADRATIC, Equipment
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins, rotations
-from artsim.sim.maximal.body_actuators import rotation_vector
+from tests.maximal.oracle.body_actuators import rotation_vector
 
 
 def passive_forces_of_joints(e: Equipment, model: Model, qpos: Real, qvel: Real) -> Real:
