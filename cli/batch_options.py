@@ -12,8 +12,8 @@ import click
 from artsim.cli.numbers import FROM_0, Whole
 from artsim.cli.options import OneModelOptions
 from artsim.cli.run_options import pairs_of, read_gravity
-from artsim.io.batches import ON_ERROR, BatchConfig
-from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
+from artsim.io.batches.configuration import ON_ERROR, BatchConfig
+from artsim.io.inputs.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
-from artsim.io.progress import progress_bar
+from artsim.io.runs.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link, Note
 from artsim.sim.foundation.dataclass import dataclass
@@ -81,7 +81,7 @@ def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]
     links = singular_links(compiled, articulation.tendons)
     if not links:
         return []
-    from artsim.io.remedy import density_helps
+    from artsim.io.runs.remedy import density_helps
 
     first = next(link for link in articulation.links if link.name == links[0])
     names = ", ".join(map(repr, links[:8])) + (", …" if len(links) > 8 else "")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import held_controls, prepare
+from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.constraints.kinds import (
     AT_LONGEST,
     AT_LOWER,

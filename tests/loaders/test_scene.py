@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import prepare, verify
-from artsim.io.runs import run as simulate_into
+from artsim.io.runs.prepare import prepare
+from artsim.io.runs.replay import verify
+from artsim.io.runs.run import run as simulate_into
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene, load_text
 from artsim.loaders.scene import scene_names
 from artsim.loaders.stored import load_stored

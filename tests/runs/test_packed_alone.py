@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
-from artsim.io.runs import held_controls, prepare
+from artsim.io.rollouts.rollout import MemoryRollout
+from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.equipment.arrays import GUESSED
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.run_data.run_records import CROWDED, ITERATIONS, STOP_REASON

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import prepare
+from artsim.io.runs.prepare import prepare
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.quantities.coordinates import independent_coordinates
 from artsim.sim.quantities.robot import Robot

@@ -1,0 +1,75 @@
+"""The place of an output: checked before anything is computed, then claimed by a lock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+from artsim.io.gate.locks import holder, refuse_busy
+from artsim.io.output_file.failure import reason
+from artsim.sim.foundation.errors import BusyError, OutputError
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Refuse an output that cannot be created, before anything is computed; imports no HDF5, creates nothing.
+
+    Raises OutputError (exit 73: directory, device, exists without `force`, no such folder, not writable) or
+    BusyError (exit 75: another process writes it).
+    """
+    target = Path(path)
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        _check_folder(target)
+        return
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path}: cannot create: {reason(error)}") from None
+    if stat.S_ISDIR(mode):
+        raise OutputError(f"{path}: is a directory; give the name of a file to create")
+    if not stat.S_ISREG(mode):
+        raise OutputError(f"{path}: is a device or pipe, not a file; HDF5 needs a file it can seek in")
+    refuse_busy(target)
+    if not force:
+        raise OutputError(f"{path}: exists already; use --force to overwrite it")
+    if not os.access(target, os.W_OK):
+        raise OutputError(f"{path}: cannot overwrite: permission denied")
+    _check_folder(Path(os.path.realpath(target)))
+
+
+def _check_folder(target: Path) -> None:
+    folder = target.parent
+    if not folder.is_dir():
+        what = "is not a directory" if folder.exists() else "does not exist"
+        raise OutputError(f"{target}: cannot create: folder {str(folder)!r} {what}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"{target}: cannot create: folder {str(folder)!r} is not writable")
+
+
+def claim(path: Path) -> int:
+    """Open or create a temporary file for reading and writing, and lock it.
+
+    Links are refused, since they could lead to a file that is then destroyed, and so are files of other owners, who
+    could read what is written. Raises OutputError, BusyError.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot create: {reason(error)}") from None
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        raise OutputError(f"{path}: is a device or pipe in the place of a file; remove it")
+    if about.st_nlink != 1 or about.st_uid != os.geteuid():
+        os.close(handle)
+        raise OutputError(f"{path}: is in the way: it is somebody else's, or has other names too; remove it")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        told = f"{path}: in use by {holder(os.fstat(handle))}"
+        os.close(handle)
+        raise BusyError(told) from None
+    except OSError:
+        pass  # a file system without locks
+    return handle
