@@ -38,7 +38,7 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     """
     articulation = load_models(models, scene)
     contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
-    from artsim.sim.articulation.model import compile_model  # imports numpy, only for a valid file
+    from artsim.sim.articulation.compile_model import compile_model  # imports numpy, only for a valid file
 
     compiled = compile_model(articulation)
     pairs = PairTables.of(articulation, compiled)

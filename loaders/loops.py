@@ -218,7 +218,7 @@ class Poses:
         return self.found
 
     def _find(self) -> dict[str, tuple[int, Pose]]:
-        from artsim.sim.articulation.model import compile_model
+        from artsim.sim.articulation.compile_model import compile_model
         from artsim.sim.articulation.poses import body_poses
         from artsim.sim.foundation.spatial import quaternion
 

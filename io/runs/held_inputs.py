@@ -18,8 +18,9 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.runs.changes import CHANGEABLE, changed_config, controls_for
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan, plan_run
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.simulate import Simulation
 
 _SETTINGS = "changed_settings"
 _COMMAND, _PUSHED = "command", "command_wrench"

@@ -21,7 +21,8 @@ from artsim.io.runs.run import Outcome, Progress, record, stored_state
 from artsim.io.runs.snapshots import checkpoint_state, checkpoints, final_state, restored
 from artsim.sim.foundation.errors import BusyError, ModelError, StoppedError, UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.runs.simulate import MAY_BE_INFINITE, ControllerFunction, first_odd, simulation_of
+from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.simulate import MAY_BE_INFINITE, ControllerFunction, first_odd
 
 
 def resume(

@@ -19,8 +19,9 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs.changes import Change, changed
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
+from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""

@@ -35,7 +35,8 @@ from artsim.sim.runs import simulate
 from artsim.sim.runs.changes import Change, changed, told_otherwise, with_entry
 from artsim.sim.runs.configuration import MAX_STEPS
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
-from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, simulation_of
+from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
 
 Numbers = ArrayLike | Mapping[str, float]

@@ -26,8 +26,8 @@ from artsim.sim.constraints.kinds import (
 )
 from artsim.sim.run_data.run_records import LASTING_ROWS
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.packable import places_of
-from artsim.sim.runs.simulate import simulation_of
 from tests.runs.test_packed_rows import MODELS, arm
 
 MODELS = MODELS | {

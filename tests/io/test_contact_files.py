@@ -28,7 +28,8 @@ from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.runs import simulate as simulate_module
 from artsim.sim.runs.configuration import RunConfig
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.simulate import Simulation
 from tests.simulation import ROBOTS, Array
 
 SCENE = """<mujoco><option timestep="0.004"/><worldbody>

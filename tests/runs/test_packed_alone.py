@@ -22,8 +22,9 @@ from artsim.sim.foundation.jit import disabled
 from artsim.sim.run_data.run_records import CROWDED, ITERATIONS, STOP_REASON
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.sampled_runs import PackRoller, Results
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VARIED, Variations
 from artsim.sim.stepping.packs import CAUSES, NO_SLOT, STEP
 from tests.runs import test_packed_equipment as equipment

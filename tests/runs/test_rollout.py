@@ -19,7 +19,7 @@ from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.io.runs.prepare import prepare
 from artsim.io.runs.simulate import MemoryRecording
 from artsim.loaders.load import load_text
-from artsim.sim.articulation.model import compile_model
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.runs.configuration import RunConfig

@@ -18,8 +18,9 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.simulate import Simulation
 from tests.conftest import ROOT, corpus
 
 Array = np.ndarray[Any, Any]
