@@ -15,7 +15,6 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from artsim.loaders.mjcf.orientation import compose, rotate
 from artsim.sim.articulation.description import (
     Actuator,
     Articulation,
@@ -30,6 +29,7 @@ from artsim.sim.articulation.description import (
     Sensor,
     Tendon,
 )
+from artsim.sim.articulation.pose_algebra import compose, rotate
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError, UsageError
 

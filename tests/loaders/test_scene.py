@@ -20,7 +20,7 @@ from artsim.loaders.scene import scene_names
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Pose
-from artsim.sim.foundation.angles import quaternion_from_rpy
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError
 from artsim.sim.geometry.collision_pairs import collision_pairs
 from artsim.sim.quantities.robot import Robot
