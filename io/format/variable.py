@@ -21,6 +21,13 @@ class Variable(NamedTuple):
     comment: str = ""  # what does not fit on a plot's axis
 
 
+def line(
+    dims: str, unit: str, meaning: str, comment: str = "", *, dtype: str = "f8", on_request: bool = False
+) -> Variable:
+    """A line of the table, with the names of the dimensions as words."""
+    return Variable(tuple(dims.split()), unit, meaning, dtype, on_request, comment)
+
+
 TIME = Variable(("time",), "s", "time", comment="since the start of the run; row k is step k * every")
 
 

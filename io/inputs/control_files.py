@@ -42,13 +42,9 @@ def read_controls(
     dof_names: Sequence[str],
     dt: float,
     *,
-    torque: Real | None = None,
-    target: Real | None = None,
-    target_velocity: Real | None = None,
-    target_acceleration: Real | None = None,
-    control: Real | None = None,
     actuators: Sequence[str] = (),
     interpolation: Interpolation = HELD,
+    **held: Real,
 ) -> Controls:
     """Read a .csv, .npz or .h5 control file for a robot with these dofs; a row acts from the first step at its time.
 
@@ -57,25 +53,25 @@ def read_controls(
     `.tz` [N m] for links with wrenches. Arrays: `time` (rows,), any of `target`, `velocity`, `acceleration`, `torque`
     (rows, n), with `names` (n,) unless n is the number of dofs, `control` (rows, n) with `actuators` (n,) unless n is
     the number of actuators, and `wrench` (rows, n, 6) with `links` (n,); or arrays (rows,) called as the columns of
-    CSV. An artsim run file gives its own inputs. `-` and pipes of the shell are read as CSV. Inputs that the file does
-    not name keep `torque`, `target`, `target_velocity`, `target_acceleration` (nv,) and `control` (actuators,), by
-    default 0.
+    CSV. An artsim run file gives its own inputs. `-` and pipes of the shell are read as CSV. `held`: inputs that the
+    file does not name, of `torque`, `target`, `target_velocity`, `target_acceleration` (nv,) and `control`
+    (actuators,); by default 0.
 
     Raises MissingInputError (66), ModelError (65: malformed, not finite, time not increasing; with row and column),
     UsageError (2: unknown dof, wrong number of columns for the robot).
     """
     where = Path(path)
     names = Names(tuple(dof_names), tuple(actuators))
-    held = _held(names, torque, target, target_velocity, target_acceleration, control)
+    rows = _held(names, held)
     if is_stream(str(path)):
         name = Path("<stdin>" if str(path) == "-" else path)
-        return controls_of(name, parse_csv(name, _stream_bytes(str(path)), names), dt, held, interpolation)
+        return controls_of(name, parse_csv(name, _stream_bytes(str(path)), names), dt, rows, interpolation)
     readers = {".csv": _read_csv, ".npz": _read_npz, ".h5": _read_h5, ".hdf5": _read_h5}
     reader = readers.get(where.suffix.lower())
     if reader is None:
         raise UsageError(f"{path}: cannot tell what it is; control files end in .csv, .npz or .h5")
     _check_readable(where)
-    return controls_of(where, reader(where, names), dt, held, interpolation)
+    return controls_of(where, reader(where, names), dt, rows, interpolation)
 
 
 def read_run_controls(
@@ -83,17 +79,13 @@ def read_run_controls(
     dof_names: Sequence[str],
     dt: float,
     *,
-    torque: Real | None = None,
-    target: Real | None = None,
-    target_velocity: Real | None = None,
-    target_acceleration: Real | None = None,
-    control: Real | None = None,
     actuators: Sequence[str] = (),
+    **held: Real,
 ) -> Controls:
     """The inputs of an artsim run file of any name, for a robot with these dofs; see `read_controls`."""
     where, names = Path(path), Names(tuple(dof_names), tuple(actuators))
-    held = _held(names, torque, target, target_velocity, target_acceleration, control)
-    return controls_of(where, _run_inputs(where, names), dt, held)
+    rows = _held(names, held)
+    return controls_of(where, _run_inputs(where, names), dt, rows)
 
 
 def read_sample_controls(
@@ -102,13 +94,9 @@ def read_sample_controls(
     dof_names: Sequence[str],
     dt: float,
     *,
-    torque: Real,
-    target: Real,
-    target_velocity: Real,
-    target_acceleration: Real,
-    control: Real,
     actuators: Sequence[str] = (),
     interpolation: Interpolation = HELD,
+    **held: Real,
 ) -> list[Controls]:
     """Read a control file for many runs: one Controls for all, or one for each if arrays have a dimension for samples.
 
@@ -117,18 +105,17 @@ def read_sample_controls(
     number of samples.
     """
     where, names = Path(path), Names(tuple(dof_names), tuple(actuators))
-    held = _held(names, torque, target, target_velocity, target_acceleration, control)
+    rows = _held(names, held)
     arrays = _arrays_by_sample(where, names)
     if not arrays:
-        given = dict(zip(VALUES, (torque, target, target_velocity, target_acceleration, control), strict=True))
-        return [read_controls(path, dof_names, dt, actuators=actuators, interpolation=interpolation, **given)]
+        return [read_controls(path, dof_names, dt, actuators=actuators, interpolation=interpolation, **held)]
     for name, values in arrays.items():
         if values.ndim == 3 and len(values) != samples:
             raise UsageError(f"{path}: {name} has shape {values.shape}: want {samples} samples first")
     controls = []
     for k in range(samples):
         own = {name: values[k] if values.ndim == 3 else values for name, values in arrays.items()}
-        controls.append(controls_of(where, table_of(where, own, list(arrays), names), dt, held, interpolation))
+        controls.append(controls_of(where, table_of(where, own, list(arrays), names), dt, rows, interpolation))
     return controls
 
 
@@ -145,10 +132,10 @@ def _arrays_by_sample(path: Path, names: Names) -> dict[str, Array]:
     return arrays if sampled else {}
 
 
-def _held(names: Names, *rows: Real | None) -> dict[str, Real]:
-    sizes = (*[len(names.dofs)] * 4, len(names.actuators))
-    values = [np.zeros(n) if row is None else np.asarray(row, np.float64) for n, row in zip(sizes, rows, strict=True)]
-    return dict(zip(VALUES, values, strict=True))
+def _held(names: Names, given: Mapping[str, Real]) -> dict[str, Real]:
+    """The inputs that hold where a file names none, by their names in Controls; 0 where none are given."""
+    sizes = dict(zip(VALUES, (*[len(names.dofs)] * 4, len(names.actuators)), strict=True))
+    return {name: np.asarray(given.get(name, np.zeros(n)), np.float64) for name, n in sizes.items()}
 
 
 _read_ahead: dict[str, bytes] = {}  # of streams, which can be read once only, until their inputs are read

@@ -15,9 +15,8 @@ import contextlib
 import datetime
 import fcntl
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,7 +160,7 @@ class Recorder:
     def checkpoint(self, state: Mapping[str, Array]) -> None:
         """Store a state between two steps, by the names of schema.STATE. Raises StorageError."""
         self._check_space(0, 0, more=sum(values.nbytes for values in state.values()) + _CHECKPOINT_BYTES)
-        with _Guard(self):
+        with self._guard():
             for name, values in state.items():
                 path = f"checkpoint/{name}"
                 if name == "contact":
@@ -196,7 +195,7 @@ class Recorder:
         }
         sizes = {group: len(table["step"]) for group, table in entries.items()}
         self._check_space(rows, 0 if controls is None else controls.rows, sizes)
-        with _Guard(self):
+        with self._guard():
             for name, array in values.items():
                 self._append(f"trajectory/{name}", self._rows, array)
             steps = np.arange(self._rows, self._rows + rows, dtype=np.int64) * self._layout.every
@@ -216,7 +215,7 @@ class Recorder:
         """Append a line about a change between the rows written so far and the next. Raises StorageError."""
         values = np.frombuffer(f"{line}\n".encode(), np.int8)
         self._check_space(0, 0, more=len(values) + CHANGE_BYTES)
-        with _Guard(self):
+        with self._guard():
             self._append("controls/changes", self._change_bytes, values)
             self._change_bytes += len(values)
             self._file.flush()
@@ -235,7 +234,7 @@ class Recorder:
         if self._closed or self._broken:
             return
         self._take_place()
-        with _Guard(self):
+        with self._guard():
             for name, value in (final or {}).items():
                 if name == "contact" and "final/contact" in self._datasets:
                     self._append("final/contact_row", 0, np.arange(len(value)))
@@ -250,7 +249,7 @@ class Recorder:
         with contextlib.suppress(OSError):  # no room for it: the file is whole without
             seal.seal(self._handle, rows)
         self._closed = True
-        with _Guard(self):
+        with self._guard():
             os.fsync(self._handle)
         if self._rows == 0 and status == schema.INTERRUPTED:
             self.path.unlink(missing_ok=True)  # a run that failed at once leaves nothing
@@ -259,9 +258,7 @@ class Recorder:
     def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is not None and self._waiting is not None:
             self._give_up()
         self.close(schema.COMPLETE if kind is None else schema.INTERRUPTED)
@@ -292,7 +289,7 @@ class Recorder:
         self._handle = claim(part)
         try:
             check_output(self.path, force=force)  # again: another process may have been as far
-            with _Guard(self):
+            with self._guard():
                 if copied is not None:
                     os.ftruncate(self._handle, 0)
                     superblock.copy_unmarked(copied, self._handle)
@@ -428,27 +425,17 @@ class Recorder:
         needed = "" if self._layout.bytes_needed is None else f"; the run needs {self._layout.bytes_needed} bytes"
         return StorageError(f"{self.path}: writing stopped after {self._rows}{total} rows: {reason}{needed}")
 
-    def _fail(self, error: BaseException) -> StorageError:
-        """Handle a failure of HDF5: prevent its file from being closed, and return the StorageError."""
-        self._broken = True
-        abandon(getattr(self, "_file", None))
-        return self._storage_error(reason(error))
-
-
-class _Guard:
-    """Turns an OSError or RuntimeError of HDF5 inside the block into StorageError, and marks the recorder broken."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, OSError | RuntimeError) and not isinstance(error, ArtsimError):
-            raise self._recorder._fail(error) from None
+    @contextlib.contextmanager
+    def _guard(self) -> Iterator[None]:
+        """Turn a failure of HDF5 in the block into StorageError, and prevent its file from being closed."""
+        try:
+            yield
+        except ArtsimError:
+            raise
+        except (OSError, RuntimeError) as error:
+            self._broken = True
+            abandon(getattr(self, "_file", None))
+            raise self._storage_error(reason(error)) from None
 
 
 def _growth(rows: int, more: int, chunk: int) -> int:
