@@ -15,7 +15,7 @@ import click
 from artsim.cli.numbers import ABOVE_0, FROM_0, Number, Whole
 from artsim.cli.options import STREAMS, is_file, read_input
 from artsim.io.inputs.control_files import links_pushed
-from artsim.io.inputs.output_words import variables_named
+from artsim.io.inputs.output_inputs import variables_named
 from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.equipment.equip import labels_of

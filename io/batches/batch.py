@@ -156,7 +156,7 @@ def _apart_from_places(text: str) -> str:
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:
     """Compile the robot and open the source of rows.
 
-    Raises UsageError, ModelError, and what open_input and open_samples raise.
+    Raises UsageError, ModelError, and the errors of open_input and open_samples.
     """
     robot = Robot.of(articulation, gravity=config.gravity)
     needed = needed_inputs(resolve(config.quantities))

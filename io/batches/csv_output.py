@@ -19,7 +19,7 @@ from artsim.io.format.labels import entry_names, labels_of
 from artsim.io.output_file.batch_file import Content
 from artsim.io.output_file.claim import check_output, claim
 from artsim.io.output_file.failure import reason
-from artsim.io.output_file.finishing import put_in_place
+from artsim.io.output_file.whole_file import put_in_place
 from artsim.sim.foundation.errors import StorageError
 from artsim.sim.foundation.records import Array
 
@@ -27,7 +27,7 @@ STDOUT = "-"
 
 
 def is_csv(path: str | os.PathLike[str]) -> bool:
-    """Whether results of this name are written as CSV."""
+    """True if results of this name are written as CSV."""
     return os.fspath(path) == STDOUT or Path(path).suffix.lower() == ".csv"
 
 
@@ -35,7 +35,7 @@ class CsvWriter:
     """Writes a line per row and a column per entry, `gravity.joint_1`, with the numbers of BatchWriter.
 
     Blocks that come before their turn wait in memory. Numbers can be read back exactly. A file appears when it is
-    complete; standard output receives lines as they become known. Raises what BatchWriter raises.
+    complete; standard output receives lines as they become known. Raises the errors of BatchWriter.
     """
 
     def __init__(self, path: str | os.PathLike[str], content: Content, *, force: bool = False) -> None:

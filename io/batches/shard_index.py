@@ -18,11 +18,11 @@ from artsim.io.gate import seal
 from artsim.io.gate.shard_table import Entry
 from artsim.io.output_file.batch_file import Content, check_room, lay_out_groups
 from artsim.io.output_file.failure import abandon, reason
-from artsim.io.output_file.finishing import put_in_place
 from artsim.io.output_file.layout import Section, texts
+from artsim.io.output_file.whole_file import put_in_place
 from artsim.sim.foundation.errors import StorageError
 
-_SHARD_BYTES = 512  # upper bound of what the index needs per shard and dataset
+_SHARD_BYTES = 512  # upper bound of the index's bytes per shard and dataset
 
 
 def write_index(path: Path, content: Content, entries: Sequence[Entry], created: str) -> None:

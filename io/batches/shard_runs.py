@@ -143,7 +143,7 @@ def _rows(done: Mapping[Shard, Finished]) -> int:
 
 
 def _finish(job: Job, output: Path, shards: Sequence[Shard], done: Mapping[Shard, Finished]) -> str:
-    """Write the index if every shard exists; returns a note that says what was done.
+    """Write the index if every shard exists; returns a note for the user.
 
     Raises ModelError if a shard is damaged or belongs to another job.
     """

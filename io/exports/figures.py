@@ -89,7 +89,7 @@ def draw(
     return notes
 
 
-# ---- what is drawn
+# ---- panels and lines
 
 
 def _asked(recordings: Sequence[Recording], names: Sequence[str]) -> list[str]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from artsim.io.exports.request import Export
-from artsim.io.output_file.finishing import put_in_place
-from artsim.io.output_file.whole_file import storing
+from artsim.io.output_file.whole_file import put_in_place, storing
 from artsim.sim.foundation.errors import UsageError
 
 
@@ -63,7 +62,7 @@ def write(format_: str, export: Export) -> list[str]:
 
 
 def write_all(exports: Mapping[str, Export]) -> list[str]:
-    """Write exports by format, all or, where one fails, none; returns notes. Raises what `write` raises."""
+    """Write exports by format, all or, where one fails, none; returns notes. Raises the errors of `write`."""
     written: list[tuple[Path, Path]] = []
     notes = []
     try:

@@ -57,7 +57,7 @@ def write_page(export: Export) -> list[str]:
 
 
 def _legend(motion: Motion, scales: Mapping[str, float]) -> str:
-    """What arrows are drawn, over the corner of the page."""
+    """The kinds of arrows that are drawn, over the corner of the page."""
     lines = [
         f'<div><b style="color:{colour}">➞</b> {html.escape(text)}</div>' for text, colour in legend(motion, scales)
     ]

@@ -28,7 +28,7 @@ class Export:
     written: list[tuple[Path, Path]] | None = None  # of exports that are put in their places together
 
     def kinds_of_forces(self, motion: Motion) -> tuple[str, ...]:
-        """The kinds of forces to draw. Raises UsageError for one that the file does not have, with what to record."""
+        """The kinds of forces to draw. Raises UsageError for one that is not in the file."""
         if self.forces is None:
             return tuple(kind for kind in ("contacts",) if not motion.lacks(kind))
         for kind in self.forces:

@@ -37,7 +37,7 @@ def write_csv(export: Export) -> list[str]:
 
 
 def _left_out(recording: Recording) -> list[str]:
-    """Notes about what a table of one line per row does not hold."""
+    """Notes about data that a table of one line per row does not hold."""
     notes = {_WITHOUT_CONTACTS: "contacts", _WITHOUT_CONSTRAINTS: "delassus"}
     return [note for note, name in notes.items() if recording.has_tables(name)]
 

@@ -137,7 +137,7 @@ NUMBERED = {
     "checkpoint": "checkpoint",
     "contact_row": "contact row",
 }
-"""Numbered dimensions, and what they number. In the groups of RAGGED `row` numbers the rows of the table, and grows."""
+"""Numbered dimensions, and the things that they number. In groups of RAGGED `row` numbers the table, and grows."""
 
 PIECE_DIMENSIONS = ("piece_use", "piece", "vertex", "face", "corner", "convex_face", "height_point")
 """Dimensions of the pieces as which meshes and height fields collide."""

@@ -18,7 +18,7 @@ class Variable(NamedTuple):
     meaning: str
     dtype: str = "f8"  # numpy's name, or "str" (variable-length UTF-8)
     on_request: bool = False  # trajectory only: written if requested by name
-    comment: str = ""  # what does not fit on a plot's axis
+    comment: str = ""  # beside the meaning, which must fit on a plot's axis
 
 
 def line(

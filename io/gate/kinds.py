@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def looks_like(head: bytes) -> str:
+    """The kind of a file that begins with these bytes, in words."""
     if not head:
         return "an empty file"
     if head.startswith(b"MATLAB"):
@@ -32,7 +33,7 @@ def looks_like(head: bytes) -> str:
 
 
 def check_schema(path: Path, file: h5py.File, kind: str, groups: Sequence[str]) -> None:
-    """Refuse anything but a `kind` of output of this major version of the format, and say what it is."""
+    """Refuse anything but a `kind` of output of this major version of the format, and name the kind that it is."""
     import h5py
 
     version = attributes_of(file).get("artsim_schema")

@@ -1,4 +1,4 @@
-"""Opening an HDF5 file that is whole, being written, or left by a killed writer."""
+"""HDF5 files opened: whole ones, ones being written, and ones left by a killed writer."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artsim.io.gate import seal, superblock
-from artsim.io.gate.damage import first_line, reading
 from artsim.io.gate.kinds import looks_like
 from artsim.io.gate.locks import refuse_busy
+from artsim.io.gate.values import first_line, reading
 from artsim.io.gate.walk import Walk
 from artsim.sim.foundation.errors import ArtsimError, BusyError, MissingInputError, ModelError
 from artsim.sim.foundation.files import read_start
@@ -53,7 +53,7 @@ def refuse_virtual(path: Path, virtual: Mapping[str, Any]) -> None:
 
 
 def _check_is_hdf5(path: Path) -> None:
-    """Refuse anything but a regular HDF5 file, and say what it looks like."""
+    """Refuse anything but a regular HDF5 file, and name the kind that it looks like."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):

@@ -1,7 +1,7 @@
 """Opens an untrusted file first in a child process, which may fail.
 
 HDF5 is C: a damaged or crafted file can make it loop for ever, allocate all memory or crash. A forked child therefore
-opens the file first, with limits of time and memory; what the child survives is safe for the process itself.
+opens the file first, with limits of time and memory; a file that the child survives is safe for the process itself.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def seal(handle: int, spared: Iterable[Range] = ()) -> None:
 
 
 def is_whole(path: Path) -> bool | None:
-    """Whether a file is unchanged since it was sealed; None if it has no seal. Raises OSError."""
+    """True if a file is unchanged since it was sealed, None if it has no seal. Raises OSError."""
     with path.open("rb") as stream:
         handle, size = stream.fileno(), os.fstat(stream.fileno()).st_size
         end = os.pread(handle, _END.size, max(0, size - _END.size))

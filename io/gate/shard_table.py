@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from artsim.io.format import schema
-from artsim.io.gate.damage import reading
 from artsim.io.gate.kinds import check_schema
 from artsim.io.gate.opening import open_walked, refuse_virtual
-from artsim.io.gate.values import attributes_of, read_texts
+from artsim.io.gate.values import attributes_of, read_texts, reading
 from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def _check_table(path: Path, entries: Sequence[Entry]) -> None:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name denotes a file of the same folder, also to HDF5 (which expands %)."""
+    """True for the name of a file of the same folder, also to HDF5 (which expands %)."""
     return name not in ("", ".", "..") and not set(name) & set("/\\%\0") and len(os.fsencode(name)) < 256
 
 

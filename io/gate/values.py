@@ -1,15 +1,20 @@
-"""Values of files that have passed the gate, read in bounds: a small file may unpack to any amount of memory."""
+"""Values of files that have passed the gate, read in bounds, since a small file may unpack to any amount of memory.
+
+Errors of HDF5 and h5py on damaged files are raised as ModelError.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artsim.io.gate.damage import reading
 from artsim.sim.foundation.budget import MORE, allowed
-from artsim.sim.foundation.errors import ModelError
+from artsim.sim.foundation.errors import ArtsimError, ModelError
 from artsim.sim.foundation.records import Array
 
 if TYPE_CHECKING:
@@ -35,6 +40,7 @@ def refuse_unpacking(path: Path, dataset: Any, size: int, most: int) -> None:
 
 
 def row_bytes(dataset: Any) -> int:
+    """Bytes of a row of a dataset."""
     return int(dataset.dtype.itemsize * np.prod(dataset.shape[1:], dtype=np.int64))
 
 
@@ -78,3 +84,23 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value.item() if isinstance(value, np.generic) else value
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn every exception of HDF5 or h5py on a damaged file into a ModelError."""
+    try:
+        yield
+    except ArtsimError:
+        raise
+    except MemoryError:
+        raise ModelError(f"{path}: damaged: asks for more memory than there is") from None
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError, AttributeError) as error:
+        raise ModelError(f"{path}: damaged: {first_line(error)}") from None
+
+
+def first_line(error: BaseException) -> str:
+    """The operating system's message if there is one, else the first line of the error."""
+    if isinstance(error, OSError) and error.errno and error.strerror and "\n" not in error.strerror:
+        return os.strerror(error.errno)
+    return (str(error) or type(error).__name__).split("\n", 1)[0]

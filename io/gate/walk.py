@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artsim.io.gate.filters import PLAIN_FILTERS, RATIOS, ZSTD, has_zstd
 from artsim.sim.foundation.errors import ModelError
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class Walk:
 
 
 def _is_bare_dimension(item: Any) -> bool:
-    """Whether a dataset is a dimension without labels, as in netCDF-4 files and /batch: a scale that was never written.
+    """True for a dimension without labels, as in netCDF-4 files and /batch: a scale that was never written.
 
     It is always of type float32, which nothing here reads as labels, `status` or counts, whatever length it declares.
     """
@@ -157,3 +156,19 @@ def _is_bare_dimension(item: Any) -> bool:
     text = np.zeros((), f"S{kind.get_size()}")
     name.read(text)
     return bytes(text[()]).startswith(BARE_DIMENSION)
+
+
+PLAIN_FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
+ZSTD = 32015  # the number of the filter, registered by hdf5plugin
+RATIOS = {1: 1032, ZSTD: 1 << 15}  # largest compression ratios of zlib and zstd
+
+
+def has_zstd() -> bool:
+    """True if zstd can be read and written: hdf5plugin is installed and registered with HDF5."""
+    from importlib.util import find_spec
+
+    if find_spec("hdf5plugin") is None:
+        return False
+    import hdf5plugin
+
+    return bool(hdf5plugin.FILTERS["zstd"] == ZSTD)

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from artsim.io.format.labels import FIXED_LABELS
-from artsim.io.gate.damage import reading
 from artsim.io.gate.gate import open_checked
-from artsim.io.gate.values import read_texts
+from artsim.io.gate.values import read_texts, reading
 from artsim.io.inputs.array_files import NpzArchive, Stored, Table, sha256_of, spooling, stored_npy
 from artsim.io.inputs.csv_rows import Names, read_csv
 from artsim.sim.articulation.model import Labels
@@ -58,7 +57,7 @@ class Source(Protocol):
         """The facts that determine the numbers, as plain data. The bytes of a file are hashed on first use."""
 
     threads: bool
-    """Whether several threads may read at the same time."""
+    """True if several threads may read at the same time."""
 
     def read(self, start: int, stop: int, out: Mapping[str, Array]) -> None:
         """Read rows start … stop into out[name][: stop - start] (float64, C order) of every input in `out` it holds."""
@@ -132,7 +131,7 @@ class _Contents:
 
 
 def is_stream(text: str) -> bool:
-    """Whether `--input` names a stream, which only this process can read, and only once."""
+    """True if `--input` names a stream, which only this process can read, and only once."""
     return text == "-" or text.startswith(_STREAMS)
 
 
@@ -247,7 +246,7 @@ def _read_h5(given: _Opened) -> _Contents:
 
 
 def _is_input(item: Any) -> bool:
-    """Whether an item is a dataset and not the labels of a dimension; a run has a dimension called wrench."""
+    """True for a dataset that is not the labels of a dimension; a run has a dimension called wrench."""
     import h5py
 
     return isinstance(item, h5py.Dataset) and not (item.is_scale and item.dtype.kind in "OS")
@@ -359,7 +358,7 @@ class _Configurations:
         needed: Sequence[str],
         stack: ExitStack,
     ) -> None:
-        """`stack` closes what the reader opened."""
+        """`stack` closes the files that the reader opened."""
         self._handle, self._stack = handle, stack
         try:
             self.inputs = _wanted(name, contents, needed)

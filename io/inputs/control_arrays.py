@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from artsim.io.gate.damage import reading
 from artsim.io.gate.gate import open_checked
-from artsim.io.gate.values import read_texts, read_whole
+from artsim.io.gate.values import read_texts, read_whole, reading
 from artsim.io.inputs.array_files import npy_header
 from artsim.io.inputs.input_table import SUFFIXES, InputTable, Names, check_time, index_of
 from artsim.sim.equipment.build_link_wrenches import COMPONENTS
@@ -31,7 +30,7 @@ _KNOWN = ("time", "names", "actuators", LINKS, WRENCHES, *ARRAYS)
 
 
 def npz_arrays(path: Path, names: Names) -> tuple[dict[str, Array], list[str]]:
-    """Read the arrays of inputs in a .npz, and all names in it; never unpickles, refuses what unpacks to too much."""
+    """Read the arrays of inputs in a .npz, and all names in it; never unpickles, refuses too large ones."""
     import zipfile  # takes 4 ms, which runs without a control file save
 
     try:
@@ -76,7 +75,7 @@ def h5_array(path: Path, dataset: h5py.Dataset) -> Array:
 
 
 def is_known(name: str, names: Names) -> bool:
-    """Whether an array of this name holds inputs: all of a kind, or a column as in CSV."""
+    """True if an array of this name holds inputs: all of a kind, or a column as in CSV."""
     return name in _KNOWN or name in names.actuators or name.rpartition(".")[2] in SUFFIXES
 
 

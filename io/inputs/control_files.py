@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from artsim.io.gate.damage import reading
 from artsim.io.gate.gate import open_checked
+from artsim.io.gate.values import reading
 from artsim.io.inputs.control_arrays import (
     LINKS,
     MAX_FILE_BYTES,
@@ -101,7 +101,7 @@ def read_sample_controls(
     """Read a control file for many runs: one Controls for all, or one for each if arrays have a dimension for samples.
 
     These are `target`, `velocity`, `acceleration`, `torque` or `control` of shape (samples, rows, n) in a .npz or .h5
-    file, with `time` (rows,) and everything else that `read_controls` takes. Raises what it raises; UsageError: wrong
+    file, with `time` (rows,) and everything else that `read_controls` takes. Raises its errors; UsageError: wrong
     number of samples.
     """
     where, names = Path(path), Names(tuple(dof_names), tuple(actuators))
@@ -185,7 +185,7 @@ def _header_of(data: bytes) -> set[str]:
 
 
 def is_stream(text: str) -> bool:
-    """Whether a name stands for standard input or a pipe of the shell, `--control <(…)`."""
+    """True for standard input and pipes of the shell, `--control <(…)`."""
     return text == "-" or text.startswith(STREAMS)
 
 

@@ -17,7 +17,7 @@ _COPIES = 3  # of the rows: made here, kept by Controls, handed to the kernels
 
 
 class Interpolation(NamedTuple):
-    """How inputs go from row to row (hold, linear, cubic), and the number of steps of the run."""
+    """The course of inputs from row to row (hold, linear, cubic), and the number of steps of the run."""
 
     kind: str = HOLD
     steps: int = 0

@@ -31,7 +31,7 @@ class Excess(NamedTuple):
 
     @property
     def amount(self) -> float:
-        """How far the worst row is beyond [rad, m]."""
+        """The distance of the worst row beyond its limit [rad, m]."""
         return max(self.lower - self.value, self.value - self.upper)
 
     def __or__(self, other: Excess) -> Excess:
@@ -41,7 +41,7 @@ class Excess(NamedTuple):
 
 
 class BeyondLimits(NamedTuple):
-    """The number of rows beyond any limit, and what is beyond by joint."""
+    """The number of rows beyond any limit, and the limits passed, by joint."""
 
     rows: int = 0
     joints: Mapping[str, Excess] = {}
@@ -58,7 +58,7 @@ class BeyondLimits(NamedTuple):
 
     @classmethod
     def from_plain(cls, content: Any) -> BeyondLimits:
-        """Read what json makes of one."""
+        """Read one from plain data of JSON."""
         rows, joints = content
         return cls(int(rows), {name: Excess(*values) for name, values in joints.items()})
 

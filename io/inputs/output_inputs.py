@@ -1,11 +1,13 @@
-"""What artsim computed as inputs of a run: `--control FILE.h5:target=qpos,torque=gravity`.
+"""Results of artsim as inputs of a run: `--control FILE.h5:target=qpos,torque=gravity`.
 
 Rows of a run keep their times; those of a batch, which has none, follow each other step by step.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -70,3 +72,26 @@ def _columns(
     if bad.size:
         raise ModelError(f"{path}: {variable} of {labels[int(bad[0][1])]!r} is not finite in row {int(bad[0][0])}")
     return [place for place, _ in found], values[:, [n for _, n in found]]
+
+
+INPUTS = ("torque", "target", "velocity", "acceleration", "control")
+_WORD = re.compile(r"(?P<file>.+\.(?:h5|hdf5)):(?P<pairs>[^/]*)", re.IGNORECASE | re.DOTALL)
+
+
+def variables_named(word: str) -> tuple[str, dict[str, str]] | None:
+    """The file of FILE.h5:INPUT=VARIABLE,… and the variable of each input; None for any other word.
+
+    Raises UsageError for other words than INPUT=VARIABLE.
+    """
+    match = _WORD.fullmatch(word)
+    if match is None or Path(word).exists():
+        return None
+    pairs = {}
+    for pair in match["pairs"].split(","):
+        name, equals, variable = (part.strip() for part in pair.partition("="))
+        if not equals or not variable:
+            raise UsageError(f"--control {word}: {pair!r} is not INPUT=VARIABLE, as target=qpos")
+        if name not in INPUTS:
+            raise UsageError(f"--control {word}: {name!r} is no input{nearest(name, INPUTS)}")
+        pairs[name] = variable
+    return match["file"], pairs

@@ -23,12 +23,11 @@ import numpy as np
 from artsim.io.format import schema
 from artsim.io.format.labels import Labels, labels_of
 from artsim.io.gate import seal
-from artsim.io.output_file.claim import check_output, claim
+from artsim.io.output_file.claim import check_output, claim, room
 from artsim.io.output_file.failure import abandon, reason
-from artsim.io.output_file.finishing import put_in_place
 from artsim.io.output_file.layout import Section, lay_out_inputs, lay_out_root
 from artsim.io.output_file.model_record import ModelRecord, lay_out_model
-from artsim.io.output_file.room import room
+from artsim.io.output_file.whole_file import put_in_place
 from artsim.sim.foundation.errors import BusyError, StorageError, UsageError
 from artsim.sim.foundation.records import Array
 
@@ -77,7 +76,7 @@ class Content(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Where the rows of each column begin, the size of the file [bytes], and the members of a zip archive by name."""
+    """The first byte of each column's rows, the size of the file [bytes], and the members of a zip archive by name."""
 
     places: dict[str, int]
     size: int
@@ -179,7 +178,7 @@ class BatchWriter:
         return [(place, place + sizes[name]) for name, place in self._layout.places.items()]
 
     def _sync(self) -> None:
-        """Sync what has been written from time to time, in the thread whose turn it is."""
+        """Sync the written bytes from time to time, in the thread whose turn it is."""
         with self._writing:
             due = self._unsynced >= _SYNC_BYTES
             if due:

@@ -1,10 +1,11 @@
-"""The place of an output: checked before anything is computed, then claimed by a lock."""
+"""The place of an output: checked before anything is computed, its room on the disk, and its claim by a lock."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import stat
+import sys
 from pathlib import Path
 
 from artsim.io.gate.locks import holder, refuse_busy
@@ -51,7 +52,7 @@ def claim(path: Path) -> int:
     """Open or create a temporary file for reading and writing, and lock it.
 
     Links are refused, since they could lead to a file that is then destroyed, and so are files of other owners, who
-    could read what is written. Raises OutputError, BusyError.
+    could read the output. Raises OutputError, BusyError.
     """
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
@@ -73,3 +74,19 @@ def claim(path: Path) -> int:
     except OSError:
         pass  # a file system without locks
     return handle
+
+
+def room(path: Path) -> tuple[int, str]:
+    """The number of bytes that can still be written, and their bound: the disk or the process's file size limit."""
+    import resource
+
+    try:
+        disk = os.statvfs(path if path.exists() else path.parent)
+        size = path.stat().st_size if path.exists() else 0
+    except OSError:
+        return sys.maxsize, ""  # unknown: the write itself will fail
+    free = disk.f_bavail * disk.f_frsize
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and limit - size < free:
+        return limit - size, "the file size limit (ulimit -f) leaves"
+    return free, "no space left on the disk: it has"

@@ -14,8 +14,7 @@ import numpy as np
 from h5py import h5a, h5d, h5ds, h5g, h5i, h5p, h5s, h5t, h5z
 
 from artsim.io.format import schema
-from artsim.io.gate.filters import ZSTD
-from artsim.io.gate.walk import BARE_DIMENSION
+from artsim.io.gate.walk import BARE_DIMENSION, ZSTD
 from artsim.sim.foundation.records import Array
 
 _TEXT = h5py.string_dtype("utf-8")

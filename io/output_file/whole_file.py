@@ -1,4 +1,8 @@
-"""Files written completely or not at all."""
+"""Files written completely or not at all.
+
+After a power failure, too, there is the file that was there before, or the new one, whole: a finished file is on the
+disk before it has its name, and then its name is.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,8 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from artsim.io.output_file.claim import room
 from artsim.io.output_file.failure import errno_of, reason
-from artsim.io.output_file.finishing import put_in_place
-from artsim.io.output_file.room import room
 from artsim.sim.foundation.errors import ArtsimError, OutputError, StorageError
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -61,3 +64,24 @@ def storing(output: Path) -> Iterator[None]:
         if isinstance(error, OSError) and not isinstance(error, ArtsimError):
             raise OutputError(f"{output}: cannot create: {reason(error)}") from None
         raise
+
+
+def put_in_place(part: Path, place: Path) -> None:
+    """Sync a finished file, give it its name, and sync the folder. Raises OSError."""
+    handle = os.open(part, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    part.replace(place)
+    sync_folder(place.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync the entries of a folder to disk."""
+    with contextlib.suppress(OSError):  # unsupported by some file systems; the file itself is safe
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

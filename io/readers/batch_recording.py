@@ -9,7 +9,6 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.gate.kinds import check_schema
 from artsim.io.gate.shard_table import read_entries
 from artsim.io.gate.values import attributes_of
 from artsim.io.readers.output import read_labels
@@ -35,12 +34,8 @@ class BatchRecording(SampledOutput):
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         """Use open_output: `file` must have passed the gate."""
-        self.path = path
-        self._file = file
-        check_schema(path, file, "batch", ("batch", "model", "provenance"))
+        super().__init__(path, file, "batch", ("batch", "model", "provenance"))
         group = file["batch"]
-        self.attrs: dict[str, Any] = attributes_of(file)
-        self.provenance: dict[str, Any] = attributes_of(file["provenance"])
         facts = attributes_of(group)
         self.at = str(facts["at"])
         self.reduced, self.packed = bool(facts["reduced"]), bool(facts["packed"])

@@ -1,5 +1,6 @@
-"""Facts in an output beside its rows: what it says of the robot, of units and meanings, compared with what its own
-content gives again. Who ran it, when and by which command cannot be made again; only the seal speaks for these.
+"""Facts in an output beside its rows: robot, units and meanings, compared with those made again from its content.
+
+User, time and command cannot be made again; only the seal speaks for these.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import numpy as np
 
 from artsim.io.format.labels import entry_units
 from artsim.io.format.variable import unit_of
-from artsim.io.gate.damage import reading
-from artsim.io.gate.values import attributes_of, read_texts, read_whole
+from artsim.io.gate.values import attributes_of, read_texts, read_whole, reading
 from artsim.io.output_file.model_record import model_record
 from artsim.io.readers.differences import Difference
 from artsim.io.readers.output import Output
@@ -78,7 +78,7 @@ def _content(output: Output, dataset: Any) -> bytes | tuple[str, ...]:
 
 def first_other(given: Output, again: Output) -> Difference | None:
     """The first dataset, attribute or label of a run made again that is missing or another one in the file given, or
-    None. Rows are not compared, nor is what the file holds beside."""
+    None. Rows are not compared, nor are further datasets of the file."""
     with reading(given.path), reading(again.path):
         left = dict(_items(given))
         for name, right in _items(again):
@@ -92,7 +92,7 @@ def first_other(given: Output, again: Output) -> Difference | None:
 
 
 def _same_labels(given: Output, left: Any, again: Output, right: Any) -> bool:
-    """Whether two datasets have the same type and, where they hold labels, the same ones; paths may be others."""
+    """True for two datasets of the same type and, where they hold labels, with the same ones; paths may differ."""
     if getattr(left, "dtype", None) != right.dtype or left.ndim != right.ndim:
         return False
     beside = right.dtype.kind != "O" or right.name.startswith(("/model/source", "/model/mesh"))
@@ -100,7 +100,7 @@ def _same_labels(given: Output, left: Any, again: Output, right: Any) -> bool:
 
 
 def _items(output: Output) -> Iterator[tuple[str, Any]]:
-    """The root, the groups and what is in them, by name."""
+    """The root, the groups and their items, by name."""
     yield "", output._file
     for name, group in output._file.items():
         yield name, group

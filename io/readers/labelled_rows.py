@@ -40,7 +40,7 @@ class LabelledRows:
         return f"<{type(self).__name__} {where}: {self._extent()}; {names or 'no variables'}>"
 
     def _extent(self) -> str:
-        """How many rows there are, in words, without reading them."""
+        """The number of rows in words, without reading them."""
         return "rows"
 
     @property

@@ -1,4 +1,4 @@
-"""Opening any output of artsim as the class of its kind."""
+"""Any output of artsim, opened as the class of its kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
-    """Open any output of artsim through the gate. Raises what open_recording raises."""
+    """Open any output of artsim through the gate. Raises the errors of open_recording."""
 
     def kind(where: Path, file: h5py.File, written: bool) -> Recording | BatchRecording | RolloutRecording:
         if "rollout" in file:

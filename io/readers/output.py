@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from artsim.io.format.labels import Labels
-from artsim.io.gate.damage import first_line, reading
 from artsim.io.gate.gate import open_gated
+from artsim.io.gate.kinds import check_schema
 from artsim.io.gate.probe import probe
-from artsim.io.gate.values import attributes_of, read_texts
+from artsim.io.gate.values import attributes_of, first_line, read_texts, reading
 from artsim.io.output_file.pieces import read_pieces
 from artsim.sim.foundation.errors import ArtsimError, ModelError
 
@@ -56,13 +56,16 @@ def opened(path: Path, kind: Callable[[Path, h5py.File, bool], O]) -> O:
 class Output(ABC):
     """An open output of artsim that has passed the gate. Close it, or use it as a context manager."""
 
-    path: Path
-    provenance: dict[str, Any]
-    _file: h5py.File
+    def __init__(self, path: Path, file: h5py.File, kind: str, groups: Sequence[str]) -> None:
+        """`file` must have passed the gate. Raises ModelError unless it is this kind of output, with these groups."""
+        check_schema(path, file, kind, groups)
+        self.path, self._file = path, file
+        self.attrs: dict[str, Any] = attributes_of(file)
+        self.provenance: dict[str, Any] = attributes_of(file["provenance"])
 
     @abstractmethod
     def summary(self) -> dict[str, Any]:
-        """What `artsim info FILE` tells, as plain data for JSON too."""
+        """The content that `artsim info FILE` prints, as plain data."""
 
     def __enter__(self) -> Self:
         return self

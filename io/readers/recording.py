@@ -10,8 +10,6 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.labels import FIXED_LABELS, NUMBERED, labels_of
-from artsim.io.gate.damage import reading
-from artsim.io.gate.kinds import check_schema
 from artsim.io.gate.values import (
     CACHED_BYTES,
     ROWS_BYTES,
@@ -19,6 +17,7 @@ from artsim.io.gate.values import (
     read_count,
     read_texts,
     read_whole,
+    reading,
     refuse_unpacking,
     row_bytes,
 )
@@ -41,7 +40,7 @@ _MOST_PACKED = 64  # times its stored bytes that a run of more than ROWS_BYTES m
 def open_recording(path: str | os.PathLike[str]) -> Recording:
     """Open a run file: complete, being written, or left by a killed writer.
 
-    Raises what `open_checked` raises; also ModelError, with the kind of file, for HDF5 that is not an artsim run.
+    Raises the errors of `open_checked`; also ModelError, with the kind of file, for HDF5 that is not an artsim run.
     """
     return opened(Path(path), Recording)
 
@@ -54,13 +53,9 @@ class Recording(Output, LabelledRows):
 
     def __init__(self, path: Path, file: h5py.File, written: bool) -> None:
         """Use open_recording: `file` must have passed the gate; `written`: a living process is writing it."""
-        self.path = path
+        super().__init__(path, file, "run", ("trajectory", "controls", "final", "model", "provenance"))
         self._written = written
-        self._file = file
-        check_schema(path, file, "run", ("trajectory", "controls", "final", "model", "provenance"))
         group = file["trajectory"]
-        self.attrs: dict[str, Any] = attributes_of(file)
-        self.provenance: dict[str, Any] = attributes_of(file["provenance"])
         self.status = read_count(path, group["status"])
         self.n_valid = read_count(path, group["n_valid"])
         facts = attributes_of(group)
@@ -115,8 +110,10 @@ class Recording(Output, LabelledRows):
         return values
 
     def check_size(self) -> None:
-        """Raise ModelError if the rows of all variables unpack far more than is stored: who reads them all writes as
-        much, and a small file can hold rows without end."""
+        """Raise ModelError if the rows of all variables unpack to far more than is stored.
+
+        Commands that read all rows write as many, and a small file can hold rows without end.
+        """
         with reading(self.path):
             rows = [self._file["trajectory"][name] for name in ("time", *self.variables)]
             tables = [self._file[group][name] for group in self.tables for name in schema.RAGGED[group].table]
@@ -156,7 +153,7 @@ class Recording(Output, LabelledRows):
         return found
 
     def has_tables(self, name: str) -> bool:
-        """Whether the groups of schema.RAGGED_BY_NAME[name] are in the file."""
+        """True if the groups of schema.RAGGED_BY_NAME[name] are in the file."""
         return set(schema.RAGGED_BY_NAME[name]) <= set(self.tables)
 
     def read_table(self, group: str, start: int = 0, stop: int | None = None) -> dict[str, Array]:
@@ -189,7 +186,7 @@ class Recording(Output, LabelledRows):
             raise ModelError(f"{self.path}: /{path} has numbers beyond its {most} labels")
 
     def _ends_of(self, name: str) -> Array:
-        """Where the entries of each row end in a table, beginning with 0 (n_valid + 1,)."""
+        """The ends of the rows' entries in a table, beginning with 0 (n_valid + 1,)."""
         if name not in self._ends:
             ragged = schema.RAGGED[name]
             with reading(self.path):
@@ -257,7 +254,7 @@ class Recording(Output, LabelledRows):
         return words.get(self.status, f"unknown ({self.status})")
 
     def summary(self) -> dict[str, Any]:
-        """What `artsim info FILE` tells, as plain data for JSON too."""
+        """The content that `artsim info FILE` prints, as plain data."""
         group = self._file["trajectory"]
         variables = {
             name: {

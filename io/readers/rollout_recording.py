@@ -9,9 +9,7 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.gate.damage import reading
-from artsim.io.gate.kinds import check_schema
-from artsim.io.gate.values import attributes_of, read_whole
+from artsim.io.gate.values import read_whole, reading
 from artsim.io.readers.output import read_labels
 from artsim.io.readers.sampled_output import SampledOutput
 from artsim.sim.foundation.errors import ModelError
@@ -33,12 +31,8 @@ class RolloutRecording(SampledOutput):
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         """Use open_output: `file` must have passed the gate."""
-        self.path = path
-        self._file = file
-        check_schema(path, file, "rollout", ("rollout", "controls", "model", "provenance"))
+        super().__init__(path, file, "rollout", ("rollout", "controls", "model", "provenance"))
         group = file["rollout"]
-        self.attrs: dict[str, Any] = attributes_of(file)
-        self.provenance: dict[str, Any] = attributes_of(file["provenance"])
         self.labels = read_labels(path, group)
         self.variables = tuple(name for name in schema.ROLLED if name in group)
         self.samples = int(group["status"].shape[0])

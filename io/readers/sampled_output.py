@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from artsim.io.gate.damage import reading
+from artsim.io.gate.values import reading
 from artsim.io.readers.labelled_rows import LabelledRows
 from artsim.io.readers.output import Output
 from artsim.sim.foundation.errors import UsageError, nearest

@@ -29,7 +29,7 @@ _FIRST_STREAM = 64  # `artsim batch` uses the streams before
 
 @dataclass(frozen=True)
 class RolloutConfig:
-    """The number of samples and what is varied between them. Raises UsageError for invalid values."""
+    """The number of samples and the variations between them. Raises UsageError for invalid values."""
 
     samples: int
     start: str = GIVEN

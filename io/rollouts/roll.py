@@ -261,7 +261,7 @@ def _status(reason: Array) -> Array:
 
 
 def _why(plan: Plan, results: Results, k: int) -> str:
-    """When and why the k-th sample of a block stopped early."""
+    """The time and the reason of the early stop of a block's k-th sample."""
     step, dof, reason = int(results.stopped[k]), int(results.stopped_dof[k]), results.reason[k]
     when = f"stopped at t = {step * plan.dt:.6g} s (step {step})"
     if reason == TOO_FAST:

@@ -15,7 +15,7 @@ from artsim.io.format import schema
 from artsim.io.format.variable import Variable
 from artsim.io.inputs.control_files import for_every_step, read_sample_controls
 from artsim.io.inputs.interpolation import Interpolation
-from artsim.io.inputs.output_words import variables_named
+from artsim.io.inputs.output_inputs import variables_named
 from artsim.io.readers.comparison import Comparison
 from artsim.io.readers.differences import Difference
 from artsim.io.readers.facts import first_sampled_fact
@@ -43,7 +43,7 @@ from artsim.sim.runs.wrench_inputs import with_pushes
 
 
 def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int) -> list[Controls]:
-    """Read a control file: one Controls for all samples, or one per sample. Raises what plan_controls raises."""
+    """Read a control file: one Controls for all samples, or one per sample. Raises the errors of plan_controls."""
     names = () if plan.equipped is None else plan.equipped.labels.controls
     held = {name: getattr(plan, name) for name in VALUES}
     interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
@@ -121,7 +121,7 @@ def rollout(
         progress: show a bar on a terminal or in a notebook.
         settings: see RolloutSettings: start, spread, velocity_spread, randomise, and those of a run (steps, dt, …).
 
-    Raises UsageError, ModelError, StoppedError; with an output also what BatchWriter raises.
+    Raises UsageError, ModelError, StoppedError; with an output also the errors of BatchWriter.
     """
     of_run: dict[str, Any] = {"record": ROLLOUT_RECORDED, **settings}
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}

@@ -27,7 +27,7 @@ _COMMAND, _PUSHED = "command", "command_wrench"
 
 
 class HeldInputs:
-    """What steps were given since the start; `values` by input, with those of `wrench` by link (links, 6)."""
+    """The inputs given to steps since the start; `values` by input, with those of `wrench` by link (links, 6)."""
 
     def __init__(self, simulation: Simulation) -> None:
         plan = simulation.plan

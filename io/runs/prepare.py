@@ -12,8 +12,7 @@ import numpy as np
 
 from artsim.io.inputs.control_files import controls_of, for_every_step, links_pushed, read_controls, read_run_controls
 from artsim.io.inputs.interpolation import Interpolation
-from artsim.io.inputs.output_inputs import read_output_inputs
-from artsim.io.inputs.output_words import variables_named
+from artsim.io.inputs.output_inputs import read_output_inputs, variables_named
 from artsim.io.runs.plain_settings import plain_settings
 from artsim.io.runs.remedy import density_helps
 from artsim.sim.articulation.description import Articulation

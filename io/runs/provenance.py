@@ -14,6 +14,7 @@ from artsim.sim.runs.plan import Plan
 
 
 def facts_of(plan: Plan) -> dict[str, str | int | float]:
+    """The attributes of /provenance that a plan determines."""
     config = plan.config
     return {
         "dt": plan.dt,
@@ -55,7 +56,7 @@ _MATTER = ("artsim", "numpy", "numba", "llvmlite")  # versions that may change n
 
 
 def made_elsewhere(output: Output) -> str:
-    """How processor and versions differ from those here, in words; if empty, numbers must agree bit for bit."""
+    """The differences of processor and versions from those here, in words; if empty, numbers must agree bit for bit."""
     here = provenance("")
     there = {"cpu": output.provenance.get("cpu", here["cpu"]), "versions": output.provenance.get("versions", "{}")}
     told = [] if there["cpu"] == here["cpu"] else [f"cpu {there['cpu']}, here {here['cpu']}"]

@@ -24,14 +24,13 @@ import numpy as np
 from artsim.io.format import schema
 from artsim.io.format.labels import Labels
 from artsim.io.gate import seal, superblock
-from artsim.io.gate.filters import has_zstd
-from artsim.io.output_file.claim import check_output, claim
+from artsim.io.gate.walk import has_zstd
+from artsim.io.output_file.claim import check_output, claim, room
 from artsim.io.output_file.failure import abandon, reason
-from artsim.io.output_file.finishing import put_in_place
 from artsim.io.output_file.layout import Section, lay_out_root
 from artsim.io.output_file.model_record import ModelRecord, lay_out_model
 from artsim.io.output_file.pieces import kept_bytes
-from artsim.io.output_file.room import room
+from artsim.io.output_file.whole_file import put_in_place
 from artsim.io.runs.run_layout import CHANGE_BYTES, MARGIN_BYTES, RunLayout, is_row
 from artsim.sim.foundation.errors import ArtsimError, StorageError, UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -49,7 +48,7 @@ def check_compression(compress: str | None) -> None:
 
 
 class Earlier(NamedTuple):
-    """A run file that a recorder continues, and what is kept of it. Its writer is dead or has finished."""
+    """A run file that a recorder continues, and the numbers of rows to keep. Its writer is dead or has finished."""
 
     path: Path
     rows: int
@@ -67,7 +66,7 @@ class Recorder:
     `controls`: the inputs known in advance; without rows each `write` brings its own.
     `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
     `earlier`: a run to continue, in place or in a new file; labels, variables and inputs must be its own.
-    `changing`: whether settings or state change between steps, which `change` notes.
+    `changing`: True if settings or state change between steps, which `change` notes.
     `force` overwrites a file. `compress`: "gzip" (level 4, shuffled) or "zstd" (level 3, shuffled, by the package
     hdf5plugin) give smaller files but take longer.
 
@@ -123,7 +122,7 @@ class Recorder:
         else:
             self._create(force, "r+", lambda: self._take_up(earlier, provenance), earlier.path)
 
-    # what a caller asks
+    # for callers
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -137,7 +136,7 @@ class Recorder:
 
     @property
     def broken(self) -> bool:
-        """Whether HDF5 failed to write; the process must then be ended by os._exit."""
+        """True if HDF5 failed to write; the process must then be ended by os._exit."""
         return self._broken
 
     @property
@@ -324,7 +323,7 @@ class Recorder:
         hdf5.set_attributes(hdf5.Group(root, "provenance").id, provenance)
 
     def _take_up(self, earlier: Earlier, provenance: Mapping[str, str | int | float]) -> None:
-        """Turn the copy of a run into what this run would have written up to there."""
+        """Turn the copy of a run into the file that this run would have written up to there."""
         from artsim.io.output_file import hdf5
 
         file = self._file

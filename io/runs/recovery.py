@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 from artsim.io.format import schema
 from artsim.io.gate import seal, superblock
-from artsim.io.gate.damage import reading
-from artsim.io.output_file.claim import claim
+from artsim.io.gate.values import reading
+from artsim.io.output_file.claim import claim, room
 from artsim.io.output_file.failure import reason
-from artsim.io.output_file.finishing import put_in_place
-from artsim.io.output_file.room import room
+from artsim.io.output_file.whole_file import put_in_place
 from artsim.io.readers.recording import Recording, open_recording
 from artsim.io.runs.run_layout import is_row
 from artsim.io.runs.snapshots import checkpoints
@@ -37,7 +36,7 @@ class Recovered(NamedTuple):
 def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Recovered:
     """Make the run file of a killed writer clean, in place or as `output`; a clean file is left unchanged.
 
-    The run then counts as interrupted. Raises what open_recording raises; BusyError if a process is writing the file,
+    The run then counts as interrupted. Raises the errors of open_recording; BusyError if a process is writing the file,
     OutputError, StorageError without room for the copy.
     """
     source = Path(path)
@@ -57,7 +56,7 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
 
 
 def marked(path: Path) -> bool:
-    """Whether a file is marked as being written, by a living process or a dead one."""
+    """True for a file marked as being written, by a living process or a dead one."""
     with path.open("rb") as stream:
         return superblock.being_written(stream.read(superblock.SIZE))
 

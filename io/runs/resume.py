@@ -48,7 +48,7 @@ def resume(
 
     Returns None if nothing is left to do; a file whose writer died at the very end is made clean.
 
-    Raises what open_recording, stored_plan, Recorder and recover raise; BusyError if a process is writing the file,
+    Raises the errors of open_recording, stored_plan, Recorder and recover; BusyError if a process is writing the file,
     StoppedError if the run cannot continue, UsageError for fewer steps than already taken.
     """
     source = Path(path)

@@ -57,7 +57,7 @@ def run(
     checkpoint: see Recorder. changes: of state and settings between steps, in the order of steps.
     threads: see Simulation.
 
-    Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
+    Raises the errors of Recorder and Simulation. A run that stops early returns, with the status stored in the file.
     """
     controls = controls or held_controls(plan)
     simulation = simulation_of(plan, controls, controller, threads)
@@ -88,7 +88,7 @@ def recorder_of(
     compress: str | None,
     **options: Any,
 ) -> Recorder:
-    """Open the file of a simulation that has not begun. Raises what Recorder raises, which takes the other options."""
+    """Open the file of a simulation that has not begun. Raises as Recorder, which takes the other options."""
     plan = simulation.plan
     return Recorder(
         output,

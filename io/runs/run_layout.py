@@ -19,7 +19,7 @@ from artsim.sim.foundation.records import Array
 
 CHUNK_BYTES = 1 << 21  # a block has some 13 datasets: with 1 << 20, recording Jacobians takes twice as long
 CHANGE_BYTES = 4096  # in a chunk
-MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what closing needs
+MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block and on closing
 _FINAL_CONTACTS = 64  # in a chunk of /final and /checkpoint
 _CHECKPOINTS = 16  # in a chunk
 _BLOCKS = 16  # smallest number of blocks that fit into the free space
@@ -57,7 +57,7 @@ class RunLayout:
         self.shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self.variables}
         self.chunk = 0  # rows in a chunk of the file that is continued
         self.checkpoint_steps = self._steps_between(checkpoint)
-        self._block_bytes = free // _BLOCKS  # what a small disk has room for before it is full
+        self._block_bytes = free // _BLOCKS  # for which a small disk has room before it is full
         nv, actuators = len(labels.dof), len(labels.controls)
         self.control_names: tuple[str, ...] = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self.control_row_bytes = 16 + 32 * nv + 8 * actuators
@@ -83,7 +83,7 @@ class RunLayout:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row of all variables, and of what each table stores for it."""
+        """Bytes of a row of all variables, with the count and time of each table."""
         return 8 + 16 * len(self.tables) + sum(8 * math.prod(shape) for shape in self.shapes.values())
 
     def table_chunk(self, group: str) -> int:
@@ -108,7 +108,7 @@ class RunLayout:
     # laying out
 
     def lay_out_rows(self, root: Any, datasets: dict[str, Any]) -> None:
-        """Create /trajectory and the tables in an open file; `datasets` collects what is created, by path."""
+        """Create /trajectory and the tables in an open file; `datasets` collects them by path."""
         self._lay_out_trajectory(Section(root, "trajectory", self.labels, datasets))
         labels = self.labels._replace(link=self.labels.touching_link)
         for group in self.tables:
@@ -202,7 +202,7 @@ class RunLayout:
                 attributes = {"units": "1", "long_name": f"{NUMBERED[dim]} number"}
                 section.group.fixed(dim, np.arange(size), [dim], attributes)
 
-    # what fits
+    # rows that fit
 
     def checked(
         self, block: Mapping[str, Array], tables: Mapping[str, Mapping[str, Array]]

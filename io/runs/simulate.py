@@ -110,7 +110,7 @@ def simulate(
         The run in memory, or the output file, opened.
 
     Raises:
-        UsageError, ModelError, StoppedError; with an output also what Recorder raises.
+        UsageError, ModelError, StoppedError; with an output also the errors of Recorder.
     """
     if output is not None:
         check_run_name(output)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from artsim.io.format.schema import COMPLETE, INTERRUPTED, STATE
-from artsim.io.gate.damage import reading
-from artsim.io.gate.values import read_count, read_whole
+from artsim.io.gate.values import read_count, read_whole, reading
 from artsim.io.readers.recording import Recording
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import Array
@@ -47,7 +46,7 @@ def stored(snapshot: Mapping[str, Array], dt: float, *, touching: bool) -> dict[
 
 
 def _is_there(name: str, values: Array) -> bool:
-    """Whether the robot has this variable; the number of contacts may be zero."""
+    """True if the robot has this variable; the number of contacts may be zero."""
     return name == "contact" or values.size > 0
 
 

@@ -1,5 +1,8 @@
-"""Simulation, which Python code advances step by step, with inputs and changes between steps, saved and restored at any
-step, and recorded in a file that replays."""
+"""Simulation, advanced step by step from Python.
+
+Inputs and settings may change between steps. It can be saved and restored at any step, and recorded in a file that
+replays.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ class Simulation:
         self._qpos, self._qvel, self._activation = (_view(values) for values in simulation.state)
         self._in_one_call = 0 if simulation.controller is not None else simulation.steps_per_block
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ state
 
     @property
     def robot(self) -> Robot:
@@ -169,7 +172,7 @@ class Simulation:
 
         Inputs act from these steps on until they are given anew: joint forces (nv,) [N m, N], drives' targets (nv,),
         their velocities and the accelerations of computed torque, controls of actuators, and wrenches (6,) or forces
-        (3,) on links [N, N m] by link. Joints may be given by name, the others then keep what they have.
+        (3,) on links [N, N m] by link. Joints may be given by name, the others then keep their values.
 
         Contacts and constraint rows have the names of their groups: `contact/contact_count`, `contact/point`,
         `constraint/name`, `delassus/value`, …
@@ -337,7 +340,7 @@ class Simulation:
         """Change settings from the next step on: gravity, gains, friction, couplings, wrenches, damping of links, …
 
         They have the names and meanings of RunSettings; values by name join those that were set before. Raises
-        UsageError for a setting that cannot change during a run, and what artsim.simulate raises.
+        UsageError for a setting that cannot change during a run, and the errors of artsim.simulate.
         """
         config, given = self._simulation.plan.config, plain_settings(settings, self.robot)
         for name, value in given.items():

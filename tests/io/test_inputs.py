@@ -14,7 +14,7 @@ import artsim
 from artsim.cli.main import cli
 from artsim.io.inputs.control_files import read_controls
 from artsim.io.inputs.interpolation import Interpolation
-from artsim.io.inputs.output_words import variables_named
+from artsim.io.inputs.output_inputs import variables_named
 from artsim.sim.foundation.errors import ModelError, UsageError
 from artsim.sim.runs.controls import Controls
 from tests.conftest import ROOT
