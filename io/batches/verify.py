@@ -10,8 +10,7 @@ from typing import Any
 from artsim.io.batches.batch import Job, block_rows, check_memory, prepare, stream_rows
 from artsim.io.batches.configuration import BatchConfig
 from artsim.io.readers.batch_recording import BatchRecording
-from artsim.io.readers.comparison import Comparison
-from artsim.io.readers.differences import Difference
+from artsim.io.readers.differences import Comparison, Difference
 from artsim.io.readers.facts import first_sampled_fact
 from artsim.io.readers.output import opened
 from artsim.io.runs.provenance import made_elsewhere

@@ -10,10 +10,10 @@ import numpy as np
 
 from artsim.io.gate.gate import open_checked
 from artsim.io.gate.values import read_texts, read_whole, reading
-from artsim.io.inputs.array_files import npy_header
+from artsim.io.inputs.array_files import npy_header, unzipping
 from artsim.io.inputs.input_table import SUFFIXES, InputTable, Names, check_time, index_of
 from artsim.sim.equipment.build_link_wrenches import COMPONENTS
-from artsim.sim.foundation.errors import ArtsimError, ModelError, UsageError, listed
+from artsim.sim.foundation.errors import ModelError, UsageError, listed
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 
@@ -33,29 +33,22 @@ def npz_arrays(path: Path, names: Names) -> tuple[dict[str, Array], list[str]]:
     """Read the arrays of inputs in a .npz, and all names in it; never unpickles, refuses too large ones."""
     import zipfile  # takes 4 ms, which runs without a control file save
 
-    try:
-        with zipfile.ZipFile(path) as archive:
-            unpacked = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}
-            if sum(unpacked.values()) > MAX_FILE_BYTES:
-                raise ModelError(
-                    f"{path}: unpacks to {sum(unpacked.values())} bytes; at most {MAX_FILE_BYTES} are read"
-                )
-            arrays = {name: _read_npy(archive, name) for name in unpacked if is_known(name, names)}
-    except ArtsimError:
-        raise
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
-        raise ModelError(f"{path}: is no readable .npz archive: {error}") from None
-    return arrays, list(unpacked)
+    with unzipping(str(path)), zipfile.ZipFile(path) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        size = sum(member.file_size for member in members.values())
+        if size > MAX_FILE_BYTES:
+            raise ModelError(f"{path}: unpacks to {size} bytes; at most {MAX_FILE_BYTES} are read")
+        arrays = {name: _read_npy(archive, member) for name, member in members.items() if is_known(name, names)}
+    return arrays, list(members)
 
 
-def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
+def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """Read one array; its declared size is compared with the archive's before numpy allocates it."""
-    size = archive.getinfo(f"{name}.npy").file_size
-    with archive.open(f"{name}.npy") as stream:
+    with archive.open(member) as stream:
         header = npy_header(stream)
-    if header.end > size:
-        raise ValueError(f"{name} declares the shape {header.shape}, but holds {size} bytes")
-    with archive.open(f"{name}.npy") as stream:
+    if header.end > member.file_size:
+        raise ValueError(f"{member.filename} declares the shape {header.shape}, but holds {member.file_size} bytes")
+    with archive.open(member) as stream:
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     return array
 

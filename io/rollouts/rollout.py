@@ -16,8 +16,7 @@ from artsim.io.format.variable import Variable
 from artsim.io.inputs.control_files import for_every_step, read_sample_controls
 from artsim.io.inputs.interpolation import Interpolation
 from artsim.io.inputs.output_inputs import variables_named
-from artsim.io.readers.comparison import Comparison
-from artsim.io.readers.differences import Difference
+from artsim.io.readers.differences import Comparison, Difference
 from artsim.io.readers.facts import first_sampled_fact
 from artsim.io.readers.labelled_rows import LabelledRows
 from artsim.io.readers.open_output import open_output
@@ -111,18 +110,7 @@ def rollout(
     progress: bool = False,
     **settings: Unpack[RolloutSettings],
 ) -> MemoryRollout | RolloutRecording:
-    """Simulate many variations of a run from Python.
-
-    Args:
-        controls: inputs for all samples or one per sample: Controls, or a file as for `artsim rollout --control`.
-        output: HDF5 or .npz file to write; None, and .npz, return the results in memory.
-        threads: number of threads; default: one per core.
-        check: raise StoppedError if samples stopped early; False returns them as they are.
-        progress: show a bar on a terminal or in a notebook.
-        settings: see RolloutSettings: start, spread, velocity_spread, randomise, and those of a run (steps, dt, …).
-
-    Raises UsageError, ModelError, StoppedError; with an output also the errors of BatchWriter.
-    """
+    """Simulate many variations of a run; settings.RolloutOptions describes the arguments."""
     of_run: dict[str, Any] = {"record": ROLLOUT_RECORDED, **settings}
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
     config = RolloutConfig(samples, **own)

@@ -114,19 +114,6 @@ class RunLayout:
         for group in self.tables:
             self._lay_out_table(Section(root, group, labels, datasets), group)
 
-    def lay_out_controls(self, root: Any, datasets: dict[str, Any]) -> None:
-        """Create /controls, without rows."""
-        self._lay_out_controls(Section(root, "controls", self.labels.of_controls, datasets))
-
-    def lay_out_final(self, root: Any, datasets: dict[str, Any]) -> None:
-        """Create /final, without values."""
-        self._lay_out_final(Section(root, "final", self.labels, datasets))
-
-    def lay_out_checkpoints(self, root: Any, datasets: dict[str, Any]) -> None:
-        """Create /checkpoint, without rows, if the run makes checkpoints."""
-        if self.checkpoints_total:
-            self._lay_out_checkpoints(Section(root, "checkpoint", self.labels, datasets))
-
     def _lay_out_trajectory(self, section: Section) -> None:
         facts: dict[str, str | int | float] = {"dt": float(self.dt), "every": int(self.every)}
         facts["checkpoint_steps"] = int(self.checkpoint_steps)
@@ -154,20 +141,22 @@ class RunLayout:
             section.growing(name, shape, chunk, self.compress)
         section.fixed("n_valid", np.int64(0))
 
-    def _lay_out_controls(self, section: Section) -> None:
-        rows = self.control_chunk
+    def lay_out_controls(self, root: Any, datasets: dict[str, Any]) -> None:
+        """Create /controls, without rows."""
+        labels, rows = self.labels.of_controls, self.control_chunk
+        section = Section(root, "controls", labels, datasets)
         section.growing("time", (), rows, self.compress)
         section.scales(["dof"] + ["actuator"] * bool(self.labels.controls))
         section.growing("start_step", (), rows, self.compress)
         for name in self.control_names:
-            section.growing(
-                name, _row_shape(schema.TABLE[f"controls/{name}"], self.labels.of_controls), rows, self.compress
-            )
+            section.growing(name, _row_shape(schema.TABLE[f"controls/{name}"], labels), rows, self.compress)
         if self.changing:
             section.growing("changes", (), CHANGE_BYTES, None)
         section.fixed("n_valid", np.int64(0))
 
-    def _lay_out_final(self, section: Section) -> None:
+    def lay_out_final(self, root: Any, datasets: dict[str, Any]) -> None:
+        """Create /final, without values."""
+        section = Section(root, "final", self.labels, datasets)
         self._lay_out_dimensions(section, "final")
         for name, values in self.state.items():
             if name == "contact":
@@ -176,7 +165,11 @@ class RunLayout:
                 unknown = 0 if schema.TABLE[f"final/{name}"].dtype == "i8" else np.nan
                 section.fixed(name, np.full(values.shape, unknown, schema.TABLE[f"final/{name}"].dtype))
 
-    def _lay_out_checkpoints(self, section: Section) -> None:
+    def lay_out_checkpoints(self, root: Any, datasets: dict[str, Any]) -> None:
+        """Create /checkpoint, without rows, if the run makes checkpoints."""
+        if not self.checkpoints_total:
+            return
+        section = Section(root, "checkpoint", self.labels, datasets)
         rows = min(_CHECKPOINTS, self.checkpoints_total)
         section.numbers("checkpoint", rows, None)
         self._lay_out_dimensions(section, "checkpoint")

@@ -92,26 +92,7 @@ def simulate(
     threads: int = 1,
     **settings: Unpack[RunSettings],
 ) -> MemoryRecording | Recording:
-    """Simulate a robot from Python.
-
-    Args:
-        robot: the robot; its options of loading (base, couplings, gravity) also hold for the run, unless `settings`
-            override them.
-        controller: name of a built-in controller, or function(t, qpos, qvel) -> joint forces (nv,).
-        controls: targets and torques over time: Controls, or a file as for `artsim run --control`.
-        output: HDF5 file to write; None keeps the rows in memory. `force` overwrites it, `compress`: gzip or zstd.
-        checkpoint: steps between checkpoints in the output; None: chosen by their size; 0: none.
-        check: raise StoppedError if the run stops early; False returns the rows recorded until then.
-        progress: show a bar on a terminal or in a notebook.
-        threads: number of threads that solve groups of bodies in contact side by side; results do not depend on it.
-        settings: see RunSettings: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, …
-
-    Returns:
-        The run in memory, or the output file, opened.
-
-    Raises:
-        UsageError, ModelError, StoppedError; with an output also the errors of Recorder.
-    """
+    """Simulate a robot; settings.SimulateOptions describes the arguments, `artsim.simulate` results and errors."""
     if output is not None:
         check_run_name(output)
     plan, controls, function = prepared(robot, controller, controls, settings)
