@@ -13,7 +13,6 @@ from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
-from artsim.sim.contact.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.equipment.actuation import control_row
 from artsim.sim.equipment.pack_actuation import (
     begin_held,
@@ -45,6 +44,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
 from artsim.sim.stepping.midpoint import note_changes, stiffened
+from artsim.sim.stepping.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step
