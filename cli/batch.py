@@ -17,12 +17,12 @@ from artsim.cli.numbers import Whole
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
 from artsim.cli.terminal import warn, warn_of_model
-from artsim.io.batch_csv import STDOUT, is_csv
-from artsim.io.batch_file import check_name
-from artsim.io.batch_settings import BatchConfig
-from artsim.io.batches import Job, Outcome, prepare
-from artsim.io.progress import progress_bar, warm
-from artsim.io.runs import provenance
+from artsim.io.batches.batch import Job, Outcome, prepare
+from artsim.io.batches.configuration import BatchConfig
+from artsim.io.batches.csv_output import STDOUT, is_csv
+from artsim.io.output_file.batch_file import check_name
+from artsim.io.runs.progress import progress_bar, warm
+from artsim.io.runs.provenance import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.apart import available_cores
@@ -110,7 +110,7 @@ def load_job(config: BatchConfig) -> Job:
 
 def work(order: str, stop: Callable[[], bool] | None = None) -> str:
     """Compute a shard in a worker process of --scheduler."""
-    from artsim.io.scheduler import perform
+    from artsim.io.batches.scheduler import perform
 
     return perform(order, load_job, stop)
 

@@ -13,7 +13,7 @@ from artsim.cli.grouped import READING, Groups, grouped
 from artsim.cli.options import OneModelOptions
 from artsim.cli.setting_options import option_of
 from artsim.cli.words import pairs_of
-from artsim.io.batch_settings import BATCH_SETTINGS, KNOWN, BatchConfig
+from artsim.io.batches.configuration import BATCH_SETTINGS, KNOWN, BatchConfig
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError

@@ -12,11 +12,11 @@ import click
 
 from artsim.cli.numbers import Whole
 from artsim.cli.options import refuse_own_input
-from artsim.io.batch_csv import STDOUT
-from artsim.io.batch_settings import BatchConfig
-from artsim.io.batches import Job, Outcome
-from artsim.io.recorder import check_output
-from artsim.io.shards import check_new, check_shard_names, plan, shard_path
+from artsim.io.batches.batch import Job, Outcome
+from artsim.io.batches.configuration import BatchConfig
+from artsim.io.batches.csv_output import STDOUT
+from artsim.io.batches.shards import check_new, check_shard_names, plan, shard_path
+from artsim.io.output_file.claim import check_output
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 
@@ -47,7 +47,7 @@ class Sharding:
         if self.resume and force:
             raise UsageError("--resume keeps what fits, --force overwrites it: give one of them")
         if self.scheduler:
-            from artsim.io.scheduler import check_scheduler, for_workers
+            from artsim.io.batches.scheduler import check_scheduler, for_workers
 
             check_scheduler(self.scheduler)
             for_workers(config)
@@ -79,7 +79,7 @@ class Sharding:
 
         `work` is the function that worker processes call with an order; `options` are those of compute_rows.
         """
-        from artsim.io.shard_runs import compute_file, compute_shards, run_here
+        from artsim.io.batches.shard_runs import compute_file, compute_shards, run_here
 
         watch: dict[str, Any] = {"resume": self.resume, "progress": progress, "stop": stop}
         if self.count is None:
@@ -89,7 +89,7 @@ class Sharding:
         if self.scheduler is None:
             run = run_here(job, **options)
         else:
-            from artsim.io.scheduler import run_on
+            from artsim.io.batches.scheduler import run_on
 
             run = run_on(self.scheduler, job, work, **options)
         return compute_shards(job, output, shards, mine, run, **watch)

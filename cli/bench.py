@@ -17,8 +17,8 @@ from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
-from artsim.io.progress import warm
-from artsim.io.runs import clamped_controls, held_controls, plan_controls, prepare
+from artsim.io.runs.prepare import clamped_controls, held_controls, plan_controls, prepare
+from artsim.io.runs.progress import warm
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.run_data.phases import PHASES, Clock
 from artsim.sim.runs.configuration import RunConfig

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
-from artsim.io.progress import progress_bar
+from artsim.io.runs.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link, Note
 from artsim.sim.foundation.dataclass import dataclass
@@ -38,7 +38,7 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     """
     articulation = load_models(models, scene)
     contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
-    from artsim.sim.articulation.model import compile_model  # imports numpy, only for a valid file
+    from artsim.sim.articulation.compile_model import compile_model  # imports numpy, only for a valid file
 
     compiled = compile_model(articulation)
     pairs = PairTables.of(articulation, compiled)
@@ -81,7 +81,7 @@ def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]
     links = singular_links(compiled, articulation.tendons)
     if not links:
         return []
-    from artsim.io.remedy import density_helps
+    from artsim.io.runs.remedy import density_helps
 
     first = next(link for link in articulation.links if link.name == links[0])
     names = ", ".join(map(repr, links[:8])) + (", …" if len(links) > 8 else "")

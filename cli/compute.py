@@ -17,9 +17,11 @@ from artsim.cli.options import OneModelOptions, model_options, reading_words, se
 from artsim.cli.setting_options import option_of
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import read_base_pose, read_by_name, read_wrenches
-from artsim.io import schema
-from artsim.io.batch_settings import BATCH_SETTINGS, KNOWN
-from artsim.io.runs import file_labels
+from artsim.io.batches.configuration import BATCH_SETTINGS, KNOWN
+from artsim.io.format import schema
+from artsim.io.format.labels import Labels, entry_names, entry_units, labels_of
+from artsim.io.format.variable import Variable, unit_of
+from artsim.io.runs.named import file_labels
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.poses import at_leader, bend_at_leader
 from artsim.sim.articulation.turn_limits import untied_axes
@@ -167,13 +169,13 @@ def _inputs(
     return inputs
 
 
-def _plain(variable: schema.Variable, values: Array, labels: schema.Labels) -> dict[str, Any]:
+def _plain(variable: Variable, values: Array, labels: Labels) -> dict[str, Any]:
     """A result as plain data: dimensions, the labels of their entries, unit and values."""
     dims = variable.dims[1:]
     return {
         "dims": list(dims),
-        "labels": {dim: list(schema.labels_of(dim, labels)) for dim in dims},
-        "units": schema.unit_of(variable, schema.entry_units(labels)),
+        "labels": {dim: list(labels_of(dim, labels)) for dim in dims},
+        "units": unit_of(variable, entry_units(labels)),
         "values": np.asarray(values).tolist(),
     }
 
@@ -181,24 +183,24 @@ def _plain(variable: schema.Variable, values: Array, labels: schema.Labels) -> d
 def _print_csv(
     given: Mapping[str, Array],
     found: Mapping[str, Array],
-    variables: Mapping[str, schema.Variable],
-    labels: schema.Labels,
+    variables: Mapping[str, Variable],
+    labels: Labels,
 ) -> None:
     """Print a line of names and one of numbers."""
     header: list[str] = []
     numbers: list[float] = []
     for name, values in ({"qpos": given["qpos"]} | dict(found)).items():
         dims = INPUTS[name] if name in INPUTS else variables[name].dims[1:]
-        header += schema.entry_names((schema.labels_of(dim, labels) for dim in dims), name)
+        header += entry_names((labels_of(dim, labels) for dim in dims), name)
         numbers += np.asarray(values).reshape(-1).tolist()
     csv.writer(sys.stdout, lineterminator="\n").writerows([header, numbers])
 
 
-def _table(name: str, variable: schema.Variable, values: Array, labels: schema.Labels) -> list[str]:
+def _table(name: str, variable: Variable, values: Array, labels: Labels) -> list[str]:
     """A result as lines: entries below each other, matrices as tables, link by link what links have."""
-    of = [schema.labels_of(dim, labels) for dim in variable.dims[1:]]
-    units = schema.entry_units(labels)
-    unit = schema.unit_of(variable, units)
+    of = [labels_of(dim, labels) for dim in variable.dims[1:]]
+    units = entry_units(labels)
+    unit = unit_of(variable, units)
     if values.ndim == 0:
         return [f"{name} [{unit}]: {float(values):.8g}", ""]
     if values.ndim == 1:

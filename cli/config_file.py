@@ -52,7 +52,7 @@ def read_config(config: Path | None) -> Stored:
     if config is None:
         return Stored({})
     if is_hdf5(config):
-        from artsim.io.reader import open_recording
+        from artsim.io.readers.recording import open_recording
 
         with open_recording(config) as recording:
             if "config" not in recording.provenance:

@@ -15,9 +15,10 @@ from artsim.cli.options import SAMPLES, mesh_options, refuse_own_input
 from artsim.cli.progress import storage_errors
 from artsim.cli.stored_robot import stored_robot
 from artsim.cli.terminal import warn
-from artsim.io.exports import FORMATS, Export, write_all
-from artsim.io.recorder import check_output
-from artsim.io.samples import opened_runs
+from artsim.io.exports.formats import FORMATS, write_all
+from artsim.io.exports.request import Export
+from artsim.io.output_file.claim import check_output
+from artsim.io.rollouts.samples import opened_runs
 from artsim.loaders.stored import load_stored
 from artsim.sim.foundation.errors import UsageError, nearest, printable
 

@@ -29,8 +29,8 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: OneModelOptions) -> None:
     """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of artsim's) holds."""
     if is_recording(file):
-        from artsim.io.batch_reader import open_output
-        from artsim.io.sampled_output import SampledOutput
+        from artsim.io.readers.open_output import open_output
+        from artsim.io.readers.sampled_output import SampledOutput
 
         with open_output(file) as output:
             kind = output.group_name if isinstance(output, SampledOutput) else "run"

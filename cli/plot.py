@@ -9,9 +9,9 @@ import click
 from artsim.cli.info import is_recording
 from artsim.cli.options import SAMPLES, refuse_own_input
 from artsim.cli.terminal import warn
-from artsim.io.figures import GROUPS, draw
-from artsim.io.recorder import check_output
-from artsim.io.samples import opened_runs
+from artsim.io.exports.figures import GROUPS, draw
+from artsim.io.output_file.claim import check_output
+from artsim.io.rollouts.samples import opened_runs
 from artsim.loaders.stored import load_stored
 from artsim.sim.foundation.errors import UsageError, printable
 

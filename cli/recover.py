@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from artsim.cli.options import refuse_own_input
-from artsim.io.recorder import check_output
-from artsim.io.recovery import recover as recover_run
+from artsim.io.output_file.claim import check_output
+from artsim.io.runs.recovery import recover as recover_run
 from artsim.sim.foundation.errors import printable
 
 

@@ -14,11 +14,15 @@ from artsim.cli.options import SAMPLES, mesh_options
 from artsim.cli.stored_robot import loaded_instead, stored_robot
 from artsim.cli.terminal import warn
 from artsim.cli.viewer import served, show, viewer_options
-from artsim.io.batch_reader import BatchRecording, open_output
-from artsim.io.reader import Difference, Output, Recording
-from artsim.io.runs import TOLERANCE, Load, made_elsewhere
-from artsim.io.runs import verify as verify_run
-from artsim.io.seal import is_whole
+from artsim.io.gate.seal import is_whole
+from artsim.io.readers.batch_recording import BatchRecording
+from artsim.io.readers.differences import Difference
+from artsim.io.readers.open_output import open_output
+from artsim.io.readers.output import Output
+from artsim.io.readers.recording import Recording
+from artsim.io.runs.provenance import made_elsewhere
+from artsim.io.runs.replay import TOLERANCE, Load
+from artsim.io.runs.replay import verify as verify_run
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import StoppedError, UsageError, printable
@@ -109,7 +113,7 @@ def replay(
         for file in files:
             verify_file(file, load or load_stored, tolerance, threads)
         return
-    from artsim.io.samples import opened_runs
+    from artsim.io.rollouts.samples import opened_runs
     from artsim.io.viewer.motion import Motion
     from artsim.io.viewer.player import Playback, Player
 
@@ -171,9 +175,9 @@ def _first_difference(
     if kind is Recording:
         return "step", verify_run(file, load, tolerance=tolerance)
     if kind is BatchRecording:
-        from artsim.io.batch_again import verify_batch
+        from artsim.io.batches.verify import verify_batch
 
         return "row", verify_batch(file, load, threads=threads, tolerance=tolerance)
-    from artsim.io.rollouts import verify_rollout
+    from artsim.io.rollouts.rollout import verify_rollout
 
     return "sample", verify_rollout(file, load, threads=threads, tolerance=tolerance)

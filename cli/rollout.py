@@ -22,20 +22,14 @@ from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
-from artsim.io.batch_file import check_name
-from artsim.io.progress import progress_bar, warm
-from artsim.io.recorder import check_output
-from artsim.io.rollouts import (
-    STARTS,
-    Outcome,
-    RolloutConfig,
-    check_rollout,
-    plan_sample_controls,
-    refuse_stopped,
-    roll,
-    spread_ends,
-)
-from artsim.io.runs import clamped_controls, held_controls, late_controls, prepare, provenance
+from artsim.io.output_file.batch_file import check_name
+from artsim.io.output_file.claim import check_output
+from artsim.io.rollouts.draws import STARTS, RolloutConfig, spread_ends
+from artsim.io.rollouts.roll import Outcome, roll
+from artsim.io.rollouts.rollout import check_rollout, plan_sample_controls, refuse_stopped
+from artsim.io.runs.prepare import clamped_controls, held_controls, late_controls, prepare
+from artsim.io.runs.progress import progress_bar, warm
+from artsim.io.runs.provenance import provenance
 from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import StoppedError, UsageError, printable

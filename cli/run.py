@@ -1,6 +1,6 @@
 """`artsim run`: simulate a robot and write the result to an HDF5 file.
 
-The command reads its options and the model, has io/runs.py simulate and record, and prints the summary.
+The command reads its options and the model, has io/runs/run.py simulate and record, and prints the summary.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ from artsim.cli.scene_options import (
 )
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
-from artsim.io import schema
-from artsim.io.progress import progress_bar, warm
-from artsim.io.recorder import check_output, check_run_name
-from artsim.io.runs import Outcome, clamped_controls, held_controls, late_controls, plan_controls, prepare, provenance
-from artsim.io.runs import run as simulate
-from artsim.io.starts import start_notes
+from artsim.io.exports.formats import check_run_name
+from artsim.io.format import schema
+from artsim.io.output_file.claim import check_output
+from artsim.io.runs.prepare import clamped_controls, held_controls, late_controls, plan_controls, prepare
+from artsim.io.runs.progress import progress_bar, warm
+from artsim.io.runs.provenance import provenance
+from artsim.io.runs.run import Outcome
+from artsim.io.runs.run import run as simulate
+from artsim.io.runs.starts import start_notes
 from artsim.loaders.load import load_text
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
@@ -348,7 +351,7 @@ def _resume(
     strict: bool,
 ) -> None:
     """Continue a stored run; `strict` has the meaning that it has in `_simulate` and `_finish`."""
-    from artsim.io.resume import resume as resume_run
+    from artsim.io.runs.resume import resume as resume_run
     from artsim.loaders.stored import load_stored
 
     ctx = click.get_current_context()

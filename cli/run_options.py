@@ -14,7 +14,7 @@ from artsim.cli.grouped import READING, Groups, grouped
 from artsim.cli.numbers import ABOVE_0
 from artsim.cli.setting_options import option_of
 from artsim.cli.words import READERS, control_file, names_for, stored_by_name
-from artsim.io.control_files import links_pushed
+from artsim.io.inputs.control_files import links_pushed
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.runs.configuration import RunConfig

@@ -14,7 +14,7 @@ from artsim.loaders.elements import parse_number
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.loaders.scene import scene_names
 from artsim.sim.articulation.description import Articulation, Pose
-from artsim.sim.foundation.angles import quaternion_from_rpy
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.runs.reading import OF_MODEL
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from artsim.cli.terminal import warn
-from artsim.io.reader import Recording
-from artsim.io.runs import Load
+from artsim.io.readers.recording import Recording
+from artsim.io.runs.replay import Load
 from artsim.loaders.load import load_articulation
 from artsim.loaders.stored import StoredReader, load_stored
 from artsim.sim.articulation.description import Articulation

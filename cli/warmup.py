@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from artsim.io.progress import warm
+from artsim.io.runs.progress import warm
 from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.delays import DELAY_CONTROLS, KEEP, feel_entry
 from artsim.sim.foundation.compiler import slower

@@ -10,9 +10,9 @@ from typing import Any
 
 from artsim.cli.numbers import number_of
 from artsim.cli.options import STREAMS, is_file, read_input
-from artsim.io.output_words import variables_named
+from artsim.io.inputs.output_inputs import variables_named
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.articulation.model import compile_model
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import ArtsimError, SettingError, UsageError, nearest

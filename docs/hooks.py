@@ -1,4 +1,4 @@
-"""What MkDocs writes into the pages: options from the commands, tables from io/schema.py, settings, examples.
+"""What MkDocs writes into the pages: options from the commands, tables from io/format/schema.py, settings, examples.
 
 A line `{{ options run }}` of a page stands for what a function of `MAKERS` returns: pages cannot differ from the code.
 """
@@ -16,7 +16,8 @@ import click
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io import schema
+from artsim.io.format import schema
+from artsim.io.format.labels import DIMENSIONS, FIXED_LABELS, NUMBERED
 from artsim.sim.foundation import errors as foundation_errors
 from artsim.sim.runs.settings import SETTINGS
 
@@ -101,10 +102,10 @@ def variables(group: str) -> str:
 def dimensions() -> str:
     """The dimensions of all datasets, with their labels where these are fixed."""
     rows = []
-    for name, dimension in schema.DIMENSIONS.items():
-        labels = "of the robot" if dimension.labels is None else ", ".join(dimension.labels)
-        rows.append((f"`{name}`", dimension.meaning, labels))
-    rows += [(f"`{name}`", what, "numbers") for name, what in schema.NUMBERED.items()]
+    for name, meaning in DIMENSIONS.items():
+        labels = ", ".join(FIXED_LABELS[name]) if name in FIXED_LABELS else "of the robot"
+        rows.append((f"`{name}`", meaning, labels))
+    rows += [(f"`{name}`", what, "numbers") for name, what in NUMBERED.items()]
     return table(("dimension", "what it counts", "labels"), rows)
 
 

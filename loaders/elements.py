@@ -16,7 +16,7 @@ from lxml import etree
 
 from artsim.loaders.assets import Assets
 from artsim.sim.articulation.description import Note, Pose, Quaternion, Source, Vector3
-from artsim.sim.foundation.angles import quaternion_from_rpy
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
 
@@ -206,17 +206,6 @@ def content_number(reading: Reading, element: Element, default: float) -> float:
 def content_flag(element: Element) -> bool:
     """A flag written as text or as `value=`: 1, true, yes, on."""
     return element.get("value", element.text or "").strip().lower() in ("1", "true", "yes", "on")
-
-
-def quaternion_from_z(normal: tuple[float, ...]) -> tuple[float, float, float, float]:
-    """The shortest rotation (w, x, y, z) that turns the z axis to a unit vector."""
-    x, y, z = normal
-    across = x * x + y * y
-    if z < 0 and across == 0:
-        return (0.0, 1.0, 0.0, 0.0)
-    w = 1.0 + z if z >= 0 else across / (1.0 - z)  # the same without cancellation near -z
-    norm = math.hypot(w, x, y)
-    return (w / norm, -y / norm, x / norm, 0.0)
 
 
 def read_pose(reading: Reading, element: Element | None) -> Pose:

@@ -65,9 +65,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, NoReturn
 
-from artsim.loaders.elements import Reading, quaternion_from_z
+from artsim.loaders.elements import Reading
 from artsim.loaders.loop_motion import FREE, MODES, Drive, Motion, parts_of
-from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.xml import check_size, decode
 from artsim.sim.articulation.description import (
     LOOP_AXES,
@@ -86,7 +85,7 @@ from artsim.sim.articulation.description import (
     TendonPoint,
     Vector3,
 )
-from artsim.sim.foundation.angles import quaternion_from_rpy
+from artsim.sim.articulation.pose_algebra import compose, inverse, quaternion_from_rpy, quaternion_from_z
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError, nearest
 from artsim.sim.foundation.toml import read_toml
@@ -218,7 +217,7 @@ class Poses:
         return self.found
 
     def _find(self) -> dict[str, tuple[int, Pose]]:
-        from artsim.sim.articulation.model import compile_model
+        from artsim.sim.articulation.compile_model import compile_model
         from artsim.sim.articulation.poses import body_poses
         from artsim.sim.foundation.spatial import quaternion
 

@@ -15,7 +15,6 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from artsim.loaders.mjcf.orientation import compose, rotate
 from artsim.sim.articulation.description import (
     Actuator,
     Articulation,
@@ -30,6 +29,7 @@ from artsim.sim.articulation.description import (
     Sensor,
     Tendon,
 )
+from artsim.sim.articulation.pose_algebra import compose, rotate
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError, UsageError
 
@@ -158,7 +158,7 @@ def _on_moved_world(articulation: Articulation, place: Pose) -> Articulation:
 
 def _key_at(articulation: Articulation, key: Keyframe, place: Pose) -> Keyframe:
     """A keyframe whose free bodies, which have their pose in the world, stand in the placed model."""
-    from artsim.sim.articulation.model import compile_model
+    from artsim.sim.articulation.compile_model import compile_model
 
     labels = compile_model(articulation).labels
     qpos, qvel = list(key.qpos), list(key.qvel)
@@ -335,7 +335,7 @@ def _filled(key: Keyframe, start: Keyframe) -> Keyframe:
 
 def _start(part: Articulation) -> Keyframe:
     """Where a part starts without a keyframe."""
-    from artsim.sim.articulation.model import compile_model
+    from artsim.sim.articulation.compile_model import compile_model
     from artsim.sim.equipment.build_actuators import idle_controls
     from artsim.sim.equipment.equip import labels_of
     from artsim.sim.runs.start import initial_qpos

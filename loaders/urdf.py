@@ -26,7 +26,6 @@ from artsim.loaders.elements import (
     describe,
     named,
     parse_numbers,
-    quaternion_from_z,
     read_number,
     read_pose,
     read_vector,
@@ -52,6 +51,7 @@ from artsim.sim.articulation.description import (
     TurnLimits,
     Vector3,
 )
+from artsim.sim.articulation.pose_algebra import multiply, quaternion_from_z
 from artsim.sim.foundation.errors import nearest
 
 JOINT_KINDS: dict[str, JointKind] = {
@@ -387,20 +387,6 @@ SHAPES = {
     "mesh": read_mesh,
 }
 SHAPE_NAMES = tuple(f"<{name}>" for name in SHAPES if ":" not in name)
-
-
-def multiply(
-    a: tuple[float, float, float, float], b: tuple[float, float, float, float]
-) -> tuple[float, float, float, float]:
-    """Hamilton product of two quaternions (w, x, y, z)."""
-    aw, ax, ay, az = a
-    bw, bx, by, bz = b
-    return (
-        aw * bw - ax * bx - ay * by - az * bz,
-        aw * bx + ax * bw + ay * bz - az * by,
-        aw * by - ax * bz + ay * bw + az * bx,
-        aw * bz + ax * by - ay * bx + az * bw,
-    )
 
 
 def read_material(reading: Reading, element: Element) -> tuple[str, Material]:

@@ -17,15 +17,14 @@ from artsim.loaders.elements import (
     describe,
     direction,
     named,
-    quaternion_from_z,
     read_number,
     read_pose,
     read_vector,
     required,
 )
 from artsim.loaders.loop_motion import FREE, MODES, Drive, Motion, parts_of
-from artsim.loaders.mjcf.orientation import compose
 from artsim.sim.articulation.description import LOOP_AXES, Actuator, Link, Loop, Pose, Tendon
+from artsim.sim.articulation.pose_algebra import compose, quaternion_from_z
 from artsim.sim.foundation.errors import nearest
 
 TYPES = {

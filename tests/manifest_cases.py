@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from artsim.io import schema
+from artsim.io.format import schema
 from tests.cli.test_bad_inputs import (
     ACCEPT,
     GOOD,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from artsim.io.reader import Recording
+from artsim.io.readers.recording import Recording
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.records import Array
 from artsim.sim.runs.configuration import RunConfig
 
 if TYPE_CHECKING:
     from artsim.sim.quantities.robot import Robot
 
-Array = NDArray[Any]
 FORCES = ("contacts", "joint forces", "joint torques")
 JOINT_TAUS = ("tau_applied", "tau_drive", "tau_passive", "tau_coupling", "tau_limit")  # what acts within joints
 _LEVER = 0.25  # of the robot's size: its weight at this arm is the torque whose arrow is as long as the weight's

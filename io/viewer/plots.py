@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from artsim.io import schema
-from artsim.io.reader import Array, Recording
+from artsim.io.format.labels import LABELS_OF_ENTRIES, entry_units
+from artsim.io.format.variable import unit_of
+from artsim.io.readers.recording import Recording
 from artsim.sim.foundation.errors import ModelError
+from artsim.sim.foundation.records import Array
 
 if TYPE_CHECKING:
     import viser
@@ -24,6 +26,7 @@ COLOURS = tuple(
     "#1f77b4 #ff7f0e #2ca02c #d62728 #9467bd #8c564b #e377c2 #7f7f7f #bcbd22 #17becf #000000 #b8860b".split()
 )
 """A colour for each of MOST_LINES entries; the same entry of another run has its colour, dashed."""
+
 DASHES = ((), (8, 4), (2, 3), (8, 3, 2, 3))
 CURSOR = "#444444"
 FOLLOWS = " (follows)"
@@ -166,14 +169,14 @@ def span(lines: Sequence[Array]) -> tuple[float, float]:
 def _units(recording: Recording, name: str, count: int) -> list[str]:
     """The unit of each entry."""
     variable = recording.variable(name)
-    units = schema.entry_units(recording.labels)
+    units = entry_units(recording.labels)
     found = []
     for k in range(count):
         own = {
-            key: (of[k],) if variable.dims[1:] == schema.LABELS_OF_ENTRIES[key][:1] and k < len(of) else of
+            key: (of[k],) if variable.dims[1:] == LABELS_OF_ENTRIES[key][:1] and k < len(of) else of
             for key, of in units.items()
         }
-        found.append(schema.unit_of(variable, own))
+        found.append(unit_of(variable, own))
     return found
 
 

@@ -10,15 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from artsim.io.viewer.drawables import Piece
 from artsim.io.viewer.motion import FORCES, Motion
+from artsim.sim.foundation.records import Array
 
 if TYPE_CHECKING:
     import viser
 
-Array = NDArray[Any]
 LAYERS = ("visual", "collision", "frames", *FORCES)
 ARROW = 0.8  # length of an arrow for a contact force equal to the robot's weight [robot's size]
 ARROW_COLOURS = {"contacts": (220, 30, 40), "joint forces": (40, 90, 220), "joint torques": (225, 140, 0)}

@@ -29,11 +29,12 @@ from artsim.loaders.mjcf.mass import (
     scaled_to,
 )
 from artsim.loaders.mjcf.option import Options, switched
-from artsim.loaders.mjcf.orientation import compose, inverse, read_frame
+from artsim.loaders.mjcf.orientation import read_frame
 from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.mjcf.spring_damper import with_springs
 from artsim.sim.articulation.description import Inertial, Joint, Link, Pose, Site, Source, Tendon
+from artsim.sim.articulation.pose_algebra import compose, inverse
 from artsim.sim.foundation.dataclass import dataclass
 
 WORLD = "world"

@@ -10,7 +10,7 @@ from math import comb
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import WORLD, Bodies
 from artsim.loaders.mjcf.joint import MOVING, SCALAR
-from artsim.loaders.mjcf.orientation import compose, inverse, unit_quaternion
+from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item
 from artsim.loaders.mjcf.softness import read_softness
 from artsim.sim.articulation.description import (
@@ -23,6 +23,7 @@ from artsim.sim.articulation.description import (
     TendonCoupling,
     reference_of_softness,
 )
+from artsim.sim.articulation.pose_algebra import compose, inverse
 from artsim.sim.foundation.errors import nearest
 
 

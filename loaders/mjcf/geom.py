@@ -16,9 +16,10 @@ from artsim.loaders.mjcf.geom_inertia import (
     is_tiny,
     mesh_geom_pose,
 )
-from artsim.loaders.mjcf.orientation import compose, conjugate, cross, read_frame, rotate
+from artsim.loaders.mjcf.orientation import read_frame
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.sim.articulation.description import FluidShape, Geom, GeomKind, Material, Pose, Surface
+from artsim.sim.articulation.pose_algebra import compose, conjugate, cross, rotate
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from artsim.loaders.mjcf.orientation import compose, from_z, multiply
+from artsim.loaders.mjcf.orientation import from_z
 from artsim.sim.articulation.description import Pose, Quaternion, Vector3
+from artsim.sim.articulation.pose_algebra import compose, multiply
 from artsim.sim.foundation.dataclass import dataclass
 
 if TYPE_CHECKING:

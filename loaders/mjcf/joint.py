@@ -6,9 +6,10 @@ from dataclasses import field, replace
 
 from artsim.loaders.elements import tag
 from artsim.loaders.mjcf.compiler import Compiler
-from artsim.loaders.mjcf.orientation import rotate, unit
+from artsim.loaders.mjcf.orientation import unit
 from artsim.loaders.mjcf.reading import Item
 from artsim.sim.articulation.description import Joint, JointKind, Pose
+from artsim.sim.articulation.pose_algebra import rotate
 from artsim.sim.foundation.dataclass import dataclass
 
 KINDS: dict[str, JointKind] = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}

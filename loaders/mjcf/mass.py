@@ -10,9 +10,10 @@ from artsim.loaders.impossible import repaired, shown
 from artsim.loaders.inertia import breaks_triangle, principal_moments
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, body_inertia, principal_axes
-from artsim.loaders.mjcf.orientation import compose, multiply, read_frame
+from artsim.loaders.mjcf.orientation import read_frame
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.sim.articulation.description import Inertial, Joint, Link, Pose
+from artsim.sim.articulation.pose_algebra import compose, multiply
 
 LEAST = 1e-15  # [kg, kg m²] MuJoCo's mjMINVAL
 Six = tuple[float, float, float, float, float, float]

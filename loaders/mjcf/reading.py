@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, Protocol, TypeVar, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, parse_number, tag
@@ -15,9 +15,6 @@ from artsim.sim.articulation.description import Source
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, nearest
-
-if TYPE_CHECKING:
-    from artsim.loaders.mjcf.scope import Scope
 
 MOST = 60_000  # elements that copies may add: nested replicates and models multiply
 ELEMENT_BYTES = 200  # of attributes that count as one more element
@@ -28,20 +25,37 @@ Result = TypeVar("Result")
 States = dict[str, dict[str, tuple[float, ...]]]  # by keyframe, then by attribute (qpos, qvel, ctrl)
 
 
+class Classes(Protocol):
+    """The default classes of a model (defaults.py)."""
+
+    def item(self, element: Element, childclass: str | None = None) -> Item: ...
+
+    def actuator_classes(self, element: Element) -> tuple[tuple[Element, ...], ...]: ...
+
+
+class Origin(Protocol):
+    """The attached model that an element came from: its settings and classes (scope.py)."""
+
+    @property
+    def defaults(self) -> Classes: ...
+
+    def prefixed(self, prefix: str, kinds: Collection[str]) -> Origin: ...
+
+
 @dataclass(slots=True)
 class MjcfReading(Reading):
     """A model being read, which may be made of several files: `included` says which of them an element came from."""
 
     included: dict[Element, str] = field(default_factory=dict)
     folders: Assets | None = None  # for includes, which are read even when meshes are not looked for
-    scopes: dict[Element, Scope] = field(default_factory=dict)  # of what came from an attached model
+    scopes: dict[Element, Origin] = field(default_factory=dict)  # of what came from an attached model
     meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share
     states: dict[Element, States] = field(default_factory=dict)  # of joints and actuators of attached models
     classless: dict[Element, bool] = field(default_factory=dict)  # sites, tendons and equalities made of flexcomps
     outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and why
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
-    def scope_of(self, element: Element) -> Scope | None:
+    def scope_of(self, element: Element) -> Origin | None:
         """The settings of the attached model that the element came from; None for one of the model itself."""
         node = element if self.scopes else None
         while node is not None and node not in self.scopes:

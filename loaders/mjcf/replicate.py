@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from lxml import etree
 
 from artsim.loaders.elements import Element, children, tag
-from artsim.loaders.mjcf.orientation import Angles, compose, from_euler
+from artsim.loaders.mjcf.orientation import Angles, from_euler
 from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, weight
 from artsim.loaders.mjcf.references import kind_of
 from artsim.sim.articulation.description import Pose
+from artsim.sim.articulation.pose_algebra import compose
 
 NAMED = ("body", "frame", "joint", "freejoint", "geom", "site", "camera", "light")
 SECTIONS = ("tendon", "equality", "contact", "actuator", "sensor")  # in which each refers to those before it

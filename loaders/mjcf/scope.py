@@ -1,4 +1,4 @@
-"""How the elements of an attached model are meant: by its own settings and classes, not by those of the whole."""
+"""Scope: the settings and classes by which the elements of an attached model are meant, not the whole's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artsim.sim.foundation.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Of one model: how it is read (its file, its folder), its <compiler> and its <default> classes."""
+    """The reading of one model (its file, its folder), its <compiler> and its <default> classes."""
 
     reading: MjcfReading
     compiler: Compiler
@@ -23,7 +23,7 @@ class Scope:
     def compiler_at(self, element: Element) -> Compiler:
         """The settings that an element of this model, or of one attached to it, is meant by."""
         inner = self.reading.scope_of(element)
-        return self.compiler if inner is None else inner.compiler
+        return inner.compiler if isinstance(inner, Scope) else self.compiler
 
     def prefixed(self, prefix: str, kinds: Collection[str]) -> Scope:
         """The same for elements whose assets got a prefix to their names."""

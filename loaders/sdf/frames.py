@@ -13,9 +13,9 @@ from dataclasses import field
 from typing import Literal
 
 from artsim.loaders.elements import Element, child, describe, named, tag
-from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf.reading import SdfReading, flag_of, read_pose, text_of
 from artsim.sim.articulation.description import Pose
+from artsim.sim.articulation.pose_algebra import compose, inverse
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 

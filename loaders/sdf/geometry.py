@@ -7,23 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
-from artsim.loaders.elements import (
-    Element,
-    check_sizes,
-    child,
-    children,
-    convert,
-    describe,
-    direction,
-    named,
-    quaternion_from_z,
-    tag,
-)
-from artsim.loaders.mjcf.orientation import compose, inverse, multiply
+from artsim.loaders.elements import Element, check_sizes, child, children, convert, describe, direction, named, tag
 from artsim.loaders.sdf.frames import Scope
 from artsim.loaders.sdf.include import NET
 from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, read_pose, text_of, vector_of
 from artsim.sim.articulation.description import Geom, GeomRole, Link, Material, Pose, Surface
+from artsim.sim.articulation.pose_algebra import compose, inverse, multiply, quaternion_from_z
 
 ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
 BITS = 0xFFFF  # SDFormat's default of collide_bitmask, and all that count of it

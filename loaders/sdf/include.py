@@ -18,11 +18,11 @@ from lxml import etree
 
 from artsim.loaders.assets import MAX_URI, AssetMissingError, AssetRefusedError, Assets, escapes, listed
 from artsim.loaders.elements import Element, child, children, describe, tag
-from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf.frames import MODEL, MOST_NESTED, WORLD, read_scope
 from artsim.loaders.sdf.reading import Origin, SdfReading, attribute_flag, flag_of, read_pose, text_of
 from artsim.loaders.xml import MAX_ELEMENTS, check_size, parse
 from artsim.sim.articulation.description import Pose
+from artsim.sim.articulation.pose_algebra import compose, inverse
 from artsim.sim.foundation.budget import MORE, allowed
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Literal
 
 from artsim.loaders.elements import Element, child, content_number, describe, direction, read_number, required, tag
-from artsim.loaders.mjcf.orientation import compose, inverse, multiply, rotate
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import WORLD, Scope
 from artsim.loaders.sdf.reading import (
@@ -24,6 +23,7 @@ from artsim.loaders.sdf.reading import (
     vector_of,
 )
 from artsim.sim.articulation.description import Coupling, Joint, JointKind, Pose, Vector3
+from artsim.sim.articulation.pose_algebra import compose, inverse, multiply, rotate
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 

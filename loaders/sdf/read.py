@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from artsim.loaders.assets import Assets
-from artsim.loaders.elements import Element, Reading, child, children, describe, named, quaternion_from_z, tag
+from artsim.loaders.elements import Element, Reading, child, children, describe, named, tag
 from artsim.loaders.impossible import judge_inertias
 from artsim.loaders.loop_motion import Motion, parts_of
-from artsim.loaders.mjcf.orientation import compose, inverse
 from artsim.loaders.sdf import supported
 from artsim.loaders.sdf.frames import WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
 from artsim.loaders.sdf.geometry import rank_friction, read_geoms
@@ -32,6 +31,7 @@ from artsim.sim.articulation.description import (
     Pose,
     Tendon,
 )
+from artsim.sim.articulation.pose_algebra import compose, inverse, quaternion_from_z
 
 CONVENTIONS = Conventions(
     pose_drawn=True,

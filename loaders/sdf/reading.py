@@ -17,7 +17,7 @@ from artsim.loaders.elements import (
     normalised,
 )
 from artsim.sim.articulation.description import Pose, Quaternion, Source, Vector3
-from artsim.sim.foundation.angles import quaternion_from_rpy
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 

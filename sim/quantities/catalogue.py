@@ -50,7 +50,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "constraint_jacobian": Quantity(("constraint", "dof")),
     "delassus": Quantity(("constraint", "constraint2")),
 }
-"""Field meanings are in io/schema.py (batch/…); those of the robot's dofs become independent ones when reduced."""
+"""Meanings of fields are in io/format/sample_variables.py (batch/…). Quantities of the robot's dofs become those of its
+independent dofs when reduced."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {"link_pose": ("link_position", "link_quaternion")}
 """Names that stand for several quantities."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.articulation.model import Compiled, Labels, Model, compile_model
+from artsim.sim.articulation.model import Compiled, Labels, Model
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array

@@ -19,10 +19,11 @@ from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, n
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.patterns import ALL
 from artsim.sim.runs.plan import Plan, plan_run
 from artsim.sim.runs.settings import SETTINGS
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
 
 CHANGEABLE = tuple(name for name, setting in SETTINGS.items() if setting.changes)

@@ -9,8 +9,8 @@ import numpy as np
 
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, PLANE, SPHERE, Shapes
 from artsim.sim.articulation.model import FREE, Labels, Model
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.articulation.poses import body_poses
-from artsim.sim.foundation.angles import quaternion_from_rpy
 from artsim.sim.foundation.errors import SettingError, nearest
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import Touching

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Coupling, Softness, TendonCoupling
-from artsim.sim.articulation.model import BALL, FREE, Labels, Model, compile_model, following_dofs
+from artsim.sim.articulation.model import BALL, FREE, Labels, Model, following_dofs
 from artsim.sim.articulation.regularity import dof_mobilities
 from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped

@@ -25,6 +25,7 @@ from artsim.sim.run_data.run_records import FIRST_SAMPLE, RUNNING, STEP_NUMBER, 
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.lane_simulation import CALIBRATED, LaneSimulation, one_row, with_own_arrays
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.pack_arrays import (
     as_lanes,
     connect_solver,
@@ -52,7 +53,6 @@ from artsim.sim.runs.packable import (
     reason_against_packs,
 )
 from artsim.sim.runs.plan import Plan, control_tables
-from artsim.sim.runs.simulate import simulation_of
 from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
 from artsim.sim.stepping.packs import (
     CAUSES,

@@ -609,14 +609,3 @@ def first_odd(values: Array) -> tuple[int, ...] | None:
             return None
     odd = np.argwhere(~np.isfinite(values))
     return tuple(int(index) for index in odd[0]) if len(odd) else None
-
-
-def simulation_of(
-    plan: Plan, controls: Controls, controller: ControllerFunction | None = None, threads: int = 1
-) -> Simulation:
-    """Make the simulation of a plan, in the coordinates of its configuration; `threads`: see Simulation."""
-    if plan.config.is_maximal:
-        from artsim.sim.runs.maximal_simulation import MaximalSimulation  # other runs do not need it
-
-        return MaximalSimulation(plan, controls, controller)
-    return Simulation(plan, controls, controller, threads=threads)

@@ -1,5 +1,5 @@
 """Rows that packs have in every step: found by a single robot's code, lane by lane (rows_of_lane.py), where they are
-not built in all lanes at once (contact/pack_rows.py); clamped, aimed, noted.
+not built in all lanes at once (pack_rows.py); clamped, aimed, noted.
 
 What depends on a lane alone is decided lane by lane here. The pack solves all of them together with its other rows.
 """

@@ -18,7 +18,6 @@ from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, search_again
-from artsim.sim.contact.pack_rows import list_side, list_slots, slips_in_lanes, throw
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives, still_free
@@ -55,6 +54,7 @@ from artsim.sim.stepping.midpoint import (
     turning_and_tautness,
     unsettled,
 )
+from artsim.sim.stepping.pack_rows import list_side, list_slots, slips_in_lanes, throw
 from artsim.sim.stepping.packs import (
     BENT,
     BOUNDS,

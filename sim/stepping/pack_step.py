@@ -15,7 +15,6 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
-from artsim.sim.contact.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.equipment.actuation import control_row
 from artsim.sim.equipment.pack_actuation import (
     begin_held,
@@ -53,6 +52,7 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load
 from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
 from artsim.sim.stepping.midpoint import note_changes, stiffened
+from artsim.sim.stepping.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
 from artsim.sim.stepping.step import place, solve_step

@@ -265,7 +265,7 @@ class OwnRows(NamedTuple):
     """Rows that every step has: loops, couplings that give way, tendons but for their limits, actuators that are rows,
     limits of balls, velocity limits of links. Row n is the one whose Rows.place is n for a single robot.
 
-    Couplings, loops and actuators are built in all lanes at once (contact/pack_rows.py). Where there are others, a
+    Couplings, loops and actuators are built in all lanes at once (pack_rows.py). Where there are others, a
     single robot's code finds all of them for one lane after the other, and which dofs they act on may differ.
     """
 

@@ -15,7 +15,6 @@ from artsim.sim.constraints.loop_drives import has_inertial_drives, scale_by_ine
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobilities
 from artsim.sim.contact.detection import find_drifts
-from artsim.sim.contact.pack_rows import build_in_lanes
 from artsim.sim.equipment.actuation import coordinate, implicit_system
 from artsim.sim.equipment.arrays import AnyEquipment, EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.pack_actuation import set_drives
@@ -41,6 +40,7 @@ from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impul
 from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
+from artsim.sim.stepping.pack_rows import build_in_lanes
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 from artsim.sim.stepping.packs import M_IS_SET, STIFFENED_LANES, WEIGHED
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-    from artsim.io.batch_reader import BatchRecording
-    from artsim.io.reader import Recording
-    from artsim.io.rollout_reader import RolloutRecording
-    from artsim.io.rollouts import MemoryRollout
-    from artsim.io.runs import MemoryRecording
+    from artsim.io.readers.batch_recording import BatchRecording
+    from artsim.io.readers.recording import Recording
+    from artsim.io.readers.rollout_recording import RolloutRecording
+    from artsim.io.rollouts.rollout import MemoryRollout
+    from artsim.io.runs.simulate import MemoryRecording
     from artsim.io.settings import ComputeOptions, LoadOptions, RolloutOptions, SimulateOptions
     from artsim.sim.quantities.robot import Robot
 
@@ -31,14 +31,14 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "ArtsimError": "artsim.sim.foundation.errors",
-    "BatchRecording": "artsim.io.batch_reader",
+    "BatchRecording": "artsim.io.readers.batch_recording",
     "MissingInputError": "artsim.sim.foundation.errors",
     "ModelError": "artsim.sim.foundation.errors",
     "ModelWarning": "artsim.loaders.load_robot",
-    "Recording": "artsim.io.reader",
+    "Recording": "artsim.io.readers.recording",
     "Robot": "artsim.sim.quantities.robot",
-    "RolloutRecording": "artsim.io.rollout_reader",
-    "Simulation": "artsim.io.stepping",
+    "RolloutRecording": "artsim.io.readers.rollout_recording",
+    "Simulation": "artsim.io.runs.stepping",
     "StoppedError": "artsim.sim.foundation.errors",
     "UsageError": "artsim.sim.foundation.errors",
 }
@@ -72,9 +72,9 @@ def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptio
         ModelError: the model cannot be simulated.
         StoppedError: the run stopped early, unless check=False.
     """
-    from artsim.io import runs
+    from artsim.io.runs import simulate as from_python
 
-    return runs.simulate(_robot(robot, options), **options)
+    return from_python.simulate(_robot(robot, options), **options)
 
 
 def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions]) -> MemoryRollout | RolloutRecording:
@@ -91,14 +91,14 @@ def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions
     Raises:
         UsageError, ModelError, StoppedError: as `simulate`.
     """
-    from artsim.io import rollouts
+    from artsim.io.rollouts import rollout as from_python
 
-    return rollouts.rollout(_robot(robot, options), **options)
+    return from_python.rollout(_robot(robot, options), **options)
 
 
 def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
     """Open an output of `artsim run`, `batch` or `rollout` for reading, after checks that refuse malformed files."""
-    from artsim.io.batch_reader import open_output
+    from artsim.io.readers.open_output import open_output
 
     return open_output(path)
 

@@ -16,8 +16,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from artsim.loaders.load import load_text
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Coupling
-from artsim.sim.articulation.model import compile_model
 from artsim.sim.foundation.errors import ModelError, UsageError
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from artsim.sim.articulation.model import _elimination_tree
+from artsim.sim.articulation.compile_model import _elimination_tree
 from artsim.sim.quantities.compute_records import EMPTY_BLOCK, WIDTH, matrix_entries
 
 

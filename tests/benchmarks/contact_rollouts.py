@@ -27,7 +27,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 
-from artsim.io.runs import prepare
+from artsim.io.runs.prepare import prepare
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.runs.configuration import RunConfig

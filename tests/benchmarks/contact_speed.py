@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
-from artsim.io.runs import held_controls
+from artsim.io.runs.prepare import held_controls
 from artsim.loaders.load import load_articulation
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run

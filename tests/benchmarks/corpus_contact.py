@@ -23,7 +23,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from artsim.io.runs import held_controls, prepare
+from artsim.io.runs.prepare import held_controls, prepare
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.errors import ArtsimError
 from artsim.sim.foundation.jit import warm

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from artsim.io.runs import prepare
+from artsim.io.runs.prepare import prepare
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.errors import ArtsimError, ModelError
 from artsim.sim.runs.configuration import RunConfig

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from artsim.io.runs import prepare
+from artsim.io.runs.prepare import prepare
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.errors import ArtsimError
 from artsim.sim.foundation.records import WIDTH

@@ -208,7 +208,7 @@ def resumed(solver: str) -> Callable[[], Any]:
 
     def pair() -> tuple[Value, Value]:
         from artsim.cli.replay import load_stored
-        from artsim.io.resume import resume
+        from artsim.io.runs.resume import resume
         from tests.io.test_resume import differences
 
         robot = loaded(RESUMED)

@@ -20,7 +20,7 @@ from pathlib import Path
 import mujoco
 
 from artsim.loaders.load import load_articulation
-from artsim.sim.articulation.model import compile_model
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.equipment.equip import equip
 
 COUNT = 20

@@ -21,9 +21,12 @@ import h5py
 import numpy as np
 
 import artsim
-from artsim.io import schema
-from artsim.io.recorder import Recorder, model_record
-from artsim.io.runs import held_controls, prepare, run, run_labels
+from artsim.io.format import schema
+from artsim.io.output_file.model_record import model_record
+from artsim.io.runs.named import run_labels
+from artsim.io.runs.prepare import held_controls, prepare
+from artsim.io.runs.recorder import Recorder
+from artsim.io.runs.run import run
 from artsim.sim.runs.configuration import RunConfig
 
 QUADRUPED = Path(__file__).parents[2] / "robots" / "quadruped.urdf"

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.batch_reader import BatchRecording
+from artsim.io.readers.batch_recording import BatchRecording
 from artsim.sim.quantities.catalogue import QUANTITIES
 from tests.conftest import ROOT
 

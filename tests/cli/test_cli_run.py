@@ -19,10 +19,13 @@ import xarray
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io import runs, schema
-from artsim.io.reader import first_difference
-from artsim.io.runs import verify
+from artsim.io.format import schema
+from artsim.io.readers.differences import first_difference
+from artsim.io.runs.prepare import prepare
+from artsim.io.runs.replay import verify
+from artsim.io.runs.run import run as run_plan
 from artsim.loaders.stored import load_stored
+from artsim.sim.runs import make_simulation, simulate
 from artsim.sim.runs.configuration import RunConfig
 from tests.conftest import ROOT
 
@@ -232,16 +235,16 @@ def test_ties_of_tendons_are_seen_to_hold(tmp_path: Path) -> None:
 def test_compiling_is_not_counted_as_simulating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Kernels are compiled when a Simulation is made."""
 
-    class Slow(runs.Simulation):
+    class Slow(simulate.Simulation):
         def __post_init__(self) -> None:
             time.sleep(0.3)
             super().__post_init__()
 
-    monkeypatch.setattr(runs, "Simulation", Slow)
+    monkeypatch.setattr(make_simulation, "Simulation", Slow)
     robot = artsim.load(GRIPPER)
-    plan = runs.prepare(robot.articulation, RunConfig(steps=10))
-    assert runs.run(plan).seconds < 0.3
-    assert runs.run(plan, output=tmp_path / "out.h5").seconds < 0.3
+    plan = prepare(robot.articulation, RunConfig(steps=10))
+    assert run_plan(plan).seconds < 0.3
+    assert run_plan(plan, output=tmp_path / "out.h5").seconds < 0.3
 
 
 def test_record_every_gravity_base(tmp_path: Path) -> None:

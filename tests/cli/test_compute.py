@@ -16,9 +16,9 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.batch_csv import CsvWriter, columns_of
-from artsim.io.batch_settings import BatchConfig
-from artsim.io.batches import content_of, prepare
+from artsim.io.batches.batch import content_of, prepare
+from artsim.io.batches.configuration import BatchConfig
+from artsim.io.batches.csv_output import CsvWriter, columns_of
 from artsim.loaders.load import load_articulation
 from tests.conftest import ROOT
 

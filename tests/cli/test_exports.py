@@ -18,9 +18,9 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.export_tables import harmless
-from artsim.io.reader import Recording, open_recording
-from artsim.io.viewer import video
+from artsim.io.exports import video
+from artsim.io.exports.tables import harmless
+from artsim.io.readers.recording import Recording, open_recording
 from artsim.io.viewer.motion import Motion
 from artsim.loaders.stored import load_stored
 from artsim.sim.runs.configuration import RunConfig

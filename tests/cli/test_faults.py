@@ -18,7 +18,7 @@ import pytest
 
 import artsim
 from artsim.cli.stored_robot import loaded_instead, stored_robot
-from artsim.io.reader import open_recording
+from artsim.io.readers.recording import open_recording
 from artsim.sim.foundation import jit
 from tests.cli.test_bad_inputs import REJECT, Row
 from tests.cli.test_bad_inputs import artsim as command

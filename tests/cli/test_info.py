@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.layout import shortened
+from artsim.io.output_file.model_record import shortened
 from artsim.loaders.load import load_articulation
 from tests.conftest import ROOT
 

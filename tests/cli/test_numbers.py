@@ -109,7 +109,7 @@ NUMERIC = [
 
 def test_every_number_has_its_type() -> None:
     """No option has a number of click's own, and texts that may hold numbers are known here."""
-    from artsim.io.exports import FORMATS
+    from artsim.io.exports.formats import FORMATS
 
     for command in COMMANDS:
         for param in options_of(command):

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io import figures
-from artsim.io.reader import open_recording
+from artsim.io.exports import figures
+from artsim.io.readers.recording import open_recording
 from artsim.sim.runs.configuration import RunConfig
 from tests.conftest import ROOT
 

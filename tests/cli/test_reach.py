@@ -18,7 +18,7 @@ from artsim.cli.config_file import line_of
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.main import cli
 from artsim.cli.terminal import without_foreign_hints
-from artsim.io import progress
+from artsim.io.runs import progress
 from artsim.io.viewer.server import is_own
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 from artsim.sim.runs.settings import DEFAULT_RECORD

@@ -28,7 +28,7 @@ import pytest
 import artsim
 from artsim.cli.main import cli
 from artsim.cli.stored_robot import stored_robot
-from artsim.io.reader import Recording, open_recording
+from artsim.io.readers.recording import Recording, open_recording
 from artsim.io.viewer import plots
 from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.motion import Motion

@@ -8,17 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from artsim.collision.shapes import (
-    BOX,
-    CAPSULE,
-    CONVEX,
-    CYLINDER,
-    ELLIPSOID,
-    MOST_CONTACTS,
-    SPHERE,
-    Manifold,
-    Shapes,
-)
+from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, MOST_CONTACTS, SPHERE, Manifold, Shapes
 
 Array = np.ndarray[Any, Any]
 KINDS = {

@@ -13,16 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, PLANE, SPHERE
 from tests.collision.pair_kernels import CLOSED_KINDS, Array, Pairs, contacts_of, make_shapes
-from tests.collision.pair_scenes import (
-    FAMILIES,
-    Scene,
-    deepest,
-    gap_along,
-    misplaced,
-    pick,
-    scene,
-    smaller_reach,
-)
+from tests.collision.pair_scenes import FAMILIES, Scene, deepest, gap_along, misplaced, pick, scene, smaller_reach
 
 NAMES = {PLANE: "plane", SPHERE: "sphere", CAPSULE: "capsule", ELLIPSOID: "ellipsoid"}
 NAMES |= {CYLINDER: "cylinder", BOX: "box", CONVEX: "convex"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
+from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.run_data.registry import SOLVERS
 from tests.cli.test_cli_run import good, refused

@@ -18,7 +18,7 @@ import pytest
 
 import artsim
 from artsim.cli.replay import load_stored
-from artsim.io.runs import verify
+from artsim.io.runs.replay import verify
 from artsim.loaders.load import load_articulation, load_text
 from artsim.loaders.loops import with_loops
 from artsim.sim.articulation.description import Articulation

@@ -12,8 +12,8 @@ import pytest
 
 import artsim
 from artsim.cli.replay import load_stored
-from artsim.io.runs import run as run_into
-from artsim.io.runs import verify
+from artsim.io.runs.replay import verify
+from artsim.io.runs.run import run as run_into
 from artsim.loaders.load import load_text
 from artsim.loaders.loops import with_loops
 from artsim.sim.articulation.description import Articulation, Loop, LoopSpring, Pose

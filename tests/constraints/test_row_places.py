@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import held_controls, prepare
+from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.constraints.kinds import (
     AT_LONGEST,
     AT_LOWER,
@@ -26,8 +26,8 @@ from artsim.sim.constraints.kinds import (
 )
 from artsim.sim.run_data.run_records import LASTING_ROWS
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.packable import places_of
-from artsim.sim.runs.simulate import simulation_of
 from tests.runs.test_packed_rows import MODELS, arm
 
 MODELS = MODELS | {

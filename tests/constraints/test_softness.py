@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.sim.articulation.model import joint_mobilities
+from artsim.sim.articulation.compile_model import joint_mobilities
 from artsim.sim.articulation.regularity import is_singular
 from artsim.sim.runs.contact_model import link_mobilities
 from tests.conftest import corpus, corpus_entries

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
+from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import SettingError, StoppedError
 from artsim.sim.run_data.registry import SOLVERS

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from artsim.io.runs import held_controls
+from artsim.io.runs.prepare import held_controls
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.errors import UsageError

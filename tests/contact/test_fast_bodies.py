@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artsim.io.runs import held_controls
+from artsim.io.runs.prepare import held_controls
 from artsim.loaders.load import load_text
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run

@@ -14,7 +14,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
+from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.loaders.load import load_text
 from tests.simulation import Run, simulate
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.reader import Recording
+from artsim.io.readers.recording import Recording
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.quantities.robot import Robot

@@ -138,7 +138,7 @@ def test_a_run_made_at_one_level_is_verified_at_it(tmp_path: Path) -> None:
         subprocess.run([*command, "run", robot, "--steps", "50", "-q", "-o", out], check=True, env=environment)
         verified = subprocess.run([*command, "replay", "--verify", out], capture_output=True, text=True, check=True)
         assert "every byte equal" in verified.stdout
-        from artsim.io.reader import open_recording
+        from artsim.io.readers.recording import open_recording
 
         with open_recording(out) as recording:
             assert recording.provenance["level"] == level

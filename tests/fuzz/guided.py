@@ -25,8 +25,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with atheris.instrument_imports(include=["artsim.collision", "artsim.io", "artsim.loaders"]):
         import artsim.collision.gmsh
-        import artsim.io.configurations
-        import artsim.io.control_files
+        import artsim.io.inputs.configurations
+        import artsim.io.inputs.control_files
         import artsim.loaders.load
         import artsim.loaders.mjcf.elevation  # noqa: F401
         from tests.fuzz.readers import READERS

@@ -49,7 +49,8 @@ def finite(arrays: Mapping[str, Any]) -> None:
 
 def read_model(path: Path) -> None:
     """As `artsim run` for four steps."""
-    from artsim.io.runs import prepare, run
+    from artsim.io.runs.prepare import prepare
+    from artsim.io.runs.run import run
     from artsim.loaders.load import load_articulation
     from artsim.sim.runs.configuration import RunConfig
 
@@ -116,8 +117,8 @@ def read_elevation(path: Path) -> None:
 
 def read_run(path: Path) -> None:
     """As `artsim info`, with all that a run again would read."""
-    from artsim.io.batch_reader import open_output
-    from artsim.io.reader import Recording
+    from artsim.io.readers.open_output import open_output
+    from artsim.io.readers.recording import Recording
 
     with open_output(path) as output:
         _ = output.summary(), output.model_text, output.config, output.kept
@@ -130,8 +131,8 @@ def read_run(path: Path) -> None:
 
 def read_resumed(path: Path) -> None:
     """As `artsim run --resume` for three steps more."""
-    from artsim.io.reader import open_recording
-    from artsim.io.resume import resume
+    from artsim.io.readers.recording import open_recording
+    from artsim.io.runs.resume import resume
     from artsim.loaders.stored import load_stored
 
     target = path.with_name("resumed.h5")
@@ -144,7 +145,7 @@ def read_resumed(path: Path) -> None:
 
 def read_recovered(path: Path) -> None:
     """As `artsim recover`."""
-    from artsim.io.recovery import recover
+    from artsim.io.runs.recovery import recover
 
     target = path.with_name("recovered.h5")
     target.unlink(missing_ok=True)
@@ -152,7 +153,7 @@ def read_recovered(path: Path) -> None:
 
 
 def read_controls(path: Path) -> None:
-    from artsim.io.control_files import read_controls as read
+    from artsim.io.inputs.control_files import read_controls as read
     from artsim.sim.runs.controls import VALUES
 
     zero = np.zeros(2)
@@ -162,7 +163,7 @@ def read_controls(path: Path) -> None:
 
 
 def read_configurations(path: Path) -> None:
-    from artsim.io.configurations import open_input
+    from artsim.io.inputs.configurations import open_input
 
     source = open_input(str(path), arm().labels, ("qpos",), ())
     try:

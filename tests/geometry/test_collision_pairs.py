@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from artsim.loaders.load import load_articulation, load_text
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Geom
-from artsim.sim.articulation.model import compile_model
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.geometry.collision_pairs import CollisionPairs, ContactParameters, collision_pairs, contact_parameters
 from tests.conftest import corpus_entries

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io import rollouts, runs
-from artsim.io.reader import Recording, first_difference
-from artsim.io.rollouts import RolloutConfig
-from artsim.io.runs import MemoryRecording
+from artsim.io.readers.differences import first_difference
+from artsim.io.readers.recording import Recording
+from artsim.io.rollouts.draws import RolloutConfig
+from artsim.io.rollouts.rollout import rollout
+from artsim.io.runs.simulate import MemoryRecording, simulate
 from artsim.io.settings import RolloutOptions, SimulateOptions
 from artsim.sim.foundation.errors import MissingInputError, ModelError, OutputError, StoppedError, UsageError
 from artsim.sim.runs.configuration import RunConfig
@@ -270,9 +271,9 @@ def test_recorded_jacobians_are_dense_in_python_and_compact_in_files(model: Path
 def test_options_are_typed_and_told() -> None:
     """What editors and `help` say of simulate and rollout is what these take."""
     config = {field.name for field in fields(RunConfig)}
-    taken = config | set(signature(runs.simulate).parameters) - {"robot", "settings"}
+    taken = config | set(signature(simulate).parameters) - {"robot", "settings"}
     varied = {field.name for field in fields(RolloutConfig)}
-    rolled = config | varied | set(signature(rollouts.rollout).parameters) - {"robot", "settings"}
+    rolled = config | varied | set(signature(rollout).parameters) - {"robot", "settings"}
     assert SimulateOptions.__optional_keys__ == taken
     assert RolloutOptions.__optional_keys__ | RolloutOptions.__required_keys__ == rolled
     assert RunSettings.__optional_keys__ == config - {"controller"}

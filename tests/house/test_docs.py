@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import artsim
-from artsim.io import schema
+from artsim.io.format import schema
+from artsim.io.format.labels import DIMENSIONS
 from artsim.loaders import urdf, urdf_unknown
 from tests.conftest import ROOT
 from tests.house.pages import PAGES, RUN, Block, blocks, compare, run
@@ -73,7 +74,7 @@ def check_text(block: Block) -> None:
             for opening, closing in ("()", "[]", "{}"):
                 assert block.text.count(opening) == block.text.count(closing), block.name
             for path in re.findall(r"[\"']/(\w+/\w+)[\"']", block.text):
-                assert path in schema.TABLE or path.split("/")[1] in schema.DIMENSIONS, f"{block.name}: /{path}"
+                assert path in schema.TABLE or path.split("/")[1] in DIMENSIONS, f"{block.name}: /{path}"
 
 
 def test_the_program_in_c_reads_a_run(folder: Path) -> None:

@@ -21,7 +21,8 @@ import pytest
 
 import artsim
 from artsim.cli.main import COMMANDS, cli
-from artsim.io import schema
+from artsim.io.format import schema
+from artsim.io.format.labels import DIMENSIONS, NUMBERED, PIECE_DIMENSIONS
 from artsim.sim.foundation import errors
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import RunConfig
@@ -81,8 +82,28 @@ ROOMS: dict[str, set[str]] = {
     },
 }
 """The rooms of sim from the floor up, and which rooms each may import besides itself."""
-SCIPY = {"io/figures.py", "io/interpolation.py", "io/labelled_rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
-# the only files that import it
+
+IO_ROOMS: dict[str, set[str]] = {
+    "format": set(),
+    "gate": {"format"},
+    "output_file": {"format", "gate"},
+    "readers": {"format", "gate", "output_file"},
+    "viewer": {"format", "readers"},
+    "exports": {"format", "output_file", "readers", "viewer"},
+    "inputs": {"format", "gate", "readers"},
+    "runs": {"format", "gate", "output_file", "readers", "exports", "inputs"},
+    "rollouts": {"format", "output_file", "readers", "inputs", "runs"},
+    "batches": {"format", "gate", "output_file", "readers", "exports", "inputs", "runs"},
+}
+"""The rooms of io, likewise; settings.py, beside them, imports no other file of io."""
+SCIPY = {
+    "io/exports/figures.py",
+    "io/inputs/interpolation.py",
+    "io/readers/labelled_rows.py",
+    "collision/mesh.py",
+    "sim/maximal/scheme.py",
+}
+"""The files that import scipy, matplotlib or xarray."""
 _NUMBA = "jit compiler replacements sparing lanes recordtype strips strip_sums strip_pairs body_strips atomic"
 NUMBA = {f"sim/foundation/{name}.py" for name in _NUMBA.split()}
 
@@ -120,20 +141,24 @@ def test_the_floor_stands_on_nothing() -> None:
             assert words[0] != "artsim" or words[1:3] == ["sim", FLOOR], f"{path} imports {module}"
 
 
-def test_a_room_imports_rooms_below_it_only() -> None:
+@pytest.mark.parametrize(("part", "rooms"), [("sim", ROOMS), ("io", IO_ROOMS)])
+def test_a_room_imports_rooms_below_it_only(part: str, rooms: dict[str, set[str]]) -> None:
     below: set[str] = set()
-    for room, others in ROOMS.items():
+    for room, others in rooms.items():
         assert others <= below, f"{room} may not import a room that stands above it"
         below.add(room)
-        for path in (ROOT / "sim" / room).rglob("*.py"):
+        for path in (ROOT / part / room).rglob("*.py"):
             for module in imported(path):
                 words = module.split(".")
-                if words[:2] == ["artsim", "sim"]:
+                if words[:2] == ["artsim", part] and words[2:3] != ["settings"]:
                     assert words[2] in others | {room}, f"{path} imports {module}"
 
 
-def test_every_file_of_sim_is_in_a_room() -> None:
+def test_every_file_of_sim_and_io_is_in_a_room() -> None:
     assert {path.relative_to(ROOT / "sim").parts[0] for path in (ROOT / "sim").rglob("*.py")} == set(ROOMS)
+    in_io = {path.relative_to(ROOT / "io").parts[0] for path in (ROOT / "io").rglob("*.py")}
+    assert in_io == {*IO_ROOMS, "settings.py"}
+    assert not [name for name in imported(ROOT / "io" / "settings.py") if name.startswith("artsim.io.")]
 
 
 def test_no_file_s_name_occurs_twice_in_the_engine() -> None:
@@ -151,7 +176,7 @@ def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
     assert not packages & {"scipy", "matplotlib", "xarray"} or where in SCIPY
     assert "trimesh" not in packages or where == "collision/mesh.py"
     assert "h5py" not in packages or where.startswith("io/")
-    assert "rich" not in packages or where.startswith("cli/") or where == "io/progress.py"
+    assert "rich" not in packages or where.startswith("cli/") or where == "io/runs/progress.py"
     assert "click" not in packages or where.startswith("cli/")
     assert not packages & {"viser", "websockets"} or where.startswith("io/viewer/")
 
@@ -284,11 +309,11 @@ def checked_datasets(output: Path) -> set[str]:
             if not isinstance(item, h5py.Dataset):
                 return
             group, _, name = path.rpartition("/")
-            if name in schema.PIECE_DIMENSIONS:
+            if name in PIECE_DIMENSIONS:
                 return
             assert item.attrs["units"]
             assert item.attrs["long_name"]
-            if name in (*schema.DIMENSIONS, *schema.NUMBERED):
+            if name in (*DIMENSIONS, *NUMBERED):
                 assert path not in schema.TABLE
                 return
             variable = schema.TABLE[path]

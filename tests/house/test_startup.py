@@ -21,7 +21,7 @@ FOLDERS = ("cli", "loaders", "io", "sim", "collision")
 
 NEVER = {"numba", "scipy", "trimesh", "collada", "rich", "xarray", "viser"}
 NOT_IN_A_RUN = {
-    "artsim.io.resume",  # and what follows from options that were not given
+    "artsim.io.runs.resume",  # and what follows from options that were not given
     "artsim.loaders.mjcf.read",
     "artsim.loaders.stored",
     "artsim.sim.quantities.compute_records",

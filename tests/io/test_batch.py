@@ -21,13 +21,18 @@ import pytest
 import xarray
 
 import artsim
-from artsim.io import batch_file, batches, memory, schema
-from artsim.io.batch_reader import BatchRecording
-from artsim.io.batch_settings import BatchConfig
-from artsim.io.batches import Job, Outcome, compute_rows, prepare
-from artsim.io.reader import open_checked, open_recording
-from artsim.io.recorder import claim
+from artsim.io.batches import batch as batch_module
+from artsim.io.batches.batch import Job, Outcome, compute_rows, prepare
+from artsim.io.batches.configuration import BatchConfig
+from artsim.io.format import schema
+from artsim.io.format.labels import DIMENSIONS, Labels, labels_of
+from artsim.io.gate.gate import open_checked
+from artsim.io.output_file import batch_file
+from artsim.io.output_file.claim import claim
+from artsim.io.readers.batch_recording import BatchRecording
+from artsim.io.readers.recording import open_recording
 from artsim.loaders.load import load_articulation
+from artsim.sim.foundation import memory
 from artsim.sim.foundation.errors import (
     BusyError,
     MemoryShortageError,
@@ -100,10 +105,10 @@ def test_the_table_and_the_quantities_agree() -> None:
 
 def test_labels_of_pairs_are_the_lower_triangle_by_rows() -> None:
     names = ("a", "b", "c")
-    labels = schema.Labels((), names, (), names[:2], (), ("rad/s",) * 3, ("N m",) * 3)
-    assert schema.labels_of("dof_pair", labels) == ("a,a", "b,a", "b,b", "c,a", "c,b", "c,c")
-    assert schema.labels_of("independent_pair", labels) == ("a,a", "b,a", "b,b")
-    assert schema.labels_of("independent_dof2", labels) == names[:2]
+    labels = Labels((), names, (), names[:2], (), ("rad/s",) * 3, ("N m",) * 3)
+    assert labels_of("dof_pair", labels) == ("a,a", "b,a", "b,b", "c,a", "c,b", "c,c")
+    assert labels_of("independent_pair", labels) == ("a,a", "b,a", "b,b")
+    assert labels_of("independent_dof2", labels) == names[:2]
 
 
 @pytest.fixture(scope="module", params=["full", "reduced", "packed", "reduced, packed", "floating"])
@@ -124,7 +129,7 @@ def test_the_file_holds_what_the_table_says(file: Path) -> None:
         assert isinstance(batch, BatchRecording)
         assert set(h5) == {"batch", "model", "provenance"}
         for name, dataset in h5["batch"].items():
-            if name == "sample" or (name in schema.DIMENSIONS and name not in batch.variables and name != "wrench"):
+            if name == "sample" or (name in DIMENSIONS and name not in batch.variables and name != "wrench"):
                 assert dataset.attrs["CLASS"] == b"DIMENSION_SCALE"
                 continue
             found.add(name)
@@ -545,7 +550,9 @@ def peak_memory(*arguments: object) -> int:
     code = """
         import resource, sys
         from pathlib import Path
-        from artsim.io.batch_settings import BatchConfig
+        from artsim.io.batches.batch import compute_rows, prepare
+        from artsim.io.batches.configuration import BatchConfig
+        from artsim.io.batches.configuration import BatchConfig
         from artsim.io.batches import compute_rows, prepare
         from artsim.loaders.load import load_articulation
         config = BatchConfig(quantities=("gravity",), samples=int(sys.argv[2]))
@@ -565,14 +572,14 @@ def test_memory_does_not_grow_with_the_rows(suffix: str, tmp_path: Path) -> None
 
 
 def test_work_that_does_not_fit_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "memory_left", lambda: (10_000_000, "the machine has"))
+    monkeypatch.setattr(batch_module, "memory_left", lambda: (10_000_000, "the machine has"))
     with job(samples=10**8) as given, pytest.raises(MemoryShortageError, match=r"need \d+ MB, the machine has 10 MB"):
         written(tmp_path / "out.h5", given, chunk=10**7)
     assert not list(tmp_path.iterdir())
 
 
 def test_memory_left_sees_the_process_s_limit() -> None:
-    code = "from artsim.io.memory import memory_left; print(*memory_left(), sep='|')"
+    code = "from artsim.sim.foundation.memory import memory_left; print(*memory_left(), sep='|')"
     limit = 1 << 30
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import artsim
-from artsim.io import csv_rows
-from artsim.io.configurations import Source, open_input
+from artsim.io.inputs import csv_rows
+from artsim.io.inputs.configurations import Source, open_input
 from artsim.sim.articulation.model import Labels
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, StorageError, UsageError
 from artsim.sim.quantities.catalogue import INPUTS
@@ -572,7 +572,7 @@ def test_nothing_stays_open(tmp_path: Path, run_file: Path) -> None:
 CHILD = """
 import json, resource, sys
 import numpy as np
-from artsim.io.configurations import open_input
+from artsim.io.inputs.configurations import open_input
 from artsim.sim.foundation.errors import ArtsimError
 from artsim.sim.articulation.model import Labels
 {before}

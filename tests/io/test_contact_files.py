@@ -18,14 +18,18 @@ import xarray
 
 import artsim
 from artsim.cli.replay import load_stored
-from artsim.io import recorder as recorder_module
-from artsim.io import runs, schema
-from artsim.io.reader import Recording, open_recording
+from artsim.io.format import schema
+from artsim.io.readers.recording import Recording, open_recording
+from artsim.io.runs import run_layout
+from artsim.io.runs.prepare import held_controls, prepare, prepared
+from artsim.io.runs.replay import verify
+from artsim.io.runs.run import run as run_into
 from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.runs import simulate as simulate_module
 from artsim.sim.runs.configuration import RunConfig
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.simulate import Simulation
 from tests.simulation import ROBOTS, Array
 
 SCENE = """<mujoco><option timestep="0.004"/><worldbody>
@@ -238,7 +242,7 @@ def test_rows_can_be_read_in_parts(recording: Recording) -> None:
 
 def test_nothing_is_recorded_where_nothing_can_touch(tmp_path: Path) -> None:
     robot = artsim.load(ROBOTS / "finger.urdf")
-    plan = runs.prepared(robot, "none", None, {"record": ("qpos", "contacts", "contact_wrench", "tau_contact")})[0]
+    plan = prepared(robot, "none", None, {"record": ("qpos", "contacts", "contact_wrench", "tau_contact")})[0]
     assert plan.config.record == ("qpos",)
     assert [note for note in plan.notes if "not recorded" in note] == [
         "contact_wrench is not recorded: nothing can touch anything"
@@ -255,10 +259,8 @@ def test_nothing_is_recorded_where_nothing_can_touch(tmp_path: Path) -> None:
 
 def simulation_in(folder: Path, **settings: Any) -> Simulation:
     robot = scene_robot(folder)
-    plan = runs.prepared(
-        robot, "none", None, {"steps": STEPS, "record": RECORD, "v0": named(robot, ROLLING)} | settings
-    )
-    return simulation_of(plan[0], runs.held_controls(plan[0]))
+    plan = prepared(robot, "none", None, {"steps": STEPS, "record": RECORD, "v0": named(robot, ROLLING)} | settings)
+    return simulation_of(plan[0], held_controls(plan[0]))
 
 
 def rows_of(simulation: Simulation, steps: int) -> dict[str, Array]:
@@ -298,7 +300,7 @@ def test_a_killed_run_keeps_its_contacts(
     monkeypatch: pytest.MonkeyPatch, recording: Recording, path: Path, tmp_path: Path
 ) -> None:
     """The file as it is between two blocks is what a killed writer leaves; a reader may follow meanwhile."""
-    monkeypatch.setattr(recorder_module, "CHUNK_BYTES", 2048)
+    monkeypatch.setattr(run_layout, "CHUNK_BYTES", 2048)
     simulated = simulation_in(tmp_path).plan
     followed: list[int] = []
 
@@ -312,7 +314,7 @@ def test_a_killed_run_keeps_its_contacts(
         followed.extend(json.loads(told.stdout))
         return False
 
-    runs.run(simulated, output=tmp_path / "whole.h5", progress=look)
+    run_into(simulated, output=tmp_path / "whole.h5", progress=look)
     with open_recording(tmp_path / "killed.h5") as killed:
         assert killed.state == "killed"
         assert 0 < killed.n_valid < STEPS
@@ -320,13 +322,13 @@ def test_a_killed_run_keeps_its_contacts(
         assert followed == [killed.n_valid, len(want["step"])]
         for name, values in killed.contacts.items():
             assert values.tobytes() == want[name].tobytes(), name
-    assert runs.verify(tmp_path / "killed.h5", load_stored) is None
-    assert runs.verify(tmp_path / "whole.h5", load_stored) is None
+    assert verify(tmp_path / "killed.h5", load_stored) is None
+    assert verify(tmp_path / "whole.h5", load_stored) is None
 
 
 FOLLOW = """
 import sys
-from artsim.io.reader import open_recording
+from artsim.io.readers.recording import open_recording
 with open_recording(sys.argv[1]) as run:
     assert run.state == "running"
     print([run.n_valid, len(run.contacts["step"])])
@@ -397,13 +399,13 @@ def test_replay_reproduces_contacts(variant: str, tmp_path: Path) -> None:
         steps=90, dt=1 / 240, base="floating", q0={"b": -2.0, "c": -2.9, "root.z": 0.4}, **VARIANTS[variant]
     )
     output = tmp_path / "run.h5"
-    runs.run(runs.prepare(articulation, config), output=output)
+    run_into(prepare(articulation, config), output=output)
     with open_recording(output) as run:
         c = run.contacts
         assert len(c["step"]) > 20
         own = (c["link_a"] != run.labels.link.index("base")) & (c["link_b"] != len(run.labels.link))
         assert variant != "self" or own.any()
-    assert runs.verify(output, load_stored) is None
+    assert verify(output, load_stored) is None
 
 
 def shallower(file: h5py.File) -> None:
@@ -425,7 +427,7 @@ def forgotten(file: h5py.File) -> None:
 def test_replay_finds_a_changed_contact(
     path: Path, recording: Recording, tmp_path: Path, change: Callable[[h5py.File], None], dataset: str
 ) -> None:
-    difference = runs.verify(crafted(path, tmp_path, change), load_stored)
+    difference = verify(crafted(path, tmp_path, change), load_stored)
     assert difference is not None
     assert difference.dataset == dataset
     if dataset == "contact/depth":
@@ -443,8 +445,8 @@ MARGIN = """<mujoco><worldbody><geom type="plane" size="0 0 1" margin=".003"/>
 @pytest.mark.parametrize("gap", [0.004, -0.001])
 def test_depths_are_of_the_surfaces_whatever_the_margin(gap: float) -> None:
     """A contact is held by its margins' sum, 5 mm; its depth in files and summaries is that of the shapes."""
-    plan = runs.prepare(load_text(MARGIN.format(0.1 + gap), name="scene.xml"), RunConfig(steps=1))
-    simulation = simulation_of(plan, runs.held_controls(plan))
+    plan = prepare(load_text(MARGIN.format(0.1 + gap), name="scene.xml"), RunConfig(steps=1))
+    simulation = simulation_of(plan, held_controls(plan))
     (block,) = (block.tables["contact_depth"].tolist() for block in simulation.blocks())
     assert block == pytest.approx([-gap], abs=1e-15)
     assert simulation.contact_extremes == (1, max(block[0], 0.0))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artsim.io.control_files import read_controls
+from artsim.io.inputs.control_files import read_controls
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
 
@@ -237,8 +237,9 @@ def test_log_gives_back_every_step(torques: list[float], every: int) -> None:
 
 def test_a_runs_own_inputs(tmp_path: Path) -> None:
     """A run file is a control file for the same robot; at another time step its rows keep their times."""
-    from artsim.io.recorder import ModelRecord, Recorder
-    from artsim.io.schema import Labels
+    from artsim.io.format.labels import Labels
+    from artsim.io.output_file.model_record import ModelRecord
+    from artsim.io.runs.recorder import Recorder
 
     units = (("rad",) * 3, ("rad/s",) * 3, ("N m",) * 3)
     labels = Labels(DOFS, DOFS, ("a",), DOFS, *units)

@@ -12,9 +12,9 @@ from scipy.interpolate import CubicSpline
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.control_files import read_controls
-from artsim.io.interpolation import Interpolation
-from artsim.io.output_words import variables_named
+from artsim.io.inputs.control_files import read_controls
+from artsim.io.inputs.interpolation import Interpolation
+from artsim.io.inputs.output_inputs import variables_named
 from artsim.sim.foundation.errors import ModelError, UsageError
 from artsim.sim.runs.controls import Controls
 from tests.conftest import ROOT

@@ -22,11 +22,17 @@ import pytest
 
 from artsim.collision.build import Solid
 from artsim.collision.hull import polyhedron
-from artsim.io import recorder as recorder_module
-from artsim.io import schema, superblock
-from artsim.io.reader import Recording, first_difference, open_checked, open_recording
-from artsim.io.recorder import MeshRecord, ModelRecord, Recorder, check_output, model_record
-from artsim.io.schema import Labels
+from artsim.io.format import schema
+from artsim.io.format.labels import DIMENSIONS, FIXED_LABELS, NUMBERED, PIECE_DIMENSIONS, Labels, entry_units
+from artsim.io.format.variable import unit_of
+from artsim.io.gate import superblock
+from artsim.io.gate.gate import open_checked
+from artsim.io.output_file.claim import check_output
+from artsim.io.output_file.model_record import MeshRecord, ModelRecord, model_record
+from artsim.io.readers.differences import first_difference
+from artsim.io.readers.recording import Recording, open_recording
+from artsim.io.runs import recorder as recorder_module
+from artsim.io.runs.recorder import Recorder
 from artsim.sim.articulation.description import Articulation, Geom, Inertial, Joint, Link
 from artsim.sim.foundation.errors import BusyError, MissingInputError, ModelError, OutputError, StorageError, UsageError
 from artsim.sim.geometry.solids import Kept
@@ -126,7 +132,7 @@ def new(path: Path, **options: Any) -> Recorder:
 def block(recorder: Recorder, rows: int, seed: int = 0) -> dict[str, Array]:
     """Random rows of the variables the recorder expects, shaped by the table and the labels alone."""
     random = np.random.default_rng(seed)
-    sizes = {dim: len(values) for dim, values in schema.FIXED_LABELS.items()}
+    sizes = {dim: len(values) for dim, values in FIXED_LABELS.items()}
     sizes |= {"coord": 5, "dof": 4, "dof2": 4, "link": 3, "actuator": 2, "actuator_state": 1, "tendon": 2, "loop": 1}
     sizes |= {"sensor": 2}
     sizes |= {"jacobian_column": 3}
@@ -187,7 +193,7 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
     with h5py.File(path) as file:
         for group in file.values():
             for name, dataset in group.items():
-                if name in (*schema.DIMENSIONS, *schema.PIECE_DIMENSIONS, *schema.NUMBERED):
+                if name in (*DIMENSIONS, *PIECE_DIMENSIONS, *NUMBERED):
                     assert dataset.attrs["CLASS"] == b"DIMENSION_SCALE"
                 else:
                     found.add(f"{group.name[1:]}/{name}")
@@ -197,7 +203,7 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
                     assert dataset.attrs["long_name"] == variable.meaning
                     text = h5py.check_string_dtype(dataset.dtype)
                     assert text is not None if variable.dtype == "str" else dataset.dtype == np.dtype(variable.dtype)
-                if name in schema.PIECE_DIMENSIONS:
+                if name in PIECE_DIMENSIONS:
                     continue
                 assert dataset.attrs["units"] and dataset.attrs["long_name"]
                 assert "{" not in dataset.attrs["units"]
@@ -209,8 +215,8 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
 def test_no_variable_uses_a_dimension_twice() -> None:
     for path, variable in schema.TABLE.items():
         assert len(set(variable.dims)) == len(variable.dims), path
-        numbered = ("time", "changes", "sample", "shard", *schema.PIECE_DIMENSIONS, *schema.NUMBERED)
-        assert set(variable.dims) <= {*numbered, *schema.DIMENSIONS}, path
+        numbered = ("time", "changes", "sample", "shard", *PIECE_DIMENSIONS, *NUMBERED)
+        assert set(variable.dims) <= {*numbered, *DIMENSIONS}, path
 
 
 @pytest.mark.parametrize("group", ["trajectory", "contact", "controls", "final", "checkpoint", "model", "provenance"])
@@ -248,14 +254,12 @@ def test_file_attributes(tmp_path: Path) -> None:
 
 def test_units_are_plain_where_all_dofs_agree() -> None:
     units = {"dof_units": ("rad/s",) * 2, "force_units": ("N m",) * 2, "coord_units": ("rad",) * 2}
-    said = {
-        name: schema.unit_of(schema.TABLE[f"trajectory/{name}"], units) for name in ("qpos", "qvel", "qacc", "bias")
-    }
+    said = {name: unit_of(schema.TABLE[f"trajectory/{name}"], units) for name in ("qpos", "qvel", "qacc", "bias")}
     assert said == {"qpos": "rad", "qvel": "rad/s", "qacc": "rad/s^2", "bias": "N m"}
-    assert schema.unit_of(schema.TABLE["trajectory/mass_matrix"], units) == "kg m^2"
-    assert schema.unit_of(schema.TABLE["controls/target"], units) == "rad"
-    mixed = schema.entry_units(LABELS)
-    assert schema.unit_of(schema.TABLE["trajectory/qvel"], mixed) == "see dof_units"
+    assert unit_of(schema.TABLE["trajectory/mass_matrix"], units) == "kg m^2"
+    assert unit_of(schema.TABLE["controls/target"], units) == "rad"
+    mixed = entry_units(LABELS)
+    assert unit_of(schema.TABLE["trajectory/qvel"], mixed) == "see dof_units"
 
 
 def test_blocks_of_any_size_give_the_same_rows(tmp_path: Path) -> None:
@@ -297,7 +301,8 @@ def test_compressed_rows_are_the_same_and_fewer_bytes(tmp_path: Path, monkeypatc
             assert not run["incoming_wrench"].any()
         sizes.append(path.stat().st_size)
     assert sizes[1] < sizes[0] / 4 > sizes[2]
-    monkeypatch.setattr("artsim.io.hdf5.has_zstd", lambda: False)
+    monkeypatch.setattr("artsim.io.gate.walk.has_zstd", lambda: False)
+    monkeypatch.setattr("artsim.io.runs.recorder.has_zstd", lambda: False)
     with pytest.raises(ModelError, match=r"zstd.*artsim\[zstd\]"):
         open_recording(path)
     with pytest.raises(UsageError, match=r"artsim\[zstd\]"):
@@ -365,7 +370,9 @@ def test_resident_memory_is_flat(tmp_path: Path) -> None:
     code = """
         import resource, sys
         import numpy as np
-        from artsim.io.recorder import *
+        from artsim.io.format.labels import Labels
+        from artsim.io.output_file.model_record import ModelRecord
+        from artsim.io.runs.recorder import Recorder
         from artsim.sim.runs.controls import Controls
         n = 50
         names = tuple(f"j{i}" for i in range(n))
@@ -576,7 +583,7 @@ def test_a_small_disk_keeps_most_of_what_fits(tmp_path: Path, monkeypatch: pytes
         while True:
             recorder.write(rows)
     with open_recording(path) as run:
-        assert run.n_valid * recorder._row_bytes > 3 << 20
+        assert run.n_valid * recorder._layout.row_bytes > 3 << 20
         assert path.stat().st_size < 4 << 20
 
 
@@ -822,13 +829,13 @@ def test_nothing_else_is_opened(run_file: Path) -> None:
             craft(file)
         code = """
             import sys, h5py
-            from artsim.io import reader, recorder
+            from artsim.io.readers import recording
             from h5py import h5l, h5o
             from artsim.sim.foundation.errors import ModelError
             opened = []
             sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" else None)
             try:
-                reader.open_recording(sys.argv[1])
+                recording.open_recording(sys.argv[1])
             except ModelError:
                 others = [name for name in opened if "passwd" in str(name) or "other.h5" in str(name)]
                 print(others)
@@ -996,7 +1003,7 @@ def test_flipped_bytes_give_an_answer_or_one_error(run_file: Path, dead_writer: 
         import sys, warnings
         from pathlib import Path
         import numpy as np
-        from artsim.io.reader import open_recording
+        from artsim.io.readers.recording import open_recording
         from artsim.sim.foundation.errors import ArtsimError
         path = Path(sys.argv[1])
         good = path.read_bytes()
@@ -1029,7 +1036,7 @@ def test_imports_stay_light() -> None:
     """`artsim --help` and `check` may import these modules: nothing heavy comes with them."""
     code = """
         import sys
-        import artsim.io.recorder, artsim.io.reader, artsim.io.control_files, artsim.io.schema
+        import artsim.io.runs.recorder, artsim.io.readers.recording, artsim.io.inputs.control_files
         print(sorted({"h5py", "xarray", "pandas", "scipy", "numba"} & set(sys.modules)))
     """
     assert run_python(code).stdout == "[]\n"

@@ -13,8 +13,8 @@ import trimesh
 
 import artsim
 from artsim.cli.replay import load_stored
-from artsim.io import runs
-from artsim.io.reader import open_recording
+from artsim.io.readers.recording import open_recording
+from artsim.io.runs.replay import verify
 from artsim.sim.foundation.errors import ModelError
 
 SCENE = """<mujoco><option timestep="0.004"/>
@@ -68,7 +68,7 @@ def test_replay_needs_no_mesh_file(mjcf_run: Path) -> None:
     assert [piece.kind for piece in kept.pieces] == ["heightfield", "convex", "convex"]
     assert kept.geom == (0, 1, 2, 3)
     assert kept.piece == (0, 1, 1, 2)  # the stone is there once for each of its sizes
-    assert runs.verify(mjcf_run, load_stored) is None
+    assert verify(mjcf_run, load_stored) is None
 
 
 def test_replay_of_triangles(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_replay_of_triangles(tmp_path: Path) -> None:
     with open_recording(output) as run:
         assert [piece.kind for piece in run.kept.pieces] == ["triangles"]
         assert run.contacts["contact_count"].max() > 0
-    assert runs.verify(output, load_stored) is None
+    assert verify(output, load_stored) is None
 
 
 def test_a_stored_run_is_run_again_with_its_shapes(mjcf_run: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_damaged_pieces_are_refused(mjcf_run: Path, tmp_path: Path, change: Call
     with h5py.File(path, "r+") as file:
         change(file)
     with pytest.raises(ModelError, match=r"/model/\w+ is damaged: no shapes can be made of it"):
-        runs.verify(path, load_stored)
+        verify(path, load_stored)
 
 
 def test_what_rangefinders_saw_is_kept(tmp_path: Path) -> None:
@@ -144,4 +144,4 @@ def test_what_rangefinders_saw_is_kept(tmp_path: Path) -> None:
         assert run.kept.seen == (0, 1, 1) and run.kept.geom == (1, 0, 1)
         assert run["sensors"][0, 0] == pytest.approx(1.0)
     (tmp_path / "tent.obj").unlink()
-    assert runs.verify(out, load_stored) is None
+    assert verify(out, load_stored) is None

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.reader import Recording
+from artsim.io.readers.recording import Recording
 from artsim.sim.runs.configuration import RunConfig
 from tests.conftest import ROOT
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import xarray
 
-from artsim.io import schema
-from artsim.io.reader import open_recording
-from artsim.io.recovery import recover
+from artsim.io.format import schema
+from artsim.io.readers.recording import open_recording
+from artsim.io.runs.recovery import recover
 from artsim.sim.foundation.errors import BusyError, ModelError, OutputError, StorageError
 from tests.cli.test_cli_run import ARM, good, refused
 from tests.io.test_io import new, other_writer, write_run
@@ -97,7 +97,7 @@ def test_what_is_not_recovered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     finally:
         process.kill()
         process.communicate()
-    monkeypatch.setattr("artsim.io.recovery.room", lambda _: (100, "no space left on the disk: it has"))
+    monkeypatch.setattr("artsim.io.runs.recovery.room", lambda _: (100, "no space left on the disk: it has"))
     with pytest.raises(StorageError, match="100 bytes"):
         recover(path)
     monkeypatch.undo()

@@ -18,10 +18,10 @@ import pytest
 
 import artsim
 from artsim.cli.replay import load_stored
-from artsim.io.reader import open_recording
-from artsim.io.recovery import recover
-from artsim.io.resume import resume
-from artsim.io.runs import verify
+from artsim.io.readers.recording import open_recording
+from artsim.io.runs.recovery import recover
+from artsim.io.runs.replay import verify
+from artsim.io.runs.resume import resume
 from artsim.sim.foundation.errors import ModelError, StoppedError
 from tests.cli.test_cli_run import good, refused
 from tests.conftest import ROOT
@@ -104,15 +104,15 @@ def broken_off(path: Path, variant: str, monkeypatch: pytest.MonkeyPatch) -> Non
     """What a killed run leaves after some blocks of rows."""
     with monkeypatch.context() as patch:
         patch.setattr("artsim.sim.runs.simulate.MOST_STEPS", 10)
-        patch.setattr("artsim.io.recorder.Recorder.__exit__", lambda self, *_: os.close(self._handle))
-        write = artsim.io.recorder.Recorder.write
+        patch.setattr("artsim.io.runs.recorder.Recorder.__exit__", lambda self, *_: os.close(self._handle))
+        write = artsim.io.runs.recorder.Recorder.write
 
         def some(self: Any, *words: Any) -> None:
-            if self.rows >= (HALF + 12) // self._every:
+            if self.rows >= (HALF + 12) // self._layout.every:
                 raise Killed
             write(self, *words)
 
-        patch.setattr("artsim.io.recorder.Recorder.write", some)
+        patch.setattr("artsim.io.runs.recorder.Recorder.write", some)
         with pytest.raises(Killed):
             run(path.with_suffix(".dead"), variant, STEPS)
     path.write_bytes(path.with_suffix(".dead").read_bytes())

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.samples import opened_runs
+from artsim.io.rollouts.samples import opened_runs
 from artsim.io.viewer.motion import Motion
 from artsim.loaders.stored import load_stored
 from artsim.sim.foundation.errors import UsageError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.sampling import BLOCK, Samples, open_samples
+from artsim.io.inputs.sampling import BLOCK, Samples, open_samples
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities.robot import Robot
 from tests.conftest import ROOT

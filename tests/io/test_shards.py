@@ -26,13 +26,14 @@ import pytest
 import xarray
 
 import artsim
-from artsim.io import scheduler, schema
-from artsim.io.batch_settings import BatchConfig
-from artsim.io.batches import Job, Outcome, prepare
-from artsim.io.sampling import BLOCK
-from artsim.io.shard_index import MAX_SHARDS
-from artsim.io.shard_runs import Runner, compute_file, compute_shards, run_here
-from artsim.io.shards import plan, shard_path
+from artsim.io.batches import scheduler
+from artsim.io.batches.batch import Job, Outcome, prepare
+from artsim.io.batches.configuration import BatchConfig
+from artsim.io.batches.shard_runs import Runner, compute_file, compute_shards, run_here
+from artsim.io.batches.shards import plan, shard_path
+from artsim.io.format import schema
+from artsim.io.gate.shard_table import MAX_SHARDS
+from artsim.io.inputs.sampling import BLOCK
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.errors import ModelError, StorageError
 from tests.conftest import ROOT
@@ -696,7 +697,8 @@ def test_no_space_for_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     given, output = job(100), tmp_path / "out.h5"
     in_shards(given, output, 2)
     output.unlink()
-    monkeypatch.setattr("artsim.io.batch_file.room", lambda path: (1000, "no space left on the disk: it has"))
+    full = (1000, "no space left on the disk: it has")
+    monkeypatch.setattr("artsim.io.output_file.batch_file.room", lambda path: full)
     shards = plan(100, 2, output)
     with pytest.raises(StorageError, match=r"out\.h5: no space left"):
         compute_shards(given, output, shards, shards, never, resume=True)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.reader import open_recording
+from artsim.io.readers.recording import open_recording
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.runs.controls import Controls
 from tests.conftest import ROOT

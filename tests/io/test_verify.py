@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io import probe as probe_module
-from artsim.io import seal
-from artsim.io.probe import probe
-from artsim.io.reader import open_recording
-from artsim.io.recovery import recover
+from artsim.io.gate import probe as probe_module
+from artsim.io.gate import seal
+from artsim.io.gate.probe import probe
+from artsim.io.readers.recording import open_recording
+from artsim.io.runs.recovery import recover
 from artsim.sim.foundation.errors import ModelError
 from tests.cli.test_bad_inputs import artsim as command
 from tests.cli.test_cli_run import good, refused

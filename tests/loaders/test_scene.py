@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import prepare, verify
-from artsim.io.runs import run as simulate_into
+from artsim.io.runs.prepare import prepare
+from artsim.io.runs.replay import verify
+from artsim.io.runs.run import run as simulate_into
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene, load_text
 from artsim.loaders.scene import scene_names
 from artsim.loaders.stored import load_stored
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Pose
-from artsim.sim.articulation.model import compile_model
-from artsim.sim.foundation.angles import quaternion_from_rpy
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError
 from artsim.sim.geometry.collision_pairs import collision_pairs
 from artsim.sim.quantities.robot import Robot

@@ -12,8 +12,8 @@ import pytest
 
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene, load_text
 from artsim.loaders.stored import load_stored
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Pose, Source
-from artsim.sim.articulation.model import compile_model
 from artsim.sim.foundation.errors import ArtsimError, ModelError
 from artsim.sim.foundation.spatial import rotation_matrix
 from artsim.sim.geometry.collision_pairs import collision_pairs

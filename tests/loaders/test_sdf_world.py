@@ -14,8 +14,8 @@ import artsim
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene, load_text
 from artsim.loaders.sdf import include
 from artsim.loaders.sdf.frames import Scope
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Geom
-from artsim.sim.articulation.model import compile_model
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.geometry.collision_pairs import collision_pairs, contact_parameters
 from tests.loaders.sdf_models import inertial

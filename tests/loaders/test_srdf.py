@@ -9,8 +9,8 @@ import pytest
 
 from artsim.loaders.load import load_text
 from artsim.loaders.srdf import with_srdf
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.articulation.model import compile_model
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.geometry.collision_pairs import collision_pairs
 

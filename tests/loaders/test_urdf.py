@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from artsim.loaders.elements import parse_number, parse_numbers
 from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, nearest_possible, principal_moments
 from artsim.loaders.load import load_articulation, load_text
-from artsim.loaders.urdf import quaternion_from_z
 from artsim.sim.articulation.description import Articulation, Geom, Joint
-from artsim.sim.foundation.angles import quaternion_from_rpy
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy, quaternion_from_z
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.spatial import symmetric
 

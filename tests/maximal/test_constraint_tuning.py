@@ -12,9 +12,9 @@ from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
 from artsim.sim.maximal.bodies import moved
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.maximal_simulation import MaximalSimulation
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.simulate import simulation_of
 from tests.constraints.test_loops import CONNECT, four_bar
 from tests.simulation import constant_controls
 

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from artsim.loaders.load import load_articulation, load_text
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.articulation.model import compile_model
 from artsim.sim.foundation.errors import ArtsimError, UsageError
 from artsim.sim.maximal.bodies import Masses, moved, rotations
 from artsim.sim.maximal.conversion import body_states, unpack
 from artsim.sim.maximal.joints import joint_lines
 from artsim.sim.maximal.scheme import boxed_problem
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.maximal_simulation import MaximalSimulation
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.simulate import simulation_of
 from tests.conftest import ROOT, corpus_entries
 from tests.constraints.test_loops import CONNECT, four_bar
 from tests.simulation import Run, constant_controls

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artsim.io.runs import held_controls
+from artsim.io.runs.prepare import held_controls
 from artsim.loaders.load import load_text
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.maximal.complementarity import solve_cones
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.simulate import Simulation
 from tests.simulation import Run
 
 Array = np.ndarray[Any, Any]

@@ -411,7 +411,7 @@ def touching(drawn: Drawn, folder: Path) -> Drawn:
 
 def compare_restored(seed: int, number: int, folder: Path) -> dict[str, float]:
     """A run of 20 steps with contacts, and the same saved after 10 and restored in another: bytes that differ."""
-    from artsim.io.runs import held_controls, prepare
+    from artsim.io.runs.prepare import held_controls, prepare
     from artsim.loaders.load import load_articulation
     from artsim.sim.runs.configuration import RunConfig
     from artsim.sim.runs.simulate import Simulation
@@ -437,8 +437,8 @@ def compare_restored(seed: int, number: int, folder: Path) -> dict[str, float]:
 def compare_resumed(seed: int, number: int, folder: Path) -> dict[str, float]:
     """A file of 20 steps with contacts, one of 10 that goes on, and the first computed again: datasets that differ."""
     from artsim.cli.replay import load_stored
-    from artsim.io.resume import resume
-    from artsim.io.runs import verify
+    from artsim.io.runs.replay import verify
+    from artsim.io.runs.resume import resume
     from tests.io.test_resume import differences
 
     path, whole, parts = folder / "model.xml", folder / "whole.h5", folder / "parts.h5"

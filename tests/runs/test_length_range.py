@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import prepare, run, verify
+from artsim.io.runs.prepare import prepare
+from artsim.io.runs.replay import verify
+from artsim.io.runs.run import run
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.runs.configuration import RunConfig

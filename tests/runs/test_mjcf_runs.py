@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from artsim.io.runs import prepare, run
+from artsim.io.runs.prepare import prepare
+from artsim.io.runs.run import run
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ModelError

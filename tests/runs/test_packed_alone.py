@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
-from artsim.io.runs import held_controls, prepare
+from artsim.io.rollouts.rollout import MemoryRollout
+from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.equipment.arrays import GUESSED
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.run_data.run_records import CROWDED, ITERATIONS, STOP_REASON
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.sampled_runs import PackRoller, Results
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VARIED, Variations
 from artsim.sim.stepping.packs import CAUSES, NO_SLOT, STEP
 from tests.runs import test_packed_equipment as equipment

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
+from artsim.io.rollouts.rollout import MemoryRollout
 from tests.contact.test_impacts import RADIUS, in_sequence, row_of_balls
 from tests.runs.test_packed_rows import LANES, SAMPLES
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
-from artsim.io.runs import prepare
+from artsim.io.rollouts.rollout import MemoryRollout
+from artsim.io.runs.prepare import prepare
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.stepping.packs import CAUSES, TURNED

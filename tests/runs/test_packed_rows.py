@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.rollouts import MemoryRollout
-from artsim.io.runs import prepare
+from artsim.io.rollouts.rollout import MemoryRollout
+from artsim.io.runs.prepare import prepare
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.runs.configuration import RunConfig

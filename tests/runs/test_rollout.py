@@ -13,11 +13,13 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.rollout_reader import RolloutRecording
-from artsim.io.rollouts import MemoryRollout, RolloutConfig
-from artsim.io.runs import MemoryRecording, prepare
+from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.rollouts.draws import RolloutConfig
+from artsim.io.rollouts.rollout import MemoryRollout
+from artsim.io.runs.prepare import prepare
+from artsim.io.runs.simulate import MemoryRecording
 from artsim.loaders.load import load_text
-from artsim.sim.articulation.model import compile_model
+from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.runs.configuration import RunConfig

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from artsim.io.runs import held_controls
+from artsim.io.runs.prepare import held_controls
 from artsim.loaders.load import load_text
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.runs.configuration import RunConfig

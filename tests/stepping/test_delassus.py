@@ -12,8 +12,8 @@ import pytest
 
 import artsim
 from artsim.cli.replay import load_stored
-from artsim.io import runs
-from artsim.io.reader import open_recording
+from artsim.io.readers.recording import open_recording
+from artsim.io.runs.replay import verify
 from artsim.sim.foundation.errors import ModelError, UsageError
 from tests.simulation import ROBOTS, Array, Mimics, Truth, joint_limits
 
@@ -152,7 +152,7 @@ def test_the_file_holds_what_memory_holds(path: Path, tmp_path: Path) -> None:
         assert {"constraint/impulse", "delassus/value"} <= set(stored.summary()["variables"])
         with pytest.raises(UsageError, match="no row 30"):
             stored.delassus(30)
-    assert runs.verify(path, load_stored) is None
+    assert verify(path, load_stored) is None
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import pytest
 
 import artsim
 from artsim.cli.replay import load_stored
-from artsim.io.recovery import recover
-from artsim.io.resume import resume
-from artsim.io.runs import verify
+from artsim.io.runs.recovery import recover
+from artsim.io.runs.replay import verify
+from artsim.io.runs.resume import resume
 from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.runs.configuration import RunConfig

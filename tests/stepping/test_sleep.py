@@ -169,7 +169,8 @@ def test_sleeping_costs_next_to_nothing() -> None:
     options = HELD | {"record": (), "steps": 60_000, "every": 60_000}
 
     def seconds(threshold: float) -> float:
-        from artsim.io.runs import held_controls, prepare, run
+        from artsim.io.runs.prepare import held_controls, prepare
+        from artsim.io.runs.run import run
         from artsim.loaders.load import load_articulation
         from artsim.sim.runs.configuration import RunConfig
 

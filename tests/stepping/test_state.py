@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import prepare
+from artsim.io.runs.prepare import prepare
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.quantities.coordinates import independent_coordinates
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.runs.simulate import Simulation
 from tests.conftest import ROOT, corpus
 
 Array = np.ndarray[Any, Any]

@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from artsim.io.schema import FIXED_LABELS
+from artsim.io.format.labels import FIXED_LABELS
 from artsim.loaders.load import load_text
 from tests.cli.test_cli_run import run
 from tests.simulation import Array, Run, simulate

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from artsim.io.runs import held_controls
+from artsim.io.runs.prepare import held_controls
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.equipment.arrays import TENDON as BY_TENDON
 from artsim.sim.foundation.spatial import Real

@@ -1,0 +1,37 @@
+"""Export, the request to the writer of a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from artsim.io.readers.recording import Recording
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from artsim.io.viewer.motion import Motion
+
+
+@dataclass(frozen=True)
+class Export:
+    """The request to a writer."""
+
+    recording: Recording
+    output: Path
+    robot: Callable[[], Articulation]  # the stored robot, with its meshes if available
+    fps: float = 30.0  # frame rate [1/s]
+    forces: tuple[str, ...] | None = None  # kinds of motion.FORCES that are arrows; None: contacts where recorded
+    force_scale: float = 1.0  # of the arrows' usual length
+    written: list[tuple[Path, Path]] | None = None  # of exports that are put in their places together
+
+    def kinds_of_forces(self, motion: Motion) -> tuple[str, ...]:
+        """The kinds of forces to draw. Raises UsageError for one that is not in the file."""
+        if self.forces is None:
+            return tuple(kind for kind in ("contacts",) if not motion.lacks(kind))
+        for kind in self.forces:
+            if motion.lacks(kind):
+                raise UsageError(f"{self.recording.path}: holds {motion.lacks(kind)}")
+        return self.forces

@@ -1,0 +1,172 @@
+"""The variables of batches and rollouts, and of the index of a batch in several files."""
+
+from __future__ import annotations
+
+from artsim.io.format.variable import TIME, Variable, line
+
+SAMPLES: dict[str, Variable] = {
+    # many configurations: inputs, results and status; `batch_variable` tells how a line reads when results are reduced
+    # or packed
+    "batch/qpos": line("sample coord", "{coord_units}", "position", "given"),
+    "batch/qvel": line("sample dof", "{dof_units}", "velocity", "given"),
+    "batch/qacc": line("sample dof", "{dof_units}/s", "acceleration", "given"),
+    "batch/tau": line("sample dof", "{force_units}", "joint force", "given"),
+    "batch/wrench": line(
+        "sample link wrench_entry",
+        "N (force), N m (torque)",
+        "external wrench",
+        "given; on the link, at the point named by the group's attribute `at`, world axes",
+    ),
+    "batch/gravity": line(
+        "sample dof", "{force_units}", "gravity compensation", "joint forces that hold the robot against gravity"
+    ),
+    "batch/coriolis": line(
+        "sample dof", "{force_units}", "Coriolis force", "Coriolis and centrifugal joint forces C(q, v) v"
+    ),
+    "batch/bias": line("sample dof", "{force_units}", "bias force", "Coriolis, centrifugal and gravity joint forces"),
+    "batch/mass_matrix": line(
+        "sample dof dof2", "{force_units} s per dof_units", "mass matrix", "joint-space inertia with armature"
+    ),
+    "batch/inverse_mass_matrix": line("sample dof dof2", "{dof_units}/s per force_units", "inverse mass matrix"),
+    "batch/inverse_dynamics": line(
+        "sample dof", "{force_units}", "inverse dynamics", "joint forces for the acceleration qacc"
+    ),
+    "batch/forward_dynamics": line(
+        "sample dof", "{dof_units}/s", "forward dynamics", "acceleration under the joint forces tau"
+    ),
+    "batch/external_force": line(
+        "sample dof", "{force_units}", "external force compensation", "joint forces that balance `wrench`"
+    ),
+    "batch/jacobian": line(
+        "sample link twist dof",
+        "{twist_units} per dof_units",
+        "link Jacobian",
+        "velocity of the link per joint velocity, at the point that `at` names, world axes",
+    ),
+    "batch/jacobian_dot": line(
+        "sample link twist dof",
+        "{twist_units}/s per dof_units",
+        "rate of the link Jacobian",
+        "its time derivative at the velocity qvel",
+    ),
+    "batch/link_position": line("sample link xyz", "m", "link position", "origin of the link's frame in the world"),
+    "batch/link_quaternion": line(
+        "sample link quat", "1", "link rotation", "of the link's frame to the world (w, x, y, z)"
+    ),
+    "batch/link_velocity": line(
+        "sample link twist",
+        "{twist_units}",
+        "link velocity",
+        "linear, angular, at the point that `at` names, world axes",
+    ),
+    "batch/link_acceleration": line(
+        "sample link twist",
+        "{twist_units}/s",
+        "link acceleration",
+        "linear, angular, at the point that `at` names, world axes; gravity is not included",
+    ),
+    "batch/com": line("sample xyz", "m", "centre of mass", "of all links in the world"),
+    "batch/com_jacobian": line(
+        "sample xyz dof",
+        "m/s per dof_units",
+        "centre of mass Jacobian",
+        "velocity of the centre of mass per joint velocity",
+    ),
+    "batch/momentum": line(
+        "sample twist",
+        "kg m/s (linear), kg m^2/s (angular)",
+        "momentum",
+        "linear, then angular about the centre of mass, world axes",
+    ),
+    "batch/centroidal_momentum_matrix": line(
+        "sample twist dof",
+        "kg m/s (linear), kg m^2/s (angular), per dof_units",
+        "centroidal momentum matrix",
+        "momentum per joint velocity",
+    ),
+    "batch/centroidal_bias": line(
+        "sample twist",
+        "N (linear), N m (angular)",
+        "centroidal bias",
+        "rate of the momentum at zero joint acceleration",
+    ),
+    "batch/kinetic_energy": line("sample", "J", "kinetic energy", "armature included"),
+    "batch/potential_energy": line("sample", "J", "potential energy", "of gravity (0 at the origin) and springs"),
+    "batch/coupling_matrix": line(
+        "sample dof independent_dof",
+        "{dof_units} per independent_dof_units",
+        "coupling matrix",
+        "velocity of each degree of freedom per independent one",
+    ),
+    "batch/constraint_jacobian": line(
+        "sample constraint dof",
+        "m/s or rad/s, per dof_units",
+        "constraint Jacobian",
+        "velocity of each constraint row per joint velocity: couplings, loop joints, equalities of tendons, "
+        "hard ones and ones that give way; rotations of welds in their torque scale (m per rad)",
+    ),
+    "batch/delassus": line(
+        "sample constraint constraint2",
+        "1/kg or 1/(kg m^2)",
+        "Delassus matrix",
+        "K = J M^-1 J^T: velocity of a constraint row per impulse of another; J is constraint_jacobian, M "
+        "mass_matrix; the compliance (cfm) of rows that give way is not included, other than in /delassus of runs",
+    ),
+    "batch/status": line(
+        "sample",
+        "1",
+        "whether the row could be computed",
+        "0 computed, 1 an input is invalid, 2 a result is not finite or M is singular, -1 shard missing; "
+        "results are NaN where it is not 0",
+        dtype="i1",
+    ),
+    "batch/coord_units": line("coord", "1", "unit of each position coordinate", dtype="str"),
+    "batch/dof_units": line("dof", "1", "unit of each degree of freedom's velocity", dtype="str"),
+    "batch/force_units": line("dof", "1", "unit of each degree of freedom's force", dtype="str"),
+    "batch/twist_units": line("twist", "1", "unit of each entry of a twist", dtype="str"),
+    "batch/independent_dof_units": line(
+        "independent_dof", "1", "unit of each independent degree of freedom's velocity", dtype="str"
+    ),
+    "batch/independent_force_units": line(
+        "independent_dof", "1", "unit of each independent degree of freedom's force", dtype="str"
+    ),
+    # many runs of one robot that differ in their start, inputs or parameters
+    "rollout/time": TIME,
+    "rollout/qpos": line(
+        "sample time coord",
+        "{coord_units}",
+        "position",
+        "coordinates before the step; NaN from row n_valid of a sample on",
+    ),
+    "rollout/qvel": line(
+        "sample time dof", "{dof_units}", "velocity", "before the step; NaN from row n_valid of a sample on"
+    ),
+    "rollout/final_qpos": line("sample coord", "{coord_units}", "position after the last step"),
+    "rollout/final_qvel": line("sample dof", "{dof_units}", "velocity after the last step"),
+    "rollout/mass_factor": line("sample link", "1", "factor of the link's mass and inertia"),
+    "rollout/armature_factor": line("sample dof", "1", "factor of the armature"),
+    "rollout/damping_factor": line("sample dof", "1", "factor of the joint's damping"),
+    "rollout/stiffness_factor": line("sample dof", "1", "factor of the joint's spring stiffness"),
+    "rollout/joint_friction_factor": line("sample dof", "1", "factor of the joint's friction"),
+    "rollout/friction_factor": line("sample", "1", "factor of the friction of contacts"),
+    "rollout/drive_stiffness_factor": line("sample dof", "1", "factor of the drive's stiffness"),
+    "rollout/drive_damping_factor": line("sample dof", "1", "factor of the drive's damping"),
+    "rollout/start_depth": line(
+        "sample", "m", "depth of the deepest contact at the start; 0: nothing is inside anything", dtype="f8"
+    ),
+    "rollout/sunk": line(
+        "sample", "m", "depth beside that at the start of the hard contact that got deepest, for its shapes", dtype="f8"
+    ),
+    "rollout/n_valid": line("sample", "1", "rows before the sample ended", dtype="i8"),
+    "rollout/status": line("sample", "1", "1 complete, 2 stopped at a non-finite state, 3 stopped", dtype="i1"),
+    "rollout/coord_units": line("coord", "1", "unit of each position coordinate", dtype="str"),
+    "rollout/dof_units": line("dof", "1", "unit of each degree of freedom's velocity", dtype="str"),
+    "rollout/force_units": line("dof", "1", "unit of each degree of freedom's force", dtype="str"),
+    # the index of a batch in several files: row k of each is row first_row + k of the whole
+    "shards/name": line("shard", "1", "file, in the folder of the index", dtype="str"),
+    "shards/first_row": line("shard", "1", "first row of the batch in the file", dtype="i8"),
+    "shards/rows": line("shard", "1", "rows in the file", dtype="i8"),
+    "shards/bytes": line("shard", "1", "size of the file", dtype="i8"),
+    "shards/sha256": line("shard", "1", "SHA-256 of the file", dtype="str"),
+    "shards/failed": line("shard", "1", "rows in the file whose status is not 0", dtype="i8"),
+}

@@ -1,0 +1,107 @@
+"""RolloutRecording reads files of `artsim rollout`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artsim.io.format import schema
+from artsim.io.format.variable import Variable
+from artsim.io.gate.values import read_whole, reading
+from artsim.io.readers.output import read_labels
+from artsim.io.readers.sampled_output import SampledOutput
+from artsim.sim.foundation.errors import ModelError
+from artsim.sim.foundation.records import Array
+from artsim.sim.runs.controls import VALUES, Controls
+
+if TYPE_CHECKING:
+    import h5py
+
+
+class RolloutRecording(SampledOutput):
+    """Many runs of one robot: `rollout["qpos"]` is (samples, rows, nq), NaN from row `n_valid` of a sample on.
+
+    `rollout["time"]` is (rows,) [s].
+    """
+
+    group_name = "rollout"
+    unlisted = ("time",)
+
+    def __init__(self, path: Path, file: h5py.File) -> None:
+        """Use open_output: `file` must have passed the gate."""
+        super().__init__(path, file, "rollout", ("rollout", "controls", "model", "provenance"))
+        group = file["rollout"]
+        self.labels = read_labels(path, group)
+        self.variables = tuple(name for name in schema.ROLLED if name in group)
+        self.samples = int(group["status"].shape[0])
+        self.rows = int(group["time"].shape[0])
+        for name in self.variables:
+            self._check_shape(name, group[name])
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def _extent(self) -> str:
+        return f"{self.samples} samples of {self.rows} rows"
+
+    def variable(self, name: str) -> Variable:
+        """The schema's entry of a variable."""
+        return schema.TABLE[f"rollout/{name}"]
+
+    @property
+    def controls(self) -> list[Controls]:
+        """Read the inputs as they acted, bit for bit: one for all samples, or one per sample. Raises ModelError."""
+        with reading(self.path):
+            group = self._file["controls"]
+            start = read_whole(self.path, group["start_step"])
+            found = {
+                name: self._input(name, read_whole(self.path, group[name]), len(start))
+                for name in VALUES
+                if name in group
+            }
+        each = any(values.ndim == 3 for values in found.values())
+        return [
+            Controls(start, **{name: values[k] if values.ndim == 3 else values for name, values in found.items()})
+            for k in range(self.samples if each else 1)
+        ]
+
+    def _input(self, name: str, values: Array, rows: int) -> Array:
+        wide = name == "control" or values.shape[-1] == len(self.labels.dof)
+        if values.ndim not in (2, 3) or values.shape[-2] != rows or (values.ndim == 3 and len(values) != self.samples):
+            wide = False
+        if not wide:
+            raise ModelError(f"{self.path}: /controls/{name} has shape {values.shape}, for {rows} rows")
+        return values
+
+    @property
+    def stopped(self) -> int:
+        """Number of samples that stopped early."""
+        return int(np.count_nonzero(self["status"] != schema.COMPLETE))
+
+    def summary(self) -> dict[str, Any]:
+        """The content that `artsim info FILE` prints, as plain data."""
+        return {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            **self.attrs,
+            "model": self.model,
+            "warnings": self.warnings,
+            "samples": self.samples,
+            "rows": self.rows,
+            "stopped": self.stopped,
+            **self.names_told(),
+            "variables": self._variables_told(),
+            "provenance": self.provenance,
+        }
+
+    def _check_shape(self, name: str, dataset: h5py.Dataset) -> None:
+        """Refuse a variable whose type and shape do not fit the labels."""
+        variable = self.variable(name)
+        sizes = {"sample": self.samples, "time": self.rows}
+        want = tuple(sizes[dim] if dim in sizes else len(self.names_of(dim)) for dim in variable.dims)
+        if dataset.shape != want or dataset.dtype != variable.dtype:
+            raise ModelError(
+                f"{self.path}: /rollout/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {want}"
+            )

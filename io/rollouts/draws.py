@@ -1,0 +1,155 @@
+"""The variations of a rollout, drawn from a seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from artsim.io.inputs.sampling import DISTRIBUTIONS, Stream, open_samples
+from artsim.sim.articulation.model import following_dofs
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.records import Array
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.patterns import is_of_base
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.setting import MAX_STEPS
+from artsim.sim.runs.varied import VARIED, Variations
+
+GIVEN = "given"
+JOINTS = ""  # in RolloutConfig.spread: all joints of one dof that do not carry a base
+STARTS = (GIVEN, *DISTRIBUTIONS)
+_STREAMS = ("spread", "velocity_spread", *VARIED)  # random streams of the seed, whose order must not change
+_FIRST_STREAM = 64  # `artsim batch` uses the streams before
+
+
+@dataclass(frozen=True)
+class RolloutConfig:
+    """The number of samples and the variations between them. Raises UsageError for invalid values."""
+
+    samples: int
+    start: str = GIVEN
+    # largest offset of the joints' coordinates [rad, m]; or by coordinate or pattern (JOINTS: all joints) the largest
+    # offset or the ends of its range
+    spread: float | Mapping[str, float | Sequence[float]] = 0.0
+    velocity_spread: float = 0.0  # [rad/s, m/s]
+    randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # range of factors by name in VARIED
+
+    def offsets(self) -> dict[str, tuple[float, float]]:
+        """The ends of initial offsets by coordinate or pattern. Raises UsageError for invalid ones."""
+        given = self.spread if isinstance(self.spread, Mapping) else {JOINTS: self.spread}
+        ends = {}
+        for name, reach in given.items():
+            low, high = (-reach, reach) if isinstance(reach, int | float) else (float(end) for end in reach)
+            if not -math.inf < low <= high < math.inf:
+                of = f" of {name!r}" if name else ""
+                raise UsageError(f"spread{of} is {reach}, want a finite number from 0, or LOW:HIGH")
+            ends[name] = (low, high)
+        return ends
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.samples <= MAX_STEPS:
+            raise UsageError(f"samples is {self.samples}, want 1 to {MAX_STEPS}")
+        if self.start not in STARTS:
+            raise UsageError(f"start {self.start!r} is not known{nearest(self.start, STARTS)}")
+        if not 0.0 <= self.velocity_spread < math.inf:
+            raise UsageError(f"velocity_spread is {self.velocity_spread}, want a finite number from 0")
+        self.offsets()
+        if self.spread and self.start != GIVEN:
+            raise UsageError(f"spread is about the given start, and start is {self.start!r}")
+        for name, bounds in self.randomise.items():
+            if name not in VARIED:
+                raise UsageError(f"randomise: {name!r} is not known{nearest(name, VARIED)}; known: {', '.join(VARIED)}")
+            low, high = bounds
+            least = np.nextafter(0.0, 1.0) if name == "mass" else 0.0
+            if not least <= low <= high < math.inf:
+                raise UsageError(f"randomise: {name}={low:g}:{high:g}: want factors LOW:HIGH, 0 < LOW ≤ HIGH")
+
+
+class Draws:
+    """Draws the variations of a rollout by sample."""
+
+    def __init__(self, plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> None:
+        """`controls`: one for all samples, or one per sample. Raises UsageError for a negative seed."""
+        self._plan, self._controls = plan, controls
+        seed, model = _seed(plan.config.seed), plan.robot.model
+        self._samples = None
+        if config.start != GIVEN:
+            self._samples = open_samples(
+                model, plan.robot.labels, (), (), rows=config.samples, seed=seed, distribution=config.start
+            )
+        if "friction" in config.randomise and plan.touching is None:
+            raise UsageError("randomise: friction is that of contacts, nothing may touch; joints have joint_friction")
+        sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 1}
+        fast = _velocity_spread(plan, config)
+        reach = {"spread": spread_ends(plan, config.offsets()), "velocity_spread": (-fast, fast)}
+        ends = {name: (low, high) for name, (low, high) in reach.items() if low.any() or high.any()}
+        for name, (low, high) in config.randomise.items():
+            ends[name] = np.full(sizes[VARIED[name]], low), np.full(sizes[VARIED[name]], high)
+        self.factors = {name: VARIED[name] for name in VARIED if name in ends}
+        self._streams = {
+            name: Stream(seed, _FIRST_STREAM + _STREAMS.index(name), False, *bounds) for name, bounds in ends.items()
+        }
+
+    def read(self, start: int, stop: int) -> Variations:
+        """Draw samples start … stop."""
+        plan, n = self._plan, stop - start
+        drawn = {}
+        for name, stream in self._streams.items():
+            drawn[name] = np.empty((n, stream.width))
+            stream.read(start, stop, drawn[name])
+        qpos = np.tile(plan.qpos, (n, 1))
+        if self._samples is not None:
+            self._samples.read(start, stop, {"qpos": qpos})
+        if "spread" in drawn:
+            qpos = _within_limits(plan, qpos + drawn.pop("spread"), qpos)
+        qvel = plan.qvel + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
+        return Variations(qpos, qvel, drawn, self._controls[start:stop] if len(self._controls) > 1 else ())
+
+
+def _seed(seed: int) -> int:
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"seed {seed}: want 0 … 2^63 - 1")
+    return seed
+
+
+def spread_ends(plan: Plan, offsets: Mapping[str, tuple[float, float]]) -> tuple[Array, Array]:
+    """The ends of the offsets of each coordinate (nq,). Rotations of ball and free joints and followers have none, the
+    places of bases only where they are named.
+
+    Raises UsageError for a name that no coordinate with an offset has.
+    """
+    model, coords = plan.robot.model, plan.robot.coords
+    followers = following_dofs(model)
+    movable = {int(coord): dof for dof, coord in enumerate(model.dof_coord) if coord >= 0 and dof not in followers}
+    low, high = np.zeros(plan.robot.nq), np.zeros(plan.robot.nq)
+    for name, ends in offsets.items():
+        if name == JOINTS:
+            found = [coord for coord, dof in movable.items() if not is_of_base(model, dof)]
+        else:
+            found = [coord for coord in movable if fnmatchcase(coords[coord], name)]
+            if not found:
+                known = [coords[coord] for coord in movable]
+                raise UsageError(f"spread: {name!r} is no coordinate that can be spread{nearest(name, known)}")
+        low[found], high[found] = ends
+    return low, high
+
+
+def _velocity_spread(plan: Plan, config: RolloutConfig) -> Array:
+    model, values = plan.robot.model, np.zeros(plan.robot.nv)
+    values[model.independent_dof] = config.velocity_spread
+    return values
+
+
+def _within_limits(plan: Plan, moved: Array, given: Array) -> Array:
+    """Clamp moved coordinates to their limits; those given beyond a limit keep their values."""
+    model = plan.robot.model
+    for dof, coord in enumerate(model.dof_coord):
+        if coord >= 0:
+            lower = np.minimum(model.lower[dof], given[:, coord])
+            moved[:, coord] = np.clip(moved[:, coord], lower, np.maximum(model.upper[dof], given[:, coord]))
+    return moved

@@ -1,0 +1,175 @@
+"""`artsim.rollout`: a rollout from Python, into memory or a file; a file simulated again."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from artsim.io.format import schema
+from artsim.io.format.variable import Variable
+from artsim.io.inputs.control_files import for_every_step, read_sample_controls
+from artsim.io.inputs.interpolation import Interpolation
+from artsim.io.inputs.output_inputs import variables_named
+from artsim.io.readers.differences import Comparison, Difference
+from artsim.io.readers.facts import first_sampled_fact
+from artsim.io.readers.labelled_rows import LabelledRows
+from artsim.io.readers.open_output import open_output
+from artsim.io.readers.output import opened
+from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.rollouts.draws import RolloutConfig
+from artsim.io.rollouts.roll import Outcome, roll
+from artsim.io.runs.named import file_labels
+from artsim.io.runs.prepare import check_driven, plan_controls, prepared
+from artsim.io.runs.progress import progress_bar, warm
+from artsim.io.runs.provenance import made_elsewhere, provenance
+from artsim.io.runs.replay import TOLERANCE, Load, plan_of
+from artsim.io.settings import RolloutSettings
+from artsim.sim.foundation.apart import available_cores
+from artsim.sim.foundation.errors import StoppedError, UsageError, nearest
+from artsim.sim.foundation.records import Array
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.packable import kernels
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
+from artsim.sim.runs.wrench_inputs import with_pushes
+
+
+def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int) -> list[Controls]:
+    """Read a control file: one Controls for all samples, or one per sample. Raises the errors of plan_controls."""
+    names = () if plan.equipped is None else plan.equipped.labels.controls
+    held = {name: getattr(plan, name) for name in VALUES}
+    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+    if variables_named(str(path)) is not None:
+        return [plan_controls(plan, path)]
+    controls = read_sample_controls(
+        path, samples, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held
+    )
+    controls = [with_pushes(one, plan.pushed, plan.dt) for one in controls]
+    for one in controls:
+        check_driven(plan, one, path)
+    return controls
+
+
+def verify_rollout(
+    path: str | os.PathLike[str], load: Load, *, threads: int = 1, tolerance: float = TOLERANCE
+) -> Difference | None:
+    """Verify a rollout as runs.verify does, by simulating its samples again; `step` is the sample."""
+    with opened(Path(path), lambda where, file, _: RolloutRecording(where, file)) as stored:
+        both = stored.config
+        plan = plan_of(stored, load, both.get("run", {}))
+        config = RolloutConfig(**both.get("rollout", {}))
+        found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
+        controls = check_rollout(plan, config, stored.controls)
+        roll(plan, config, controls=controls, threads=threads, on_block=found.compare)
+        facts = None if made_elsewhere(stored) else first_sampled_fact(stored, plan.robot.articulation)
+        return found.first or facts
+
+
+class MemoryRollout(LabelledRows):
+    """A rollout held in memory: `rollout["qpos"]` is (samples, rows, nq); addressed like a RolloutRecording."""
+
+    def __init__(self, plan: Plan, arrays: dict[str, Array], outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.labels = file_labels(plan.robot.labels, plan.equipped)
+        self.variables = tuple(name for name in schema.ROLLED if name in arrays)
+        self.attrs: dict[str, Any] = {"title": f"artsim rollout of {plan.robot.articulation.name}"}
+        rows = -(-plan.config.steps // plan.config.every)
+        self._arrays = {**arrays, "time": np.arange(rows) * (plan.config.every * plan.dt)}
+
+    def __getitem__(self, name: str) -> Array:
+        """Every sample of a variable, or `time` (rows,) [s]."""
+        if name not in self._arrays:
+            raise UsageError(f"the rollout has no {name!r}{nearest(name, self.variables)}")
+        return self._arrays[name]
+
+    def _extent(self) -> str:
+        return f"{len(self._arrays['status'])} samples of {len(self._arrays['time'])} rows"
+
+    def variable(self, name: str) -> Variable:
+        """The schema's entry of a variable."""
+        return schema.TABLE[f"rollout/{name}"]
+
+
+def rollout(
+    robot: Robot,
+    *,
+    samples: int,
+    controller: str = "none",
+    controls: Controls | Sequence[Controls] | str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    force: bool = False,
+    check: bool = True,
+    progress: bool = False,
+    **settings: Unpack[RolloutSettings],
+) -> MemoryRollout | RolloutRecording:
+    """Simulate many variations of a run; settings.RolloutOptions describes the arguments."""
+    of_run: dict[str, Any] = {"record": ROLLOUT_RECORDED, **settings}
+    own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
+    config = RolloutConfig(samples, **own)
+    one = controls if isinstance(controls, Controls) else None
+    plan, one, _ = prepared(robot, controller, one, of_run, controls)
+    warm(kernels(plan))
+    if isinstance(controls, str | os.PathLike):
+        given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
+    else:
+        interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+        each: Sequence[Controls] = () if controls is None or one is not None else controls  # type: ignore[assignment]
+        given = [one] if one is not None else [for_every_step(own, plan.dt, interpolation) for own in each]
+        given = given if one is not None else [with_pushes(own, plan.pushed, plan.dt) for own in given]
+    arrays: dict[str, Array] = {}
+    first = threading.Lock()
+
+    def keep(start: int, block: dict[str, Array]) -> None:
+        with first:
+            for name, values in block.items():
+                if name not in arrays:
+                    arrays[name] = np.zeros((samples, *values.shape[1:]), values.dtype)
+        for name, values in block.items():
+            arrays[name][start : start + len(values)] = values
+
+    with progress_bar("simulating", samples, unit="samples", show=progress) as advance:
+        outcome = roll(
+            plan,
+            config,
+            controls=check_rollout(plan, config, given),
+            output=output,
+            threads=threads or available_cores(),
+            force=force,
+            facts=provenance("artsim.rollout"),
+            on_block=None if output is not None else keep,
+            progress=advance,
+        )
+    if check:
+        refuse_stopped(outcome)
+    if output is not None:
+        opened = open_output(output)
+        assert isinstance(opened, RolloutRecording)
+        return opened
+    return MemoryRollout(plan, arrays, outcome)
+
+
+def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> Sequence[Controls]:
+    """Check the number of controls and return them. Raises UsageError, also for variables that rollouts lack."""
+    for name in plan.config.record:
+        if name not in ROLLOUT_RECORDED:
+            raise UsageError(f"a rollout records {' and '.join(ROLLOUT_RECORDED)}, not {name!r}")
+    if len(controls) > 1 and len(controls) != config.samples:
+        raise UsageError(f"controls: there are {len(controls)} for {config.samples} samples")
+    if any(not np.array_equal(one.start_step, controls[0].start_step) for one in controls):
+        raise UsageError("controls: those of samples begin at different steps")
+    return controls
+
+
+def refuse_stopped(outcome: Outcome) -> None:
+    """Raise StoppedError if samples stopped early."""
+    if outcome.stopped:
+        more = f" (and {outcome.stopped - 1} more)" if outcome.stopped > 1 else ""
+        raise StoppedError(f"{outcome.messages[0]}{more}; `n_valid` says how far each came")
