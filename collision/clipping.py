@@ -215,7 +215,7 @@ def inwards(gjk: GjkWork, reference: int, i: int, facing: Vec3) -> Vec6:
 
 @njit
 def is_over(gjk: GjkWork, reference: int, x: Vec3) -> bool:
-    """Whether a point lies within the sides of the reference face."""
+    """True if a point lies within the sides of the reference face."""
     facing = row_of(gjk.facing, reference)
     for i in range(gjk.corners[reference]):
         p0, p1, p2, i0, i1, i2 = inwards(gjk, reference, i, facing)

@@ -212,14 +212,14 @@ def add_overlap(shapes: Shapes, gjk: GjkWork, nearest: float, margin: float, man
 
 @inlined
 def touches_once(gjk: GjkWork) -> bool:
-    """Whether one of the two is so round that they touch in at most one point."""
+    """True if one of the two is so round that they touch in at most one point."""
     a, b = gjk.kind[0, 0], gjk.kind[1, 0]
     return bool(a == SPHERE or b == SPHERE or a == ELLIPSOID or b == ELLIPSOID)
 
 
 @inlined
 def _is_flat(gjk: GjkWork, incident: int) -> bool:
-    """Whether a side's face or line may lie on that of the other side."""
+    """True if a side's face or line may lie on that of the other side."""
     return bool(not touches_once(gjk) and gjk.corners[incident] > 0)
 
 

@@ -48,7 +48,7 @@ def add_all_crossings(gjk: GjkWork, margin: float, manifold: Manifold, feature: 
 
 @inlined
 def is_too_deep(gjk: GjkWork, gap: float) -> bool:
-    """Whether a gap is deeper than that of the pair, or so deep that another direction is shorter."""
+    """True if a gap is deeper than that of the pair, or so deep that another direction is shorter."""
     return bool(gap < max(gjk.gap[0] - SAME_DEPTH * gjk.scale[1], -BESIDE * gjk.scale[1]))
 
 

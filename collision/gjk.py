@@ -96,7 +96,7 @@ def _first_direction(gjk: GjkWork) -> Vec3:
 
 @inlined
 def _holds_origin(W: Reals2) -> bool:
-    """Whether the origin is in the tetrahedron; False for one without volume."""
+    """True if the origin is in the tetrahedron; False for one without volume."""
     e, f, g = minus(row_of(W, 0), row_of(W, 3)), minus(row_of(W, 1), row_of(W, 3)), minus(row_of(W, 2), row_of(W, 3))
     q = negative(row_of(W, 3))
     # rows of the adjugate of (e f g)

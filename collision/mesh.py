@@ -675,7 +675,7 @@ def keep(path: Path, record: Any) -> None:
 
 
 def is_closed(vertices: Real, faces: NDArray[Any]) -> bool:
-    """Whether every edge is traversed once in each direction; coincident vertices count as one."""
+    """True if every edge is traversed once in each direction; coincident vertices count as one."""
     _, index = merged(vertices)
     corners = index[faces]
     a, b = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]).astype(np.int64).T

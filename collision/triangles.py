@@ -122,7 +122,7 @@ def highest_of(corners: tuple[Vec3, Vec3, Vec3]) -> Vec3:
 
 @inlined
 def _meets(one_low: Vec3, one_high: Vec3, low: Vec3, high: Vec3) -> bool:
-    """Whether two boxes, given by their lowest and highest corners, overlap."""
+    """True if two boxes, given by their lowest and highest corners, overlap."""
     beyond = one_low[0] > high[0] or one_low[1] > high[1] or one_low[2] > high[2]
     return not (beyond or one_high[0] < low[0] or one_high[1] < low[1] or one_high[2] < low[2])
 
@@ -148,7 +148,7 @@ def _rise(shapes: Shapes, t: int, e: int) -> float:
 
 @njit
 def _is_peak(shapes: Shapes, gjk: GjkWork, t: int, corner: int) -> bool:
-    """Whether no edge from a corner rises along the normal."""
+    """True if no edge from a corner rises along the normal."""
     V = shapes.vertex
     v = shapes.triangle[t, corner]
     for e in range(shapes.neighbour_start[v], shapes.neighbour_start[v + 1]):
@@ -159,7 +159,7 @@ def _is_peak(shapes: Shapes, gjk: GjkWork, t: int, corner: int) -> bool:
 
 @inlined
 def rises(gjk: GjkWork, e: Vec3) -> bool:
-    """Whether an edge rises along the normal."""
+    """True if an edge rises along the normal."""
     return bool(dot(gjk.normal, e) > _LEVEL * length(e))
 
 
@@ -378,7 +378,7 @@ def _turn_to(shapes: Shapes, gjk: GjkWork, normal: Vec3) -> None:
 
 @njit
 def _is_over(gjk: GjkWork, front: Vec3, rises: Vec3, shallow: bool) -> bool:
-    """Whether the point of b is over the triangle or, for a shallow contact, beyond an edge where the surface rises."""
+    """True if the point of b is over the triangle or, for a shallow contact, beyond an edge where the surface rises."""
     for i in range(3):
         x = minus(row_of(gjk.point, 1), row_of(gjk.triangle, i))
         behind = shallow and component(rises, i) == _CONCAVE
@@ -389,7 +389,7 @@ def _is_over(gjk: GjkWork, front: Vec3, rises: Vec3, shallow: bool) -> bool:
 
 @inlined
 def is_touched(pair: Pair, first: int) -> bool:
-    """Whether a contact from `first` on penetrates."""
+    """True if a contact from `first` on penetrates."""
     for i in range(first, pair.manifold.number[0]):
         if pair.manifold.gap[i] < 0.0:
             return True

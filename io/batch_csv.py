@@ -27,7 +27,7 @@ STDOUT = "-"
 
 
 def is_csv(path: str | os.PathLike[str]) -> bool:
-    """Whether results of this name are written as CSV."""
+    """True if results of this name are written as CSV."""
     return os.fspath(path) == STDOUT or Path(path).suffix.lower() == ".csv"
 
 

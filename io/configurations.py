@@ -128,7 +128,7 @@ class _Contents:
 
 
 def is_stream(text: str) -> bool:
-    """Whether `--input` names a stream, which only this process can read, and only once."""
+    """True if `--input` names a stream, which only this process can read, and only once."""
     return text == "-" or text.startswith(_STREAMS)
 
 
@@ -245,7 +245,7 @@ def _read_h5(given: _Opened) -> _Contents:
 
 
 def _is_input(item: Any) -> bool:
-    """Whether an item is a dataset and not the labels of a dimension; a run has a dimension called wrench."""
+    """True if an item is a dataset and not the labels of a dimension; a run has a dimension called wrench."""
     import h5py
 
     return isinstance(item, h5py.Dataset) and not (item.is_scale and item.dtype.kind in "OS")

@@ -224,7 +224,7 @@ def _header_of(data: bytes) -> set[str]:
 
 
 def is_stream(text: str) -> bool:
-    """Whether a name stands for standard input or a pipe of the shell, `--control <(…)`."""
+    """True if a name stands for standard input or a pipe of the shell, `--control <(…)`."""
     return text == "-" or text.startswith(STREAMS)
 
 
@@ -498,7 +498,7 @@ def _run_inputs(path: Path, names: _Names) -> InputTable:
 
 
 def _is_known(name: str, names: _Names) -> bool:
-    """Whether an array of this name holds inputs: all of a kind, or a column as in CSV."""
+    """True if an array of this name holds inputs: all of a kind, or a column as in CSV."""
     return name in _KNOWN or name in names.actuators or name.rpartition(".")[2] in SUFFIXES
 
 

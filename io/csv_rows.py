@@ -63,7 +63,7 @@ class Names:
         self._known = plain | {word: place for word, place in dotted.items() if word not in plain}
 
     def is_header(self, words: Sequence[str]) -> bool:
-        """Whether a row holds names: no word is a number, or the others are columns (a joint may be called 1)."""
+        """True if a row holds names: no word is a number, or the others are columns (a joint may be called 1)."""
         others = [word for word in words if number_of(word) is None]
         if not others:
             return all(word in self._known for word in words)

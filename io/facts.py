@@ -88,7 +88,7 @@ def first_other(given: Output, again: Output) -> Difference | None:
 
 
 def _same_labels(given: Output, left: Any, again: Output, right: Any) -> bool:
-    """Whether two datasets have the same type and, where they hold labels, the same ones; paths may be others."""
+    """True if two datasets have the same type and, where they hold labels, the same ones; paths may be others."""
     if getattr(left, "dtype", None) != right.dtype or left.ndim != right.ndim:
         return False
     beside = right.dtype.kind != "O" or right.name.startswith(("/model/source", "/model/mesh"))

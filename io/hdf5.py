@@ -159,7 +159,7 @@ ZSTD = 32015  # the number of the filter, registered by hdf5plugin
 
 
 def has_zstd() -> bool:
-    """Whether zstd can be read and written: hdf5plugin is installed and registered with HDF5."""
+    """True if zstd can be read and written: hdf5plugin is installed and registered with HDF5."""
     from importlib.util import find_spec
 
     if find_spec("hdf5plugin") is None:

@@ -67,7 +67,7 @@ def _compiling(kernels: int) -> Iterator[Callable[[int], None] | None]:
 
 
 def _in_notebook() -> bool:
-    """Whether Python runs as the kernel of a notebook, whose pages show rich's bars."""
+    """True if Python runs as the kernel of a notebook, whose pages show rich's bars."""
     return "ipykernel" in sys.modules
 
 

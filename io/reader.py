@@ -295,7 +295,7 @@ class _Walk:
 
 
 def _is_bare_dimension(item: Any) -> bool:
-    """Whether a dataset is a dimension without labels, as in netCDF-4 files and /batch: a scale that was never written.
+    """True if a dataset is a dimension without labels, as in netCDF-4 files and /batch: a scale that was never written.
 
     It is always of type float32, which nothing here reads as labels, `status` or counts, whatever length it declares.
     """
@@ -580,7 +580,7 @@ class Recording(Output, LabelledRows):
         return found
 
     def has_tables(self, name: str) -> bool:
-        """Whether the groups of schema.RAGGED_BY_NAME[name] are in the file."""
+        """True if the groups of schema.RAGGED_BY_NAME[name] are in the file."""
         return set(schema.RAGGED_BY_NAME[name]) <= set(self.tables)
 
     def read_table(self, group: str, start: int = 0, stop: int | None = None) -> dict[str, Array]:

@@ -339,7 +339,7 @@ class Recorder:
 
     @property
     def broken(self) -> bool:
-        """Whether HDF5 failed to write; the process must then be ended by os._exit."""
+        """True if HDF5 failed to write; the process must then be ended by os._exit."""
         return self._broken
 
     @property
@@ -821,14 +821,14 @@ def _known(variables: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_row(path: str) -> bool:
-    """Whether a dataset grows with the run and can be computed again."""
+    """True if a dataset grows with the run and can be computed again."""
     group, _, name = path.partition("/")
     dims = schema.TABLE[path].dims if path in schema.TABLE else (name,)
     return group in ("trajectory", *schema.RAGGED) and dims[:1] in (("time",), ("row",))
 
 
 def _has_entries(name: str, labels: Labels) -> bool:
-    """Whether a variable has entries; False for actuators or tendons of a robot without any."""
+    """True if a variable has entries; False for actuators or tendons of a robot without any."""
     dims = schema.TABLE[f"trajectory/{name}"].dims
     return all(schema.labels_of(dim, labels) for dim in dims if dim in schema.EQUIPMENT)
 

@@ -52,7 +52,7 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
 
 
 def marked(path: Path) -> bool:
-    """Whether a file is marked as being written, by a living process or a dead one."""
+    """True if a file is marked as being written, by a living process or a dead one."""
     with path.open("rb") as stream:
         return superblock.being_written(stream.read(superblock.SIZE))
 

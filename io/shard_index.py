@@ -161,7 +161,7 @@ def _check_table(path: Path, entries: Sequence[Entry]) -> None:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name denotes a file of the same folder, also to HDF5 (which expands %)."""
+    """True if a name denotes a file of the same folder, also to HDF5 (which expands %)."""
     return name not in ("", ".", "..") and not set(name) & set("/\\%\0") and len(os.fsencode(name)) < 256
 
 

@@ -48,7 +48,7 @@ def stored(snapshot: Mapping[str, Array], dt: float, *, touching: bool) -> dict[
 
 
 def _is_there(name: str, values: Array) -> bool:
-    """Whether the robot has this variable; the number of contacts may be zero."""
+    """True if the robot has this variable; the number of contacts may be zero."""
     return name == "contact" or values.size > 0
 
 

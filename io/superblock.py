@@ -19,7 +19,7 @@ _WRITE, _SWMR = 1, 4  # the marks at byte 11
 
 
 def being_written(head: bytes) -> bool:
-    """Whether a file that starts with `head` is marked as open for writing (its writer may be dead)."""
+    """True if a file that starts with `head` is marked as open for writing (its writer may be dead)."""
     return len(head) >= SIZE and head[:9] == SIGNATURE + b"\x03" and head[9] == 8 and bool(head[11] & (_WRITE | _SWMR))
 
 

@@ -240,7 +240,7 @@ def model_root(folder: Path) -> Path:
 
 
 def is_package(folder: Path) -> bool:
-    """Whether the folder holds a package.xml."""
+    """True if the folder holds a package.xml."""
     try:
         return (folder / "package.xml").is_file()
     except OSError:  # a name that is too long for the file system
@@ -248,7 +248,7 @@ def is_package(folder: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is such a folder, whatever its name."""
+    """True if there is such a folder, whatever its name."""
     try:
         return path.is_dir()
     except OSError:
@@ -291,12 +291,12 @@ def outside(candidate: Path, real: Path) -> tuple[str, str]:
 
 
 def escapes(path: str) -> bool:
-    """Whether a relative path climbs above its start."""
+    """True if a relative path climbs above its start."""
     return path.startswith("/") or os.path.normpath(path).split("/")[0] == ".."
 
 
 def is_below(path: Path, root: Path) -> bool:
-    """Whether a real path is the root or lies in it."""
+    """True if a real path is the root or lies in it."""
     return path.is_relative_to(root)
 
 

@@ -53,7 +53,7 @@ def with_density(reading: Reading, root: Element, links: Sequence[Link], density
 
 
 def has_mass(link: Link) -> bool:
-    """Whether the file says that the link has mass or inertia."""
+    """True if the file says that the link has mass or inertia."""
     return link.inertial is not None and (link.inertial.mass != 0 or any(link.inertial.inertia))
 
 

@@ -133,7 +133,7 @@ def value(c: Sequence[float], x: float) -> float:
 
 
 def is_in(y: float, intervals: Iterable[Interval]) -> bool:
-    """Whether a value is in one of the intervals, but for rounding."""
+    """True if a value is in one of the intervals, but for rounding."""
     room = ROUNDING * (1.0 + abs(y))
     return any(low - room <= y <= high + room for low, high in intervals)
 
@@ -170,7 +170,7 @@ def common(intervals: Iterable[Interval], with_: Interval) -> tuple[Interval, ..
 
 
 def is_less(left: Sequence[Interval], own: Interval) -> bool:
-    """Whether intervals are less than the range in which they lie, by more than rounding of its printed limits."""
+    """True if intervals are less than the range in which they lie, by more than rounding of its printed limits."""
     if not left:
         return True
     if math.isinf(own[0]) or math.isinf(own[1]):

@@ -51,12 +51,12 @@ def rotate(a: Rows, axes: Rows, p: int, q: int) -> None:
 
 
 def is_negative(moments: tuple[float, float, float], rounding: float = 0.0) -> bool:
-    """Whether a principal moment is negative beyond rounding, which may be given in kg m², too."""
+    """True if a principal moment is negative beyond rounding, which may be given in kg m², too."""
     return moments[0] < -max(NEGATIVE * max(abs(moments[0]), moments[2]), rounding)
 
 
 def breaks_triangle(moments: tuple[float, float, float], rounding: float = 0.0) -> bool:
-    """Whether the two smaller moments do not reach the largest: no distribution of mass does that."""
+    """True if the two smaller moments do not reach the largest: no distribution of mass does that."""
     return moments[0] + moments[1] < moments[2] * (1.0 - TRIANGLE) - rounding
 
 

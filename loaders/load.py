@@ -273,7 +273,7 @@ def refuse_tiny(articulation: Articulation) -> None:
 
 
 def is_scene(text: bytes | str) -> bool:
-    """Whether a text is that of a scene, not XML."""
+    """True if a text is that of a scene, not XML."""
     return text.startswith(MARK) if isinstance(text, str) else text.startswith(MARK.encode())
 
 

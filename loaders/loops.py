@@ -147,7 +147,7 @@ class Entry:
         raise ModelError(f"{self.source}: loop {self.name!r}: {message}")
 
     def has(self, key: str) -> bool:
-        """Whether the key is given."""
+        """True if the key is given."""
         return key in self.values
 
     def number(self, key: str, default: float | None = None, *, least: float | None = None) -> float:

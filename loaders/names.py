@@ -44,7 +44,7 @@ def find_model(word: str) -> Found:
 
 
 def exists(path: Path) -> bool:
-    """Whether something is there; a folder is, too, and is refused where it is read."""
+    """True if something is there; a folder is, too, and is refused where it is read."""
     try:
         return path.exists()
     except (OSError, ValueError):

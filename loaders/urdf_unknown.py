@@ -112,7 +112,7 @@ def known_attributes(element: Element) -> tuple[str, ...]:
 
 
 def repeats(reading: Reading, element: Element, attribute: str) -> bool:
-    """Whether an inertia says one of its products a second time, in the other order of the axes."""
+    """True if an inertia says one of its products a second time, in the other order of the axes."""
     twin = TRANSPOSED.get(attribute) if tag(element) == "inertia" else None
     if twin is None or element.get(twin) is None:
         return False
@@ -146,6 +146,6 @@ def plain(element: Element, attribute: str) -> str:
 
 
 def is_macro(element: Element) -> bool:
-    """Whether the element is one of xacro's, with or without its namespace."""
+    """True if the element is one of xacro's, with or without its namespace."""
     name = str(element.tag)
     return name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])

@@ -182,7 +182,7 @@ def make_parser(*, recover: bool) -> etree.XMLParser:
 
 
 def only_namespace_errors(parser: etree.XMLParser) -> bool:
-    """Whether everything the parser complained about is namespaces."""
+    """True if everything the parser complained about is namespaces."""
     log = parser.error_log
     return len(log) > 0 and all(entry.type_name == "NS_ERR_UNDEFINED_NAMESPACE" for entry in log)
 

@@ -73,7 +73,7 @@ class Kind:
     force: Bounds = Bounds()
 
     def serves(self, name: str) -> bool:
-        """Whether an element of that name starts from these parameters."""
+        """True if an element of that name starts from these parameters."""
         if name in (self.tag, "general"):
             return True
         return self.tag == "general" and self.gain == GAIN_OF.get(name, "fixed")
@@ -340,7 +340,7 @@ def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) ->
 
 
 def in_class(item: Item) -> bool:
-    """Whether it stands in a <default>, whose actuators may name inputs of their own."""
+    """True if it stands in a <default>, whose actuators may name inputs of their own."""
     parent = item.element.getparent()
     return parent is not None and tag(parent) == "default"
 

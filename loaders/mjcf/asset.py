@@ -52,12 +52,12 @@ class MeshAsset:
 
     @property
     def by_plugin(self) -> bool:
-        """Whether its vertices were to come from a plugin, which was left out."""
+        """True if its vertices were to come from a plugin, which was left out."""
         return len(self.item.element) > 0 and not (self.uri or self.item.has("vertex"))
 
     @property
     def at_hand(self) -> bool:
-        """Whether its vertices, or what an output kept of them, can be had."""
+        """True if its vertices, or what an output kept of them, can be had."""
         return self.path is not None or self.item.has("vertex") or self.item.has("centred")
 
 

@@ -146,7 +146,7 @@ def finished(
 
 
 def is_inside(element: Element, names: Names) -> bool:
-    """Whether all that the element names is in the subtree; the world is, but for sensors."""
+    """True if all that the element names is in the subtree; the world is, but for sensors."""
     for below in element.iter():
         for attribute, value in below.attrib.items():
             kind = kind_of(below, str(attribute))

@@ -48,7 +48,7 @@ def settings_of(root: Element) -> Settings:
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two values are the same words, or the same numbers."""
+    """True if two values are the same words, or the same numbers."""
     try:
         return [parse_number(word) for word in a.split()] == [parse_number(word) for word in b.split()]
     except ValueError:

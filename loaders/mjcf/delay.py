@@ -50,7 +50,7 @@ def least_delay(item: Item, time: float, samples: int) -> float:
 
 
 def is_sensor(item: Item) -> bool:
-    """Whether it stands in <sensor>."""
+    """True if it stands in <sensor>."""
     section = item.element.getparent()
     return section is not None and tag(section) == "sensor"
 

@@ -168,7 +168,7 @@ def looks(item: Item, meshes: Meshes) -> Material | None:
 
 
 def is_hidden(item: Item, meshes: Meshes) -> bool:
-    """Whether it is wholly transparent: its material, which counts whatever its own colour is, or its colour."""
+    """True if it is wholly transparent: its material, which counts whatever its own colour is, or its colour."""
     if item.has("material"):
         colour = meshes.materials[item.text("material")].rgba
         return colour is not None and colour[3] == 0

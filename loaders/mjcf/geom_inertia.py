@@ -100,7 +100,7 @@ def geom_inertia(
 
 
 def is_tiny(kind: str, size: Sequence[float], shell: bool) -> bool:
-    """Whether a shape has so little volume or surface that MuJoCo gives it no mass, whatever the file says."""
+    """True if a shape has so little volume or surface that MuJoCo gives it no mass, whatever the file says."""
     return kind in SHAPES and SHAPES[kind](size, shell)[0] <= TINY
 
 

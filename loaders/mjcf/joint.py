@@ -77,7 +77,7 @@ def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: flo
 
 
 def is_limited(item: Item, autolimits: bool) -> bool:
-    """Whether the range holds; with `auto` one that is a range does."""
+    """True if the range holds; with `auto` one that is a range does."""
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
     limited = item.word("limited", LIMITED, "auto")
     if limited == "auto" and not autolimits and low < high:
@@ -136,7 +136,7 @@ def kind_of(item: Item) -> str:
 
 
 def is_aligned(item: Item, compiler: Compiler) -> bool:
-    """Whether the frame of a free body is moved to its centre of mass and principal axes."""
+    """True if the frame of a free body is moved to its centre of mass and principal axes."""
     align = item.word("align", LIMITED, "auto")
     return kind_of(item) == "free" and (align == "true" or (align == "auto" and compiler.align_free))
 

@@ -125,7 +125,7 @@ PLENTY = 100_000  # characters: so long a list of numbers is looked at as a whol
 
 
 def is_plain(text: str) -> bool:
-    """Whether a long list holds numbers that `float` reads as `parse_number` does: it is ten times as fast."""
+    """True if a long list holds numbers that `float` reads as `parse_number` does: it is ten times as fast."""
     return len(text) > PLENTY and PLAIN.fullmatch(text) is not None
 
 
@@ -142,7 +142,7 @@ class Item:
         self.reading.refuse(self.element, f"{describe(self.element)}: {message}")
 
     def has(self, name: str) -> bool:
-        """Whether the attribute is given, here or by a default class."""
+        """True if the attribute is given, here or by a default class."""
         return name in self.attributes
 
     def text(self, name: str, default: str = "") -> str:

@@ -112,7 +112,7 @@ def copy_references(
 
 
 def refers(element: Element, names: Names) -> bool:
-    """Whether the element, or one in it, names something that was copied."""
+    """True if the element, or one in it, names something that was copied."""
     return any(
         value in names.get(kind_of(below, str(attribute)), ())
         for below in element.iter()

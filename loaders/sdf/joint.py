@@ -379,7 +379,7 @@ def read_gearbox(reading: SdfReading, hinge: Hinge, turning: dict[frozenset[str]
 
 
 def has(reading: SdfReading, element: Element, name: str) -> bool:
-    """Whether there is such a child."""
+    """True if there is such a child."""
     return child(reading, element, name) is not None
 
 

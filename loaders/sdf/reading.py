@@ -114,7 +114,7 @@ def flag_of(reading: SdfReading, element: Element | None, name: str, default: bo
 
 
 def attribute_flag(reading: SdfReading, element: Element, name: str) -> bool:
-    """Whether an attribute is true; it is false where it is missing."""
+    """True if an attribute is true; it is false where it is missing."""
     text = element.get(name, "false").strip().lower()
     if text not in FLAGS:
         reading.refuse(element, f"{describe(element)}: {name} is {text[:40]!r}, want true or false")

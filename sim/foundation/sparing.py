@@ -189,5 +189,5 @@ def linked(library: Any) -> Any:
 
 
 def is_ours(module: Any) -> bool:
-    """Whether a module of LLVM is of kernels."""
+    """True if a module of LLVM is of kernels."""
     return any(_OURS in function.name for function in module.functions)

@@ -232,7 +232,7 @@ class RunConfig:
 
     @property
     def is_maximal(self) -> bool:
-        """Whether the run uses maximal coordinates."""
+        """True if the run uses maximal coordinates."""
         return self.coordinates == "maximal"
 
     @property
@@ -242,7 +242,7 @@ class RunConfig:
 
     @property
     def is_python(self) -> bool:
-        """Whether the controller is a function of a Python file."""
+        """True if the controller is a function of a Python file."""
         return ".py:" in self.controller
 
     def to_json(self) -> str:
@@ -375,18 +375,18 @@ def _check_type(name: str, value: object, default: object) -> None:
 
 
 def _is_place(value: object) -> bool:
-    """Whether the value is a position, or a position with roll, pitch and yaw."""
+    """True if the value is a position, or a position with roll, pitch and yaw."""
     numbers = isinstance(value, tuple) and all(_is_number(x) and math.isfinite(x) for x in value)
     return numbers and len(value) in (3, 6)  # type: ignore[arg-type]
 
 
 def _are_numbers(value: object, count: int) -> bool:
-    """Whether the value is a tuple of so many finite numbers."""
+    """True if the value is a tuple of so many finite numbers."""
     return isinstance(value, tuple) and len(value) == count and all(_is_number(x) and math.isfinite(x) for x in value)
 
 
 def _is_pair(value: object) -> bool:
-    """Whether the value is a pair of finite, non-negative numbers or Nones."""
+    """True if the value is a pair of finite, non-negative numbers or Nones."""
     return (
         isinstance(value, tuple)
         and len(value) == 2
