@@ -1,4 +1,4 @@
-"""<joint> and <freejoint>: what lets a body move in its parent."""
+"""<joint> and <freejoint>: the motion of a body in its parent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMITED = ("false", "true", "auto")
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a joint acts: links, the body's pose in its parent (of a further joint: none), the frame it is in."""
+    """The place of a joint: its links, the body's pose in the parent (identity for a further joint), and its frame."""
 
     parent: str
     child: str
@@ -47,7 +47,7 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         spot.child,
         pose=spot.pose,
         anchor=(0.0, 0.0, 0.0) if kind == "free" else (px + x, py + y, pz + z),
-        effort=bounds[1] if bounds is not None and bounds[0] == -bounds[1] else None,  # of drives too
+        effort=bounds[1] if bounds is not None and bounds[0] == -bounds[1] else None,  # for drives, too
         actuator_range=bounds,
         actuator_gravity_compensation=item.flag("actuatorgravcomp"),
         damping=damping,
@@ -65,7 +65,7 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
 
 
 def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: float) -> Joint:
-    """What only hinges and slides have: reference, spring, range; the file's angles become radians."""
+    """The joint with the properties of hinges and slides only: reference, spring, range; angles become radians."""
     lower, upper = read_range(item, compiler.autolimits, unit_of_angle)
     return replace(
         joint,
@@ -77,7 +77,7 @@ def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: flo
 
 
 def is_limited(item: Item, autolimits: bool) -> bool:
-    """True if the range holds; with `auto` one that is a range does."""
+    """True if the range limits; with `auto` a range limits unless it is 0 0."""
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
     limited = item.word("limited", LIMITED, "auto")
     if limited == "auto" and not autolimits and low < high:
@@ -96,7 +96,7 @@ def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[floa
 
 
 def written_range(item: Item, unit: float = 1.0) -> tuple[float, float] | None:
-    """The range as it is written, whether it limits or not; None where its ends are the same."""
+    """The range as written, limiting or not; None if its ends are equal."""
     low, high = (end * unit for end in item.numbers("range", 2, 2, (0.0, 0.0)))
     return None if low == high else (low, high)
 
@@ -112,7 +112,7 @@ def read_cone(item: Item, autolimits: bool, unit_of_angle: float) -> float | Non
 
 
 def read_actuator_range(item: Item, autolimits: bool) -> tuple[float, float] | None:
-    """actuatorfrcrange, which bounds what all actuators together do to the joint."""
+    """actuatorfrcrange, which bounds the sum of all actuators' forces on the joint; None without one."""
     low, high = item.numbers("actuatorfrcrange", 2, 2, (0.0, 0.0))
     limited = item.word("actuatorfrclimited", LIMITED, "auto")
     if limited == "auto" and not autolimits and (low or high):
@@ -125,7 +125,7 @@ def read_actuator_range(item: Item, autolimits: bool) -> tuple[float, float] | N
 
 
 def refuse_unsupported(item: Item) -> None:
-    """Attributes that would change the joint's forces in ways that are not modelled."""
+    """Refuse attributes that would change the joint's forces in ways that are not modelled."""
     if item.has("springyield"):
         item.reading.later(item.element, "springyield")
 
@@ -152,6 +152,6 @@ def read_spring_damper(item: Item) -> tuple[float, float] | None:
 
 
 def read_polynomial(item: Item, name: str) -> tuple[float, tuple[float, float]]:
-    """Stiffness or damping: the linear coefficient, and those of the second and third power."""
+    """Stiffness or damping: the linear coefficient, and the coefficients of the second and third power."""
     linear, second, third = item.filled(name, (0.0, 0.0, 0.0))
     return linear, (second, third)

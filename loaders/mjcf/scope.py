@@ -1,4 +1,4 @@
-"""How the elements of an attached model are meant: by its own settings and classes, not by those of the whole."""
+"""Settings and classes of an attached model, which hold for its elements in place of those of the whole model."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from artsim.sim.foundation.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Of one model: how it is read (its file, its folder), its <compiler> and its <default> classes."""
+    """The reading of one model (its file, its folder), its <compiler> and its <default> classes."""
 
     reading: MjcfReading
     compiler: Compiler
     defaults: Defaults
 
     def compiler_at(self, element: Element) -> Compiler:
-        """The settings that an element of this model, or of one attached to it, is meant by."""
+        """The compiler settings that hold for an element of this model, or of one attached to it."""
         inner = self.reading.scope_of(element)
         return self.compiler if inner is None else inner.compiler
 
     def prefixed(self, prefix: str, kinds: Collection[str]) -> Scope:
-        """The same for elements whose assets got a prefix to their names."""
+        """The scope for elements whose assets have a prefix to their names."""
         return replace(self, defaults=self.defaults.prefixed(prefix, kinds))
