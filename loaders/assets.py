@@ -26,7 +26,7 @@ SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
 
 
 class AssetRefusedError(Exception):
-    """A name that may not be read: outside the roots, on the net, a pipe, of an unknown format. The text gives why."""
+    """A name that may not be read: outside the roots, on the net, a pipe, an unknown format. The text is the reason."""
 
 
 class AssetOutsideError(AssetRefusedError):
@@ -281,8 +281,8 @@ def listed(paths: Iterable[Path]) -> str:
 
 
 def outside(candidate: Path, real: Path) -> tuple[str, str]:
-    """Two messages, for one file and for all files of its folder, that it is outside the allowed roots. They name the
-    option that allows the folder where a mesh's name climbs to it, as `../../meshes/a.stl` does.
+    """Two messages, for a file outside the allowed roots and for all files of its folder. They name the option that
+    allows the folder if the mesh's name climbs to it, as `../../meshes/a.stl` does.
     """
     climbs = ".." in candidate.parts and real.suffix.lower() in EXTENSIONS and len(real.parts) > 3
     option = f"--mesh-root {shlex.quote(str(real.parent))} allows it" if climbs else "--mesh-root DIR allows more"

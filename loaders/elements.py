@@ -123,7 +123,7 @@ def describe(element: Element) -> str:
 
 
 def required(reading: Reading, element: Element, attribute: str) -> str:
-    """An attribute that must be there."""
+    """The text of a required attribute."""
     value = element.get(attribute)
     if value is None:
         reading.refuse(element, f"{describe(element)} has no {attribute!r} attribute")
@@ -131,7 +131,7 @@ def required(reading: Reading, element: Element, attribute: str) -> str:
 
 
 def named(reading: Reading, element: Element) -> str:
-    """The element's name, which must be there and not be empty."""
+    """The element's name, which is required and not empty."""
     name = element.get("name")
     if name is None:
         reading.refuse(element, f"<{tag(element)}> has no name")
@@ -141,7 +141,7 @@ def named(reading: Reading, element: Element) -> str:
 
 
 def parse_number(text: str) -> float:
-    """The finite number that the whole text spells, in any locale. Raises ValueError with the reason."""
+    """The finite number that is the whole text, independent of the locale. Raises ValueError with the reason."""
     text = text.strip()
     if NUMBER.fullmatch(text):
         value = float(text)

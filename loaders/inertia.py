@@ -1,4 +1,4 @@
-"""Test of an inertia tensor: can a body have it? Plain Python, since `check` must not pay for importing numpy."""
+"""Possible inertia tensors: their test and the nearest one. Plain Python: `check` must not pay for importing numpy."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def load_articulation(
     reversed limits and mimics whose leader does not exist. `max_faces` is the largest number of triangles of a mesh
     (None: 2 million). `density` [kg/m³] gives links of a URDF without mass the mass of their shapes. `arguments` are
     the values of the macros' arguments, by name. `loops` is a TOML file of loops that close the tree (loops.py): the
-    model is then a scene of one, whose text holds both. Raises MissingInputError (no such file) and ModelError
-    (`file:line: reason`).
+    model is then a scene of one, whose text holds both.
+    Raises MissingInputError (no such file) and ModelError (`file:line: reason`).
     """
     if loops is not None:
         return load_scene(
@@ -204,8 +204,8 @@ def load_scene(
     """Read several models and make them one; see scene.merge. Options hold for each, as in load_articulation.
 
     The base of a URDF is that of its entry, else `default_base`, else free if it is one link with mass in a scene of
-    several models, else fixed. Raises as load_articulation does; ModelError also for an SRDF or a file of loops that
-    does not fit.
+    several models, else fixed.
+    Raises as load_articulation does; ModelError also for an SRDF or a file of loops that does not fit.
     """
     max_mb = options.get("max_xml_mb", 64.0)
     alone = len(entries) == 1

@@ -45,8 +45,7 @@ def load_robot(
         packages: the folders of package://NAME/, by name.
         coupling: of mimic joints and equalities of joints and tendons. "auto": eliminated exactly (tendons: hard rows),
             or springs where the file gives a softness (MJCF solref); "exact": exactly all, "rows": hard constraint
-            rows,
-            "compliant": springs.
+            rows, "compliant": springs.
         coupling_frequency: natural frequency of compliant couplings [Hz].
         coupling_damping: their damping ratio.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).

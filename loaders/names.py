@@ -91,7 +91,7 @@ def cache_folder() -> Path:
 
 
 def imported_without_network(name: str) -> ModuleType:
-    """The description's module, which on import would clone its repository: here only if the clone exists already.
+    """The description's module. Its import would clone a repository; here the clone must exist already.
 
     Raises MissingInputError if there is no clone.
     """

@@ -462,7 +462,7 @@ def read_kind(reading: Reading, element: Element) -> JointKind:
 
 
 def read_end(reading: Reading, element: Element, role: str) -> str:
-    """<parent link> or <child link>."""
+    """The link that <parent link> or <child link> names."""
     item = child(reading, element, role)
     if item is None:
         reading.refuse(element, f"{describe(element)} has no <{role}>")

@@ -81,8 +81,8 @@ def refuse_acts(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 class Places:
-    """Lines of the sources. Every element carries a number in an attribute, which xacro copies: the index of its file,
-    line and macro in whose definition it stands.
+    """Lines of the sources. Every element carries an attribute, which xacro copies: the number of its file, its line,
+    and the macro whose definition holds it.
     """
 
     MARK = "artsim-place"

@@ -346,8 +346,9 @@ def read_mesh_shape(
     maxhullvert: int = -1,
     max_faces: int | None = None,
 ) -> MeshShape:
-    """`mesh_shape` of a file that may be read. Of an OBJ the first object counts, with the vertices of all objects, as
-    in MuJoCo. Raises ValueError, also for a damaged file.
+    """`mesh_shape` of a file that may be read. Raises ValueError, also for a damaged file.
+
+    Of an OBJ the first object counts, with the vertices of all objects, as in MuJoCo.
     """
     from artsim.collision.mesh import MAX_FACES, MeshError, read_mesh
 

@@ -203,7 +203,7 @@ def read_named(reading: SdfReading, element: Element, scope: Scope, name: str) -
 
 
 def check_frames(scope: Scope) -> None:
-    """Refuse a scope with frames without a pose, used or not. Raises ModelError."""
+    """Refuse a scope with frames whose pose is undefined (a cycle), used or not. Raises ModelError."""
     if scope.element.get("canonical_link"):
         scope.canonical()
     for name, item in scope.names.items():

@@ -16,8 +16,7 @@ DENSITY = 1000.0  # [kg/m³], SDFormat's default
 def read_inertial(
     reading: SdfReading, link: Element, name: str, geoms: Sequence[Geom], *, static: bool
 ) -> Inertial | None:
-    """<inertial> of a <link>, whose name in the whole model is `name`: mass [kg], centre of mass frame, inertia in it
-    [kg m²].
+    """<inertial> of a <link>, `name` in the whole model: mass [kg], centre of mass frame, inertia in it [kg m²].
 
     Missing values have SDFormat's defaults: 1 kg, 1 kg m² about each axis. A static model needs no inertia.
     """

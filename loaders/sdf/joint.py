@@ -134,7 +134,7 @@ def read_axis(reading: SdfReading, element: Element, which: str, name: str, scop
     return rotate(scope.pose_of(frame, element if xyz is None else xyz).rotation, vector)
 
 
-# --- properties of the joints of the description----------------------------------------------------------------------
+# --- properties of the joints of the description ---------------------------------------------------------------------
 
 
 def movable(reading: SdfReading, element: Element, kind: SdfKind, name: str) -> tuple[Joint, ...]:
@@ -172,7 +172,7 @@ def read_dynamics(reading: SdfReading, axis: Element | None, joint: Joint) -> Jo
 
 
 def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Joint:
-    """The joint with its <limit>; a missing lower or upper, or a missing or negative effort or velocity, is none."""
+    """The joint with its <limit>; a missing bound, and a negative effort or velocity, means unlimited."""
     if element is None:
         return joint
     lower, upper = bound_of(reading, element, "lower"), bound_of(reading, element, "upper")
@@ -207,7 +207,7 @@ def note_idle(reading: SdfReading) -> None:
 
 
 def positive(reading: SdfReading, element: Element, velocity: float) -> float | None:
-    """A velocity limit, None if unlimited; 0 means unlimited, as it is "not known" in public models."""
+    """A velocity limit, None if unlimited; so is 0, which means "not known" in public models."""
     if velocity == 0:
         reading.note(element, f"{describe(element)}: velocity 0 means unlimited")
         return None
