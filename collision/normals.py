@@ -83,7 +83,7 @@ def snap_to_face(shapes: Shapes, gjk: GjkWork, side: int) -> bool:
 
 @inlined
 def _touch(gjk: GjkWork, side: int) -> None:
-    """Move the contact to the support point of a round side; other shapes have no unique one."""
+    """Move the contact to the support point of a round side; the support point of other shapes is not unique."""
     if gjk.kind[side, 0] != ELLIPSOID and gjk.kind[side, 0] != SPHERE:
         return
     for axis in range(3):

@@ -1,6 +1,6 @@
 """First hit of a ray p + s v, s >= 0, with a shape: closed forms (Ericson 2005, ch. 5.3), meshes by their trees.
 
-Everything is in the shape's axes, with v of unit length. A result is s [m] and the outward normal there; s is -1
+All vectors are in the shape's axes, with v of unit length. A result is s [m] and the outward normal there; s is -1
 without a hit. Rays from inside hit the surface too. The rules are MuJoCo's: a plane is seen from above only and ends
 with its rendered rectangle; a height field consists of its surface, its walls and a box below it.
 """

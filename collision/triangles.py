@@ -307,8 +307,8 @@ def add_touch(pair: Pair, gjk: GjkWork, rises: Vec3, peaks: tuple[bool, bool, bo
 def _lean(pair: Pair, gjk: GjkWork, rises: Vec3, peaks: tuple[bool, bool, bool]) -> int:
     """Bend the normal into the range allowed by the edges over which it tilts.
 
-    Returns _APART unless the two are then nearer than margin, and _BENT if the depth along the normal belongs to the
-    front of another triangle.
+    Returns _APART unless the two shapes are then nearer than margin, and _BENT if the depth along the normal belongs to
+    the front of another triangle.
     """
     front = normal_of(gjk)
     up = dot(gjk.normal, front)
@@ -404,7 +404,7 @@ def push_out(pair: Pair, gjk: GjkWork, feature: int) -> None:
         add_nearest(gjk, pair.manifold, feature)
 
 
-# ------------------------------------------------------------------ what is kept
+# ------------------------------------------------------------------ contacts that are kept
 
 
 @inlined
@@ -416,7 +416,7 @@ def make_room(pair: Pair, gjk: GjkWork, first: int) -> None:
 
 @njit
 def finish(pair: Pair, gjk: GjkWork, first: int) -> None:
-    """Reduce the contacts from `first` on to those that are kept."""
+    """Merge and thin out the contacts from `first` on."""
     merge(pair.manifold, first, _SAME * pair.shapes.reach[pair.b])
     thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 

@@ -64,7 +64,7 @@ class Kind:
     g: Parameters = (1.0, *ZEROS[1:])
     b: Parameters = ZEROS
     inputs: tuple[str, ...] = ("",)
-    early: bool = False  # the force follows from the activation at the step's end
+    early: bool = False  # the force uses the activation at the step's end
     inherit: float = 0.0  # the control's range is the target's, this many times as wide
     torque: float = 0.0  # largest torque of a DC motor [N m]; 0: unlimited
     limited: bool = False  # a control range must be given

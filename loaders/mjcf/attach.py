@@ -146,7 +146,7 @@ def finished(
 
 
 def is_inside(element: Element, names: Names) -> bool:
-    """True if all names that the element refers to are in the subtree; the world counts, except for sensors."""
+    """True if all that the element refers to is in the subtree; <exclude>, <connect> and <weld> may name the world."""
     for below in element.iter():
         for attribute, value in below.attrib.items():
             kind = kind_of(below, str(attribute))

@@ -49,7 +49,7 @@ class Shape:
 
 
 def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> Shape:
-    """Kind, size and frame."""
+    """The geom's kind, size and frame, fitted to a mesh if it names one."""
     kind = item.word("type", tuple(SIZES), "sphere")
     size = item.filled("size", (0.0, 0.0, 0.0))
     mesh = meshes.find(item) if item.has("mesh") else None

@@ -454,7 +454,8 @@ def mass_properties(points: Real, faces: Whole, kind: str) -> tuple[float, Real,
 
 def second_moments(corners: Real, weights: Real) -> Real:
     """Inertia (3, 3) about the origin of triangles (m, 3, 3) [m], each with a twelfth of its area as weight, or of
-    tetrahedra from the origin to them, with a twentieth of their volume."""
+    tetrahedra from the origin to the triangles, with a twentieth of their volume.
+    """
     import numpy as np
 
     products = np.zeros((3, 3))

@@ -86,7 +86,7 @@ def is_limited(item: Item, autolimits: bool) -> bool:
 
 
 def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[float | None, float | None]:
-    """The position limits, if there are any."""
+    """The position limits [m or rad], None without them."""
     if not is_limited(item, autolimits):
         return None, None
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
@@ -102,7 +102,7 @@ def written_range(item: Item, unit: float = 1.0) -> tuple[float, float] | None:
 
 
 def read_cone(item: Item, autolimits: bool, unit_of_angle: float) -> float | None:
-    """The largest angle of a ball joint, if it has one; 0 locks it."""
+    """The largest angle [rad] of a ball joint, None if unlimited; 0 locks the joint."""
     if not is_limited(item, autolimits):
         return None
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
@@ -131,7 +131,7 @@ def refuse_unsupported(item: Item) -> None:
 
 
 def kind_of(item: Item) -> str:
-    """hinge, slide, ball or free."""
+    """The joint's type: hinge, slide, ball or free."""
     return "free" if tag(item.element) == "freejoint" else item.text("type", "hinge")
 
 

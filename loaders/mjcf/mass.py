@@ -1,6 +1,4 @@
-"""Mass and inertia of bodies: from <inertial> or geoms, then bounded, balanced and scaled by the compiler's
-settings.
-"""
+"""Mass and inertia of bodies: from <inertial> or geoms, then bounded, balanced and scaled by <compiler>."""
 
 from __future__ import annotations
 

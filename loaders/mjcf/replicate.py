@@ -48,12 +48,13 @@ def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -
         frame = framed(reading, element, place)
         for below in frame.iter(*NAMED):
             rename(below, "name", suffix)
-            if offset:  # keyframes hold the first copy only
+            if offset:  # keyframes set the first copy only
                 reading.states.pop(below, None)
         frames.append(frame)
         if reading.included:
             reading.included[frame] = reading.at(element).file
-        # each copy is offset from the one before; its rotation has the multiple of the angles, not of the rotation
+        # each copy is offset from the one before; its rotation is that of the multiplied Euler angles, not a repeated
+        # rotation
         turned = from_euler(((offset + 1) * a, (offset + 1) * b, (offset + 1) * c), angles)
         place = Pose(compose(place, step).position, turned)
     position = parent.index(element)

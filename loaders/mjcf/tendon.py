@@ -24,7 +24,7 @@ def read_tendons(bodies: Bodies, root: Element) -> list[Tendon]:
 
 
 def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
-    """<fixed> or <spatial>."""
+    """The tendon of a <fixed> or <spatial>."""
     if item.has("springyield"):
         item.reading.later(item.element, "springyield")
     if item.number("margin"):
@@ -82,7 +82,7 @@ def read_spring_length(item: Item) -> tuple[float, float] | None:
 
 
 def read_point(bodies: Bodies, element: Element) -> TendonPoint:
-    """<joint coef>, <site>, <geom sidesite> or <pulley divisor>."""
+    """The point of a path from <joint coef>, <site>, <geom sidesite> or <pulley divisor>."""
     kind = tag(element)
     item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     if kind == "pulley":
