@@ -143,8 +143,8 @@ def _face(W: Reals2, n: int, i: int, j: int) -> Vec3:
 
 @inlined
 def _nearest_part(W: Reals2, n: int) -> tuple[int, float, float, float]:
-    """The part of the simplex that contains point n and is nearest to the origin: which (bits: the other points), its
-    weights in their order, and the squared distance.
+    """The part of the simplex that contains point n and is nearest to the origin: bits of its other points, their
+    weights in order, and the squared distance.
     """
     part = 0
     s = 0.0

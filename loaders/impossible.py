@@ -53,7 +53,7 @@ def shown(moments: Moments) -> str:
 
 
 def note_triangle(reading: Reading, place: Element, moments: Moments) -> None:
-    """Warn of an inertia that breaks the triangle inequality; it is used as written, since real robots have it."""
+    """Warn of an inertia that breaks the triangle inequality, as those of real robots do; it is used as written."""
     reading.note(
         place,
         f"{describe(place)}: principal moments {shown(moments)} break the triangle inequality A + B >= C; used as they "

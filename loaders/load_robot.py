@@ -41,7 +41,7 @@ def load_robot(
 
     Args:
         path: the file; "-" reads standard input.
-        base: "fixed": the root link is fixed to the world; "floating": it is free.
+        base: the root link is fixed to the world ("fixed") or free ("floating").
         packages: the folders of package://NAME/, by name.
         coupling: of mimic joints and equalities of joints and tendons. "auto": eliminated exactly (tendons: hard rows),
             or springs where the file gives a softness (MJCF solref); "exact": exactly all, "rows": hard constraint

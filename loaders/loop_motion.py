@@ -22,7 +22,7 @@ FREE = {
     "cylindrical": ("z", "rz"),
     "planar": ("x", "y", "rz"),
 }
-"""The free axes of loops, by kind; those about and along which they move are the z axis of frame a."""
+"""The free axes of loops, by kind, in frame a, whose z axis is the axis of the loop."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Defaults:
                 section = section_of(item)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
-                if tag(item) in ACTUATORS and tag(item) != "general":  # it discards actdim of an earlier actuator
+                if tag(item) in ACTUATORS and tag(item) != "general":  # discards actdim of an earlier actuator
                     own[section].pop("actdim", None)
                 continue
             new = item.get("class", "")

@@ -14,8 +14,8 @@ from artsim.loaders.xml import parse
 def expand_includes(reading: MjcfReading, root: Element, max_mb: float) -> bool:
     """Put the named files in place of every <include>; True if there were any.
 
-    As in MuJoCo, names are relative to the model's own folder, and no file comes twice (which excludes cycles). Raises
-    ModelError: a file that is missing, outside the allowed roots, no MJCF, or already included.
+    As in MuJoCo, names are relative to the model's own folder, and no file comes twice (which excludes cycles).
+    Raises ModelError: a file that is missing, outside the allowed roots, no MJCF, or already included.
     """
     seen: set[Path] = set() if reading.folders is None or reading.folders.folder is None else {real(Path(reading.file))}
     budget = max_mb

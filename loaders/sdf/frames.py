@@ -52,8 +52,8 @@ class Scope:
     fixed: bool = False
     names: dict[str, Named] = field(default_factory=dict)
     inner: dict[str, Scope] = field(default_factory=dict)
-    poses: dict[str, Pose] = field(default_factory=dict)  # those computed so far, in the scope's own frame
-    links: dict[str, tuple[Scope, str]] = field(default_factory=dict)  # those found so far by link_of
+    poses: dict[str, Pose] = field(default_factory=dict)  # poses computed so far, in the scope's own frame
+    links: dict[str, tuple[Scope, str]] = field(default_factory=dict)  # links found so far by link_of
 
     def of_kind(self, kind: Kind) -> Mapping[str, Named]:
         """The elements of a kind, by name."""

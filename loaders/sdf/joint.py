@@ -340,7 +340,7 @@ def leader_named(
     if found is None:
         prefix = hinge.scope.prefix
         known = [key.removeprefix(prefix) for key in hinges if key.startswith(prefix)]
-        hint = "" if reading.ignore_unsupported else nearest(name[:80], known)  # for one refusal only: it is slow
+        hint = "" if reading.ignore_unsupported else nearest(name[:80], known)  # a slow search, for one refusal only
         reading.leave_out(element, f"{what}, which does not exist{hint}", "the mimic")
     return found
 
