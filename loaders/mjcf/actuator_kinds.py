@@ -40,7 +40,7 @@ _INPUTS_OF_OTHERS = {"none", "pos", "vel", "ff", "voltage"}  # inputs that MuJoC
 ROTATIONS = {"expmap": ("x", "y", "z"), "quat": ("qw", "qx", "qy", "qz")}  # controls of a servo of rotations
 INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
 ZEROS = (0.0,) * 10
-RANGE_OF = {"position": "ctrlrange", "intvelocity": "actrange", "pid": "ctrlrange"}  # inheritrange replaces it
+RANGE_OF = {"position": "ctrlrange", "intvelocity": "actrange", "pid": "ctrlrange"}  # range set by inheritrange
 MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)  # range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
 Parameters = tuple[float, ...]
 

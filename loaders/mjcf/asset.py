@@ -135,7 +135,7 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
 
 
 def from_numbers(x: tuple[float, ...]) -> MeshShape:
-    """The shape from the text of `as_numbers`."""
+    """The shape from the numbers that `as_numbers` wrote."""
     return MeshShape(
         Pose((x[0], x[1], x[2]), (x[3], x[4], x[5], x[6])),
         x[7],
