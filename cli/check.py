@@ -312,7 +312,7 @@ def describe_ignored(articulation: Articulation) -> list[str]:
 
 
 def _is_exact(coupling: Coupling) -> bool:
-    """Whether a coupling is eliminated by default."""
+    """True if a coupling is eliminated by default."""
     return coupling.frequency is None and coupling.compliance is None and not coupling.axis
 
 

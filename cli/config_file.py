@@ -96,7 +96,7 @@ def _models_of(given: object, folder: Path) -> tuple[str, ...]:
 
 
 def is_hdf5(path: Path) -> bool:
-    """Whether the name or the first bytes are those of an HDF5 file; `-o` accepts other suffixes too."""
+    """True if the name or the first bytes are those of an HDF5 file; `-o` accepts other suffixes too."""
     if path.suffix in (".h5", ".hdf5"):
         return True
     try:

@@ -50,7 +50,7 @@ def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: One
 
 
 def is_recording(file: str) -> bool:
-    """Whether a name stands for an output file, judged by its first bytes, or by its suffix if it cannot be read."""
+    """True if a name stands for an output file, judged by its first bytes, or by its suffix if it cannot be read."""
     path = Path(file)
     if file != "-" and path.suffix.lower() in (".h5", ".hdf5"):
         return True

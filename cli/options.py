@@ -67,7 +67,7 @@ def reading_words(options: LoadOptions | OneModelOptions) -> list[str]:
 
 
 def is_file(word: str) -> bool:
-    """Whether a typed word is a file; a typed list of numbers can be longer than a file name may be."""
+    """True if a typed word is a file; a typed list of numbers can be longer than a file name may be."""
     try:
         return Path(word).is_file()
     except (OSError, ValueError):

@@ -322,7 +322,7 @@ class Watch:
         return self.signalled() or (self.strict and bool(_refused(simulation)))
 
     def signalled(self) -> bool:
-        """Whether a signal asked the run to end."""
+        """True if a signal asked the run to end."""
         return bool(self.caught)
 
 
@@ -440,7 +440,7 @@ def _refused(simulation: Simulation) -> str:
 
 
 def _gives_way_far(simulation: Simulation) -> bool:
-    """Whether a hard contact got deeper by more than SUNK_FAR of a shape's thickness."""
+    """True if a hard contact got deeper by more than SUNK_FAR of a shape's thickness."""
     found = simulation.gave_way
     return found is not None and found[3] > SUNK_FAR
 

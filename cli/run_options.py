@@ -117,7 +117,7 @@ def _refuse_idle(ctx: click.Context, config: RunConfig) -> None:
 
 
 def was_typed(ctx: click.Context, name: str) -> bool:
-    """Whether an option was given on the command line or in the environment."""
+    """True if an option was given on the command line or in the environment."""
     return ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
 
 

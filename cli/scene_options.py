@@ -56,7 +56,7 @@ class SceneOptions(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether no option asks for a placed, renamed or filtered model."""
+        """True if no option asks for a placed, renamed or filtered model."""
         return not (self.place or self.srdf or self.loops or self.bases.keys() - {""})
 
     def recorded(self, articulation: Articulation) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def edges_gap(
     first: int,
     bias: float,
 ) -> tuple[float, int]:
-    """The largest of a known gap and the gaps of a's edge along its first axis with b's three edges, and which it is.
+    """The largest of a known gap and the gaps of a's edge along its first axis with b's three edges, and its axis.
 
     `axes` are b's axes in a's axes, `cosines` the absolute values of their components.
     """
@@ -399,7 +399,7 @@ def middle_of_edge(pair: Pair, s: int, k: int, one: float, two: float) -> Vec3:
 
 @njit
 def add_edges(pair: Pair, i: int, j: int, gap: float, size: float) -> None:
-    """Add the contact of the edges along axis i of a and j of b; if faces nearly lie on each other, theirs too."""
+    """Add the contact of edges along axis i of a and j of b, and contacts of faces that nearly lie on each other."""
     placed, a, b = pair.placed, pair.a, pair.b
     u = axis(placed, a, i)
     v = axis(placed, b, j)

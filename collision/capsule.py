@@ -32,7 +32,7 @@ _NOWHERE = 1e300
 
 @inlined
 def alike(one: Vec3, two: Vec3) -> bool:
-    """Whether two unit normals are equal except for rounding."""
+    """True if two unit normals are equal except for rounding."""
     return max(abs(one[0] - two[0]), max(abs(one[1] - two[1]), abs(one[2] - two[2]))) < _SAME
 
 

@@ -30,7 +30,7 @@ from artsim.sim.foundation.vec3 import (
 )
 
 ACROSS = 1.0 - 2e-8  # cosine between a face's normal and the contact's: 2e-4 rad
-ALMOST = 1.0 - 2e-6  # likewise for round shapes, before the normal of the face is tried
+ALMOST = 1.0 - 2e-6  # the cosine for round shapes, before the normal of the face is tried
 _ROUND = 0.70710678118654752
 LINE = 0.5  # a capsule's or cylinder's axis and the normal: cosine below which its side is a line
 _PARALLEL = 1.0 - 5e-5  # cosine between axes: 0.01 rad
@@ -44,7 +44,7 @@ HASH = 2147483629  # prime below 2**31, above all features
 
 @inlined
 def corner_of(gjk: GjkWork, side: int, i: int) -> Vec3:
-    """Corner i of a polygon: that of a side, or the clipped one."""
+    """Corner i of a polygon: of a side, or of the clipped polygon."""
     return gjk.polygon[side, i, 0], gjk.polygon[side, i, 1], gjk.polygon[side, i, 2]
 
 
@@ -182,7 +182,7 @@ def _triangle_face(gjk: GjkWork, side: int, m: Vec3) -> Vec3:
 
 @njit
 def clip(gjk: GjkWork, reference: int) -> int:
-    """Clip the incident polygon by the sides of the reference face; returns which of gjk.polygon holds the result."""
+    """Clip the incident polygon by the sides of the reference face; returns the index in gjk.polygon of the result."""
     source = 1 - reference
     target = 2
     if gjk.corners[source] == 2:
@@ -215,7 +215,7 @@ def inwards(gjk: GjkWork, reference: int, i: int, facing: Vec3) -> Vec6:
 
 @njit
 def is_over(gjk: GjkWork, reference: int, x: Vec3) -> bool:
-    """Whether a point lies within the sides of the reference face."""
+    """True if a point lies within the sides of the reference face."""
     facing = row_of(gjk.facing, reference)
     for i in range(gjk.corners[reference]):
         p0, p1, p2, i0, i1, i2 = inwards(gjk, reference, i, facing)
@@ -315,7 +315,7 @@ def lines_side_by_side(shapes: Shapes, gjk: GjkWork) -> bool:
     return True
 
 
-# ------------------------------------------------------------------ what is kept
+# ------------------------------------------------------------------ points that are kept
 
 
 @njit

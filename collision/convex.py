@@ -109,7 +109,7 @@ def triangle_convex(pair: Pair, gjk: GjkWork, corners: tuple[Vec3, Vec3, Vec3], 
 
 
 _PRECISE = 1e-8  # relative to the scale: less precise penetrations of a much smaller side are refined
-_LOOSE = 1e-6  # likewise: points less precise than that are computed again
+_LOOSE = 1e-6  # relative to the scale: less precise points are computed again
 
 
 @njit
@@ -171,10 +171,9 @@ _OF_BOXES = 512  # first feature of lines, beyond those of box.py
 
 @njit
 def add_manifold(shapes: Shapes, gjk: GjkWork, margin: float, manifold: Manifold, feature: int) -> bool:
-    """Add the corners of the overlap where flat lies on flat, else the result of `find_nearest` as a single contact.
+    """Add the corners of the overlap of flat faces, else the result of `find_nearest` as a single contact.
 
-    Returns whether there is a reference face. The deepest point is among the contacts, or is added first, with
-    feature 0.
+    Returns True with a reference face. The deepest point is among the contacts, or is added first, with feature 0.
     """
     at = -1
     count = 0
@@ -212,14 +211,14 @@ def add_overlap(shapes: Shapes, gjk: GjkWork, nearest: float, margin: float, man
 
 @inlined
 def touches_once(gjk: GjkWork) -> bool:
-    """Whether one of the two is so round that they touch in at most one point."""
+    """True if one of the two shapes is so round that they touch in at most one point."""
     a, b = gjk.kind[0, 0], gjk.kind[1, 0]
     return bool(a == SPHERE or b == SPHERE or a == ELLIPSOID or b == ELLIPSOID)
 
 
 @inlined
 def _is_flat(gjk: GjkWork, incident: int) -> bool:
-    """Whether a side's face or line may lie on that of the other side."""
+    """True if a side's face or line may lie on that of the other side."""
     return bool(not touches_once(gjk) and gjk.corners[incident] > 0)
 
 
@@ -302,7 +301,8 @@ def _add_all_corners(gjk: GjkWork, margin: float, manifold: Manifold) -> None:
 def _add_corners(gjk: GjkWork, side: int, margin: float, manifold: Manifold) -> None:
     """Add a contact at every corner of a side's face or line that is nearer than margin to the other, round side.
 
-    The two touch in a point or a line, but a body that rotates about it within the step touches with its corners.
+    The two shapes touch in a point or a line, but a body that rotates about it within the step touches with its
+    corners.
     """
     for i in range(gjk.corners[side]):
         x = corner_of(gjk, side, i)

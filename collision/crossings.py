@@ -32,7 +32,7 @@ from artsim.sim.foundation.vec3 import (
     triple,
 )
 
-BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact is redundant
+BESIDE = 1e-2  # relative to the scale: a corner nearer to another contact is redundant
 SAME_DEPTH = 1e-9  # relative to the scale: tolerance with which a corner of the overlap is the deepest point
 _OWN_END = -1  # in place of an edge: the line ends over the face
 _ALONG = 0.01  # sine of the angle below which a line and an edge count as parallel
@@ -48,7 +48,7 @@ def add_all_crossings(gjk: GjkWork, margin: float, manifold: Manifold, feature: 
 
 @inlined
 def is_too_deep(gjk: GjkWork, gap: float) -> bool:
-    """Whether a gap is deeper than that of the pair, or so deep that another direction is shorter."""
+    """True if a gap is deeper than that of the pair, or so deep that another direction is shorter."""
     return bool(gap < max(gjk.gap[0] - SAME_DEPTH * gjk.scale[1], -BESIDE * gjk.scale[1]))
 
 
@@ -117,12 +117,12 @@ def _foremost_edge(gjk: GjkWork, side: int) -> tuple[int, int]:
     return (best - 1 if best > 0 else count - 1), best
 
 
-# ------------------------------------------------------------------ what of a line is over a face
+# ------------------------------------------------------------------ the part of a line over a face
 
 
 @njit
 def _add_crossings(gjk: GjkWork, side: int, margin: float, manifold: Manifold, feature: int) -> None:
-    """Add a contact at both ends of the part of gjk.line, that of a side, over the other side's face."""
+    """Add a contact at both ends of the part of gjk.line, the line of a side, over the other side's face."""
     face = 1 - side
     _, way = _line(gjk)
     if abs(dot(row_of(gjk.facing, face), way)) >= LINE:

@@ -32,8 +32,8 @@ from artsim.sim.foundation.vec3 import (
 )
 
 _PRECISION = 1e-10  # of the depth, relative to the scale
-_SMOOTH_PRECISION = 1e-7  # likewise for two smooth shapes, where Newton's method continues
-_ROUND_PRECISION = 1e-8  # likewise with ellipsoids and cylinders; a hundredth of it costs a third more time
+_SMOOTH_PRECISION = 1e-7  # the precision for two smooth shapes, where Newton's method continues
+_ROUND_PRECISION = 1e-8  # the precision for ellipsoids and cylinders; a hundredth of it costs a third more time
 _SETTLED = 1e-6  # relative to the scale: distance of a face from the surface at which it gives the contact point
 _FLAT = 1e-10  # relative to the scale: thickness that counts as zero
 _COPLANAR = 1e-9  # difference of distances, relative to the scale

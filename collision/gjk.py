@@ -96,7 +96,7 @@ def _first_direction(gjk: GjkWork) -> Vec3:
 
 @inlined
 def _holds_origin(W: Reals2) -> bool:
-    """Whether the origin is in the tetrahedron; False for one without volume."""
+    """True if the origin is in the tetrahedron; False for one without volume."""
     e, f, g = minus(row_of(W, 0), row_of(W, 3)), minus(row_of(W, 1), row_of(W, 3)), minus(row_of(W, 2), row_of(W, 3))
     q = negative(row_of(W, 3))
     # rows of the adjugate of (e f g)
@@ -143,8 +143,8 @@ def _face(W: Reals2, n: int, i: int, j: int) -> Vec3:
 
 @inlined
 def _nearest_part(W: Reals2, n: int) -> tuple[int, float, float, float]:
-    """The part of the simplex that contains point n and is nearest to the origin: which (bits: the other points), its
-    weights in their order, and the squared distance.
+    """The part of the simplex that contains point n and is nearest to the origin: bits of its other points, their
+    weights in order, and the squared distance.
     """
     part = 0
     s = 0.0

@@ -41,7 +41,7 @@ class GjkWork(NamedTuple):
     faces: Ints1  # (3,) number of faces made, of removed ones, and of candidates
     free: Ints1  # (MOST_FACES,) the removed ones
     candidate: Ints1  # (MOST_FACES,) faces that may be the nearest
-    listed: Ints1  # (MOST_FACES,) whether a face is among them
+    listed: Ints1  # (MOST_FACES,) 1 if the face is a candidate
     stack: Ints2  # (MOST_FACES, 3)
     horizon: Ints2  # (MOST_FACES, 4)
     # results

@@ -82,14 +82,14 @@ def height_field_convex(pair: Pair, gjk: GjkWork) -> None:
 
 @inlined
 def _holds(shapes: Shapes, gjk: GjkWork, a: int) -> bool:
-    """Whether the origin of b is above the base and within the walls."""
+    """True if the origin of b is above the base and within the walls."""
     x, y, z = abs(gjk.offset[0]), abs(gjk.offset[1]), gjk.offset[2]
     return bool(x < shapes.size[a, 0] and y < shapes.size[a, 1] and z > -shapes.size[a, 2])
 
 
 @inlined
 def _is_beside(shapes: Shapes, a: int, low: Vec3, high: Vec3) -> bool:
-    """Whether a box is separate from the bounding box of the field."""
+    """True if a box is separate from the bounding box of the field."""
     x, y, z = shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2]
     return bool(low[0] > x or high[0] < -x or low[1] > y or high[1] < -y or low[2] > z or high[2] < -z)
 
@@ -119,7 +119,7 @@ def _point(shapes: Shapes, a: int, at: tuple[int, int]) -> Vec3:
 
 @inlined
 def _has_point(shapes: Shapes, a: int, at: tuple[int, int]) -> bool:
-    """Whether the grid has such a point."""
+    """True if the grid has such a point."""
     f = shapes.mesh[a]
     return bool(0 <= at[0] < shapes.field_shape[f, 0] and 0 <= at[1] < shapes.field_shape[f, 1])
 
@@ -156,7 +156,7 @@ def _rises(shapes: Shapes, a: int, r: int, x: int, half: int) -> Vec3:
 
 @njit
 def _is_peak(shapes: Shapes, gjk: GjkWork, a: int, at: tuple[int, int]) -> bool:
-    """Whether no edge from a point of the grid rises along the normal."""
+    """True if no edge from a point of the grid rises along the normal."""
     p = _point(shapes, a, at)
     for i in range(6):  # the diagonals, along x, along y
         along = 1 if i % 2 == 0 else -1
@@ -220,7 +220,7 @@ def _touch_wall(
 
 @inlined
 def _is_corner(shapes: Shapes, a: int, at: tuple[int, int]) -> bool:
-    """Whether a point of the grid is one of its four corners."""
+    """True if a point of the grid is one of its four corners."""
     f = shapes.mesh[a]
     r, x = at
     return (r == 0 or r == shapes.field_shape[f, 0] - 1) and (x == 0 or x == shapes.field_shape[f, 1] - 1)

@@ -164,7 +164,7 @@ def _loop(found: list[int], rows: list[list[int]]) -> list[int]:
 
 
 def _is_polyhedron(polygons: list[list[int]]) -> bool:
-    """Whether every edge is traversed once in each direction and Euler's formula holds."""
+    """True if every edge is traversed once in each direction and Euler's formula holds."""
     edges = [edge for ring in polygons for edge in zip(ring, [*ring[1:], *ring[:1]], strict=True)]
     directed = set(edges)
     if min(map(len, polygons)) < 3 or len(directed) < len(edges) or any((b, a) not in directed for a, b in directed):

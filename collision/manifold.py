@@ -22,7 +22,7 @@ def add_contact(manifold: Manifold, gap: float, point: Vec3, normal: Vec3, featu
 
 @inlined
 def is_known(manifold: Manifold, point: Vec3, near: float) -> bool:
-    """Whether a contact lies within `near` of a point."""
+    """True if a contact lies within `near` of a point."""
     known = False
     for n in range(manifold.number[0]):
         way = minus(row_of(manifold.point, n), point)

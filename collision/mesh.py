@@ -187,7 +187,7 @@ def stl_text(data: bytes, max_faces: int) -> Real:
 def numbers(words: list[bytes]) -> Real:
     """Convert words of text to numbers. Raises MeshError."""
     try:
-        if b"_" in b" ".join(words):  # Python's digits may be grouped, nobody else's
+        if b"_" in b" ".join(words):  # only Python allows groups of digits
             raise ValueError
         if max(map(len, words), default=0) > 100:  # an array has room for the longest in every place
             raise ValueError
@@ -237,7 +237,7 @@ def read_obj(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
 
 
 def obj_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines of an OBJ with their numbers; those that end in a backslash go on, under the first one's number."""
+    """The lines of an OBJ with their numbers; lines joined by a backslash have the number of the first."""
     joined, first = b"", 0
     for number, line in enumerate(data.splitlines(), 1):
         first = first or number
@@ -256,7 +256,7 @@ def obj_vertices(coordinates: list[bytes], lines: list[int]) -> Real:
         vertices = numbers(coordinates).reshape(-1, 3)
         check_lengths(vertices)
     except MeshError:
-        for k, line in enumerate(lines):  # the slow way, to find it
+        for k, line in enumerate(lines):  # line by line, to find the number of the invalid one
             try:
                 check_lengths(numbers(coordinates[3 * k : 3 * k + 3]).reshape(-1, 3))
             except MeshError as error:
@@ -675,7 +675,7 @@ def keep(path: Path, record: Any) -> None:
 
 
 def is_closed(vertices: Real, faces: NDArray[Any]) -> bool:
-    """Whether every edge is traversed once in each direction; coincident vertices count as one."""
+    """True if every edge is traversed once in each direction; coincident vertices count as one."""
     _, index = merged(vertices)
     corners = index[faces]
     a, b = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]).astype(np.int64).T

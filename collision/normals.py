@@ -83,7 +83,7 @@ def snap_to_face(shapes: Shapes, gjk: GjkWork, side: int) -> bool:
 
 @inlined
 def _touch(gjk: GjkWork, side: int) -> None:
-    """Move the contact to the support point of a round side; other shapes have no unique one."""
+    """Move the contact to the support point of a round side; the support point of other shapes is not unique."""
     if gjk.kind[side, 0] != ELLIPSOID and gjk.kind[side, 0] != SPHERE:
         return
     for axis in range(3):
@@ -136,7 +136,7 @@ def settle_normal(shapes: Shapes, gjk: GjkWork) -> None:
 
 @inlined
 def _is_crease(gjk: GjkWork, side: int, k: int) -> bool:
-    """Whether a side is straight along its axis k."""
+    """True if a side is straight along its axis k."""
     kind = gjk.kind[side, 0]
     return bool(kind == BOX or (k == 2 and (kind == CYLINDER or kind == CAPSULE)))
 
@@ -172,7 +172,7 @@ def _snap_to_creases(shapes: Shapes, gjk: GjkWork) -> tuple[int, Vec3]:
 
 @njit
 def _rises(shapes: Shapes, gjk: GjkWork, u: Vec3) -> bool:
-    """Whether the depth increases on both sides of the crease on which the normal lies."""
+    """True if the depth increases on both sides of the crease on which the normal lies."""
     for way in range(2):
         d = _NUDGE if way == 0 else -_NUDGE
         w0, w1, w2, _, _, _ = difference(shapes, gjk, plus_times(gjk.normal, d, u))

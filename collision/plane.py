@@ -24,7 +24,7 @@ from artsim.sim.foundation.vec3 import (
     row_of,
 )
 
-FEW = 8  # up to this number all corners of a mesh are contacts; of more some are chosen
+FEW = 8  # largest number of corners of a mesh that are all contacts; of more corners some are chosen
 AROUND = 8  # directions in which a mesh may tilt, the first a sixteenth of a turn from the plane's x axis
 COSINE_16 = 0.9238795325112867
 SINE_16 = 0.3826834323650898

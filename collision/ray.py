@@ -1,6 +1,6 @@
 """First hit of a ray p + s v, s >= 0, with a shape: closed forms (Ericson 2005, ch. 5.3), meshes by their trees.
 
-Everything is in the shape's axes, with v of unit length. A result is s [m] and the outward normal there; s is -1
+All vectors are in the shape's axes, with v of unit length. A result is s [m] and the outward normal there; s is -1
 without a hit. Rays from inside hit the surface too. The rules are MuJoCo's: a plane is seen from above only and ends
 with its rendered rectangle; a height field consists of its surface, its walls and a box below it.
 """
@@ -52,7 +52,7 @@ def ray_primitive(kind: int, size: ConstReals1, p: Vec3, v: Vec3) -> Vec4:
 
 @njit
 def is_inside(kind: int, size: ConstReals1, p: Vec3) -> bool:
-    """Whether a point is within a sphere, capsule, ellipsoid, cylinder or box."""
+    """True if a point is within a sphere, capsule, ellipsoid, cylinder or box."""
     x, y, z = p
     if kind == ELLIPSOID:
         x, y, z = x / size[0], y / size[1], z / size[2]
@@ -71,7 +71,7 @@ def is_inside(kind: int, size: ConstReals1, p: Vec3) -> bool:
 
 @inlined
 def _passes_by(p: Vec3, v: Vec3, radius: float) -> bool:
-    """Whether the ray misses the ball about the origin."""
+    """True if the ray misses the ball about the origin."""
     along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
     outside = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - radius * radius * (1.0 + _RIM)
     return outside > 0.0 and (along > 0.0 or along * along < outside)
@@ -215,7 +215,7 @@ def ray_triangles(shapes: Shapes, mesh: int, p: Vec3, v: Vec3) -> Vec4:
 
 @inlined
 def _meets_box(box: ConstReals1, p: Vec3, v: Vec3, before: float) -> bool:
-    """Whether the ray hits the box, and before a given distance unless that is negative."""
+    """True if the ray hits the box, and before a given distance unless that is negative."""
     low, high = 0.0, _FAR if before < 0.0 else before
     for k in range(3):
         if abs(v[k]) > _LEVEL:

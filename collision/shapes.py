@@ -85,7 +85,7 @@ class Pair(NamedTuple):
 
     shapes: Shapes
     placed: AnyPlaced
-    a: int  # number of the one shape, kind[a] <= kind[b]
-    b: int  # and of the other
+    a: int  # number of the first shape, kind[a] <= kind[b]
+    b: int  # number of the second shape
     margin: float  # contacts with smaller gaps are wanted [m]
     manifold: Manifold

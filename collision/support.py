@@ -52,19 +52,19 @@ def _set_side(shapes: Shapes, gjk: GjkWork, side: int, a: int) -> None:
 
 @inlined
 def is_round(kind: int) -> bool:
-    """Whether GJK and EPA only approximate the solution on the surface of this kind."""
+    """True if GJK and EPA only approximate the solution on the surface of this kind."""
     return kind == ELLIPSOID or kind == CYLINDER
 
 
 @inlined
 def are_smooth(gjk: GjkWork) -> bool:
-    """Whether the two are an ellipsoid and a round shape of similar size, which touch at one point."""
+    """True if the two shapes are an ellipsoid and a round shape of similar size, which touch at one point."""
     return bool(gjk.kind[1, 0] == ELLIPSOID and gjk.kind[0, 0] != TRIANGLES and gjk.scale[1] == gjk.scale[0])
 
 
 @njit
 def begin_pair(pair: Pair, gjk: GjkWork) -> None:
-    """Make shape a side 0 and shape b side 1; everything is then in a's axes."""
+    """Make shape a side 0 and shape b side 1; all vectors are then in a's axes."""
     shapes, placed, a, b = pair.shapes, pair.placed, pair.a, pair.b
     _set_side(shapes, gjk, 0, a)
     _set_side(shapes, gjk, 1, b)

@@ -122,7 +122,7 @@ def highest_of(corners: tuple[Vec3, Vec3, Vec3]) -> Vec3:
 
 @inlined
 def _meets(one_low: Vec3, one_high: Vec3, low: Vec3, high: Vec3) -> bool:
-    """Whether two boxes, given by their lowest and highest corners, overlap."""
+    """True if two boxes, given by their lowest and highest corners, overlap."""
     beyond = one_low[0] > high[0] or one_low[1] > high[1] or one_low[2] > high[2]
     return not (beyond or one_high[0] < low[0] or one_high[1] < low[1] or one_high[2] < low[2])
 
@@ -148,7 +148,7 @@ def _rise(shapes: Shapes, t: int, e: int) -> float:
 
 @njit
 def _is_peak(shapes: Shapes, gjk: GjkWork, t: int, corner: int) -> bool:
-    """Whether no edge from a corner rises along the normal."""
+    """True if no edge from a corner rises along the normal."""
     V = shapes.vertex
     v = shapes.triangle[t, corner]
     for e in range(shapes.neighbour_start[v], shapes.neighbour_start[v + 1]):
@@ -159,7 +159,7 @@ def _is_peak(shapes: Shapes, gjk: GjkWork, t: int, corner: int) -> bool:
 
 @inlined
 def rises(gjk: GjkWork, e: Vec3) -> bool:
-    """Whether an edge rises along the normal."""
+    """True if an edge rises along the normal."""
     return bool(dot(gjk.normal, e) > _LEVEL * length(e))
 
 
@@ -307,8 +307,8 @@ def add_touch(pair: Pair, gjk: GjkWork, rises: Vec3, peaks: tuple[bool, bool, bo
 def _lean(pair: Pair, gjk: GjkWork, rises: Vec3, peaks: tuple[bool, bool, bool]) -> int:
     """Bend the normal into the range allowed by the edges over which it tilts.
 
-    Returns _APART unless the two are then nearer than margin, and _BENT if the depth along the normal belongs to the
-    front of another triangle.
+    Returns _APART unless the two shapes are then nearer than margin, and _BENT if the depth along the normal belongs to
+    the front of another triangle.
     """
     front = normal_of(gjk)
     up = dot(gjk.normal, front)
@@ -378,7 +378,7 @@ def _turn_to(shapes: Shapes, gjk: GjkWork, normal: Vec3) -> None:
 
 @njit
 def _is_over(gjk: GjkWork, front: Vec3, rises: Vec3, shallow: bool) -> bool:
-    """Whether the point of b is over the triangle or, for a shallow contact, beyond an edge where the surface rises."""
+    """True if the point of b is over the triangle or, for a shallow contact, beyond an edge where the surface rises."""
     for i in range(3):
         x = minus(row_of(gjk.point, 1), row_of(gjk.triangle, i))
         behind = shallow and component(rises, i) == _CONCAVE
@@ -389,7 +389,7 @@ def _is_over(gjk: GjkWork, front: Vec3, rises: Vec3, shallow: bool) -> bool:
 
 @inlined
 def is_touched(pair: Pair, first: int) -> bool:
-    """Whether a contact from `first` on penetrates."""
+    """True if a contact from `first` on penetrates."""
     for i in range(first, pair.manifold.number[0]):
         if pair.manifold.gap[i] < 0.0:
             return True
@@ -404,7 +404,7 @@ def push_out(pair: Pair, gjk: GjkWork, feature: int) -> None:
         add_nearest(gjk, pair.manifold, feature)
 
 
-# ------------------------------------------------------------------ what is kept
+# ------------------------------------------------------------------ contacts that are kept
 
 
 @inlined
@@ -416,7 +416,7 @@ def make_room(pair: Pair, gjk: GjkWork, first: int) -> None:
 
 @njit
 def finish(pair: Pair, gjk: GjkWork, first: int) -> None:
-    """Reduce the contacts from `first` on to those that are kept."""
+    """Merge and thin out the contacts from `first` on."""
     merge(pair.manifold, first, _SAME * pair.shapes.reach[pair.b])
     thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 

@@ -1,8 +1,8 @@
-"""Where a mesh name of a robot file leads, and whether it may be read.
+"""The path of the file that a mesh name of a robot file refers to, and the refusal of names that may not be read.
 
 A robot file comes from a stranger, so a name in it opens nothing outside the allowed roots: the model's folder, its
-package root, every package given, and --mesh-root, each after symbolic links. Nothing is opened here at all: path, type
-and extension are judged, the content is read by who needs it.
+package root, every package given, and --mesh-root, each after symbolic links. No file is opened here: path, type and
+extension are checked, and the content is read by the caller.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from artsim.sim.foundation.dataclass import dataclass
 
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
 MAX_URI = 4096  # characters, as many as Linux allows
-MAX_WALK = 8  # how many folders above the model are looked at for package.xml
+MAX_WALK = 8  # folders above the model that are searched for package.xml
 GAZEBO_PATHS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")  # of models
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
 
 
 class AssetRefusedError(Exception):
-    """The name leads where it must not: outside the roots, the net, a pipe, an unknown format. The text says why."""
+    """A name that may not be read: outside the roots, on the net, a pipe, an unknown format. The text is the reason."""
 
 
 class AssetOutsideError(AssetRefusedError):
-    """The name leads outside the allowed roots; `why` says it alike for all files of a folder."""
+    """A name outside the allowed roots; `why` is the reason in words that are the same for all files of a folder."""
 
     def __init__(self, message: str, why: str = "") -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class AssetOutsideError(AssetRefusedError):
 
 
 class AssetMissingError(Exception):
-    """Nothing is there: the text says what was tried, `why` says it alike for all meshes of a folder."""
+    """A file that does not exist: the text lists the paths tried; `why` is the same for all meshes of a folder."""
 
     def __init__(self, message: str, why: str = "") -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class AssetMissingError(Exception):
 
 @dataclass(slots=True)
 class Assets:
-    """Resolves mesh names of one model. `folder` is the model's own, None for a model that is not in a file."""
+    """Resolver of the mesh names of one model. `folder` is the model's, None for a model that is not in a file."""
 
     folder: Path | None
     packages: Mapping[str, Path] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Assets:
             except FileNotFoundError:
                 tried.append(candidate)
             except AssetRefusedError as error:
-                if not tried:  # what the name itself says; the places after it are our own guesses
+                if not tried:  # the first candidate is the name as written, the others are guesses
                     refused = refused or error
         if refused:
             raise refused
@@ -138,7 +138,7 @@ class Assets:
         yield from self.mujoco_candidates(name)
 
     def folders_up(self) -> Iterator[Path]:
-        """The model's folder and those above it, as far as its package's root."""
+        """The model's folder and the folders above it, up to its package's root."""
         if self.folder is None:
             return
         top = model_root(self.folder)
@@ -148,7 +148,7 @@ class Assets:
                 return
 
     def mujoco_candidates(self, name: str) -> Iterator[Path]:
-        """Where MuJoCo would look: meshdir, with the path stripped if strippath says so."""
+        """Paths that MuJoCo would try: below meshdir, without the folders of the name if strippath is set."""
         if self.folder is not None and (self.mesh_dir or self.strip_path):
             folder = self.folder / self.mesh_dir
             yield folder / PurePosixPath(name).name
@@ -156,7 +156,7 @@ class Assets:
                 yield folder / name
 
     def permit(self, candidate: Path, root: Path | None, *, any_format: bool = False) -> Path:
-        """The real path, if it lies below an allowed root and is a regular file, of a mesh's format or of any."""
+        """The real path of a regular file below an allowed root, of a mesh's format unless `any_format`."""
         real = Path(os.path.realpath(candidate))
         roots = [*self.roots(), *([root] if root else [])]
         if not any(is_below(real, allowed) for allowed in roots):
@@ -192,7 +192,7 @@ class Assets:
         return Path(os.path.realpath(root)) if root else None
 
     def package_places(self, name: str) -> Iterator[Path]:
-        """Where a package may be: as given, above the model, in ROS 2's, Gazebo's and ROS 1's paths."""
+        """Possible folders of a package: as given, or above the model, then in ROS 2's, Gazebo's and ROS 1's paths."""
         if name in self.packages:
             yield self.packages[name]
             return
@@ -210,9 +210,9 @@ class Assets:
 
 
 def places_above(folder: Path, name: str) -> Iterator[Path]:
-    """Package folders that the model itself lies in or that are neighbours in its workspace (those need a package.xml).
+    """Package folders that hold the model, or that are beside it in its workspace (the latter need a package.xml).
 
-    Top-level folders never count: a file must not declare /etc or /home to be its package.
+    Top-level folders are excluded: a file must not declare /etc or /home to be its package.
     """
     for above in walk_up(folder):
         if is_package(above) and name in (above.name, package_name(above)):
@@ -222,7 +222,7 @@ def places_above(folder: Path, name: str) -> Iterator[Path]:
 
 
 def walk_up(folder: Path) -> Iterator[Path]:
-    """The folder and those above it, not as far as the top-level ones."""
+    """The folder and the folders above it, without top-level ones."""
     for above in (folder, *folder.parents)[:MAX_WALK]:
         if len(above.parts) > 2:
             yield above
@@ -240,7 +240,7 @@ def model_root(folder: Path) -> Path:
 
 
 def is_package(folder: Path) -> bool:
-    """Whether the folder holds a package.xml."""
+    """True if the folder holds a package.xml."""
     try:
         return (folder / "package.xml").is_file()
     except OSError:  # a name that is too long for the file system
@@ -248,7 +248,7 @@ def is_package(folder: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is such a folder, whatever its name."""
+    """True if the folder exists; False for a name that the file system does not allow."""
     try:
         return path.is_dir()
     except OSError:
@@ -256,7 +256,7 @@ def is_folder(path: Path) -> bool:
 
 
 def package_name(folder: Path) -> str:
-    """The <name> in the folder's package.xml, '' without one; looked for in the first 64 kB, as text."""
+    """The <name> in the folder's package.xml, searched as text in its first 64 kB; '' if there is none."""
     try:
         with (folder / "package.xml").open("rb") as stream:
             found = re.search(rb"<name>\s*([\w.-]+)\s*</name>", stream.read(65536))
@@ -266,7 +266,7 @@ def package_name(folder: Path) -> str:
 
 
 def search_path(variable: str) -> list[Path]:
-    """The folders an environment variable lists."""
+    """The folders that an environment variable lists."""
     return [Path(entry) for entry in os.environ.get(variable, "").split(os.pathsep) if entry]
 
 
@@ -281,8 +281,8 @@ def listed(paths: Iterable[Path]) -> str:
 
 
 def outside(candidate: Path, real: Path) -> tuple[str, str]:
-    """Words for a file, and for all of its folder, that is outside the allowed roots: with the option that allows the
-    folder where a mesh's name climbs to it, as `../../meshes/a.stl` does.
+    """Two messages, for a file outside the allowed roots and for all files of its folder. They name the option that
+    allows the folder if the mesh's name climbs to it, as `../../meshes/a.stl` does.
     """
     climbs = ".." in candidate.parts and real.suffix.lower() in EXTENSIONS and len(real.parts) > 3
     option = f"--mesh-root {shlex.quote(str(real.parent))} allows it" if climbs else "--mesh-root DIR allows more"
@@ -291,12 +291,12 @@ def outside(candidate: Path, real: Path) -> tuple[str, str]:
 
 
 def escapes(path: str) -> bool:
-    """Whether a relative path climbs above its start."""
+    """True if a relative path climbs above its start."""
     return path.startswith("/") or os.path.normpath(path).split("/")[0] == ".."
 
 
 def is_below(path: Path, root: Path) -> bool:
-    """Whether a real path is the root or lies in it."""
+    """True if a real path is the root or lies in it."""
     return path.is_relative_to(root)
 
 

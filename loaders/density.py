@@ -1,4 +1,4 @@
-"""Mass for links of a URDF that have none, on request: that of their shapes, at one density."""
+"""Masses of the links of a URDF that give none, from the volume of their shapes at one density, on request."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Solid(NamedTuple):
 
 
 def with_density(reading: Reading, root: Element, links: Sequence[Link], density: float) -> tuple[Link, ...]:
-    """The links, those without mass and with shapes as heavy as these are at `density` [kg/m³].
+    """The links; a link without mass that has shapes gets the mass of these shapes at `density` [kg/m³].
 
-    Collision shapes count, or the visual ones of a link that has no others; what overlaps counts twice. The masses are
-    written into `root`, too, so that the model's text says them. Raises ModelError for a damaged mesh.
+    Collision shapes count, or the visual ones of a link without collision shapes; overlapping volumes count twice. The
+    masses are also written into `root`, so that the model's text holds them. Raises ModelError for a damaged mesh.
     """
     given: list[str] = []
     elements = {element.get("name", ""): element for element in children(root, "link")}
@@ -53,12 +53,12 @@ def with_density(reading: Reading, root: Element, links: Sequence[Link], density
 
 
 def has_mass(link: Link) -> bool:
-    """Whether the file says that the link has mass or inertia."""
+    """True if the file gives the link mass or inertia."""
     return link.inertial is not None and (link.inertial.mass != 0 or any(link.inertial.inertia))
 
 
 def solid_of(reading: Reading, link: Link, density: float) -> Solid | None:
-    """All shapes of a link together; None where they have no volume."""
+    """The sum of all shapes of a link; None if they have no volume."""
     for role in ("collision", "visual"):
         found = [solid_of_geom(reading, geom, density) for geom in link.geoms if geom.role == role]
         parts = [part for part in found if part is not None]
@@ -68,7 +68,7 @@ def solid_of(reading: Reading, link: Link, density: float) -> Solid | None:
 
 
 def together(parts: Sequence[Solid]) -> Solid:
-    """Several as one, by the parallel axis theorem."""
+    """Several solids as one, by the parallel axis theorem."""
     mass = sum(part.mass for part in parts)
     centre: Real = sum((part.mass * part.centre for part in parts), np.zeros(3)) / mass
     inertia = np.zeros((3, 3))
@@ -79,7 +79,7 @@ def together(parts: Sequence[Solid]) -> Solid:
 
 
 def solid_of_geom(reading: Reading, geom: Geom, density: float, asked: str = "--density") -> Solid | None:
-    """One shape, in the link's axes; None for a plane and for an absent mesh. `asked` is what asks for it."""
+    """One shape, in the link's axes; None for a plane and for an absent mesh. `asked`: the option named in messages."""
     if geom.kind in ("plane", "heightfield"):
         return None
     if geom.kind == "mesh":
@@ -94,7 +94,7 @@ def solid_of_geom(reading: Reading, geom: Geom, density: float, asked: str = "--
 
 
 def solid_of_mesh(reading: Reading, geom: Geom, density: float, asked: str) -> Solid | None:
-    """What a closed mesh encloses, or the convex hull of one that is open, in the geom's frame."""
+    """The solid that a closed mesh encloses, or the convex hull of an open mesh, in the geom's frame."""
     if geom.mesh is None:
         what = f"mesh {geom.mesh_uri!r} is not at hand: it adds no mass ({asked})"
         reading.note(geom.source, what, once=f"density {geom.mesh_uri}")
@@ -127,7 +127,7 @@ def enclosed(points: Real, faces: Whole) -> tuple[float, Real, Real]:
 
 
 def written(link: Element, solid: Solid, source: Source) -> Inertial:
-    """The inertial, also put into the link's element in place of one without mass."""
+    """The inertial of a solid, which also replaces an inertial without mass in the link's element."""
     x, y, z = solid.centre.tolist()
     moments = six((solid.inertia + solid.inertia.T) / 2).tolist()
     for old in [item for item in link if tag(item) == "inertial"]:

@@ -1,7 +1,7 @@
-"""Typed reading of XML elements: numbers, names, children, with errors and warnings that say file and line.
+"""Typed reading of XML elements: numbers, names, children, with errors and warnings that give file and line.
 
-`Reading` is what travels through a reader: the file's name, the options, the notes so far. Names taken from a file are
-always printed with repr, which escapes control characters.
+`Reading` is the state that a reader passes on: the file's name, the options, the notes so far. Names taken from a file
+are always printed with repr, which escapes control characters.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from artsim.sim.foundation.errors import ModelError
 
 Element = etree._Element
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
-UNBOUNDED = ("effort", "velocity", "value")  # float's largest stands for none; of a mass (`value`) a warning is enough
-ROUNDED = 1e-3  # how far from 1 the length of a direction may be without a word
+UNBOUNDED = ("effort", "velocity", "value")  # float's largest means unlimited; of a mass (`value`) it is a warning
+ROUNDED = 1e-3  # deviation of a direction's length from 1 that is accepted without a warning
 NAMED = frozenset(
     ("link", "joint", "transmission", "material", "model", "world", "frame", "loop_joint")
-)  # told by name
+)  # elements that messages identify by their name
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -35,25 +35,25 @@ class Reading:
     """One file being read: options, and the warnings collected on the way."""
 
     file: str
-    assets: Assets | None = None  # None: meshes are not looked for
+    assets: Assets | None = None  # None: meshes are not searched for
     strict: bool = False
     balance_inertia: bool = False
-    ignore_unsupported: bool = False  # leave out what can be left out
+    ignore_unsupported: bool = False  # leave out unsupported parts where possible
     density: float | None = None  # [kg/m³] of links without mass
     max_faces: int | None = None  # of a mesh; None: the default cap
     notes: list[Note] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
     missing: dict[str, list[tuple[Element, str, str]]] = field(default_factory=dict)  # meshes not found, by why
-    lines: Mapping[int, Source] = field(default_factory=dict)  # of a text that xacro made: where its lines come from
-    macros: Mapping[Source, str] = field(default_factory=dict)  # and words about the macro around such a place
+    lines: Mapping[int, Source] = field(default_factory=dict)  # sources of the lines of a text that xacro made
+    macros: Mapping[Source, str] = field(default_factory=dict)  # the macro around a source, for messages
 
     def at(self, element: Element) -> Source:
-        """Where the element stands."""
+        """File and line of the element."""
         line = cast(int, element.sourceline or 0)  # lxml-stubs gives it no type
         return self.lines.get(line) or Source(self.file, line)
 
     def note(self, element: Element | Source, message: str, *, guess: bool = False, once: str = "") -> None:
-        """Warn. A `guess` decides the physics in the file's place: --strict refuses it. `once` is said once per key."""
+        """Warn. A `guess` decides physics that the file leaves open: --strict refuses it. One note per key `once`."""
         if guess and self.strict:
             self.refuse(element, f"{message} (--strict)")
         if once and once in self.said:
@@ -63,7 +63,7 @@ class Reading:
         self.notes.append(Note(source, message + self.macros.get(source, "")))
 
     def note_missing_meshes(self) -> None:
-        """One warning for all meshes that are missing for the same reason: a robot has hundreds of them."""
+        """Warn once of all meshes that are missing for one reason, since a robot has hundreds of meshes."""
         for why, meshes in self.missing.items():
             element, uri, alone = meshes[0]
             others = len(dict.fromkeys(uri for _, uri, _ in meshes)) - 1
@@ -72,13 +72,13 @@ class Reading:
         self.missing.clear()
 
     def leave_out(self, element: Element | Source, message: str, what: str) -> None:
-        """Refuse what cannot be as it is written; on request a part of it is left out, which is a guess."""
+        """Refuse an element that cannot be used as written; on request its part `what` is left out, a guess."""
         if not self.ignore_unsupported:
             self.refuse(element, f"{message} (--ignore-unsupported leaves {what} out)")
         self.note(element, f"{message}: {what} is left out", guess=True)
 
     def refuse(self, element: Element | Source, message: str) -> NoReturn:
-        """Raise the one line that a user reads."""
+        """Raise ModelError with one line: file, line and message."""
         source = element if isinstance(element, Source) else self.at(element)
         raise ModelError(f"{source}: {message}{self.macros.get(source, '')}")
 
@@ -94,13 +94,13 @@ def tag(element: Element) -> str:
 
 def children(element: Element, name: str) -> Iterator[Element]:
     """The element's children of that tag, in file order."""
-    # libxml2 finds a name in any namespace, faster than `tag` tells it; the prefix may belong to none
+    # libxml2 finds a name in any namespace faster than a comparison of `tag`; the prefix may belong to none
     local = "*" if ":" in name else "{*}" + name
     return (child for child in element.iterchildren(local) if tag(child) == name)
 
 
 def child(reading: Reading, element: Element, name: str) -> Element | None:
-    """The one child of that tag; of several the first counts, with a warning."""
+    """The child of that tag, None without one; of several the first counts, with a warning."""
     found = [item for item in element if (kind := item.tag) == name or (kind[0] == "{" and tag(item) == name)]
     if len(found) > 1:
         reading.note(found[1], f"{describe(element)}: {len(found)} <{name}> elements; the first counts")
@@ -108,7 +108,7 @@ def child(reading: Reading, element: Element, name: str) -> Element | None:
 
 
 def describe(element: Element) -> str:
-    """How messages call an element: `link 'arm'`, or `<origin> of joint 'elbow'` for what has no name itself."""
+    """The element's name in messages: `link 'arm'`, or `<origin> of joint 'elbow'` for an element without a name."""
     parts: list[str] = []
     node: Element | None = element
     while node is not None and node.getparent() is not None:
@@ -116,14 +116,14 @@ def describe(element: Element) -> str:
         if name is not None and tag(node) in NAMED:
             parts.append(f"{tag(node)} {name!r}")
             break
-        if tag(node) != "geometry" or not parts:  # it says nothing about the shape in it
+        if tag(node) != "geometry" or not parts:  # <geometry> adds nothing to the shape in it
             parts.append(f"<{tag(node)}>")
         node = node.getparent()
     return " of ".join(parts) or f"<{tag(element)}>"
 
 
 def required(reading: Reading, element: Element, attribute: str) -> str:
-    """An attribute that must be there."""
+    """The text of a required attribute."""
     value = element.get(attribute)
     if value is None:
         reading.refuse(element, f"{describe(element)} has no {attribute!r} attribute")
@@ -131,7 +131,7 @@ def required(reading: Reading, element: Element, attribute: str) -> str:
 
 
 def named(reading: Reading, element: Element) -> str:
-    """The element's name, which must be there and not be empty."""
+    """The element's name, which is required and not empty."""
     name = element.get("name")
     if name is None:
         reading.refuse(element, f"<{tag(element)}> has no name")
@@ -141,7 +141,7 @@ def named(reading: Reading, element: Element) -> str:
 
 
 def parse_number(text: str) -> float:
-    """A finite number, the whole text, whatever the locale. Raises ValueError that says what is wrong."""
+    """The finite number that is the whole text, independent of the locale. Raises ValueError with the reason."""
     text = text.strip()
     if NUMBER.fullmatch(text):
         value = float(text)
@@ -158,7 +158,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_numbers(text: str, count: int) -> tuple[float, ...]:
-    """`count` numbers between white space. Raises ValueError that says what is wrong."""
+    """`count` numbers separated by white space. Raises ValueError with the reason."""
     if len(text) > 100_000 and len(text.split(None, count)) > count:
         raise ValueError(f"{text[:60]!r} holds more than {count} number{'s' * (count != 1)}")
     numbers = tuple(parse_number(word) for word in text.split())
@@ -168,7 +168,7 @@ def parse_numbers(text: str, count: int) -> tuple[float, ...]:
 
 
 def read_number(reading: Reading, element: Element, attribute: str, default: float | None = None) -> float:
-    """A number attribute; without a default it must be there."""
+    """The number in an attribute, which is required without a default."""
     text = element.get(attribute)
     if text is None and default is not None:
         return default
@@ -178,7 +178,7 @@ def read_number(reading: Reading, element: Element, attribute: str, default: flo
 
 
 def read_vector(reading: Reading, element: Element, attribute: str, default: Vector3 | None = None) -> Vector3:
-    """An attribute of three numbers; without a default it must be there."""
+    """The three numbers in an attribute, which is required without a default."""
     text = element.get(attribute)
     if text is None and default is not None:
         return default
@@ -209,7 +209,7 @@ def content_flag(element: Element) -> bool:
 
 
 def read_pose(reading: Reading, element: Element | None) -> Pose:
-    """An <origin>: xyz [m] and rpy [rad] (or quat_xyzw, URDF 1.2); identity where it is missing."""
+    """The pose in <origin>: xyz [m] and rpy [rad] (or quat_xyzw, URDF 1.2); the identity without an <origin>."""
     if element is None:
         return Pose()
     position = read_vector(reading, element, "xyz", (0.0, 0.0, 0.0))
@@ -219,7 +219,7 @@ def read_pose(reading: Reading, element: Element | None) -> Pose:
 
 
 def read_quaternion(reading: Reading, element: Element) -> Quaternion:
-    """quat_xyzw, normalised; it excludes rpy."""
+    """The rotation in quat_xyzw, normalised; refused beside rpy."""
     if element.get("rpy") is not None:
         reading.refuse(element, f"{describe(element)} has both rpy and quat_xyzw")
     x, y, z, w = convert(reading, element, "quat_xyzw", element.get("quat_xyzw", ""), 4)
@@ -230,7 +230,7 @@ def read_quaternion(reading: Reading, element: Element) -> Quaternion:
 
 
 def direction(reading: Reading, element: Element, vector: Vector3) -> Vector3:
-    """The unit vector along `vector`, which the element holds; refused where it has no length."""
+    """The unit vector along `vector`, which the element holds; a zero vector is refused."""
     x, y, z = normalised(reading, element, vector, describe(element), "a direction")
     return (x, y, z)
 
@@ -238,8 +238,8 @@ def direction(reading: Reading, element: Element, vector: Vector3) -> Vector3:
 def normalised(
     reading: Reading, element: Element, values: tuple[float, ...], name: str, wanted: str
 ) -> tuple[float, ...]:
-    """`values` of the element divided by their length; refused where they have none, with a warning where that is not
-    about 1. `name` and `wanted` say what the values are and what they should be.
+    """`values` of the element divided by their length. A length of zero is refused; one that differs from 1 is a
+    warning. `name` and `wanted`, for messages: the values' name and the form that they should have.
     """
     length = math.hypot(*values)
     if length < 1e-12:

@@ -1,4 +1,4 @@
-"""Xacro macros to plain URDF, only when the user asks: macros are programs, and run in a limited child process."""
+"""Expansion of xacro macros to plain URDF, on request only: macros are programs and run in a limited child process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
 
 CPU_SECONDS = 3.0
-WALL_SECONDS = 10.0  # a pipe that macros read takes no time of the processor
+WALL_SECONDS = 10.0  # a limit beside that of processor time, since waiting for a pipe takes none
 MEMORY = 1 << 30  # bytes of address space
 
 
@@ -31,10 +31,10 @@ def expand_xacro(
     max_mb: float = 64.0,
     arguments: Mapping[str, str] | None = None,
 ) -> tuple[str, list[Place | None]]:
-    """The text after xacro, and where in the sources its elements stand, in their order; `path` is where the text came
-    from, for includes, `arguments` are those of its <xacro:arg>.
+    """The text after xacro, and the places of its elements in the sources, in the elements' order.
 
-    Raises ModelError where xacro does not help.
+    `path` is the file of the text, which includes are relative to; `arguments` are the values of its <xacro:arg>.
+    Raises ModelError if xacro fails.
     """
     source = Source(file)
     from importlib.util import find_spec
@@ -63,7 +63,7 @@ def expand_xacro(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a source, and the macro in whose definition it stands."""
+    """A line of a source, and the macro whose definition holds it."""
 
     source: Source
     macro: str = ""
@@ -75,7 +75,7 @@ class Place:
 
 
 def place_of(answered: object, file: str) -> Place | None:
-    """A place as the child tells it, where it is one; the model's own file has no name there."""
+    """The place in the child's answer, None if it holds none; '' stands there for the model's own file."""
     if not (isinstance(answered, list) and len(answered) == 3):
         return None
     name, line, macro = answered
@@ -85,7 +85,7 @@ def place_of(answered: object, file: str) -> Place | None:
 
 
 def asked_of_child(request: dict[str, Any], source: Source, most: int) -> dict[str, Any]:
-    """The child's answer, of at most some times `most` bytes. Raises ModelError where it gives none."""
+    """The child's answer, of at most a few times `most` bytes. Raises ModelError if there is none."""
     script = Path(__file__).with_name("xacro_child.py")
     line = life_line()
     child = subprocess.Popen(

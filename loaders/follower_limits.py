@@ -1,8 +1,8 @@
-"""Limits of followers that leave the joint they follow less than its own range.
+"""Limits of followers that restrict their leader to less than its own range.
 
-Each joint keeps its own limits, and a follower's hold its leader too: a finger that may only close keeps the drive of a
-finger that opens where it is. For each joint the positions that its limits and those of its followers allow are
-intervals: those of a leader are the preimage, under the polynomial of the coupling, of those of its follower.
+Each joint keeps its own limits, and the limits of a follower also bound its leader: if the follower may only close, a
+drive cannot open the leader. The positions of a joint that its own limits and those of its followers allow are
+intervals. The intervals of a leader are the preimage of those of its follower under the polynomial of the coupling.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from artsim.sim.articulation.description import Articulation, Coupling, Joint, N
 from artsim.sim.foundation.dataclass import dataclass
 
 Interval = tuple[float, float]
-LEAST_LOSS = 1e-3  # of a range: less is rounding of printed limits
-ROUNDING = 1e-9  # of the numbers that are compared
+LEAST_LOSS = 1e-3  # share of a range; a smaller loss is rounding of printed limits
+ROUNDING = 1e-9  # relative to the numbers that are compared
 SCALAR = ("revolute", "continuous", "prismatic")
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Positions of a joint within its own limits, those of them that its followers leave, and the followers' names."""
+    """Positions of a joint within its own limits, the part of them that followers allow, and the followers' names."""
 
     own: Interval
     left: tuple[Interval, ...]
@@ -31,13 +31,13 @@ class Room:
 
 
 def with_follower_notes(articulation: Articulation) -> Articulation:
-    """The articulation with a warning for each drive that its followers' limits restrict, where it has none yet."""
+    """The articulation with a warning for each drive that followers' limits restrict, unless it has one already."""
     notes = [note for note in follower_notes(articulation) if note not in articulation.notes]
     return replace(articulation, notes=(*articulation.notes, *notes)) if notes else articulation
 
 
 def follower_notes(articulation: Articulation) -> list[Note]:
-    """One warning for each joint that leads, follows nothing, and is left less than its own limits allow."""
+    """One warning for each leader that is no follower and whose followers allow it less than its own limits do."""
     joints = {joint.name: joint for joint in articulation.joints}
     couplings = [c for c in articulation.couplings if not c.axis and joints[c.follower].kind in SCALAR]
     followers: dict[str, list[Coupling]] = defaultdict(list)
@@ -57,7 +57,7 @@ def follower_notes(articulation: Articulation) -> list[Note]:
 
 
 def leaders_last(followers: dict[str, list[Coupling]], joints: dict[str, Joint]) -> list[str]:
-    """All joints of couplings, each after its followers; without those that lead, over others, themselves."""
+    """All one-coordinate joints of couplings, each after its followers; joints in or above a cycle are left out."""
     waiting = {name: len(led) for name, led in followers.items()}
     leaders: dict[str, list[str]] = defaultdict(list)
     for leader, led in followers.items():
@@ -73,7 +73,7 @@ def leaders_last(followers: dict[str, list[Coupling]], joints: dict[str, Joint])
 
 
 def room_of(joint: Joint, followers: Sequence[Coupling], rooms: dict[str, Room]) -> Room:
-    """Positions of the joint within its limits and those of its followers, whose rooms are known."""
+    """Positions of the joint within its limits and those of its followers, whose `rooms` are given."""
     low, high = joint.lower, joint.upper
     own = (-math.inf if low is None else low, math.inf if high is None else high)
     left: tuple[Interval, ...] = (own,)
@@ -89,7 +89,7 @@ def room_of(joint: Joint, followers: Sequence[Coupling], rooms: dict[str, Room])
 
 
 def preimage(coefficients: Sequence[float], wanted: Iterable[Interval]) -> tuple[Interval, ...]:
-    """All x for which the polynomial is in one of the intervals: in order, apart from each other."""
+    """All x for which the polynomial is in one of the intervals, as disjoint intervals in ascending order."""
     c = list(coefficients)
     while len(c) > 1 and c[-1] == 0:
         c.pop()
@@ -101,7 +101,7 @@ def preimage(coefficients: Sequence[float], wanted: Iterable[Interval]) -> tuple
     ends = {end for pair in intervals for end in pair if math.isfinite(end)}
     breaks = sorted({x for end in ends for x in real_roots([c[0] - end, *c[1:]])})
     between = [middle(a, b) for a, b in zip([-math.inf, *breaks], [*breaks, math.inf], strict=True)]
-    pieces: list[Interval] = []  # of breaks and what lies between them, those where the polynomial is wanted
+    pieces: list[Interval] = []  # the breaks, and the intervals between them, where the polynomial is in `wanted`
     places = [-math.inf, *breaks, math.inf]
     for k, x in enumerate(between):
         if is_in(value(c, x), intervals):
@@ -116,7 +116,7 @@ def ordered(a: float, b: float) -> Interval:
 
 
 def middle(a: float, b: float) -> float:
-    """A number between, one beyond the other where one of them is infinite."""
+    """The midpoint of a and b; if one is infinite, a number beyond the other in that direction; 0 if both are."""
     if math.isinf(a) and math.isinf(b):
         return 0.0
     if math.isinf(a) or math.isinf(b):
@@ -133,13 +133,13 @@ def value(c: Sequence[float], x: float) -> float:
 
 
 def is_in(y: float, intervals: Iterable[Interval]) -> bool:
-    """Whether a value is in one of the intervals, but for rounding."""
+    """True if a value is in one of the intervals, up to rounding."""
     room = ROUNDING * (1.0 + abs(y))
     return any(low - room <= y <= high + room for low, high in intervals)
 
 
 def real_roots(c: Sequence[float]) -> list[float]:
-    """The real roots of a polynomial; one that two roots share is told as two, or as none."""
+    """The real roots of a polynomial; a double root is returned twice, or not at all."""
     import numpy as np  # only for couplings that are curved
 
     roots = np.roots(np.array(c[::-1], float))
@@ -147,7 +147,7 @@ def real_roots(c: Sequence[float]) -> list[float]:
 
 
 def merged(pieces: Iterable[Interval]) -> tuple[Interval, ...]:
-    """The same intervals, those that touch as one."""
+    """The union of the intervals as disjoint intervals in ascending order."""
     found: list[Interval] = []
     for low, high in sorted(pieces):
         if found and low <= found[-1][1]:
@@ -158,7 +158,7 @@ def merged(pieces: Iterable[Interval]) -> tuple[Interval, ...]:
 
 
 def common(intervals: Iterable[Interval], with_: Interval) -> tuple[Interval, ...]:
-    """The parts of intervals that lie in another, ends included; ends that miss each other by rounding meet."""
+    """The parts of intervals that lie in the interval `with_`, ends included; ends that differ by rounding touch."""
     parts = []
     for low, high in intervals:
         a, b = max(low, with_[0]), min(high, with_[1])
@@ -170,7 +170,7 @@ def common(intervals: Iterable[Interval], with_: Interval) -> tuple[Interval, ..
 
 
 def is_less(left: Sequence[Interval], own: Interval) -> bool:
-    """Whether intervals are less than the range in which they lie, by more than rounding of its printed limits."""
+    """True if the intervals `left` cover less than the range `own`, by more than the rounding of its printed limits."""
     if not left:
         return True
     if math.isinf(own[0]) or math.isinf(own[1]):
@@ -193,7 +193,7 @@ def told(joint: Joint, room: Room) -> str:
 
 
 def note_of_held(joint: Joint, coupling: Coupling) -> Note | None:
-    """A warning where a joint is held at a position beyond its limits."""
+    """A warning if a coupling holds a joint at a position beyond its limits, else None."""
     at = coupling.coefficients[0]
     low, high = (-math.inf if joint.lower is None else joint.lower), (math.inf if joint.upper is None else joint.upper)
     if is_in(at, [(low, high)]):

@@ -1,4 +1,4 @@
-"""Inertias that no body can have: what is rounding, what another link makes up for, what is repaired."""
+"""Inertias that no body can have: accepted as rounding, compensated by a fixed link, refused or repaired."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from artsim.loaders.elements import Element, Reading, child, describe
 from artsim.loaders.inertia import breaks_triangle, is_negative, nearest_possible, principal_moments
 from artsim.sim.articulation.description import Inertial, Joint, Link
 
-ROUNDING = 1e-12  # of the largest moment in the model: less is none
+ROUNDING = 1e-12  # share of the largest moment in the model that counts as zero
 Moments = tuple[float, float, float]
 
 
 def judge_inertias(
     reading: Reading, elements: Mapping[str, Element], links: tuple[Link, ...], joints: Sequence[Joint]
 ) -> tuple[Link, ...]:
-    """Links as they are used, with a word on every inertia that no body can have; ordered links and joints of a tree.
+    """The links with inertias repaired where requested, and a warning for every inertia that no body can have.
 
-    `elements` are the links' elements by the links' names.
-    Links that fixed joints hold together move as one: a negative moment is refused where the inertia of them all has
-    one, and else is a warning. Raises ModelError.
+    `links` and `joints` are those of a tree, in order; `elements` are the links' elements by the links' names. Links
+    that fixed joints hold together move as one body: a negative moment of a link is refused if their common inertia has
+    one too, and is a warning otherwise. Raises ModelError.
     """
     moments = {link.name: principal_moments(link.inertial.inertia) for link in links if link.inertial is not None}
     rounding = ROUNDING * max((max(map(abs, three)) for three in moments.values()), default=0.0)
@@ -41,8 +41,8 @@ def judge_inertias(
 
 
 def inertia_of(reading: Reading, link: Element) -> Element:
-    """The link's <inertia>, for its line."""
-    inertial = child(Reading(reading.file), link, "inertial")  # what is odd about these elements was told before
+    """The link's <inertia>, whose line messages give; the link itself without one."""
+    inertial = child(Reading(reading.file), link, "inertial")  # warnings about these elements were given before
     found = None if inertial is None else child(Reading(reading.file), inertial, "inertia")
     return link if found is None else found
 
@@ -53,7 +53,7 @@ def shown(moments: Moments) -> str:
 
 
 def note_triangle(reading: Reading, place: Element, moments: Moments) -> None:
-    """Real robots break the triangle inequality: their inertia is used as it is."""
+    """Warn of an inertia that breaks the triangle inequality, as those of real robots do; it is used as written."""
     reading.note(
         place,
         f"{describe(place)}: principal moments {shown(moments)} break the triangle inequality A + B >= C; used as they "
@@ -63,7 +63,7 @@ def note_triangle(reading: Reading, place: Element, moments: Moments) -> None:
 
 
 def judge_negative(reading: Reading, place: Element, link: Link, bodies: Bodies) -> None:
-    """Refuse a negative moment that stays one in the body; warn of one that other links make up for."""
+    """Refuse a negative moment if the whole body has one, too; warn if other links of the body compensate it."""
     assert link.inertial is not None
     what = f"{describe(place)} has principal moments {shown(principal_moments(link.inertial.inertia))}"
     others, together = bodies.around(link.name)
@@ -84,7 +84,7 @@ def with_nearest(reading: Reading, place: Element, link: Link) -> Link:
 
 
 def repaired(reading: Reading, place: Element, what: str, inertial: Inertial) -> Inertial:
-    """With the nearest inertia that a body can have; `what` is what the warning calls it."""
+    """The inertial with the nearest inertia that a body can have; `what` is its name in the warning."""
     before = principal_moments(inertial.inertia)
     inertia, distance = nearest_possible(inertial.inertia)
     share = distance / math.hypot(*before)
@@ -98,13 +98,13 @@ def repaired(reading: Reading, place: Element, what: str, inertial: Inertial) ->
 
 
 class Bodies:
-    """Which links are fixed to each other, and what inertia they have together."""
+    """The groups of links that fixed joints hold together, and the inertia of each group."""
 
     def __init__(self, links: Sequence[Link], joints: Sequence[Joint]) -> None:
-        names = {link.name for link in links}  # which the world need not be
+        names = {link.name for link in links}  # the world need not be among them
         self.above = {joint.child: joint for joint in joints if joint.kind == "fixed" and joint.parent in names}
-        self.first: dict[str, str] = {}  # of each link the topmost of its body
-        self.members: dict[str, list[Link]] = {}  # by that link, parents first
+        self.first: dict[str, str] = {}  # the topmost link of each link's body
+        self.members: dict[str, list[Link]] = {}  # by the topmost link, parents first
         self.moments: dict[str, Moments] = {}
         for link in links:
             joint = self.above.get(link.name)
@@ -113,7 +113,7 @@ class Bodies:
             self.members.setdefault(first, []).append(link)
 
     def around(self, name: str) -> tuple[list[str], Moments]:
-        """The other massive links of a link's body, and the principal moments of them all."""
+        """The other massive links of a link's body, and the principal moments [kg m²] of the whole body."""
         from artsim.loaders.lumped import lumped_moments  # numpy
 
         first = self.first[name]

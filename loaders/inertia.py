@@ -1,4 +1,4 @@
-"""Whether an inertia tensor can belong to a body, in plain Python: `check` must not pay for importing numpy."""
+"""Possible inertia tensors: their test and the nearest one. Plain Python: `check` must not pay for importing numpy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 
 Inertia = tuple[float, float, float, float, float, float]  # xx, xy, xz, yy, yz, zz [kg m²]
 Rows = list[list[float]]
-NEGATIVE = 1e-6  # relative: files round to six digits, so a body without extent comes out a little negative
-TRIANGLE = 1e-6  # relative, for the same reason: thin plates have A + B = C exactly
+NEGATIVE = 1e-6  # relative: files round to six digits, which makes moments of a flat body slightly negative
+TRIANGLE = 1e-6  # relative, for rounding in files: thin plates have A + B = C exactly
 
 
 def principal_moments(inertia: Inertia) -> tuple[float, float, float]:
@@ -51,12 +51,12 @@ def rotate(a: Rows, axes: Rows, p: int, q: int) -> None:
 
 
 def is_negative(moments: tuple[float, float, float], rounding: float = 0.0) -> bool:
-    """Whether a principal moment is negative beyond rounding, which may be given in kg m², too."""
+    """True if a principal moment is negative beyond rounding; `rounding` [kg m²] adds to the relative tolerance."""
     return moments[0] < -max(NEGATIVE * max(abs(moments[0]), moments[2]), rounding)
 
 
 def breaks_triangle(moments: tuple[float, float, float], rounding: float = 0.0) -> bool:
-    """Whether the two smaller moments do not reach the largest: no distribution of mass does that."""
+    """True if the two smaller moments add up to less than the largest, which no distribution of mass allows."""
     return moments[0] + moments[1] < moments[2] * (1.0 - TRIANGLE) - rounding
 
 
@@ -64,7 +64,7 @@ def nearest_possible(inertia: Inertia) -> tuple[Inertia, float]:
     """The nearest inertia that a body can have, and its distance [kg m²]: the Frobenius norm of the difference.
 
     The set of possible inertias is convex and does not change under rotations, so the nearest one has the same axes,
-    and its moments are the nearest point of the cone A + B >= C (each of the three ways round).
+    and its moments are the nearest point of the cone A + B >= C (and its two permutations).
     """
     moments, axes = diagonalised(inertia)
     order = sorted(range(3), key=moments.__getitem__)
@@ -79,7 +79,7 @@ def nearest_possible(inertia: Inertia) -> tuple[Inertia, float]:
 
 
 def nearest_in_cone(a: float, b: float, c: float) -> tuple[float, float, float]:
-    """Of moments a <= b <= c the nearest that a body can have: inside, on a face, on an edge, or none at all."""
+    """The nearest moments to a <= b <= c that a body can have: inside the cone, on a face, on an edge, or all zero."""
     short = c - a - b
     if short <= 0.0:
         return a, b, c
@@ -91,6 +91,6 @@ def nearest_in_cone(a: float, b: float, c: float) -> tuple[float, float, float]:
 
 
 def balanced(moments: tuple[float, float, float]) -> Inertia:
-    """What MuJoCo's balanceinertia puts in place: a ball of the same trace."""
+    """The inertia that MuJoCo's balanceinertia substitutes: that of a ball with the same trace."""
     mean = sum(moments) / 3.0
     return (mean, 0.0, 0.0, mean, 0.0, mean)

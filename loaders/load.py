@@ -1,4 +1,4 @@
-"""From files, standard input or a stored text to an Articulation: the bytes, then the reader that the root wants."""
+"""From files, standard input or a stored text to an Articulation: the bytes, then the reader of the root's format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro 
 
 
 class ReadOptions(TypedDict, total=False):
-    """How a file is read, for callers that pass it on; what is left out has `load_articulation`'s default."""
+    """Options of reading, for callers that pass them on; a key left out has the default of `load_articulation`."""
 
     meshes: bool
     strict: bool
@@ -61,15 +61,14 @@ def load_articulation(
     """Read a robot file; `-` is standard input, a name that is no file's one of artsim's robots or a description.
 
     `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
-    does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
-    `balance_inertia` replaces inertias that no body can have by the nearest that one can. `xacro` expands macros first.
-    `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not, and reversed
-    limits and mimics of nothing in a URDF. `max_faces` is the most
-    triangles of a mesh (None: 2 million). `density` [kg/m³] gives links of a URDF that have no
-    mass that of their shapes.
-    `arguments` are those of the macros, by name. `loops` is a TOML file of loops that close the tree (loops.py): the
+    skips the search for meshes. `strict` refuses a file for which artsim would have to guess. `balance_inertia`
+    replaces inertias that no body can have by the nearest that one can. `xacro` expands macros first.
+    `ignore_unsupported` leaves out, with a warning, parts of an MJCF file that are not supported, and from a URDF
+    reversed limits and mimics whose leader does not exist. `max_faces` is the largest number of triangles of a mesh
+    (None: 2 million). `density` [kg/m³] gives links of a URDF without mass the mass of their shapes. `arguments` are
+    the values of the macros' arguments, by name. `loops` is a TOML file of loops that close the tree (loops.py): the
     model is then a scene of one, whose text holds both.
-    Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
+    Raises MissingInputError (no such file) and ModelError (`file:line: reason`).
     """
     if loops is not None:
         return load_scene(
@@ -130,7 +129,7 @@ def load_text(
 ) -> Articulation:
     """Read a robot from its text (standard input, a model stored in an output), under the same limits as a file.
 
-    `name` is what messages call it. `path`, where it came from, makes relative mesh names mean something.
+    `name` stands for the file in messages. `path` is the file of the text, which mesh names are relative to.
     """
     assets = Assets(
         folder=None if path is None else path.parent,
@@ -182,9 +181,7 @@ def load_text(
 
 @dataclass(frozen=True, slots=True)
 class SceneEntry:
-    """A model that a scene is to have: its name (none: alone), file, base (None: by the file) and place; the files of
-    an SRDF and of loops.
-    """
+    """A model of a scene: its name ('': alone), file, base (None: from the file), pose, SRDF file and file of loops."""
 
     name: str
     file: str
@@ -206,7 +203,8 @@ def load_scene(
 ) -> Articulation:
     """Read several models and make them one; see scene.merge. Options hold for each, as in load_articulation.
 
-    The base of a URDF is its entry's, else `default_base`, else free for one link with mass beside others, else fixed.
+    The base of a URDF is that of its entry, else `default_base`, else free if it is one link with mass in a scene of
+    several models, else fixed.
     Raises as load_articulation does; ModelError also for an SRDF or a file of loops that does not fit.
     """
     max_mb = options.get("max_xml_mb", 64.0)
@@ -236,7 +234,7 @@ def load_scene(
 def load_stored_scene(
     text: bytes | str, name: str, read: Callable[[StoredModel, str], Articulation], *, max_xml_mb: float = 64.0
 ) -> Articulation:
-    """A scene from its own text; `read` reads each of its models, which messages call as it is told."""
+    """A scene from its own text; `read` is called with each of its models and the model's name in messages."""
     models = []
     for stored in parse_scene(text if isinstance(text, str) else decode(text, name), name):
         called = f"<model {stored.name or stored.file!r}>"
@@ -250,7 +248,7 @@ def load_stored_scene(
 
 
 def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
-    """The model with what its SRDF and its file of loops say."""
+    """The model with its SRDF and its file of loops applied."""
     robot = model.articulation
     if model.srdf_file:
         robot = with_srdf(robot, model.srdf, file=model.srdf_file, max_mb=max_mb)
@@ -260,7 +258,7 @@ def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
 
 
 def refuse_tiny(articulation: Articulation) -> None:
-    """Refuse shapes whose sizes or scales are above 0 and below any length: products of them would be 0."""
+    """Refuse shapes with sizes or scales above 0 but below LEAST_LENGTH: products of them would be 0."""
     for link in articulation.links:
         for geom in link.geoms:
             for what, values in (("size", geom.size), ("scale", geom.scale)):
@@ -273,23 +271,23 @@ def refuse_tiny(articulation: Articulation) -> None:
 
 
 def is_scene(text: bytes | str) -> bool:
-    """Whether a text is that of a scene, not XML."""
+    """True if a text is that of a scene, not XML."""
     return text.startswith(MARK) if isinstance(text, str) else text.startswith(MARK.encode())
 
 
 def refuse_base(name: str, robot: Articulation) -> NoReturn:
-    """Raise the line about --base floating and formats that say themselves what is free."""
+    """Refuse --base floating for a format whose files state which links are free."""
     how = {"mjcf": "give a body a <freejoint>, not --base floating"}.get(robot.format, robot.conventions.how_to_free)
     raise ModelError(f"{Source(name)}: {robot.format.upper()} says itself what is free: {how}")
 
 
 def read_document(document: Document, reading: Reading, assets: Assets, max_xml_mb: float) -> Articulation:
-    """The reader that the root tag asks for."""
+    """The articulation, read by the reader of the root tag's format."""
     name = tag(document.root)
     if name == "robot":
         return read_urdf(document.root, reading)
     if name == "mujoco":
-        from artsim.loaders.mjcf.read import read_mjcf  # 25 files, of no use to a URDF
+        from artsim.loaders.mjcf.read import read_mjcf  # 25 files that a URDF does not need
 
         if reading.density is not None:
             reading.note(
@@ -308,7 +306,7 @@ def read_document(document: Document, reading: Reading, assets: Assets, max_xml_
 def expand(
     document: Document, name: str, path: Path | None, assets: Assets, max_xml_mb: float, arguments: Mapping[str, str]
 ) -> Document:
-    """The document after xacro, which met only text that was already found harmless, with its lines in the sources."""
+    """The document after xacro, with the lines of its elements in the sources. The text was checked before."""
     from artsim.loaders.expand import expand_xacro
 
     text, places = expand_xacro(
@@ -325,7 +323,7 @@ def expand(
 
 
 def read_file(path: Path, max_mb: float) -> bytes:
-    """The file's bytes; its size is judged before anything is read, and a pipe without a writer is not waited for."""
+    """The file's bytes; the size is checked before reading, and a pipe without a writer does not block."""
     try:
         status = path.stat()
         is_stream = str(path).startswith(STREAMS)
@@ -348,7 +346,7 @@ def read_file(path: Path, max_mb: float) -> bytes:
 
 
 def read_stream(stream: BinaryIO, name: str, max_mb: float) -> bytes:
-    """At most the cap and one byte, so that an endless stream ends."""
+    """The stream's bytes, of which the cap and one more are read at most, so that an endless stream ends."""
     data = stream.read(int(max_mb * 1e6) + 1)
     check_size(len(data), file=name, max_mb=max_mb)
     return data

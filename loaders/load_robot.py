@@ -1,4 +1,4 @@
-"""A Robot from a file, for Python: read it, compile it, remember what a run of it takes over."""
+"""A Robot from a file, for Python: read, compiled, and kept with the options that its runs take over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from artsim.sim.runs.start import find_keyframe
 
 
 class ModelWarning(UserWarning):
-    """Something odd about a robot file that is accepted: `file:line: what, and what was done`."""
+    """A flaw of a robot file that is accepted: `file:line: flaw, and remedy`."""
 
 
 def load_robot(
@@ -41,28 +41,29 @@ def load_robot(
 
     Args:
         path: the file; "-" reads standard input.
-        base: whether the root link is fixed to the world or free.
-        packages: where package://NAME/ is, by name.
+        base: the root link is fixed to the world ("fixed") or free ("floating").
+        packages: the folders of package://NAME/, by name.
         coupling: of mimic joints and equalities of joints and tendons. "auto": eliminated exactly (tendons: hard rows),
-            or springs where the file says how soft (MJCF solref); "exact": exactly all, "rows": hard constraint rows,
-            "compliant": springs.
+            or springs where the file gives a softness (MJCF solref); "exact": exactly all, "rows": hard constraint
+            rows, "compliant": springs.
         coupling_frequency: natural frequency of compliant couplings [Hz].
         coupling_damping: their damping ratio.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
-        keyframe: of the file, where runs of this robot start.
+        keyframe: the keyframe of the file from which runs of this robot start.
         mesh_root: a further folder that meshes may come from.
         loops: a TOML file of loops that close the model's tree (see artsim/loaders/loops.py).
         balance_inertia: replace inertias that no body can have by the nearest that one can.
-        ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not, and reversed limits
-            and mimics of nothing in a URDF.
-        options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
-            which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger;
-            density: of the shapes of links without mass in a URDF [kg/m³]; arguments: of the macros, by name.
+        ignore_unsupported: leave out, with a warning, parts of an MJCF file that are not supported, and from a URDF
+            reversed limits and mimics whose leader does not exist.
+        options: meshes=False: do not search for meshes; strict: refuse files for which artsim would guess; xacro:
+            expand macros, which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse larger
+            files and meshes; density: density [kg/m³] of the shapes of links without mass in a URDF; arguments: values
+            of the macros' arguments, by name.
 
-    What is odd about the file and accepted is warned of, each as a ModelWarning.
+    Each accepted flaw of the file is a ModelWarning.
 
     Raises:
-        MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.
+        MissingInputError: no such file. ModelError: `file:line: reason`. UsageError: a wrong argument.
     """
     settings = {
         "base": base,

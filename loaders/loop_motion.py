@@ -1,8 +1,8 @@
-"""What a loop joint does along and about its free axes: limits, friction, damping and drives, as tendons and actuators.
+"""Limits, friction, damping and drives of a loop joint along and about its free axes, as tendons and actuators.
 
-The coordinate of an axis is the length of a tendon of its own (sim/equipment/loop_axes.py), called as the loop where it
-has one free axis, else LOOP.AXIS. A drive is an actuator of the same name with the controls NAME.target and
-NAME.velocity: force = stiffness (target - coordinate) + damping (velocity - rate), bounded, implicit.
+The coordinate of an axis is the length of a tendon of its own (sim/equipment/loop_axes.py), which has the name of the
+loop if the loop has one free axis, else LOOP.AXIS. A drive is an actuator of the same name with the controls
+NAME.target and NAME.velocity: force = stiffness (target - coordinate) + damping (velocity - rate), bounded, implicit.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ FREE = {
     "cylindrical": ("z", "rz"),
     "planar": ("x", "y", "rz"),
 }
-"""The free axes of loops, by kind; those about and along which they move are the z axis of frame a."""
+"""The free axes of loops, by kind, in frame a, whose z axis is the axis of the loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A motor towards a target [m or rad, and per second], of stiffness [N/m or N m/rad] and damping, or of gains that
-    are accelerations [1/s² and 1/s]; `most`: its largest force [N or N m]."""
+    """A motor towards a target [m or rad] and a velocity [m/s or rad/s], of stiffness [N/m or N m/rad] and damping, or
+    of gains that are accelerations [1/s² and 1/s]; `most`: its largest force [N or N m].
+    """
 
     stiffness: float = 0.0
     damping: float = 0.0
@@ -41,7 +42,8 @@ class Drive:
 @dataclass(frozen=True, slots=True)
 class Motion:
     """Limits [m or rad], friction [N or N m], damping, a spring that rests at `rest`, and drive along or about a free
-    axis; `limit_spring`: stiffness and damping of its limits, None: hard."""
+    axis; `limit_spring`: stiffness and damping of the limits, None: hard limits.
+    """
 
     lower: float | None = None
     upper: float | None = None
@@ -53,7 +55,7 @@ class Motion:
     drive: Drive | None = None
 
     def flaw(self, axis: str) -> str:
-        """What is wrong with it, and what is wanted; an empty string where it can be had."""
+        """The reason why this motion is not possible, and the values allowed; '' for a valid motion."""
         lower = -math.inf if self.lower is None else self.lower
         upper = math.inf if self.upper is None else self.upper
         if lower > upper:
@@ -69,7 +71,7 @@ class Motion:
 def parts_of(
     name: str, free: Sequence[str], motions: Mapping[str, Motion], source: Source
 ) -> tuple[list[Tendon], list[Actuator]]:
-    """The tendons and actuators of a loop's free axes of which something is said."""
+    """The tendons and actuators of those free axes of a loop that have an entry in `motions`."""
     tendons, actuators = [], []
     for axis in LOOP_AXES:
         if axis not in motions:

@@ -1,4 +1,4 @@
-"""Loops from a file beside a model (--loops FILE, TOML): of any format, in the model's own names.
+"""Loops from a file beside a model of any format (--loops FILE, TOML), in the model's own names.
 
 ```toml
 [[loop]]
@@ -50,11 +50,12 @@ friction = 0.5           # [N]
 ```
 
 The free axes of a planar loop are x, y and rz (its axis is the normal), of a connect rx, ry and rz, each the twist
-about an axis of frame a. A `joint` leaves `free = ["x", "rz"]` those it names, in frames with rpy_a and rpy_b [rad] as
-those of a weld. What is said of an axis becomes a tendon, and its drive an actuator, called as the loop, or LOOP.AXIS
-where several are free. A distance has `length` [m], by default that in the file's pose, or lower and upper between
-which it is free (a rope). A gear is a coupling of joints, a distance the length of a tendon between two sites, a tendon
-one whose recorded length leaves out the offset: their forces are recorded as such.
+about an axis of frame a. In a `joint` the axes named by `free = ["x", "rz"]` are free, in frames with rpy_a and rpy_b
+[rad], as for a weld. The properties of an axis become a tendon, and its drive an actuator; both have the loop's name,
+or LOOP.AXIS if several axes are free. A distance has `length` [m], by default that in the file's pose, or lower and
+upper between which it is free (a rope). A gear is a coupling of joints, a distance the length of a tendon between two
+sites, a tendon one whose recorded length leaves out the offset: their forces are recorded as those of couplings and
+tendons.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ DRIVE = ("stiffness", "damping", "target", "velocity", "max_force", "mode")
 
 @dataclass(slots=True)
 class Made:
-    """What the loops of a file have become so far."""
+    """The parts of the model that the loops of a file have become so far."""
 
     loops: list[Loop] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
@@ -146,11 +147,11 @@ class Entry:
         raise ModelError(f"{self.source}: loop {self.name!r}: {message}")
 
     def has(self, key: str) -> bool:
-        """Whether the key is given."""
+        """True if the key is given."""
         return key in self.values
 
     def number(self, key: str, default: float | None = None, *, least: float | None = None) -> float:
-        """A finite number, refused below `least`; without a default it must be there."""
+        """The finite number of a key, refused below `least`; the key is required without a default."""
         value = self.values.get(key, default)
         if value is None:
             self.refuse(f"has no {key!r}")
@@ -173,7 +174,7 @@ class Entry:
         return (float(value[0]), float(value[1]), float(value[2]))
 
     def direction(self, key: str) -> Vector3:
-        """Three numbers, made a unit vector."""
+        """The unit vector along three numbers."""
         x, y, z = self.vector(key)
         length = math.hypot(x, y, z)
         if length < 1e-12:
@@ -192,7 +193,7 @@ class Entry:
 
 
 class Poses:
-    """Where links are in the pose of the file; found when the first is asked for."""
+    """Poses of links in the pose of the file, computed at the first request."""
 
     def __init__(self, articulation: Articulation) -> None:
         self.articulation = articulation
@@ -265,7 +266,7 @@ def with_loops(articulation: Articulation, text: bytes | str, *, file: str) -> A
 
 
 def refuse_cycles(file: str, couplings: list[Coupling]) -> None:
-    """Raise ModelError where gears, mimics and equalities of joints come round."""
+    """Raise ModelError where gears, mimics and equalities of joints form a cycle."""
     from artsim.loaders.urdf import refuse_mimic_cycles
 
     refuse_mimic_cycles(Reading(file), couplings)
@@ -312,7 +313,7 @@ def read_entry(values: Mapping[str, Any], source: Source, number: int, poses: Po
 
 
 def check_spring(entry: Entry) -> None:
-    """A loop is rigid, or a spring of one kind."""
+    """Refuse a loop with springs of more than one kind."""
     if entry.has("frequency") and any(entry.has(key) for key in ("k", "d", *TURN)):
         entry.refuse("has both a frequency and a stiffness k or damping d")
     if entry.has("compliance") and any(entry.has(key) for key in ("frequency", "k", "d", *TURN)):
@@ -379,7 +380,7 @@ def add_loop(
     made: Made,
     free: tuple[str, ...] | None = None,
 ) -> None:
-    """A loop between two links, with what its free axes do."""
+    """A loop between two links, with the motions of its free axes."""
     a, b = links_of(entry)
     axes = FREE[kind] if free is None else free
     loop = Loop(entry.name, kind, a, b, *frames, source=entry.source, free=free or ())
@@ -391,7 +392,7 @@ def add_loop(
 
 
 def framed(entry: Entry) -> tuple[Pose, Pose]:
-    """The frames of points with rpy_a and rpy_b, the second by default where the first is in the file's pose."""
+    """The frames at the points, turned by rpy_a and rpy_b; the second is by default at the first in the file's pose."""
     point_a, point_b = points_of(entry)
     turn_a = quaternion_from_rpy(*entry.vector("rpy_a", (0.0, 0.0, 0.0)))
     turn_b = quaternion_from_rpy(*entry.vector("rpy_b")) if entry.has("rpy_b") else carried(entry, turn_a)
@@ -399,7 +400,7 @@ def framed(entry: Entry) -> tuple[Pose, Pose]:
 
 
 def along_axis(entry: Entry) -> tuple[Pose, Pose]:
-    """The frames of points whose z axes are axis_a and axis_b."""
+    """The frames at the points whose z axes are axis_a and axis_b."""
     point_a, point_b = points_of(entry)
     turn_a = quaternion_from_z(entry.direction("axis_a"))
     turn_b = quaternion_from_z(entry.direction("axis_b")) if entry.has("axis_b") else carried(entry, turn_a)
@@ -417,7 +418,7 @@ def table_of(entry: Entry, values: object, name: str, keys: tuple[str, ...]) -> 
 
 
 def motion_of(entry: Entry, axis: str, free: tuple[str, ...]) -> Motion:
-    """[loop.AXIS]: what the loop does along or about a free axis."""
+    """[loop.AXIS]: the motion of the loop along or about a free axis."""
     if axis not in free:
         entry.refuse(f"{axis} is held; its free axes are {', '.join(free)}")
     own = table_of(entry, entry.values[axis], axis, MOTION)
@@ -437,7 +438,7 @@ def motion_of(entry: Entry, axis: str, free: tuple[str, ...]) -> Motion:
 
 
 def limit_spring_of(entry: Entry, what: str) -> tuple[float, float] | None:
-    """Stiffness and damping of limits; None: hard."""
+    """Stiffness and damping of limits; None: hard limits."""
     if entry.has("limit_stiffness"):
         if entry.number("limit_stiffness") <= 0:
             entry.refuse(f"limit_stiffness is {entry.number('limit_stiffness'):g}, want more than 0")
@@ -467,7 +468,7 @@ def drive_of(entry: Entry, name: str) -> Drive:
 
 
 def add_distance(entry: Entry, articulation: Articulation, made: Made) -> None:
-    """kind = "distance": two points keep their distance, or a spring does; as a tendon between two sites."""
+    """kind = "distance": two points at a fixed distance, or a spring between them; as a tendon between two sites."""
     links, points = links_of(entry), points_of(entry, default=(0.0, 0.0, 0.0))
     ends = [compose(entry.poses.of(link), Pose(point)).position for link, point in zip(links, points, strict=True)]
     now = math.dist(*ends)
@@ -595,7 +596,7 @@ MAKERS = {
 }
 
 
-# --- what kinds share ------------------------------------------------------------------------------------------------
+# --- shared by kinds -------------------------------------------------------------------------------------------------
 
 
 def links_of(entry: Entry) -> tuple[str, str]:
@@ -610,7 +611,7 @@ def links_of(entry: Entry) -> tuple[str, str]:
 
 
 def points_of(entry: Entry, default: Vector3 | None = None) -> tuple[Vector3, Vector3]:
-    """Points in the links [m]; the second by default where the first is in the file's pose, or `default`."""
+    """Points in the links [m]; the second is by default at the first in the file's pose, or at `default`."""
     point = entry.vector("point_a", (0.0, 0.0, 0.0))
     if entry.has("point_b") or default is not None:
         return point, entry.vector("point_b", default)
@@ -629,7 +630,7 @@ def between(entry: Entry) -> Pose:
 
 
 def spring_of(entry: Entry, *, turns: bool) -> LoopSpring | None:
-    """The spring of a loop between frames, which holds rotations too if it `turns`; None: rigid."""
+    """The spring of a loop between frames; `turns`: it holds rotations too; None: rigid."""
     if entry.has("frequency"):
         return LoopSpring(entry.number("frequency"), entry.number("damping_ratio", 1.0, least=0.0))
     if (compliance := compliance_of(entry)) is not None:
@@ -644,7 +645,7 @@ def spring_of(entry: Entry, *, turns: bool) -> LoopSpring | None:
 
 
 def compliance_of(entry: Entry) -> Compliance | None:
-    """The compliance of a loop; None: none."""
+    """The compliance of a loop; None if the file gives none."""
     if not entry.has("compliance"):
         return None
     return Compliance(entry.number("compliance"), entry.number("compliance_damping", 0.0))

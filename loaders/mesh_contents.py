@@ -1,4 +1,4 @@
-"""What is in the mesh files of a robot: read on request, since a check of names and places opens none of them."""
+"""Contents of the mesh files of a robot, read on request: the check of names and places opens none of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mesh_files(articulation: Articulation) -> dict[Path, Geom]:
 
 
 def read_contents(articulation: Articulation, max_faces: int | None) -> Iterator[MeshContent]:
-    """Read every mesh file. Raises ModelError with the line that names it: damaged, or more than `max_faces`."""
+    """Read every mesh file. Raises ModelError, with the line that names the file: damaged, or more than `max_faces`."""
     from artsim.collision.mesh import MAX_FACES, MeshError, read_mesh
 
     for path, geom in mesh_files(articulation).items():

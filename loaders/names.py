@@ -1,4 +1,4 @@
-"""Robots by name: those that are shipped with artsim, and those of the package robot_descriptions, from its cache."""
+"""Robots by name: robots shipped with artsim, and cached robots of the package robot_descriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # the first that a description
 
 
 class Found(NamedTuple):
-    """A model's file; of a description of macros also their arguments, and where their packages are."""
+    """A model's file; for a description made of macros also their arguments and the folders of their packages."""
 
     path: Path
     arguments: Mapping[str, str] = {}
@@ -44,7 +44,7 @@ def find_model(word: str) -> Found:
 
 
 def exists(path: Path) -> bool:
-    """Whether something is there; a folder is, too, and is refused where it is read."""
+    """True if the path exists; a folder counts, and is refused when it is read."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -73,27 +73,27 @@ def find_description(name: str) -> Found:
 
 
 def packages_of(module: ModuleType) -> dict[str, Path]:
-    """The packages that a description says it is made of: its own under its folder's name, and those of its macros."""
+    """The packages that a description declares: its own under its folder's name, and those of its macros."""
     own = getattr(module, "PACKAGE_PATH", "")
     named = {Path(own).name: own} if isinstance(own, str) and own else {}
     return {name: Path(folder) for name, folder in {**named, **texts_of(module, "XACRO_PACKAGE_PATHS")}.items()}
 
 
 def texts_of(module: ModuleType, name: str) -> dict[str, str]:
-    """A dictionary of texts in a description's module; empty where there is none."""
+    """The dictionary of texts of that name in a description's module; empty if there is none."""
     values = getattr(module, name, {})
     return {str(key): str(value) for key, value in values.items()} if isinstance(values, dict) else {}
 
 
 def cache_folder() -> Path:
-    """Where robot_descriptions keeps what it downloads."""
+    """The folder of robot_descriptions' downloads."""
     return Path(os.environ.get(CACHE, "~/.cache/robot_descriptions")).expanduser()
 
 
 def imported_without_network(name: str) -> ModuleType:
-    """The description's module, which on import asks for a clone of its repository: here only for one that is there.
+    """The description's module. Its import would clone a repository; here the clone must exist already.
 
-    Raises MissingInputError where it is not.
+    Raises MissingInputError if there is no clone.
     """
     repositories = import_module("robot_descriptions._repositories").REPOSITORIES
 

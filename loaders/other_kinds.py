@@ -1,4 +1,4 @@
-"""Files that are no models, told by their first bytes: outputs, arrays, meshes, compressed files."""
+"""Files that are no models, recognised by their first bytes: outputs, arrays, meshes, compressed files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OTHER_KINDS = {
     b"glTF": "a mesh (glTF), no model",
     b"\x1f\x8b": "compressed (gzip); `zcat FILE | artsim … -` reads it",
 }
-"""What files are that begin with these bytes, which no model does."""
+"""Kinds of files by their first bytes, with which no model begins."""
 
 
 def refuse_other_kinds(data: bytes, name: str) -> None:
-    """Raise ModelError for the bytes of a file that is of a known other kind."""
+    """Raise ModelError for the bytes of a file of a known kind that is no model."""
     for first, told in OTHER_KINDS.items():
         if data.startswith(first):
             raise ModelError(f"{Source(name)}: is {told}")

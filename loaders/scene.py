@@ -1,8 +1,8 @@
 """Several models as one: placed in the world, names under `<name>/`, joined at the level of the description.
 
-`SceneModel` is one of them as read; `merge` makes the Articulation, whose text holds all of theirs and is read again
-by `parse_scene`. A model alone that is placed, has an SRDF or a file of loops is a scene of one without a name:
-its names stay.
+`SceneModel` is one model as read; `merge` makes the Articulation, whose text holds the texts of all models and is read
+again by `parse_scene`. A single model that is placed, or has an SRDF or a file of loops, is a scene of one without a
+name: its names stay.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError, UsageError
 
 Base = Literal["fixed", "floating"]
-MARK = '{"artsim_scene": 1,'  # what the text of a scene begins with
+MARK = '{"artsim_scene": 1,'  # first characters of a scene's text
 CONVENTIONS = Conventions(
     pose_drawn=True, base_chosen=False, how_to_free="--base NAME=floating frees the root of a URDF"
 )  # of several models together
@@ -43,20 +43,20 @@ ROOT = "root"  # the joint of a model's first link, as in a model alone
 
 @dataclass(frozen=True, slots=True)
 class SceneModel:
-    """A model of a scene: how it is called (nothing: alone, names as in the file), where it stands, and its texts."""
+    """A model of a scene: its name ('': alone, names as in the file), its pose in the world, and its texts."""
 
     name: str
     articulation: Articulation
     place: Pose = field(default_factory=Pose)
     srdf: str = ""  # text; its pairs are in the articulation already
     srdf_file: str = ""
-    loops: str = ""  # text of a file of loops, likewise
+    loops: str = ""  # text of a file of loops; they are in the articulation already
     loops_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """A model of a stored scene: what it takes to read it again."""
+    """A model of a stored scene, with all that reading it again requires."""
 
     name: str
     file: str
@@ -75,7 +75,7 @@ class StoredModel:
 def scene_names(words: Sequence[str], is_file: Callable[[str], bool]) -> list[tuple[str, str]]:
     """Name and file of each model: NAME=FILE, or the file's stem, numbered from the second of a name on.
 
-    A model alone has no name unless it is given one. Raises UsageError for a name that is given twice or is none.
+    A single model has no name unless one is given. Raises UsageError for a name that is given twice or is not valid.
     """
     pairs = [("", word) if is_file(word) or "=" not in word else _split(word) for word in words]
     given = [name for name, _ in pairs if name]
@@ -109,7 +109,7 @@ def _split(word: str) -> tuple[str, str]:
 
 
 def base_of(articulation: Articulation, wanted: Base | None, *, alone: bool) -> Base:
-    """What a URDF's root is in a scene: as wanted, else free where it is one link with mass: an object, no robot."""
+    """The base of a URDF in a scene: `wanted`; else floating for one link with mass, an object, that is not alone."""
     if not articulation.conventions.base_chosen or (wanted is None and alone):
         return "fixed"
     if wanted is not None:
@@ -119,10 +119,10 @@ def base_of(articulation: Articulation, wanted: Base | None, *, alone: bool) -> 
 
 
 def placed(articulation: Articulation, place: Pose) -> Articulation:
-    """The model standing at `place`: its root has a joint to the world, its keyframes' free bodies move along."""
+    """The model at `place`: its root has a joint to the world, and the free bodies of its keyframes move along."""
     children = {joint.child for joint in articulation.joints}
     names = {link.name for link in articulation.links}
-    world = "world" if "world" not in names else ""  # of a model alone, whose root is called so
+    world = "world" if "world" not in names else ""  # the root of a single model may have the name "world"
     kind: Literal["free", "fixed"] = "free" if articulation.base == "floating" else "fixed"
     roots = [
         Joint(ROOT, kind, world, link.name, place, source=link.source)
@@ -138,14 +138,14 @@ def placed(articulation: Articulation, place: Pose) -> Articulation:
 
 
 def _on_moved_world(articulation: Articulation, place: Pose) -> Articulation:
-    """The model with what it ties to the world itself (SDF's roots, ends of loops, sites) at `place` there."""
+    """The model whose own ties to the world (SDF's roots, ends of loops, sites) are moved to `place`."""
 
     def moved(link: str, pose: Pose) -> Pose:
         return compose(place, pose) if link == "world" else pose
 
     seen: set[str] = set()
     joints = []
-    for joint in articulation.joints:  # of several joints of a link the first stands in the parent
+    for joint in articulation.joints:  # of several joints of a link, only the first has its pose in the parent
         joints.append(joint if joint.child in seen else replace(joint, pose=moved(joint.parent, joint.pose)))
         seen.add(joint.child)
     loops = [
@@ -157,7 +157,7 @@ def _on_moved_world(articulation: Articulation, place: Pose) -> Articulation:
 
 
 def _key_at(articulation: Articulation, key: Keyframe, place: Pose) -> Keyframe:
-    """A keyframe whose free bodies, which have their pose in the world, stand in the placed model."""
+    """The keyframe for the model at `place`: the poses of free bodies, which are in the world, are moved along."""
     from artsim.sim.articulation.compile_model import compile_model
 
     labels = compile_model(articulation).labels
@@ -241,9 +241,10 @@ def _renamed_sensor(sensor: Sensor, named: Rename, link_named: Rename) -> Sensor
 
 
 def merge(models: Sequence[SceneModel]) -> Articulation:
-    """The scene of these models, in their order; what only one run can have is the first's that sets it.
+    """The scene of these models, in their order; an option of the whole run comes from the first model that sets it.
 
-    Links of `world` bodies stay where the models stand. Names are under `<name>/`, joints of roots are called `root`.
+    Links of `world` bodies keep their place in the models. Names are under `<name>/`; joints of roots have the name
+    `root`.
     """
     parts = [_part(model) for model in models]
     first = parts[0]
@@ -279,14 +280,14 @@ def _named_part(model: SceneModel) -> Part:
 
 
 def _part(model: SceneModel) -> Articulation:
-    """A model placed and renamed, without actuators that turn no control into a force."""
+    """The model placed and renamed, without actuators that turn no control into a force."""
     robot = placed(model.articulation, model.place)
     robot = replace(robot, actuators=tuple(actuator for actuator in robot.actuators if actuator.acts))
     return prefixed(robot, f"{model.name}/") if model.name else robot
 
 
 def _options(models: Sequence[SceneModel], notes: list[Note]) -> FileOptions:
-    """The simulation options of the first model that sets them; a note names the others that want something else."""
+    """The simulation options of the first model that sets them; a note names the models with different ones."""
     values: dict[str, Any] = {}
     plain = FileOptions()
     for item in fields(FileOptions):
@@ -311,7 +312,7 @@ def _shown(value: object) -> str:
 
 
 def _keyframes(parts: Sequence[Articulation]) -> tuple[Keyframe, ...]:
-    """Each part's keyframes, with the other parts where they start anyway."""
+    """Each part's keyframes, with the other parts in their initial state."""
     if not any(part.keyframes for part in parts):
         return ()
     starts = [_start(part) for part in parts]
@@ -328,13 +329,13 @@ def _keyframes(parts: Sequence[Articulation]) -> tuple[Keyframe, ...]:
 
 
 def _filled(key: Keyframe, start: Keyframe) -> Keyframe:
-    """A keyframe with what it does not give as at the start."""
+    """The keyframe, with the values it leaves out taken from `start`."""
     names = ("qpos", "qvel", "control", "activation")
     return replace(start, **{name: getattr(key, name) or getattr(start, name) for name in names})
 
 
 def _start(part: Articulation) -> Keyframe:
-    """Where a part starts without a keyframe."""
+    """The initial state of a part without a keyframe."""
     from artsim.sim.articulation.compile_model import compile_model
     from artsim.sim.equipment.build_actuators import idle_controls
     from artsim.sim.equipment.equip import labels_of
@@ -350,7 +351,7 @@ def _start(part: Articulation) -> Keyframe:
 
 
 def _scene_text(models: Sequence[SceneModel]) -> str:
-    """All that is needed to read the scene again, as JSON."""
+    """The scene's text, JSON, which is enough to read the scene again."""
     content = [
         {
             "name": model.name,
@@ -368,7 +369,7 @@ def _scene_text(models: Sequence[SceneModel]) -> str:
 
 
 def parse_scene(text: str, name: str) -> list[StoredModel]:
-    """The models of a scene's text. Raises ModelError for what is none."""
+    """The models of a scene's text. Raises ModelError for a text that is no scene."""
     try:
         content = json.loads(text)["models"]
         models = [_stored(entry) for entry in content]

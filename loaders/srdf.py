@@ -1,4 +1,4 @@
-"""SRDF: which links of a robot never need to be looked at for collisions, as MoveIt's setup assistant writes it."""
+"""SRDF: the pairs of a robot's links that need no collision check, as MoveIt's setup assistant writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 
-# planning groups, tools and the like: of no meaning to a simulation
+# planning groups, tools and other elements without a meaning for a simulation
 SILENT = frozenset(
     (
         *("group", "end_effector", "virtual_joint", "passive_joint", "joint_property", "planning_frame"),
@@ -23,7 +23,7 @@ Pair = tuple[str, str]
 
 @dataclass(slots=True)
 class Disabled:
-    """Pairs of links by the element that they come from; a later element wins over an earlier one of its own kind."""
+    """Pairs of links by the kind of element that holds them; a later element overrides an earlier one of its kind."""
 
     links: tuple[str, ...]
     pairs: dict[Pair, None]
@@ -31,7 +31,7 @@ class Disabled:
     defaults: dict[str, None]
 
     def result(self) -> tuple[Pair, ...]:
-        """The pairs that do not touch: those of disabled links unless enabled, and those that are disabled."""
+        """The pairs without contact: the pairs of disabled links unless enabled, and the disabled pairs."""
         found = {
             pair: None
             for pair in combinations(self.links, 2)
@@ -41,7 +41,7 @@ class Disabled:
 
 
 def with_srdf(articulation: Articulation, text: bytes | str, *, file: str, max_mb: float = 64.0) -> Articulation:
-    """The robot without the contacts that an SRDF disables; a URDF touches itself elsewhere.
+    """The robot without the contacts that an SRDF disables; all other links of a URDF may touch each other.
 
     Raises ModelError: no SRDF, or a link that the robot does not have.
     """
@@ -88,5 +88,5 @@ def link_named(reading: Reading, element: Element, attribute: str, disabled: Dis
 
 
 def ordered(first: str, second: str) -> Pair:
-    """The pair, whichever of the two was named first."""
+    """The pair in a fixed order, independent of the order in the file."""
     return (first, second) if first < second else (second, first)

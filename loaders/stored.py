@@ -1,4 +1,4 @@
-"""Models stored in outputs: read from their text, with the meshes of the file they came from if that is still there."""
+"""Models stored in outputs: read from their text, with the meshes of the original file if it still exists."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Base = Literal["fixed", "floating"]
 
 @dataclass(frozen=True)
 class StoredReader:
-    """Reads stored models for looking at. Meshes come from where the model's file was, if it still says the same: a
-    file from anywhere must not choose what is read here. Else `packages` and `mesh_root` are looked at.
+    """Reader of stored models for viewing. Meshes come from the folder of the model's file, if the file still has the
+    same text: an output from anywhere must not choose which files are read here. Otherwise `packages` and `mesh_root`
+    are searched.
     """
 
     config: RunConfig
@@ -27,7 +28,7 @@ class StoredReader:
     mesh_root: Path | None
 
     def read(self, text: str, name: str, path: str) -> Articulation:
-        """The model called `name` that was at `path`; a scene of several likewise. Raises ModelError."""
+        """The model, or scene, of this text, with its name in messages and the path of its file. Raises ModelError."""
         if not is_scene(text):
             return self._one(text, f"<model {name!r}>", path, self.config.base)  # type: ignore[arg-type]
         return load_stored_scene(text, f"<scene {name!r}>", self._of_scene)

@@ -1,6 +1,6 @@
-"""Links and joints to a tree: every way in which they may fail to be one is refused, then they are put in order.
+"""Links and joints to an ordered tree; links and joints that do not form a tree are refused.
 
-Without recursion anywhere: a chain of 5000 joints is a legal robot.
+No function is recursive: a chain of 5000 joints is a legal robot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def order_tree(links: Sequence[Link], joints: Sequence[Joint]) -> tuple[tuple[Li
 
 
 def check_ends(joint: Joint, links: Mapping[str, Link]) -> None:
-    """Parent and child exist and differ."""
+    """Refuse a joint whose parent and child do not exist or do not differ."""
     for role, name in (("parent", joint.parent), ("child", joint.child)):
         if name not in links:
             raise ModelError(
@@ -49,7 +49,7 @@ def check_ends(joint: Joint, links: Mapping[str, Link]) -> None:
 
 
 def parent_joints(joints: Sequence[Joint]) -> dict[str, Joint]:
-    """The joint above each link; a second one would close a loop."""
+    """The joint above each link; a second joint to the same link is refused, since it would close a loop."""
     joint_to: dict[str, Joint] = {}
     for joint in joints:
         first = joint_to.setdefault(joint.child, joint)
@@ -62,7 +62,7 @@ def parent_joints(joints: Sequence[Joint]) -> dict[str, Joint]:
 
 
 def check_roots(links: Sequence[Link], joint_to: Mapping[str, Joint]) -> None:
-    """Exactly one link has no parent."""
+    """Refuse links unless exactly one of them has no parent."""
     roots = [link for link in links if link.name not in joint_to]
     if not roots:
         refuse_cycle(links, joint_to, set())
@@ -78,7 +78,7 @@ def refuse_cycle(links: Sequence[Link], joint_to: Mapping[str, Joint], reached: 
     name = next(link.name for link in links if link.name not in reached)
     seen: dict[str, int] = {}
     path: list[str] = []
-    while name not in seen:  # walking up from an unreached link never ends, so it comes round
+    while name not in seen:  # the walk up from an unreached link never ends, so it enters a cycle
         seen[name] = len(path)
         path.append(name)
         name = joint_to[name].parent

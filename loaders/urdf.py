@@ -1,7 +1,7 @@
-"""URDF to an Articulation: one function per element, nothing computed that the file does not say.
+"""URDF to an Articulation: one function per element, no value computed that the file does not give.
 
-The meaning follows urdfdom (the ROS parser), its refusals of malformed values included; what urdfdom lets through
-and no engine can use (a leader that does not exist, a zero axis, limits upside down) is refused here, at the door.
+The meaning follows urdfdom (the ROS parser), its refusals of malformed values included. Values that urdfdom accepts and
+no engine can use (a leader that does not exist, a zero axis, reversed limits) are refused here.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ JOINT_KINDS: dict[str, JointKind] = {
     "spherical": "ball",  # Bullet's
 }
 MIMIC_AXES: dict[str | None, Literal["x", "y", "z"]] = {"x": "x", "y": "y", "z": "z"}
-SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate: what can mimic and be mimicked
+SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate, which can mimic and be mimicked
 IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
-# what holds nothing that moves, and macros that by their names stand for such things
+# elements without moving parts, and names of macros that stand for them
 UNMOVED = frozenset(("visual", "sensor", "plugin", "transmission", "ros2_control", "gazebo"))
 UNMOVED_MACROS = re.compile(
     r"(?:^|_)(?:sensors?|cameras?|imus?|lidars?|lasers?|plugins?|gazebo|transmissions?)(?:_|$)|^(?:property|arg)$"
@@ -123,7 +123,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
 
 
 def read_name(reading: Reading, root: Element) -> str:
-    """The robot's name; urdfdom insists on it, other readers do not."""
+    """The robot's name; urdfdom requires it, other readers do not."""
     if root.get("name") is None:
         reading.note(root, "<robot> has no name")
         return "robot"
@@ -131,7 +131,7 @@ def read_name(reading: Reading, root: Element) -> str:
 
 
 def refuse_xacro(reading: Reading, root: Element) -> None:
-    """Macros that were not expanded stand for links and joints that would be missing, a few for what moves nothing."""
+    """Refuse macros that were not expanded, whose links and joints would be missing; warn of macros of UNMOVED."""
     for element in root.iter():
         for name, value in element.attrib.items():
             if "${" in value and (is_macro(element) or name in ("name", "link", "joint")):
@@ -155,7 +155,7 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
 
 
 def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
-    """Names of links, and of joints, are unique."""
+    """Refuse a name that two links, or two joints, have."""
     lines: dict[str, int] = {}
     for element in children(root, kind):
         name = element.get("name", "")
@@ -211,7 +211,7 @@ def read_mass(reading: Reading, element: Element) -> float:
 
 
 def read_inertia(reading: Reading, element: Element) -> tuple[float, float, float, float, float, float]:
-    """<inertia ixx ixy ixz iyy iyz izz>; judge_inertias says whether a body can have it."""
+    """<inertia ixx ixy ixz iyy iyz izz> [kg m²]; judge_inertias refuses those that no body can have."""
     xx, xy, xz, yy, yz, zz = (
         read_number(reading, element, name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     )
@@ -222,7 +222,7 @@ def read_inertia(reading: Reading, element: Element) -> tuple[float, float, floa
 
 
 def read_contact(reading: Reading, element: Element | None) -> tuple[float, float, float] | None:
-    """Bullet's <contact>: friction of the link's collision geoms; its stiffness and damping have no use here."""
+    """Bullet's <contact>: friction of the link's collision geoms; stiffness and damping are ignored."""
     if element is None:
         return None
     values = {"lateral_friction": 1.0, "spinning_friction": 0.0, "rolling_friction": 0.0}
@@ -249,7 +249,7 @@ def read_geom(
     count: int,
     friction: tuple[float, float, float] | None,
 ) -> Geom | None:
-    """<visual> or <collision>; None where its shape has no extent."""
+    """The geom of <visual> or <collision>; None if its shape has no extent."""
     geometry = child(reading, element, "geometry")
     if geometry is None:
         reading.refuse(element, f"{describe(element)} has no <geometry>")
@@ -269,7 +269,7 @@ def read_geom(
 
 
 def read_geometry(reading: Reading, element: Element, plain: Geom) -> Geom | None:
-    """<geometry>: the first shape in it; None where it has no extent."""
+    """The geom of the first shape in <geometry>; None if it has no extent."""
     shape: Element | None = None
     for item in element:
         if shape is None and tag(item) in SHAPES:
@@ -310,7 +310,7 @@ def read_cylinder(reading: Reading, element: Element, plain: Geom) -> Geom:
 
 
 def read_capsule(reading: Reading, element: Element, plain: Geom) -> Geom:
-    """<capsule radius length> [m], along z; the length is that between the centres of its caps."""
+    """<capsule radius length> [m], along z; the length is measured between the centres of the caps."""
     return dataclasses.replace(read_cylinder(reading, element, plain), kind="capsule")
 
 
@@ -322,7 +322,7 @@ def read_ellipsoid(reading: Reading, element: Element, plain: Geom) -> Geom:
 
 
 def read_plane(reading: Reading, element: Element, plain: Geom) -> Geom:
-    """Bullet's <plane normal="x y z">, without end: sizes 0, its z axis turned to the normal."""
+    """Bullet's <plane normal="x y z">, unbounded: sizes 0, the z axis turned to the normal."""
     normal = read_vector(reading, element, "normal", (0.0, 0.0, 1.0))
     length = math.hypot(*normal)
     if not 1e-9 < length < 1e9:
@@ -333,7 +333,7 @@ def read_plane(reading: Reading, element: Element, plain: Geom) -> Geom:
 
 
 def read_mesh(reading: Reading, element: Element, plain: Geom) -> Geom:
-    """<mesh filename scale>: the name is resolved, its content is not read here."""
+    """<mesh filename scale>: the name is resolved, the file is not read here."""
     uri = required(reading, element, "filename")
     scale = read_scale(reading, element)
     geom = dataclasses.replace(plain, kind="mesh", mesh_uri=uri, scale=scale)
@@ -423,7 +423,7 @@ def read_joint(reading: Reading, element: Element) -> Joint:
         parent=read_end(reading, element, "parent"),
         child=read_end(reading, element, "child"),
         pose=read_pose(reading, child(reading, element, "origin")),
-        # urdfdom does not look at the axis of these two either
+        # urdfdom ignores the axis of these two kinds as well
         axis=(0.0, 0.0, 1.0) if kind in ("fixed", "free") else read_axis(reading, child(reading, element, "axis")),
         source=reading.at(element),
     )
@@ -448,7 +448,7 @@ def read_kind(reading: Reading, element: Element) -> JointKind:
 
 
 def read_end(reading: Reading, element: Element, role: str) -> str:
-    """<parent link> or <child link>."""
+    """The link that <parent link> or <child link> names."""
     item = child(reading, element, role)
     if item is None:
         reading.refuse(element, f"{describe(element)} has no <{role}>")
@@ -456,7 +456,7 @@ def read_end(reading: Reading, element: Element, role: str) -> str:
 
 
 def read_axis(reading: Reading, element: Element | None) -> Vector3:
-    """<axis xyz>, made a unit vector; (1, 0, 0) where the file has none."""
+    """The unit vector along <axis xyz>; (1, 0, 0) without an <axis>."""
     if element is None:
         return (1.0, 0.0, 0.0)
     if element.get("xyz") is None:
@@ -468,7 +468,7 @@ def read_axis(reading: Reading, element: Element | None) -> Vector3:
         reading.refuse(element, f"{describe(element)} is zero")
     if not math.isfinite(length):
         reading.refuse(element, f"{describe(element)} is too long")
-    if abs(length - 1.0) > 1e-3:  # rounded digits are no news
+    if abs(length - 1.0) > 1e-3:  # rounding of the digits needs no warning
         reading.note(element, f"{describe(element)} has length {length:.6g}: normalised")
     return (x / length, y / length, z / length)
 
@@ -495,7 +495,7 @@ def read_turn_limits(reading: Reading, element: Element | None, joint: Joint) ->
     """<limit swing1 swing2 twist_lower twist_upper effort velocity> of a spherical joint, as PhysX has them: half
     angles of the cone about y and z, and the twist about <axis> [rad].
 
-    All may be left out; one swing is that of both.
+    All may be left out; a single swing holds for both axes.
     """
     if element is None:
         return joint
@@ -517,7 +517,7 @@ def read_turn_limits(reading: Reading, element: Element | None, joint: Joint) ->
 
 
 def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float | None, float | None]:
-    """lower and upper; what is missing is 0, as urdfdom has it. Continuous and planar joints have none."""
+    """The range of lower and upper; a missing bound is 0, as in urdfdom. Continuous and planar joints have no range."""
     lower, upper = read_number(reading, element, "lower", 0.0), read_number(reading, element, "upper", 0.0)
     given = element.get("lower") is not None or element.get("upper") is not None
     if joint.kind not in ("revolute", "prismatic"):
@@ -538,7 +538,7 @@ def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float 
 
 
 def read_bound(reading: Reading, element: Element, name: str, text: str | None) -> float | None:
-    """effort or velocity; 0 stands for "not known" in 56 public models and means unlimited."""
+    """The bound in effort or velocity, None if unlimited; so is 0, which means "not known" in 56 public models."""
     if text is None:
         reading.note(element, f"{describe(element)} has no {name}: unlimited", guess=True)
         return None
@@ -566,7 +566,7 @@ def read_dynamics(reading: Reading, element: Element | None, joint: Joint) -> Jo
 
 
 def read_mimics(reading: Reading, root: Element, joints: list[Joint]) -> list[Coupling]:
-    """Every <mimic>; leaders exist and no chain of them comes round."""
+    """The couplings of every <mimic>; a leader that does not exist, and a cycle of leaders, are refused."""
     by_name = {joint.name: joint for joint in joints}
     couplings: list[Coupling] = []
     for element in children(root, "joint"):
@@ -580,7 +580,7 @@ def read_mimics(reading: Reading, root: Element, joints: list[Joint]) -> list[Co
 def read_mimic(reading: Reading, element: Element, follower: Joint, joints: dict[str, Joint]) -> list[Coupling]:
     """<mimic joint multiplier offset axis>: follower = multiplier * leader + offset.
 
-    Of a spherical joint, which may lead or follow, it is the twist about `axis` (x, y or z of its frame) that counts.
+    A spherical joint may lead or follow: its coordinate is the twist about `axis` (x, y or z of its frame).
     """
     name = required(reading, element, "joint")
     multiplier = read_number(reading, element, "multiplier", 1.0)
@@ -607,7 +607,7 @@ def read_mimic(reading: Reading, element: Element, follower: Joint, joints: dict
 
 
 def read_mimic_axis(reading: Reading, element: Element, follower: Joint, leader: Joint) -> Literal["", "x", "y", "z"]:
-    """axis of <mimic>: that of the spherical joint of the two whose twist follows or is followed."""
+    """The `axis` of <mimic>: the axis of the spherical joint, leader or follower, whose twist is coupled."""
     axis = element.get("axis")
     what = f"joint {follower.name!r} mimics {leader.name!r}"
     balls = [joint for joint in (follower, leader) if joint.kind == "ball"]
@@ -631,7 +631,7 @@ def read_mimic_axis(reading: Reading, element: Element, follower: Joint, leader:
 
 
 def refuse_mimic_cycles(reading: Reading, couplings: list[Coupling]) -> None:
-    """Follow each follower to its last leader."""
+    """Refuse a cycle of mimics, found by following each follower to its last leader."""
     by_follower = {coupling.follower: coupling for coupling in couplings}
     done: set[str] = set()
     for start in by_follower:
@@ -661,7 +661,7 @@ def read_transmissions(reading: Reading, root: Element, joints: list[Joint]) -> 
 
 
 def read_transmission(reading: Reading, element: Element, joints: dict[str, Joint]) -> list[Actuator]:
-    """<transmission>: one actuator for each of its joints, with the reduction."""
+    """One actuator, with the reduction, for each joint of a <transmission>."""
     targets = [item.get("name", "") for item in children(element, "joint")]
     motors = list(children(element, "actuator"))
     if not targets or len(motors) not in (1, len(targets)):
@@ -684,9 +684,9 @@ def read_transmission(reading: Reading, element: Element, joints: dict[str, Join
 
 
 def read_reduction(reading: Reading, *places: Element, used: bool) -> float:
-    """<mechanicalReduction>, in the transmission itself (ROS 1), its actuator or its joint; 1 where there is none.
+    """<mechanicalReduction> of the transmission itself (ROS 1), its actuator or its joint; 1 if there is none.
 
-    Only a rotor's inertia needs it: where it is not `used`, text that is no number is a warning.
+    Only a rotor's inertia needs the reduction: if it is not `used`, text that is no number is a warning.
     """
     for place in places:
         item = child(reading, place, "mechanicalReduction")

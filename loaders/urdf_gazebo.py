@@ -1,4 +1,4 @@
-"""The <gazebo> elements of a URDF: what they say about links' contacts and joints' springs is applied to the model."""
+"""The <gazebo> elements of a URDF: contact properties of links and springs of joints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from artsim.loaders.elements import Element, Reading, children, content_flag, co
 from artsim.sim.articulation.description import Joint, Link
 from artsim.sim.foundation.errors import nearest
 
-# Looks, sensors, code, and settings of Gazebo's own solver: no meaning here.
+# Looks, sensors, code, and settings of Gazebo's own solver have no meaning here.
 SILENT = frozenset(
     (
         *("material", "visual", "sensor", "laserRetro", "canonicalBody", "provideFeedback", "implicitSpringDamper"),
@@ -17,7 +17,7 @@ SILENT = frozenset(
     )
 )
 SELF_COLLIDE = ("selfCollide", "self_collide")
-# Physics that artsim solves in its own way, or not at all: said once.
+# Physics that artsim solves in its own way, or not at all: one warning each.
 IGNORED = {
     "kp": "contacts are rigid",
     "kd": "contacts are rigid",
@@ -36,7 +36,7 @@ IGNORED = {
 
 
 def apply(reading: Reading, root: Element, links: list[Link], joints: list[Joint]) -> tuple[list[Link], list[Joint]]:
-    """Every <gazebo reference="…">; without a reference only whether the robot collides with itself counts."""
+    """Every <gazebo reference="…">; of an element without a reference only <selfCollide> counts."""
     link_by_name = {link.name: link for link in links}
     joint_by_name = {joint.name: joint for joint in joints}
     for element in children(root, "gazebo"):
@@ -59,7 +59,7 @@ def apply(reading: Reading, root: Element, links: list[Link], joints: list[Joint
 
 
 def apply_to_link(reading: Reading, element: Element, link: Link) -> Link:
-    """Friction and restitution of the link's collision geoms, and whether the robot collides with itself here."""
+    """The link with the element's friction and restitution on its collision geoms, and its <selfCollide>."""
     sliding = read_friction(reading, element)
     if sliding is not None:
         geoms = (
@@ -77,7 +77,7 @@ def apply_to_link(reading: Reading, element: Element, link: Link) -> Link:
 
 
 def with_self_collide(element: Element, link: Link) -> Link:
-    """<selfCollide>: of a link, or without a reference of all."""
+    """The link with the element's <selfCollide>: contacts between this link and others of the robot."""
     for name in SELF_COLLIDE:
         for item in children(element, name):
             link = dataclasses.replace(link, self_collide=content_flag(item))
@@ -114,7 +114,7 @@ def apply_to_joint(reading: Reading, element: Element, joint: Joint) -> Joint:
 
 
 def note_rest(reading: Reading, element: Element) -> None:
-    """Warn of what was not applied."""
+    """Warn of the children that were not applied."""
     applied = ("mu1", "mu2", "restitution_coefficient", *SELF_COLLIDE, "springStiffness", "springReference")
     for item in element:
         if tag(item) not in applied:
@@ -122,12 +122,12 @@ def note_rest(reading: Reading, element: Element) -> None:
 
 
 def note_ignored(reading: Reading, item: Element) -> None:
-    """Warn of physics that is ignored, once per tag; what says nothing about physics is passed over."""
+    """Warn of ignored physics, once per tag; elements without physics need no warning."""
     name = tag(item)
     if name in SILENT or ":" in name:
         return
     if name in ("gravity", "turnGravityOff") and content_flag(item) == (name == "gravity"):
-        return  # gravity is on, as it is anyway
+        return  # gravity on is the default
     if name == "plugin" and not any(word in item.get("filename", "") for word in ("mimic", "roboticsgroup", "spring")):
         return  # control and sensor code; only plugins that add forces or constraints are missed
     reason = IGNORED.get(name, "not known")

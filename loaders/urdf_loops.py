@@ -1,8 +1,8 @@
 """The <loop_joint> elements of a URDF, by which Drake and Isaac Sim close loops: between frames of two links.
 
-A type of TYPES, or `joint` with the axes that are free: <loop_joint name="l" type="joint" free="x rz">. What its free
-axes do stands in <limit lower upper effort stiffness damping>, <dynamics friction damping> and <drive stiffness damping
-target velocity max_force mode>, with axis="x" where several axes are free; the effort bounds the drive.
+The type is one of TYPES, or `joint` with the axes that are free: <loop_joint name="l" type="joint" free="x rz">. The
+motion of the free axes is in <limit lower upper effort stiffness damping>, <dynamics friction damping> and <drive
+stiffness damping target velocity max_force mode>, with axis="x" if several axes are free; the effort bounds the drive.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ AXIS_KINDS = ("hinge", "slider", "cylindrical", "planar")
 def read_loop_joints(
     reading: Reading, root: Element, links: list[Link]
 ) -> tuple[list[Loop], list[Tendon], list[Actuator]]:
-    """Every <loop_joint>, with the tendons and actuators of their free axes; their names differ."""
+    """Every <loop_joint>, with the tendons and actuators of its free axes; a name used twice is refused."""
     names = [link.name for link in links]
     loops: dict[str, Loop] = {}
     tendons: list[Tendon] = []
@@ -106,7 +106,7 @@ def read_free(reading: Reading, element: Element) -> tuple[str, ...]:
 
 
 def read_motions(reading: Reading, element: Element, free: tuple[str, ...]) -> dict[str, Motion]:
-    """What <limit>, <dynamics> and <drive> say of the free axes."""
+    """The motions of the free axes, by axis, from <limit>, <dynamics> and <drive>."""
     motions: dict[str, Motion] = {}
     efforts: dict[str, float] = {}
     given: set[tuple[str, str]] = set()
@@ -140,7 +140,7 @@ def read_motions(reading: Reading, element: Element, free: tuple[str, ...]) -> d
 
 
 def axis_of(reading: Reading, item: Element, free: tuple[str, ...]) -> str:
-    """The free axis of which an element speaks."""
+    """The free axis that an element belongs to."""
     axis = item.get("axis", free[0] if len(free) == 1 else "")
     if axis not in free:
         wanted = f"want one of {', '.join(free)}" if free else "nothing is free"
@@ -149,7 +149,7 @@ def axis_of(reading: Reading, item: Element, free: tuple[str, ...]) -> str:
 
 
 def at_least_0(reading: Reading, item: Element, name: str, default: float | None = None) -> float:
-    """A number of an attribute, refused below 0."""
+    """The number in an attribute, refused below 0."""
     value = read_number(reading, item, name, default)
     if value < 0.0:
         reading.refuse(item, f"{describe(item)}: {name} is {value:g}, want at least 0")
@@ -157,7 +157,7 @@ def at_least_0(reading: Reading, item: Element, name: str, default: float | None
 
 
 def with_limit(reading: Reading, item: Element, motion: Motion, *, bounded: bool) -> Motion:
-    """<limit lower upper>, as a spring with stiffness and damping."""
+    """The motion with <limit lower upper>; with stiffness and damping the limits are springs."""
     lower, upper = (
         read_number(reading, item, name) if bounded and item.get(name) is not None else None
         for name in ("lower", "upper")

@@ -1,4 +1,4 @@
-"""The <mujoco> element that MuJoCo reads in a URDF: the options that change the physics or where meshes are."""
+"""The <mujoco> element that MuJoCo reads in a URDF: options of the physics, and the folder of meshes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, princ
 from artsim.sim.articulation.description import FileOptions, Inertial, Link
 from artsim.sim.foundation.dataclass import dataclass
 
-# fusestatic merges links that artsim keeps apart; discardvisual drops what is only seen; angles of a URDF are radians
+# fusestatic merges links that artsim keeps apart; discardvisual drops visual geoms; angles of a URDF are radians
 NO_MEANING = frozenset(("fusestatic", "discardvisual", "angle", "autolimits", "coordinate", "eulerseq", "usethread"))
 
 
 @dataclass(frozen=True, slots=True)
 class MujocoExtension:
-    """What the <mujoco> element of a URDF says."""
+    """The settings in the <mujoco> element of a URDF."""
 
     balance_inertia: bool = False
     bound_mass: float = 0.0  # [kg] least mass of every moving link
@@ -27,7 +27,7 @@ class MujocoExtension:
 
 
 def read_extension(reading: Reading, root: Element) -> MujocoExtension:
-    """Every <mujoco> of the robot, later ones over earlier ones."""
+    """The settings of every <mujoco> of the robot; later elements override earlier ones."""
     extension = MujocoExtension()
     for element in children(root, "mujoco"):
         extension = dataclasses.replace(extension, strip_path=True)  # MuJoCo's default for a URDF
@@ -80,7 +80,7 @@ def read_option(reading: Reading, element: Element) -> FileOptions:
 
 
 def read_flag(reading: Reading, element: Element, options: FileOptions) -> FileOptions:
-    """<flag gravity>; the other switches are for MJCF files."""
+    """The options with <flag gravity>; the other switches are for MJCF files."""
     for name in map(str, element.attrib):
         if name == "gravity":
             if element.get(name) not in ("enable", "disable"):
@@ -93,14 +93,14 @@ def read_flag(reading: Reading, element: Element, options: FileOptions) -> FileO
 
 
 def corrected_inertials(reading: Reading, extension: MujocoExtension, links: list[Link]) -> list[Link]:
-    """boundmass and boundinertia: least values for every link that has an inertial or needs one; balanceinertia."""
+    """The links after boundmass and boundinertia (for each link that has or needs an inertial) and balanceinertia."""
     if extension.bound_mass > 0 or extension.bound_inertia > 0:
         links = [dataclasses.replace(link, inertial=bounded(extension, link)) for link in links]
     return [with_ball(reading, link) for link in links] if extension.balance_inertia else links
 
 
 def with_ball(reading: Reading, link: Link) -> Link:
-    """The link, with the inertia of a ball where its own breaks the triangle inequality, as MuJoCo has it."""
+    """The link, with the inertia of a ball if its own breaks the triangle inequality, as in MuJoCo."""
     if link.inertial is None:
         return link
     moments = principal_moments(link.inertial.inertia)
@@ -118,7 +118,7 @@ def bounded(extension: MujocoExtension, link: Link) -> Inertial:
     low = extension.bound_inertia
     if principal_moments(inertial.inertia)[0] >= low:
         return inertial
-    from artsim.loaders.mjcf.mass import along_axes  # with it comes what weighs geoms
+    from artsim.loaders.mjcf.mass import along_axes  # imported late: it loads the inertia of geoms, too
 
     inertial = along_axes(inertial)
     x, _, _, y, _, z = (max(moment, low) for moment in inertial.inertia)

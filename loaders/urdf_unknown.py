@@ -1,7 +1,7 @@
-"""Elements and attributes of a URDF that are not read: each kind is told once, with its first line and the count.
+"""Elements and attributes of a URDF that are not read: one warning for each kind, with its first line and the count.
 
-Content of other programs (<gazebo>, <transmission>, <ros2_control>, <sensor>, <mujoco>) and looks have readers of their
-own or none, and are not searched.
+Content of other programs (<gazebo>, <transmission>, <ros2_control>, <sensor>, <mujoco>) and looks are not searched:
+they have readers of their own, or none.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from artsim.loaders.elements import Element, Reading, convert, describe, tag
 
 SHAPES = ("box", "sphere", "cylinder", "capsule", "drake:capsule", "ellipsoid", "drake:ellipsoid", "plane", "mesh")
-# what Drake ties bodies by, beside joints: refused, or left out with a word of its own
+# Drake's constraints between bodies, beside joints: refused, or left out with a warning of their own
 DRAKE_TIES = frozenset(
     f"drake:{name}"
     for name in (
@@ -20,7 +20,7 @@ DRAKE_TIES = frozenset(
         "tendon_constraint",
     )
 )
-# elements by their tag, with the elements in them; those without a line here hold none, or are not searched
+# by tag, the tags of an element's children; elements without a line here have no children, or are not searched
 CHILDREN: dict[str, tuple[str, ...]] = {
     "robot": (
         *("link", "joint", "loop_joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor"),
@@ -65,12 +65,12 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
 BALL_LIMITS = ("swing1", "swing2", "twist_lower", "twist_upper", "effort", "velocity")
 TRANSPOSED = {"iyx": "ixy", "izx": "ixz", "izy": "iyz"}
 MOST_KINDS = 50
-Kind = tuple[str, str, bool]  # the tag of the element, the name in it, whether that is an attribute's
+Kind = tuple[str, str, bool]  # the tag of the element, the name in it, True for an attribute's name
 
 
 def note_unknown(reading: Reading, root: Element) -> None:
-    """Warn of every kind of element and attribute that is not read. One whose name is nearly that of one that is read,
-    and is missing, may be that one misspelt: a guess.
+    """Warn of every kind of element and attribute that is not read. An unknown name that resembles a known one, which
+    is missing beside it, may be a misspelling: the warning is then a guess.
     """
     found: dict[Kind, list[Element]] = {}
     search(reading, root, found)
@@ -79,7 +79,7 @@ def note_unknown(reading: Reading, root: Element) -> None:
     for (where, name, is_attribute), elements in list(found.items())[:MOST_KINDS]:
         first, others = elements[0], len(elements) - 1
         near = misspelt(first, name, is_attribute)
-        of_ball = is_attribute and known_attributes(first) is BALL_LIMITS  # a cone that would bound it
+        of_ball = is_attribute and known_attributes(first) is BALL_LIMITS  # the attribute would bound the cone
         what = f"{describe(first)}: attribute {name!r}" if is_attribute else describe(first)
         more = f" (and {others} more in <{where}>)" if others else ""
         hint = f"; did you mean {near!r}?" if near else ""
@@ -87,7 +87,7 @@ def note_unknown(reading: Reading, root: Element) -> None:
 
 
 def search(reading: Reading, element: Element, found: dict[Kind, list[Element]]) -> None:
-    """Collect what is unknown in the element, by kind."""
+    """Collect the unknown attributes and elements in the element, by kind."""
     name = tag(element)
     known, read = known_attributes(element), CHILDREN[name]
     for attribute in element.attrib:
@@ -97,14 +97,14 @@ def search(reading: Reading, element: Element, found: dict[Kind, list[Element]])
         inner = str(item.tag)
         inner = tag(item) if inner[0] == "{" else inner
         if inner not in read:
-            if not is_macro(item):  # told, or refused, as such
+            if not is_macro(item):  # macros are refused, or warned of, as macros
                 found.setdefault((name, inner, False), []).append(item)
         elif inner in CHILDREN:
             search(reading, item, found)
 
 
 def known_attributes(element: Element) -> tuple[str, ...]:
-    """The attributes that are read of the element."""
+    """The attributes of the element that are read."""
     name, above = tag(element), element.getparent()
     if name == "limit" and above is not None and above.get("type") == "spherical":
         return BALL_LIMITS
@@ -112,7 +112,7 @@ def known_attributes(element: Element) -> tuple[str, ...]:
 
 
 def repeats(reading: Reading, element: Element, attribute: str) -> bool:
-    """Whether an inertia says one of its products a second time, in the other order of the axes."""
+    """True if an inertia repeats one of its products with the axes in the other order."""
     twin = TRANSPOSED.get(attribute) if tag(element) == "inertia" else None
     if twin is None or element.get(twin) is None:
         return False
@@ -121,14 +121,14 @@ def repeats(reading: Reading, element: Element, attribute: str) -> bool:
 
 
 def misspelt(element: Element, name: str, is_attribute: bool) -> str:
-    """The known name that is nearly `name` and is missing beside it; '' where there is none."""
+    """The known name that resembles `name` and is missing beside it; '' if there is none."""
     if is_attribute:
         known, present = known_attributes(element), set(map(str, element.attrib))
     else:
         above = element.getparent()
         assert above is not None
         known, present = CHILDREN[tag(above)], {tag(item) for item in above}
-        if tag(above) in ("robot", "link"):  # which hold many of a kind
+        if tag(above) in ("robot", "link"):  # these may hold several elements of a kind
             present = set()
     from difflib import get_close_matches  # costs 5 ms
 
@@ -137,7 +137,7 @@ def misspelt(element: Element, name: str, is_attribute: bool) -> str:
 
 
 def plain(element: Element, attribute: str) -> str:
-    """The name of an attribute with the prefix that it has in the file."""
+    """The name of an attribute, with the prefix in the file."""
     if not attribute.startswith("{"):
         return attribute
     space, _, local = attribute[1:].rpartition("}")
@@ -146,6 +146,6 @@ def plain(element: Element, attribute: str) -> str:
 
 
 def is_macro(element: Element) -> bool:
-    """Whether the element is one of xacro's, with or without its namespace."""
+    """True if the element is one of xacro's, with or without its namespace."""
     name = str(element.tag)
     return name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])

@@ -1,9 +1,9 @@
 """The child process in which xacro runs: a request in JSON on standard input, the answer in JSON on standard output.
 
-Xacro evaluates Python expressions. Those that can lead out of them (xacro itself looks for `__` in names only) are
-refused by what they are made of. Should one get out nevertheless, the process has little to give: limits of time and
-memory, no files to write, no processes, no sockets. The limits of the system hold whatever code runs; the audit hook
-sees Python's own calls. It is no sandbox for code in C: SECURITY.md.
+Xacro evaluates Python expressions. Expressions that could reach the interpreter are refused by their syntax (xacro
+itself only searches names for `__`). An expression that escapes nevertheless finds a limited process: time and memory
+are bounded, and it has no files to write, no processes and no sockets. The limits of the operating system hold for all
+code; the audit hook sees Python's own calls only. The process is no sandbox for code in C: SECURITY.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALLOWED = (
 )
 # attributes that lead from a value to the interpreter: frames, code, classes
 _PREFIXES = ("_", "gi_", "f_", "cr_", "ag_", "tb_", "co_", "func_", "im_", "mro")
-_INTERPRETER = ("type", "vars", "issubclass", "isinstance")  # of what xacro offers as `python.`
+_INTERPRETER = ("type", "vars", "issubclass", "isinstance")  # among the names that xacro offers as `python.`
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _FORBIDDEN = (
     *("socket.", "subprocess.", "ctypes.", "shutil.", "pty.", "signal.", "webbrowser.", "ftplib.", "http.", "urllib."),
@@ -33,7 +33,7 @@ _FORBIDDEN = (
 
 
 class RefusedError(Exception):
-    """An expression, or an act, that macros have no use for."""
+    """An expression, or a call, that macros do not need."""
 
 
 def check_expression(text: str) -> None:
@@ -51,7 +51,7 @@ def check_expression(text: str) -> None:
 
 
 def limit(cpu_seconds: float, memory: float) -> None:
-    """Bound what the process can take and do, for good."""
+    """Bound the time, memory, files and processes of this process, irrevocably."""
     import resource
 
     def bound(name: str, value: int) -> None:
@@ -60,7 +60,7 @@ def limit(cpu_seconds: float, memory: float) -> None:
             return
         try:
             resource.setrlimit(kind, (value, value))
-        except (ValueError, OSError):  # the system does not have it, or has a lower one
+        except (ValueError, OSError):  # the system does not have this limit, or has a lower one
             return
 
     bound("CPU", max(1, round(cpu_seconds)))
@@ -71,7 +71,7 @@ def limit(cpu_seconds: float, memory: float) -> None:
 
 
 def refuse_acts(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: reading files is all that macros need."""
+    """An audit hook that refuses all but reading files, which is all that macros need."""
     if event == "open":
         mode, flags = arguments[1], arguments[2]
         if (isinstance(mode, str) and set(mode) & set("wax+")) or (isinstance(flags, int) and flags & _WRITING):
@@ -81,8 +81,8 @@ def refuse_acts(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 class Places:
-    """Lines of the sources. Every element carries a number in an attribute, which xacro copies with it: the number of
-    its file, its line, and the macro in whose definition it stands.
+    """Lines of the sources. Every element carries an attribute, which xacro copies: the number of its file, its line,
+    and the macro whose definition holds it.
     """
 
     MARK = "artsim-place"
@@ -93,7 +93,7 @@ class Places:
         self.calls: list[tuple[Any, str]] = []  # calls of macros, whose attributes are parameters, and their numbers
 
     def watch(self, xacro: Any) -> None:
-        """Have xacro's parser number elements, and its macros do without."""
+        """Make xacro's parser number elements, and hide the numbers from its macros."""
         from xml.dom import expatbuilder
 
         start, parse, call = expatbuilder.Namespaces.start_element_handler, xacro.parse, xacro.handle_macro_call
@@ -129,7 +129,7 @@ class Places:
         return self.files[file], line, macro
 
     def of_error(self, error: BaseException, file: str) -> tuple[str, int, str] | None:
-        """The element at which xacro, whose code is in `file`, was when an error came: the innermost one."""
+        """The place of the innermost element that xacro, whose code is in `file`, was processing at an error."""
         from xml.dom.minidom import Element
 
         if hasattr(error, "lineno") and self.files:  # of expat
@@ -144,7 +144,7 @@ class Places:
         return found
 
     def taken_from(self, document: Any) -> list[tuple[str, int, str] | None]:
-        """The places of all elements in their order, whose attribute is taken away."""
+        """The places of all elements in document order; the attributes with their numbers are removed."""
         places = []
         for element in document.getElementsByTagName("*"):
             places.append(self.of(element))
@@ -154,14 +154,14 @@ class Places:
 
 
 def words_of(error: BaseException) -> str:
-    """Xacro's own words, without a position of expat's, which is told beside them."""
+    """Xacro's own message, without expat's position, which is reported separately."""
     if hasattr(error, "lineno"):
         return f"not well-formed XML: {str(error).partition(': line ')[0]}"
     return str(error) or type(error).__name__
 
 
 def expand(request: dict[str, Any]) -> dict[str, Any]:
-    """The text after xacro, and the places of its elements; or why there is none, and where."""
+    """The text after xacro and the places of its elements, or an error and its place."""
     from pathlib import Path
 
     import xacro
@@ -174,7 +174,7 @@ def expand(request: dict[str, Any]) -> dict[str, Any]:
     assets = Assets(Path(folder) if folder else None, packages, Path(root) if root else None)
 
     def find(name: str) -> str:
-        """`$(find NAME)` looks where package:// looks; xacro itself knows only ROS 2's index."""
+        """The folder of `$(find NAME)`, searched like package://; xacro itself knows only ROS 2's index."""
         place = assets.package_root(name)
         if place is None:
             raise ValueError(f"package {name!r} not found; give --package {name}=DIR or set ROS_PACKAGE_PATH")
@@ -216,7 +216,7 @@ def answer(words: dict[str, Any]) -> NoReturn:
 
 if __name__ == "__main__":
     _OUT = os.dup(1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what macros print is nobody's answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output printed by macros is not part of the answer
     asked = json.loads(sys.stdin.buffer.read())
     sys.path[:] = asked["sys_path"]
     from artsim.sim.foundation.apart import end_with

@@ -39,13 +39,13 @@ PROLOG_ITEM = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed file: its root, its text in Unicode (what the outputs store), and what was odd about its XML."""
+    """A parsed file: its root, its text in Unicode (which the outputs store), and notes on flaws of its XML."""
 
     root: etree._Element
     text: str
     notes: tuple[Note, ...] = ()
-    lines: Mapping[int, Source] = field(default_factory=dict)  # of a text that xacro made: where its lines come from
-    macros: Mapping[Source, str] = field(default_factory=dict)  # and words about the macro around such a place
+    lines: Mapping[int, Source] = field(default_factory=dict)  # sources of the lines of a text that xacro made
+    macros: Mapping[Source, str] = field(default_factory=dict)  # the macro around a source, for messages
 
 
 def parse(data: bytes | str, *, file: str, max_mb: float = 64.0) -> Document:
@@ -71,13 +71,13 @@ def parse(data: bytes | str, *, file: str, max_mb: float = 64.0) -> Document:
 
 
 def check_size(size: int, *, file: str, max_mb: float) -> None:
-    """Refuse a file above the cap; called with the size on disk before anything is read, and again on the bytes."""
+    """Refuse a file above the cap; checked for the size on disk before reading, and again for the bytes."""
     if size > max_mb * 1e6:
         refuse(file, 0, f"{size / 1e6:.4g} MB, above the cap of {max_mb:g} MB (--max-xml-mb)")
 
 
 def decode(data: bytes, file: str) -> str:
-    """Bytes to text: UTF-16 by its BOM, else what the declaration names, else UTF-8; strictly."""
+    """Text from bytes: UTF-16 by its BOM, else the declared encoding, else UTF-8; invalid bytes are refused."""
     if data.startswith(b"\x1f\x8b"):
         refuse(file, 0, "gzip data, not XML; unpack it first")
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -92,7 +92,7 @@ def decode(data: bytes, file: str) -> str:
 
 
 def declared_encoding(data: bytes, file: str) -> str:
-    """The codec for the encoding that the XML declaration names; UTF-8 where it names none."""
+    """The codec of the encoding in the XML declaration; UTF-8 if it names none."""
     head = DECLARATION.match(data[:256].decode("latin-1").removeprefix("\xef\xbb\xbf").lstrip())
     name = (head and head["name"]) or "utf-8"
     if name.lower() not in ENCODINGS:
@@ -101,7 +101,7 @@ def declared_encoding(data: bytes, file: str) -> str:
 
 
 def refuse_doctype(text: str, file: str) -> None:
-    """A DOCTYPE can only stand before the root element, so only that far is looked."""
+    """Refuse a DOCTYPE, searched up to the root element, before which it must stand."""
     position = 0
     while item := PROLOG_ITEM.match(text, position):
         position = item.end()
@@ -110,10 +110,10 @@ def refuse_doctype(text: str, file: str) -> None:
 
 
 def settle_declaration(text: str, file: str) -> tuple[str, str, list[Note]]:
-    """The text without its encoding (it is Unicode now), the same as libxml2 takes it, and notes.
+    """The text without its declared encoding (it is Unicode now), the text in the form for libxml2, and notes.
 
-    13 public files say version 0.0, which libxml2 refuses; they are read on with a warning. So are declarations after
-    blank lines or another declaration, which MuJoCo's and urdfdom's reader passes over.
+    13 public files declare version 0.0, which libxml2 refuses; they are read with a warning. So are files whose
+    declaration follows blank lines or another declaration, which the reader of MuJoCo and urdfdom skips.
     """
     text, notes = without_displaced(text, file)
     head = DECLARATION.match(text)
@@ -129,7 +129,7 @@ def settle_declaration(text: str, file: str) -> tuple[str, str, list[Note]]:
 
 
 def without_displaced(text: str, file: str) -> tuple[str, list[Note]]:
-    """The text with spaces for declarations that stand after white space or another one, and a note on the first."""
+    """The text with spaces in place of declarations after white space or another one, and a note on the first."""
     pieces: list[str] = []
     notes: list[Note] = []
     place = 0
@@ -145,7 +145,7 @@ def without_displaced(text: str, file: str) -> tuple[str, list[Note]]:
 
 
 def build_tree(encoded: bytes, file: str, notes: tuple[Note, ...] = ()) -> tuple[etree._Element, list[Note]]:
-    """The tree. Two hyphens in a comment and undeclared namespace prefixes (tags keep them) are forgiven; no more."""
+    """The tree. Two hyphens in a comment and undeclared namespace prefixes (tags keep them) are the errors accepted."""
     parser = make_parser(recover=False)
     try:
         return etree.fromstring(encoded, parser), list(notes)
@@ -163,12 +163,12 @@ def build_tree(encoded: bytes, file: str, notes: tuple[Note, ...] = ()) -> tuple
 
 
 def without_comments(encoded: bytes) -> bytes:
-    """The text with spaces for its comments, which end at the first `-->`; its lines stay."""
+    """The text with spaces in place of comments, which end at the first `-->`; line numbers stay."""
     return re.sub(rb"<!--.*?-->", lambda comment: re.sub(rb"[^\n]", b" ", comment[0]), encoded, flags=re.DOTALL)
 
 
 def make_parser(*, recover: bool) -> etree.XMLParser:
-    """No network, no DTD, no entities. huge_tree lifts libxml2's depth limit of 256, which real chains exceed."""
+    """A parser without network, DTD and entities. huge_tree lifts libxml2's depth limit of 256, which robots exceed."""
     return etree.XMLParser(
         huge_tree=True,
         resolve_entities=False,
@@ -182,13 +182,13 @@ def make_parser(*, recover: bool) -> etree.XMLParser:
 
 
 def only_namespace_errors(parser: etree.XMLParser) -> bool:
-    """Whether everything the parser complained about is namespaces."""
+    """True if all errors of the parser are about namespaces."""
     log = parser.error_log
     return len(log) > 0 and all(entry.type_name == "NS_ERR_UNDEFINED_NAMESPACE" for entry in log)
 
 
 def refuse_syntax(error: etree.XMLSyntaxError, file: str) -> NoReturn:
-    """libxml2's complaint as one line of ours."""
+    """Raise libxml2's error as one line: file, line and message."""
     message = clean(error.msg or "unknown error")
     if "Excessive depth" in message:
         refuse(file, error.lineno or 0, f"nesting > {MAX_DEPTH}")
@@ -201,7 +201,7 @@ def clean(message: str) -> str:
 
 
 def check_tree(root: etree._Element, file: str) -> None:
-    """Depth and lengths of names, in one pass without recursion."""
+    """Refuse a tree that is too deep or has too long names, in one pass without recursion."""
     depth = 0
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if event == "end":
@@ -223,5 +223,5 @@ def line_of(text: str, position: int) -> int:
 
 
 def refuse(file: str, line: int, message: str) -> NoReturn:
-    """Raise the one line that a user reads."""
+    """Raise ModelError with one line: file, line and message."""
     raise ModelError(f"{Source(file, line)}: {message}")

@@ -100,7 +100,7 @@ def _one_line_logger(name: str) -> logging.Logger:
 
 
 def is_own(headers: Any) -> bool:
-    """Whether a request addresses this machine by its own name and, if it names an origin, comes from the same page.
+    """True if a request addresses this machine by its own name and, if it names an origin, comes from the same page.
 
     The port may be another one: that of `ssh -L 9000:127.0.0.1:8080` as the browser knows it.
     """

@@ -1,6 +1,5 @@
-"""<actuator>: what turns controls into forces: transmission, ranges, states. The rotor and its drag go to the target.
-
-The kinds' parameters: actuator_kinds.py.
+"""<actuator>: elements that turn controls into forces: transmission, ranges, states. Armature and drag of the rotor are
+added to the target. The kinds' parameters are in actuator_kinds.py.
 """
 
 from __future__ import annotations
@@ -31,23 +30,23 @@ TRANSMISSIONS: dict[str, Transmission] = {
     "body": "body",
     "cranksite": "slidercrank",
 }
-OTHER = {"slidercrank": "slidersite"}  # what a transmission must have beside its target
-MOST_STEPS = 1_000_000  # of a search for a length range
+OTHER = {"slidercrank": "slidersite"}  # attribute that a transmission requires beside its target
+MOST_STEPS = 1_000_000  # of the simulation that searches for a length range
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """<lengthrange>: where a muscle's length range comes from."""
+    """<lengthrange>: the sources of a muscle's length range."""
 
     use_given: bool
-    use_limits: bool  # of its target
-    search: LengthSearch | None  # for those that neither gives
+    use_limits: bool  # the limits of its target
+    search: LengthSearch | None  # for muscles whose range neither source gives
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What actuators may act on, and how the file wants their lengths."""
+    """Possible targets of actuators, and the sources of muscles' length ranges."""
 
     bodies: Bodies
     tendons: list[Tendon]
@@ -55,7 +54,7 @@ class Targets:
 
 
 def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list[Actuator]:
-    """Every <actuator>; joints and tendons get the inertia and the drag of what turns them."""
+    """The actuators of every <actuator>; joints and tendons get the armature and drag of their actuators' rotors."""
     targets = Targets(bodies, tendons, read_lengths(bodies, root))
     actuators: list[Actuator] = []
     for section in children(root, "actuator"):
@@ -81,7 +80,7 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
 
 
 def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actuator | None:
-    """One actuator of any kind; None where it is left out."""
+    """One actuator of any kind; None if it is left out."""
     options = targets.bodies.options
     transmission, target, reference = read_transmission(targets, item)
     actuator = Actuator(
@@ -114,7 +113,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
 
 
 def read_transmission(targets: Targets, item: Item) -> tuple[Transmission, str, str]:
-    """What the actuator acts on: its transmission, the target, and the other site where there is one."""
+    """The actuator's transmission, its target, and the other site if there is one."""
     given = [name for name in TRANSMISSIONS if item.element.get(name) is not None]
     if len(given) != 1:
         item.refuse(f"has {len(given)} transmissions, want one of {', '.join(TRANSMISSIONS)}")
@@ -138,7 +137,7 @@ def read_transmission(targets: Targets, item: Item) -> tuple[Transmission, str, 
 
 
 def check_rotation(targets: Targets, item: Item, actuator: Actuator) -> None:
-    """Refuse a servo of what is no rotation. Of a class it has no gear and, as in MuJoCo, no rotor."""
+    """Refuse an <orientation> whose target has no rotation. Gear and, as in MuJoCo, rotor of its class are ignored."""
     if actuator.transmission == "joint" and actuator.target not in targets.bodies.names("ball"):
         item.refuse(f"joint {actuator.target!r} is no ball joint")
     if actuator.transmission == "site" and not actuator.reference:
@@ -149,7 +148,7 @@ def check_rotation(targets: Targets, item: Item, actuator: Actuator) -> None:
 
 
 def one_of(item: Item, attribute: str, known: Collection[str]) -> str:
-    """An attribute that names one of `known`."""
+    """The name in an attribute, which must be one of `known`."""
     name = item.text(attribute)
     if name not in known:
         item.refuse(f"{attribute} {name[:80]!r} does not exist{nearest(name, sorted(known))}")
@@ -157,7 +156,7 @@ def one_of(item: Item, attribute: str, known: Collection[str]) -> str:
 
 
 def read_crank(item: Item, transmission: Transmission) -> float:
-    """The rod's length; it must be given where there is a crank."""
+    """The length [m] of the rod, which is required if there is a crank."""
     rod = item.number("cranklength")
     if transmission == "slidercrank" and rod <= 0:
         item.refuse(f"cranklength is {rod:g} m, want more than 0")
@@ -165,18 +164,18 @@ def read_crank(item: Item, transmission: Transmission) -> float:
 
 
 def count_states(item: Item, actuator: Actuator) -> int:
-    """Entries in the state. actdim of a <general> may say the same."""
+    """The number of entries in the activation state. actdim of a <general> must agree with it."""
     size = 0 if actuator.dynamics == "none" else 1
     if actuator.dynamics in ("pid", "dcmotor"):
         size = sum(actuator.states)
     wanted = item.whole("actdim", -1)
-    if tag(item.element) == "general" and wanted not in (-1, size):  # a class's is meant for no other kind
+    if tag(item.element) == "general" and wanted not in (-1, size):  # other kinds ignore actdim of a class
         item.refuse(f"actdim is {wanted}, want {size} for dyntype {actuator.dynamics}")
     return size
 
 
 def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) -> Actuator:
-    """Where controls, activation and force are clamped."""
+    """The actuator with the ranges to which controls, activation and force are clamped."""
     autolimits = targets.bodies.compiler_at(item.element).autolimits
     servo = kind.gain == "pid" or (kind.gain == "fixed" and kind.g[0] == -kind.b[1])
     if kind.inherit > 0 and actuator.bias == "affine" and servo:
@@ -204,7 +203,7 @@ def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) ->
 
 
 def range_of(item: Item, what: str, bounds: Bounds, autolimits: bool) -> Range | None:
-    """ctrlrange, forcerange or actrange, where it limits."""
+    """ctrlrange, forcerange or actrange (`what` is ctrl, force or act); None if it does not limit."""
     (low, high), limited = bounds
     if limited == "auto" and not autolimits and (low or high):
         item.refuse(f"has a {what}range, but {what}limited is not set and the compiler's autolimits is false")
@@ -216,13 +215,13 @@ def range_of(item: Item, what: str, bounds: Bounds, autolimits: bool) -> Range |
 
 
 def read_plain(item: Item, what: str) -> Range | None:
-    """A range that limits where it is one."""
+    """velrange or ffrange (`what` is vel or ff); None unless the first number is smaller than the second."""
     low, high = item.numbers(f"{what}range", 2, 2, (0.0, 0.0))
     return (low, high) if low < high else None
 
 
 def limits_of(targets: Targets, actuator: Actuator) -> Range | None:
-    """The position limits of an actuator's joint or tendon."""
+    """The position limits of an actuator's joint or tendon; None if there are none."""
     place = targets.bodies.names(*SCALAR).get(actuator.target)
     target: Joint | Tendon | None = None
     if actuator.transmission in ("joint", "jointinparent") and place is not None:
@@ -235,7 +234,7 @@ def limits_of(targets: Targets, actuator: Actuator) -> Range | None:
 
 
 def target_range(targets: Targets, item: Item, actuator: Actuator, share: float) -> Range:
-    """inheritrange: the target's range, whether it limits or not, `share` times as wide."""
+    """inheritrange: the target's range, limiting or not, `share` times as wide about its middle."""
     kind = "tendon" if actuator.transmission == "tendon" else "joint"
     limits = targets.bodies.ranges.get((kind, actuator.target))
     if limits is None or actuator.transmission not in ("joint", "jointinparent", "tendon"):
@@ -245,7 +244,7 @@ def target_range(targets: Targets, item: Item, actuator: Actuator, share: float)
 
 
 def add_rotor(targets: Targets, item: Item, actuator: Actuator) -> None:
-    """armature and damping of what turns `gear` times as fast as the target: gear² as much, at the target."""
+    """Add armature and damping of the rotor, times gear², to the target: the rotor turns `gear` times as fast."""
     rotor, drag = item.number("armature", least=0.0), item.filled("damping", (0.0, 0.0, 0.0))
     if not rotor and not any(drag):
         return
@@ -268,14 +267,14 @@ def add_rotor(targets: Targets, item: Item, actuator: Actuator) -> None:
 
 
 def add_drags(bodies: Bodies) -> None:
-    """The drag of rotors, which comes on top of what springdamper makes of a joint's damping."""
+    """Add the drag of rotors to the damping of joints, after springdamper has set it."""
     for place, drag, square in bodies.drags:
         joint = bodies.joints[place]
         bodies.joints[place] = replace(joint, **dragged(joint, drag, square))
 
 
 def dragged(target: Joint | Tendon, drag: tuple[float, ...], square: float) -> dict[str, Any]:
-    """The target's damping, drag of velocities v, |v| v and v³ added."""
+    """The target's damping plus `square` times the drag coefficients of v, |v| v and v³, as fields of the target."""
     second, third = target.damping_polynomial
     return {
         "damping": target.damping + square * drag[0],
@@ -284,7 +283,7 @@ def dragged(target: Joint | Tendon, drag: tuple[float, ...], square: float) -> d
 
 
 def read_muscle(targets: Targets, item: Item, actuator: Actuator) -> Actuator:
-    """A muscle's figures checked; the lengths that its operating range stands for."""
+    """The muscle, its parameters checked, with the lengths [m] that its operating range stands for, or their search."""
     for kind, p in ((actuator.gain, actuator.gain_parameters), (actuator.bias, actuator.bias_parameters)):
         if kind == "muscle" and not (p[0] < p[1] and p[4] < 1 < p[5] and min(p[3], *p[6:9]) > 0):
             item.refuse("a muscle wants range[0] < range[1], lmin < 1 < lmax and positive scale, vmax, fpmax, fvmax")
@@ -297,7 +296,7 @@ def read_muscle(targets: Targets, item: Item, actuator: Actuator) -> Actuator:
 
 
 def read_lengths(bodies: Bodies, root: Element) -> Lengths:
-    """Every <lengthrange> of the root."""
+    """The settings of every <lengthrange> of the root."""
     lengths = Lengths(use_given=True, use_limits=False, search=LengthSearch())
     for compiler in children(root, "compiler"):
         for element in children(compiler, "lengthrange"):
@@ -306,7 +305,7 @@ def read_lengths(bodies: Bodies, root: Element) -> Lengths:
 
 
 def read_lengthrange(item: Item, known: Lengths, options: Options) -> Lengths:
-    """One <lengthrange>, over what is known."""
+    """The settings of one <lengthrange>; attributes that it leaves out are as in `known`."""
     old = known.search or LengthSearch()
     step = item.number("timestep", old.time_step, least=0.0) or options.file.timestep or 0.002
     search = LengthSearch(

@@ -1,7 +1,7 @@
-"""The kinds of actuators: what each element sets in the parameters that all of them share (XML reference, "actuator").
+"""The kinds of actuators, and the shared parameters that each element sets (XML reference, "actuator").
 
-A default class may hold another kind than the actuator that asks for it. As in MuJoCo 4.0: a class hands on what its
-last kind set, to the same kind or, from `general`, to kinds of the same gain; else the class above it is asked.
+A default class may hold another kind than the actuator that uses it. As in MuJoCo 4.0, a class passes on the parameters
+of its last kind to the same kind or, from `general`, to kinds of the same gain; for other kinds the class above counts.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ GAIN_OF = {
     "dcmotor": "dcmotor",
     "orientation": "rotation",
 }  # all others: fixed
-_SAME_NUMBER = {"pos": "expmap", "vel": "quat"}  # MuJoCo knows inputs by numbers, which those of <pid> share
-_INPUTS_OF_OTHERS = {"none", "pos", "vel", "ff", "voltage"}  # that MuJoCo takes of <orientation> in a class
+_SAME_NUMBER = {"pos": "expmap", "vel": "quat"}  # MuJoCo numbers inputs; these have the numbers of inputs of <pid>
+_INPUTS_OF_OTHERS = {"none", "pos", "vel", "ff", "voltage"}  # inputs that MuJoCo accepts of <orientation> in a class
 ROTATIONS = {"expmap": ("x", "y", "z"), "quat": ("qw", "qx", "qy", "qz")}  # controls of a servo of rotations
 INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
 ZEROS = (0.0,) * 10
-RANGE_OF = {"position": "ctrlrange", "intvelocity": "actrange", "pid": "ctrlrange"}  # that inheritrange stands for
+RANGE_OF = {"position": "ctrlrange", "intvelocity": "actrange", "pid": "ctrlrange"}  # range set by inheritrange
 MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)  # range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
 Parameters = tuple[float, ...]
 
 
 class Bounds(NamedTuple):
-    """A range, and whether it limits."""
+    """A range, and its switch: "true", "false", or "auto" (a range other than 0 0 limits)."""
 
     range: Parameters = (0.0, 0.0)
     limited: str = "auto"
@@ -54,9 +54,9 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The parameters, ten each, and what else the kinds set."""
+    """The parameters of dynamics, gain and bias, ten each, and the other settings of the kinds."""
 
-    tag: str = "general"  # whose they are
+    tag: str = "general"  # the element that set the parameters
     dynamics: ActivationDynamics = "none"
     gain: Gain = "fixed"
     bias: Bias = "none"
@@ -64,28 +64,28 @@ class Kind:
     g: Parameters = (1.0, *ZEROS[1:])
     b: Parameters = ZEROS
     inputs: tuple[str, ...] = ("",)
-    early: bool = False  # the force is that of the activation at the step's end
+    early: bool = False  # the force uses the activation at the step's end
     inherit: float = 0.0  # the control's range is the target's, this many times as wide
-    torque: float = 0.0  # at which a DC motor saturates [N m]; 0: nowhere
+    torque: float = 0.0  # largest torque of a DC motor [N m]; 0: unlimited
     limited: bool = False  # a control range must be given
     control: Bounds = Bounds()
     activation: Bounds = Bounds()
     force: Bounds = Bounds()
 
     def serves(self, name: str) -> bool:
-        """Whether an element of that name starts from these parameters."""
+        """True if an element of that name starts from these parameters."""
         if name in (self.tag, "general"):
             return True
         return self.tag == "general" and self.gain == GAIN_OF.get(name, "fixed")
 
 
 def read_kind(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> Kind:
-    """An actuator's parameters: what the elements of its classes set, outermost class first, and what it sets."""
+    """An actuator's parameters, set by the elements of its classes, outermost class first, then by itself."""
     return applied(reading, element, read_classes(reading, classes))
 
 
 def read_classes(reading: MjcfReading, classes: Sequence[Sequence[Element]]) -> list[Kind]:
-    """What the elements of each class leave to the next and to actuators."""
+    """The parameters after the elements of each class, which the next class and actuators start from."""
     states: list[Kind] = []
     for elements in classes:
         current = states[-1] if states else Kind()
@@ -96,7 +96,7 @@ def read_classes(reading: MjcfReading, classes: Sequence[Sequence[Element]]) -> 
 
 
 def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> Kind:
-    """What an element makes of the nearest state that serves it."""
+    """The parameters after an element, which starts from the last of `states` that serves its tag."""
     name = tag(element)
     own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
@@ -107,7 +107,7 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
 
 
 def bounded(own: Item, made: Kind, before: Kind) -> Kind:
-    """With its ranges as they were last said, of whatever kind; what MuJoCo sets of its own besides."""
+    """The parameters with the ranges given last, by an element of any kind, and those that MuJoCo itself sets."""
     control, activation, force = (
         Bounds(own.numbers(f"{what}range", 2, 2, last.range), own.word(f"{what}limited", LIMITED, last.limited))
         for what, last in (("ctrl", before.control), ("act", before.activation), ("force", before.force))
@@ -129,9 +129,9 @@ def bounded(own: Item, made: Kind, before: Kind) -> Kind:
 
 
 def inheriting(own: Item, made: Kind) -> Kind:
-    """Without the range that inheritrange stands for, which a class may have said; or without inheritrange.
+    """The parameters without the range of a class that inheritrange replaces, or without inheritrange.
 
-    Where a class says both, or the element does, they are refused. <general> may have both, inheritrange goes first.
+    Both in one class, or both in the element, are refused. <general> may have both: inheritrange counts.
     """
     plain = RANGE_OF.get(made.tag)
     if plain is None:
@@ -149,7 +149,7 @@ def inheriting(own: Item, made: Kind) -> Kind:
 
 
 def not_yet(element: Element) -> str:
-    """What of an element is not supported; empty where all is."""
+    """The unsupported part of an element; '' if all of it is supported."""
     if tag(element) == "plugin":
         return "<plugin>"
     for name in ("dyntype", "gaintype", "biastype"):
@@ -159,7 +159,7 @@ def not_yet(element: Element) -> str:
 
 
 def count_controls(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> int:
-    """How many controls an actuator has, of what is not supported one."""
+    """The number of an actuator's controls; 1 for an unsupported actuator."""
     if any(map(not_yet, (*chain(*classes), element))):
         return 1
     return len(read_kind(reading, classes, element).inputs)
@@ -174,7 +174,7 @@ def put(values: Parameters, **at: float) -> Parameters:
 
 
 def general(item: Item, kind: Kind) -> Kind:
-    """Everything by its own name."""
+    """All parameters under their own names."""
     own_types = any(item.has(name) for name in ("dyntype", "gaintype", "biastype"))
     if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types and not in_class(item):
         item.refuse("dyntype, gaintype or biastype where a class has a <dcmotor> is not supported yet")
@@ -182,7 +182,7 @@ def general(item: Item, kind: Kind) -> Kind:
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
     if item.has("gaintype"):
         gain = GAINS[item.word("gaintype", tuple(GAINS), "fixed")]
-        kind = replace(kind, gain=gain, inputs=("",))  # a class's <pid> or <dcmotor> may have several
+        kind = replace(kind, gain=gain, inputs=("",))  # <pid> or <dcmotor> of a class may have several
     if item.has("biastype"):
         kind = replace(kind, bias=BIASES[item.word("biastype", tuple(BIASES), "none")])
     kind = replace(kind, inputs=inputs_of_general(item, kind))
@@ -201,7 +201,7 @@ def general(item: Item, kind: Kind) -> Kind:
 
 
 def inputs_of_general(item: Item, kind: Kind) -> tuple[str, ...]:
-    """Those of a class's <pid> or <dcmotor>, or others in their place; of other gains one, which has no name."""
+    """The inputs of a class's <pid> or <dcmotor>, or those in their place; other gains have one without a name."""
     words = item.text("input").split()
     if not words or kind.gain == "rotation":
         return kind.inputs
@@ -214,7 +214,7 @@ def inputs_of_general(item: Item, kind: Kind) -> tuple[str, ...]:
 
 
 def check_inputs(item: Item, kind: Kind) -> None:
-    """Refuse controls that a <pid> does not know, and a motor's controller without any."""
+    """Refuse inputs that a <pid> does not have, and a controller of a motor without inputs."""
     controlled = set(kind.inputs) - {"voltage"}
     if kind.gain == "pid" and (not kind.inputs or "voltage" in kind.inputs):
         item.refuse("input by its class: a <pid> wants some of pos, vel, ff")
@@ -227,7 +227,7 @@ def check_inputs(item: Item, kind: Kind) -> None:
 
 
 def refuse_mixed(item: Item, kind: Kind) -> None:
-    """A <general> with some of the types of a class's <pid>, and some of its own."""
+    """Refuse a <general> that mixes the types of a class's <pid> with its own."""
     of_servo = kind.gain == "pid" or kind.dynamics == "pid"
     whole = kind.gain == "pid" and kind.bias == "affine" and kind.dynamics in ("none", "pid")
     if of_servo and not whole:
@@ -240,7 +240,7 @@ def motor(item: Item, kind: Kind) -> Kind:
 
 
 def damping_of(item: Item, rate: float) -> float:
-    """kv, as a negative number; or dampratio, as a positive one until the inertia is known."""
+    """-kv, or dampratio, which is positive and replaced once the inertia is known; `rate` without either."""
     if item.has("kv") and item.has("dampratio"):
         item.refuse("has kv and dampratio, want one of them")
     if item.has("kv"):
@@ -265,10 +265,10 @@ def intvelocity(item: Item, kind: Kind) -> Kind:
 
 
 def orientation(item: Item, kind: Kind) -> Kind:
-    """A servo of a rotation: kp times the rotation vector to the one wanted, less kv times the angular velocity."""
+    """A servo of a rotation: kp times the rotation vector to the setpoint, less kv times the angular velocity."""
     if kind.gain != "rotation":
         kind = Kind(gain="rotation", g=put(ZEROS, _0=1.0), inputs=ROTATIONS["expmap"])
-    kind = replace(kind, bias="affine", dynamics="none")  # whatever a <general> of its class says
+    kind = replace(kind, bias="affine", dynamics="none")  # a <general> of its class does not change these
     kp = item.number("kp", kind.g[0])
     inputs = kind.inputs
     given = item.text("input")
@@ -308,7 +308,7 @@ def cylinder(item: Item, kind: Kind) -> Kind:
 
 
 def muscle(item: Item, kind: Kind) -> Kind:
-    """A muscle; what still is as in a fresh actuator becomes a muscle's default."""
+    """A muscle; parameters that still have the defaults of <general> get those of a muscle."""
     fresh = (1.0, *ZEROS)
     g = [new if old == blank else old for old, blank, new in zip(kind.g, fresh, MUSCLE, strict=False)]
     d = [kind.d[0] if kind.d[0] != 1.0 else 0.01, kind.d[1] or 0.04, item.number("tausmooth", kind.d[2], least=0.0)]
@@ -322,12 +322,12 @@ def muscle(item: Item, kind: Kind) -> Kind:
 
 
 def adhesion(item: Item, kind: Kind) -> Kind:
-    """A pull at contacts."""
+    """A force that pulls at the contacts of a body."""
     return Kind(g=put(ZEROS, _0=item.number("gain", kind.g[0], least=0.0)), limited=True)
 
 
 def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
-    """Which controls there are, in their order."""
+    """The controls that `input` lists, in their order."""
     words = item.text("input").split() or list(default)
     if words == ["none"] and "voltage" in known:
         return ()
@@ -340,7 +340,7 @@ def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) ->
 
 
 def in_class(item: Item) -> bool:
-    """Whether it stands in a <default>, whose actuators may name inputs of their own."""
+    """True if the element is in a <default>, whose actuators may name inputs of their own."""
     parent = item.element.getparent()
     return parent is not None and tag(parent) == "default"
 
@@ -368,7 +368,7 @@ def pid(item: Item, kind: Kind) -> Kind:
 
 
 def dcmotor(item: Item, kind: Kind) -> Kind:
-    """A DC motor; its figures may be given in several ways (MuJoCo's technical note, sec. 2.1)."""
+    """A DC motor; its constants may be given in several ways (MuJoCo's technical note, sec. 2.1)."""
     if kind.gain != "dcmotor":
         kind = Kind(d=ZEROS, g=ZEROS, b=ZEROS, inputs=("voltage",))
     K, R = circuit(item, kind)
@@ -395,7 +395,7 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
 
 
 def circuit(item: Item, kind: Kind) -> tuple[float, float]:
-    """Motor constant [N m/A] and resistance [Ohm], from themselves or from a nominal operating point."""
+    """Motor constant [N m/A] and resistance [Ohm], given directly or by a nominal operating point."""
     torque_constant, speed_constant = item.filled("motorconst", (kind.g[1], 0.0))
     R = item.number("resistance", kind.g[0])
     volts, stall, free = item.filled("nominal", (0.0, 0.0, 0.0))
@@ -413,7 +413,7 @@ def circuit(item: Item, kind: Kind) -> tuple[float, float]:
 
 
 def unloaded_constant(volts: float, stall: float, free: float, R: float, drag: float) -> float:
-    """K at which a motor with a viscous drag runs at `free` rad/s without load: free = V K / (K² + R drag)."""
+    """K of a motor with a viscous drag that runs at `free` rad/s without load: free = V K / (K² + R drag)."""
     if drag > 0 and R > 0:
         square = volts * volts - 4.0 * R * drag * free * free
         if square > 0:

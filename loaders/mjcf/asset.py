@@ -1,4 +1,4 @@
-"""<asset>: the meshes that geoms refer to. Textures and materials are looks, which are not read."""
+"""<asset>: meshes, height fields and materials that geoms refer to. Textures are not read."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST_HEIGHTS = 20_000_000  # of all height fields of a model: one of 4097 x 4097, and a few small ones
-MOST_NUMBERS = 2_000_000  # of a mesh's vertices or faces that stand in the model
-Heights = tuple[Sequence[float], ...]  # [m] rows along y, in them along x; arrays, 8 bytes each
+MOST_HEIGHTS = 20_000_000  # of all height fields of a model: enough for one of 4097 x 4097 and a few small ones
+MOST_NUMBERS = 2_000_000  # of a mesh's vertices or faces listed in the model
+Heights = tuple[Sequence[float], ...]  # [m] rows along y, columns along x; arrays, 8 bytes a number
 
 
 @dataclass(frozen=True, slots=True)
 class MeshAsset:
-    """A mesh by its name; `path` is None where it was not looked for, not found or not allowed."""
+    """A mesh by its name; `path` is None if the file was not searched for, not found or not allowed."""
 
     item: Item
     uri: str
     path: Path | None
     scale: Vector3
     pose: Pose  # refpos and refquat
-    inertia: str  # which of MuJoCo's ways to its mass
+    inertia: str  # MuJoCo's method of computing its mass
 
     @property
     def by_plugin(self) -> bool:
-        """Whether its vertices were to come from a plugin, which was left out."""
+        """True if the vertices come from a plugin, which was left out."""
         return len(self.item.element) > 0 and not (self.uri or self.item.has("vertex"))
 
     @property
     def at_hand(self) -> bool:
-        """Whether its vertices, or what an output kept of them, can be had."""
+        """True if the vertices, or the numbers that an output stores in their place, are available."""
         return self.path is not None or self.item.has("vertex") or self.item.has("centred")
 
 
@@ -70,7 +70,7 @@ class Meshes:
     materials: dict[str, Material] = field(default_factory=dict)
     fields: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of height fields: sizes x, y, top, bottom [m]
     heights: dict[str, Heights] = field(default_factory=dict)  # of height fields
-    heights_absent: dict[str, str] = field(default_factory=dict)  # of height fields: why there are none
+    heights_absent: dict[str, str] = field(default_factory=dict)  # of height fields: the reason why there are none
     shapes: dict[str, MeshShape] = field(default_factory=dict)
 
     def find(self, item: Item) -> MeshAsset:
@@ -81,12 +81,12 @@ class Meshes:
         return self.by_name[name]
 
     def field_box(self, item: Item) -> tuple[float, float, float]:
-        """Half sizes of the box that has a height field's mass: MuJoCo's guess, whatever the heights."""
+        """Half sizes [m] of the box that gives a height field its mass: MuJoCo's guess, independent of the heights."""
         x, y, top, bottom = self.fields[self.field_named(item)]
         return (x, y, 0.25 * top + 0.5 * bottom)
 
     def field_shape(self, item: Item) -> tuple[tuple[float, ...], Heights, str]:
-        """Half lengths and depth of a height field [m], its heights, and why there are none ('': nobody looked)."""
+        """Half lengths and depth of a height field [m], its heights, and why there are none ('': not searched for)."""
         name = self.field_named(item)
         x, y, _, bottom = self.fields[name]
         return (x, y, bottom), self.heights[name], self.heights_absent.get(name, "")
@@ -99,7 +99,7 @@ class Meshes:
         return name
 
     def read_from_files(self) -> dict[str, str]:
-        """What the files of meshes gave, by the meshes' numbers."""
+        """Shapes read from mesh files, as text, by the meshes' numbers."""
         return {
             self.reading.meshes[mesh.item.element]: as_numbers(self.shapes[name])
             for name, mesh in self.by_name.items()
@@ -107,7 +107,7 @@ class Meshes:
         }
 
     def shape(self, mesh: MeshAsset, item: Item) -> MeshShape:
-        """The mesh as MuJoCo centres it, read once: what the inertia of a geom needs."""
+        """The mesh as MuJoCo centres it, for the inertia of a geom; each mesh is read once."""
         key = asset_name(mesh.item.element)
         if key not in self.shapes:
             self.shapes[key] = shape = read_shape(mesh, item)
@@ -118,7 +118,7 @@ class Meshes:
 
 
 def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
-    """The shape of a mesh file, or of vertices that stand in the model. `user` is the geom whose mass needs it."""
+    """The shape of a mesh file, or of vertices in the model. `user` is the geom whose mass needs the shape."""
     item = mesh.item
     if item.has("centred"):
         return from_numbers(item.numbers("centred", 17, 17))
@@ -135,7 +135,7 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
 
 
 def from_numbers(x: tuple[float, ...]) -> MeshShape:
-    """A shape as `as_numbers` wrote it."""
+    """The shape from the numbers that `as_numbers` wrote."""
     return MeshShape(
         Pose((x[0], x[1], x[2]), (x[3], x[4], x[5], x[6])),
         x[7],
@@ -146,13 +146,13 @@ def from_numbers(x: tuple[float, ...]) -> MeshShape:
 
 
 def as_numbers(shape: MeshShape) -> str:
-    """All that a model takes from a mesh file, for the text that an output holds; every digit."""
+    """All numbers that a model takes from a mesh file, with all digits, for the text that an output holds."""
     numbers = (*shape.pose.position, *shape.pose.rotation, shape.amount, *shape.box, *shape.lower, *shape.upper)
     return " ".join(map(repr, numbers))
 
 
 def why_absent(mesh: MeshAsset) -> str:
-    """Why the mesh has no file: nobody looked for it, it may not be read, or it is not where it was looked for."""
+    """The reason why the mesh has no file: not searched for, not allowed, or not found."""
     if mesh.item.element in mesh.item.reading.outside:
         return f"was not opened: {mesh.item.reading.outside[mesh.item.element]}"
     for absent in mesh.item.reading.missing.values():
@@ -163,7 +163,7 @@ def why_absent(mesh: MeshAsset) -> str:
 
 
 def refuse_outside(mesh: MeshAsset) -> None:
-    """Refuse a mesh that is used and may not be read."""
+    """Refuse a mesh that a geom needs and that may not be read."""
     why = mesh.item.reading.outside.get(mesh.item.element)
     if why:
         mesh.item.refuse(f"{mesh.uri!r}: {why}")
@@ -175,7 +175,7 @@ def vertices_in_model(mesh: MeshAsset) -> tuple[float, ...]:
 
 
 def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
-    """The faces of a mesh that has no file, where it has some."""
+    """The faces of a mesh that has no file; () if it has none."""
     if mesh.uri or not mesh.item.has("face"):
         return ()
     numbers = mesh.item.numbers("face", 0, MOST_NUMBERS)
@@ -189,7 +189,7 @@ def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
 
 
 def absence(mesh: MeshAsset) -> str:
-    """Why a geom of this mesh cannot be had; empty where it can, or where nobody looked for it."""
+    """The reason why a geom of this mesh is not available; '' if it is, or if the file was not searched for."""
     if mesh.by_plugin:
         return "made by a plugin, which is not supported"
     if not mesh.uri or mesh.path is not None or mesh.item.reading.assets is None:
@@ -198,7 +198,7 @@ def absence(mesh: MeshAsset) -> str:
 
 
 def table(item: Item, name: str) -> Any:
-    """Numbers in threes, as an array (n, 3)."""
+    """The numbers of an attribute as an array (n, 3)."""
     import numpy as np
 
     values = item.numbers(name, 0, MOST_NUMBERS, ())
@@ -208,7 +208,7 @@ def table(item: Item, name: str) -> Any:
 
 
 def whole(item: Item, name: str) -> Any:
-    """The same of whole numbers."""
+    """The whole numbers of an attribute as an array (n, 3)."""
     values = table(item, name)
     if (values != values.round()).any():
         item.refuse(f"{name} wants whole numbers")
@@ -216,7 +216,7 @@ def whole(item: Item, name: str) -> Any:
 
 
 def asset_name(element: Element) -> str:
-    """Its name, which is its file's without one."""
+    """The name of an asset; without one, its file's name without extension."""
     return element.get("name") or PurePosixPath(element.get("file", "").replace("\\", "/")).stem
 
 
@@ -239,11 +239,10 @@ def read_meshes(reading: MjcfReading, root: Element, scope: Scope) -> Meshes:
 
 
 def name_beside_includes(reading: MjcfReading, root: Element, compiler: Compiler) -> None:
-    """Name files that lie beside an included file as the model itself would, by a path from its meshdir.
-
-    As MuJoCo 4 finds them: where a name leads to nothing from the model, the folder of the included file counts,
-    without meshdir. From the model means meshdir for a mesh, assetdir for a height field, the model's own folder for a
-    flexcomp. With strippath only meshdir counts.
+    """Rewrite names of files beside an included file as paths from the model's meshdir. As in MuJoCo 4, a name that
+    leads to no file from the model is relative to the folder of the included file, without meshdir. From the model
+    means from meshdir for a mesh, assetdir for a height field, and the model's own folder for a flexcomp. With
+    strippath only meshdir counts.
     """
     folders = reading.folders
     if folders is None or folders.folder is None or compiler.strip_path or not reading.included:
@@ -263,7 +262,7 @@ def name_beside_includes(reading: MjcfReading, root: Element, compiler: Compiler
         with suppress(FileNotFoundError, AssetRefusedError):
             found = folders.permit(beside / name, None, any_format=True)
             own = os.path.realpath(folders.folder / compiler.mesh_dir)
-            element.set("name", asset_name(element))  # which a name made of links would change
+            element.set("name", asset_name(element))  # kept, since the rewritten path may end in another name
             element.set("file", os.path.relpath(found, own))
 
 
@@ -296,7 +295,7 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
 
 
 def read_heights(item: Item) -> Heights:
-    """The heights of an <hfield> that stand in it [m], rows from low y to high: it has them the other way round."""
+    """The heights [m] listed in an <hfield>, rows from low y to high; the file has the rows in reverse order."""
     rows, columns = item.whole("nrow"), item.whole("ncol")
     if min(rows, columns) < 2:
         item.refuse("want 2 rows and 2 columns at least")
@@ -311,7 +310,7 @@ def read_heights(item: Item) -> Heights:
 
 
 def scaled(item: Item, values: NDArray[np.float64]) -> Heights:
-    """Heights [m] of values (rows, columns) in any unit, rows from low y to high: from 0 to the field's elevation."""
+    """Heights [m] from 0 to the field's elevation, of values (rows, columns) in any unit, rows from low y to high."""
     lowest, span = float(values.min()), float(values.max() - values.min())
     factor = item.numbers("size", 4, 4)[2] / (span if span > TINY else 1.0)
     return tuple(array("d", (factor * (row - lowest)).tobytes()) for row in values)
@@ -324,7 +323,7 @@ def read_material(item: Item) -> Material:
 
 
 def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
-    """One <mesh>: its name, which is the file's without one, and where its file is."""
+    """One <mesh>: its name, by default that of its file, and the asset with the path of its file."""
     for plugin in item.element:
         item.reading.later(plugin, "a plugin")
     item = built(item)
@@ -341,7 +340,7 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
 
 
 def built(item: Item) -> Item:
-    """A mesh that is made by its name, with the vertices and faces of it in place of that."""
+    """A mesh of MuJoCo's `builtin` kinds, with vertices and faces in place of `builtin`; other meshes unchanged."""
     if item.text("builtin", "none") == "none":
         return item
     from artsim.loaders.mjcf.builtin import make_mesh  # numpy
@@ -360,23 +359,23 @@ def built(item: Item) -> Item:
 
 
 def listed_numbers(values: Any) -> str:
-    """An array as an attribute has it, every digit."""
+    """An array as the text of an attribute, with all digits."""
     return " ".join(map(repr, values.ravel().tolist()))
 
 
 def read_refquat(item: Item) -> Quaternion:
-    """refquat, of any length."""
+    """The rotation in refquat, whose length may differ from 1."""
     w, x, y, z = item.numbers("refquat", 4, 4, (1.0, 0.0, 0.0, 0.0))
     return (w, x, y, z)
 
 
 def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
-    """The real path of a mesh, None with a warning where there is none."""
+    """The real path of a mesh; None, with a warning, if there is no file."""
     try:
         return None if item.reading.assets is None else located(item, uri, compiler)
     except AssetMissingError as error:
         item.reading.missing.setdefault(error.why, []).append((item.element, uri, str(error)))
-    except AssetOutsideError as error:  # refused where a geom collides with it
+    except AssetOutsideError as error:  # refused later if a geom collides with the mesh
         item.reading.outside[item.element] = str(error)
         what = f"{describe(item.element)}: {uri!r} is not opened, nor is any other mesh of its folder: {error}"
         item.reading.note(item.element, what, guess=True, once=error.why)
@@ -398,9 +397,9 @@ def located(item: Item, uri: str, compiler: Compiler, *, any_format: bool = Fals
 
 
 def resolve(assets: Assets, uri: str, compiler: Compiler, *, any_format: bool = False) -> Path:
-    """meshdir and the name, below the model's folder or else --mesh-root, which may itself be the meshdir.
+    """The path of a name in meshdir, below the model's folder or else --mesh-root, which may itself be the meshdir.
 
-    Raises AssetMissingError or AssetRefusedError: of the first place, the one that the file means.
+    Raises AssetMissingError or AssetRefusedError, for the first of these places, which the file means.
     """
     name = PurePosixPath(uri).name if compiler.strip_path else uri
     places = [folder / compiler.mesh_dir / name for folder in (assets.folder, assets.mesh_root) if folder is not None]

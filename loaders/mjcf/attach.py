@@ -1,4 +1,4 @@
-"""<attach>: a subtree of another model, or of this one, under new names, with all that refers to it."""
+"""<attach>: a subtree of another model, or of this one, under new names, with all elements that refer to it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from artsim.loaders.mjcf.scope import Scope
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 
-SECTIONS = ("contact", "tendon", "equality", "actuator", "sensor")  # tendons stand before what may refer to them
+SECTIONS = ("contact", "tendon", "equality", "actuator", "sensor")  # tendons before the sections that may refer to them
 ASSETS = ("mesh", "hfield", "texture", "material")
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A model that may be attached, its own attachments and copies in place."""
+    """A model that may be attached, with its own attachments and copies in place."""
 
     root: Element
     scope: Scope
 
 
 def expand_attachments(reading: MjcfReading, root: Element, models: Mapping[str, Child]) -> None:
-    """Put subtrees in place of every <attach>."""
+    """Replace every <attach> by its subtree."""
     for world in children(root, "worldbody"):
         for element in list(world.iter("attach")):
             attach(Item(reading, element, dict_of(element)), root, models)
 
 
 def attach(item: Item, root: Element, models: Mapping[str, Child]) -> None:
-    """One <attach>."""
+    """Replace one <attach> by its subtree, and add the sections that refer to it."""
     if not item.has("prefix"):
         item.refuse("has no 'prefix' attribute")
     if len(item.text("prefix")) > LONG_NAME:
@@ -67,7 +67,7 @@ def attach(item: Item, root: Element, models: Mapping[str, Child]) -> None:
 
 
 def settle(reading: MjcfReading, top: Element, child: Child, prefix: str) -> None:
-    """What came from the child is meant by its settings; what it has from others, by theirs."""
+    """Record the settings of elements below `top`: the child's, or those of a model attached to the child."""
     reading.scopes.setdefault(top, child.scope)
     reading.included.setdefault(top, child.scope.reading.file)
     for element in top.iter():
@@ -78,7 +78,7 @@ def settle(reading: MjcfReading, top: Element, child: Child, prefix: str) -> Non
 
 
 def chosen(item: Item, source: Element) -> Element:
-    """A copy of the body or frame that is asked for, or a frame that holds all of the world."""
+    """A copy of the body or frame that <attach> names, or a frame that holds all of the child's world."""
     kinds = [kind for kind in ("body", "frame") if item.has(kind)]
     if len(kinds) == 2:
         item.refuse("names a body and a frame, want one of them")
@@ -109,7 +109,7 @@ def chosen(item: Item, source: Element) -> Element:
 def copied_sections(
     reading: MjcfReading, source: Element, names: Names, prefix: str, *, with_assets: bool
 ) -> Iterator[Element]:
-    """Copies of the assets, and of what refers to the subtree and to nothing outside of it, section by section."""
+    """Copies of the assets, and of elements that refer to the subtree only, section by section."""
     for section in children(source, "asset") if with_assets else ():
         assets = [element for element in section if tag(element) in ASSETS]
         reading.claim(section, weight(*assets))
@@ -132,7 +132,7 @@ def copied_sections(
 def finished(
     reading: MjcfReading, source: Element, copies: list[Element], names: Names, prefix: str
 ) -> Iterator[Element]:
-    """A section of the renamed copies, if there are any, that comes from where its source comes from."""
+    """A section of the renamed copies, if there are any, with the file and settings of the source."""
     if not copies:
         return
     section = etree.Element(tag(source))
@@ -146,7 +146,7 @@ def finished(
 
 
 def is_inside(element: Element, names: Names) -> bool:
-    """Whether all that the element names is in the subtree; the world is, but for sensors."""
+    """True if all that the element refers to is in the subtree; <exclude>, <connect> and <weld> may name the world."""
     for below in element.iter():
         for attribute, value in below.attrib.items():
             kind = kind_of(below, str(attribute))
@@ -166,7 +166,7 @@ def refer(top: Element, names: Names, prefix: str) -> None:
 
 
 def prepend(element: Element, attribute: str, prefix: str) -> None:
-    """Put the prefix before a name that is there."""
+    """Put the prefix before the name in an attribute, if there is one."""
     name = element.get(attribute)
     if name:
         element.set(attribute, prefix + name)

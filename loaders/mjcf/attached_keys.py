@@ -1,4 +1,4 @@
-"""Keyframes of attached models: each joint and actuator carries its own part of them to where it is copied."""
+"""Keyframes of attached models: each joint and actuator keeps its part of them, which its copies take along."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def carry_keyframes(scope: Scope, root: Element) -> None:
 
 
 def item_of(scope: Scope, joint: Element) -> Item:
-    """A joint with the classes that it has in its body."""
+    """A joint with the default classes of its body."""
     node = joint.getparent()
     while node is not None and not node.get("childclass") and node not in scope.reading.scopes:
         node = node.getparent()
@@ -47,7 +47,7 @@ def item_of(scope: Scope, joint: Element) -> Item:
 
 
 def joints_in_order(root: Element) -> Iterator[Element]:
-    """The joints in the order of the model's coordinates: those of a body before those of the bodies in it."""
+    """The joints in the order of the model's coordinates: joints of a body before joints of the bodies in it."""
     stack = list(reversed(list(children(root, "worldbody"))))
     while stack:
         inside = list(stack.pop())

@@ -46,18 +46,18 @@ SITE_SIZE = (0.005, 0.005, 0.005)
 
 @dataclass(slots=True)
 class Content:
-    """What a body holds, frames dissolved."""
+    """The contents of a body, with <frame> elements dissolved."""
 
     joints: list[tuple[Item, Pose]] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
     sites: list[tuple[Item, Pose]] = field(default_factory=list)
     inertials: list[tuple[Item, Pose]] = field(default_factory=list)
     bodies: list[tuple[Element, Pose, str | None]] = field(default_factory=list)
-    geom_left_out: bool = False  # on request, with its plugin
+    geom_left_out: bool = False  # on request, a geom was left out with its plugin
 
 
 def aligned(content: Content, pose: Pose, inertial: Inertial) -> tuple[Pose, Inertial]:
-    """The body's frame at its centre of mass, along its principal axes; what is in it stays where it is."""
+    """The body's frame at its centre of mass, along its principal axes; its contents keep their place in space."""
     inertial = along_axes(inertial)
     back = inverse(inertial.pose)
     content.shapes = [replace(shape, pose=compose(back, shape.pose)) for shape in content.shapes]
@@ -67,7 +67,7 @@ def aligned(content: Content, pose: Pose, inertial: Inertial) -> tuple[Pose, Ine
 
 @dataclass(slots=True)
 class Bodies:
-    """The tree as far as it is read. `poses` are those in the world when every joint is at its reference."""
+    """The tree as far as it is read. `poses` are those of bodies in the world with every joint at its reference."""
 
     scope: Scope
     meshes: Meshes
@@ -76,33 +76,33 @@ class Bodies:
     joints: list[Joint] = field(default_factory=list)
     sites: dict[str, Site] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
-    carriers: dict[str, str] = field(default_factory=dict)  # the link of each of the shapes
+    carriers: dict[str, str] = field(default_factory=dict)  # the link of each shape
     poses: dict[str, Pose] = field(default_factory=dict)
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
-    left_out: set[str] = field(default_factory=set)  # names of joints of bodies that stand still for want of a plugin
-    drags: list[tuple[int, tuple[float, ...], float]] = field(default_factory=list)  # joint, of its rotors, gear²
-    # range of a joint or tendon ("joint", name), where it is one, also where it does not limit
+    left_out: set[str] = field(default_factory=set)  # joints of bodies that stand still because a plugin was left out
+    drags: list[tuple[int, tuple[float, ...], float]] = field(default_factory=list)  # joint, drag of its rotors, gear²
+    # range of a joint or tendon, by ("joint", name), if its ends differ, limiting or not
     ranges: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=lambda: {f"body {WORLD}": 0})  # line of every "kind name" of the file
 
     @property
     def reading(self) -> MjcfReading:
-        """How the model is read."""
+        """The reading of the whole model."""
         return self.scope.reading
 
     @property
     def defaults(self) -> Defaults:
-        """Its default classes, and those of what is attached to it."""
+        """The default classes of the model, and those of models attached to it."""
         return self.scope.defaults
 
     def compiler_at(self, element: Element) -> Compiler:
-        """The settings that an element is meant by."""
+        """The compiler settings that hold for an element."""
         return self.scope.compiler_at(element)
 
     def read(self, root: Element) -> None:
-        """Every <worldbody>, depth first, in the order of MuJoCo's body ids. Without recursion."""
+        """Read every <worldbody>, depth first, in the order of MuJoCo's body ids. Without recursion."""
         worlds = list(children(root, "worldbody"))
         self.claim_names(root, worlds)
         stack = [(WORLD, item, frame, name) for item, frame, name in reversed(self.read_world(worlds))]
@@ -116,15 +116,15 @@ class Bodies:
         self.links = scaled_to(self.links, compiler.total_mass, still)
 
     def set_springs(self, tendons: Sequence[Tendon]) -> None:
-        """springdamper, which waits until actuators have added their rotors' inertias."""
+        """Apply springdamper, after actuators have added the inertias of their rotors."""
         self.joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers, tendons)
 
     def switch_off(self) -> None:
-        """Take from the joints what flags switch off."""
+        """Remove properties of joints that flags switch off."""
         self.joints = [switched(joint, self.options.off) for joint in self.joints]
 
     def claim_names(self, root: Element, worlds: list[Element]) -> None:
-        """Note the names that the file gives, each once of a kind, so that made-up ones avoid them."""
+        """Record the names in the file, unique within a kind, so that made-up names avoid them."""
         for kind in ("body", "joint", "geom", "site"):
             tags = ("joint", "freejoint") if kind == "joint" else (kind,)
             self.claim(kind, (element for world in worlds for element in world.iter(*tags)))
@@ -132,7 +132,7 @@ class Bodies:
             self.claim(kind, (element for part in children(root, section) for element in part))
 
     def claim(self, kind: str, elements: Iterable[Element]) -> None:
-        """Note the names of one kind. Raises ModelError for one that is given twice."""
+        """Record the names of one kind. Raises ModelError for a name given twice."""
         for element in elements:
             name = element.get("name", "")
             key = f"{kind} {name}"
@@ -142,14 +142,14 @@ class Bodies:
                 self.taken[key] = self.reading.at(element).line
 
     def free_name(self, kind: str, wanted: str) -> str:
-        """A name for what the file leaves unnamed: `wanted`, or with underscores where that is taken."""
+        """A name for an element without one: `wanted`, with underscores appended while it is taken."""
         while f"{kind} {wanted}" in self.taken:
             wanted += "_"
         self.taken[f"{kind} {wanted}"] = 0
         return wanted
 
     def read_world(self, worlds: list[Element]) -> list[tuple[Element, Pose, str | None]]:
-        """The world's own content: geoms without mass, sites, and the bodies that stand in it."""
+        """The world's own contents: geoms, without mass, and sites; returns the bodies in the world."""
         content = Content()
         for world in worlds:
             self.gather(world, None, content)
@@ -198,11 +198,11 @@ class Bodies:
         return name, content.bodies
 
     def gravity_compensation(self, item: Item) -> float:
-        """gravcomp: the share of the body's weight that is taken off it."""
+        """gravcomp: the share of the body's weight that is compensated."""
         return 0.0 if self.options.passive_off else item.number("gravcomp")
 
     def gather(self, element: Element, childclass: str | None, content: Content) -> None:
-        """Sort what stands in a body."""
+        """Sort the contents of a body by kind."""
         for item, frame, name in self.flattened(element, childclass):
             kind = tag(item)
             if kind in NOT_YET:
@@ -226,7 +226,7 @@ class Bodies:
             # cameras and lights are for the viewer
 
     def flattened(self, element: Element, childclass: str | None) -> Iterator[tuple[Element, Pose, str | None]]:
-        """Children with the frame they are in and the class it gives them; what is in a <frame> is in the body."""
+        """The body's children and those of its <frame> elements, each with the pose and class of its frame."""
         stack = [(item, Pose(), childclass) for item in reversed(element)]
         while stack:
             item, frame, name = stack.pop()
@@ -240,7 +240,7 @@ class Bodies:
             stack.extend((below, inner, item.get("childclass") or name) for below in reversed(item))
 
     def inertial(self, item: Item, content: Content) -> Inertial | None:
-        """The body's mass, as inertiafromgeom says where from."""
+        """The body's inertial, from <inertial> or from geoms, as inertiafromgeom selects."""
         if len(content.inertials) > 1:
             content.inertials[1][0].refuse("is the second inertial of its body")
         compiler = self.compiler_at(item.element)
@@ -253,7 +253,7 @@ class Bodies:
         return inertial_of_geoms(item, parts) or given
 
     def add_joints(self, item: Item, content: Content, spot: Spot) -> None:
-        """The body's joints in order, or the fixed one of a body without."""
+        """Add the body's joints in order, or a fixed joint if there are none."""
         kinds = [kind_of(joint) for joint, _ in content.joints]
         if "free" in kinds and (spot.parent != WORLD or len(kinds) > 1):
             item.refuse("a free joint stands alone, in a body of the world")
@@ -272,7 +272,7 @@ class Bodies:
             self.joints.append(read_joint(joint, compiler, name, place))
             is_angle = kind_of(joint) == "hinge" and is_limited(
                 joint, compiler.autolimits
-            )  # MuJoCo leaves others in degrees
+            )  # MuJoCo leaves other ranges in degrees
             written = written_range(joint, compiler.angles.unit if is_angle else 1.0)
             if written is not None:
                 self.ranges["joint", name] = written
@@ -283,14 +283,14 @@ class Bodies:
                 self.spring_dampers[name] = wanted
 
     def names(self, *kinds: str) -> dict[str, int]:
-        """Joints of these kinds, by name, with their places in `joints`; made once, when all bodies are read."""
+        """Joints of these kinds, by name, with their indices in `joints`; computed once, when all bodies are read."""
         if kinds not in self.by_kind:
             found = {joint.name: i for i, joint in enumerate(self.joints) if joint.kind in kinds}
             self.by_kind[kinds] = found
         return self.by_kind[kinds]
 
     def add_named(self, link: str, content: Content) -> None:
-        """Sites, and the geoms that tendons may wrap around, by name."""
+        """Record sites, and the geoms that tendons may wrap around, by name."""
         for item, frame in content.sites:
             pose, size = read_frame(item, self.compiler_at(item.element).angles), item.filled("size", SITE_SIZE)
             kind = item.word("type", SITE_KINDS, "sphere")

@@ -1,7 +1,7 @@
-"""Meshes that MJCF makes itself (`builtin`, `params`): spheres, cones, super-quadrics, wedges, plates.
+"""Meshes generated from parameters (`builtin`, `params`): spheres, cones, super-quadrics, wedges, plates.
 
-Vertices and faces come in MuJoCo's order and, as it holds them, in single precision. Errors are ValueErrors that say
-what is wrong, without the place.
+Vertices and faces are in MuJoCo's order and, as in MuJoCo, in single precision. Errors are ValueErrors with the reason,
+without the place.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 Real = NDArray[np.float64]
-MOST = 2000  # of a resolution: their squares are numbers of vertices
+MOST = 2000  # of a resolution, whose square is a number of vertices
 
 
 class Made(NamedTuple):
-    """Vertices (n, 3), faces (m, 3); no faces stand for those of the hull."""
+    """Vertices (n, 3) and faces (m, 3); without faces those of the convex hull serve."""
 
     vertices: NDArray[Any]
     faces: NDArray[np.int64] = np.zeros((0, 3), np.int64)
 
 
 def make_mesh(kind: str, params: Sequence[float]) -> Made:
-    """The mesh of that kind. Raises ValueError for an unknown kind and for parameters that it does not take."""
+    """The mesh of that kind. Raises ValueError for an unknown kind and for invalid parameters."""
     if kind not in KINDS:
         raise ValueError(f"builtin is {kind[:40]!r}, want one of {', '.join(KINDS)}")
     count, make = KINDS[kind]
@@ -35,14 +35,14 @@ def make_mesh(kind: str, params: Sequence[float]) -> Made:
 
 
 def whole(name: str, value: float, least: int, most: int = MOST) -> int:
-    """A parameter cut to a whole number, as MuJoCo does."""
+    """A parameter cut to a whole number, as in MuJoCo."""
     if not least <= int(value) <= most:
         raise ValueError(f"the {name} is {value:g}, want {least} to {most}")
     return int(value)
 
 
 def sphere(subdivisions: float) -> Made:
-    """An icosahedron whose triangles are cut into four, some times."""
+    """An icosahedron whose triangles are cut into four, `subdivisions` times."""
     phi = np.float32((1.0 + math.sqrt(5.0)) / 2.0)
     corners: list[tuple[Any, ...]] = [
         (-1, phi, 0),
@@ -108,11 +108,11 @@ def hemisphere(resolution: float) -> Made:
 
 
 def cone(edges: float, radius: float) -> Made:
-    """A polygon at z = -1, and one of that radius, or a point, at z = 1."""
+    """A polygon at z = -1, and one of the given radius, or a point, at z = 1."""
     count = whole("number of edges", edges, 3)
     if not 0 <= radius <= 1:
         raise ValueError(f"the radius is {radius:g}, want 0 to 1")
-    angle = 2 * np.arange(2 * count) * math.pi / count  # the upper one is a second turn, which rounds otherwise
+    angle = 2 * np.arange(2 * count) * math.pi / count  # the upper polygon is a second turn, which rounds differently
     x, y = np.cos(angle), np.sin(angle)
     ring = np.stack([x[:count], y[:count], -np.ones(count)], axis=1)
     top = np.stack([radius * x[count:], radius * y[count:], np.ones(count)], axis=1)
@@ -152,7 +152,7 @@ def supersphere(resolution: float, e: float, n: float) -> Made:
 
 
 def supertorus(resolution: float, radius: float, s: float, t: float) -> Made:
-    """A ring of radius 1; s shapes its section, of that radius, t its circle."""
+    """A ring of radius 1; `radius` and s shape its cross-section, t its circle."""
     count = whole("resolution", resolution, 3)
     if not 0 < radius <= 1 or s <= 0 or t <= 0:
         raise ValueError(f"radius, s, t are {radius:g}, {s:g}, {t:g}, want a radius in (0, 1] and more than 0")

@@ -1,4 +1,4 @@
-"""<compiler>: how the rest of the file is meant."""
+"""<compiler>: settings for the interpretation of the rest of the file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Compiler:
     inertia_from_geom: str = "auto"
     inertia_groups: tuple[int, int] = (0, 5)  # geoms outside these groups have no mass
     total_mass: float = -1.0  # [kg], where positive the whole model is scaled to it
-    fuse_static: bool = False  # what stands still is not part of that mass
+    fuse_static: bool = False  # links that stand still are not part of the total mass
     fit_aabb: bool = False
-    mesh_inertia: str = "legacy"  # of meshes that do not say which; exactmeshinertia of older files
+    mesh_inertia: str = "legacy"  # of meshes that do not give one; exactmeshinertia of older files
     align_free: bool = False
 
 
 def read_compiler(reading: MjcfReading, root: Element) -> Compiler:
-    """Every <compiler> of the root."""
+    """The settings of every <compiler> of the root."""
     compiler = Compiler()
     for element in children(root, "compiler"):
         item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
@@ -43,7 +43,7 @@ def read_compiler(reading: MjcfReading, root: Element) -> Compiler:
 
 
 def read_one(item: Item, known: Compiler) -> Compiler:
-    """One <compiler>, over what is known."""
+    """The settings of one <compiler>; attributes that it leaves out are as in `known`."""
     refuse_unsupported(item)
     low, high = (int(x) for x in item.numbers("inertiagrouprange", 2, 2, known.inertia_groups))
     return replace(
@@ -66,7 +66,7 @@ def read_one(item: Item, known: Compiler) -> Compiler:
 
 
 def refuse_unsupported(item: Item) -> None:
-    """Settings that change the model and are not read; the others only change MuJoCo's arrays, not the robot."""
+    """Refuse unsupported settings that change the model; all others only change MuJoCo's arrays, not the robot."""
     if item.word("coordinate", ("local", "global"), "local") == "global":
         item.refuse("coordinate 'global' was taken out of MJCF; MuJoCo 2.3.3 converts such files")
     if item.flag("fusestatic") or item.flag("discardvisual"):

@@ -1,4 +1,4 @@
-"""<option> of a model and of what is attached to it: whose values count, as <compiler conflict> says."""
+"""<option> of a model and of models attached to it: the choice between their values by <compiler conflict>."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Settings = dict[str, dict[str, str]]  # of option and of its flag
 
 
 def settle_options(reading: MjcfReading, root: Element, attached: Element, element: Element) -> None:
-    """The options of `root` where another model is attached at `element`: its own, or merged with the other's."""
+    """Set the options of `root`, to which `attached` is attached at `element`: its own, or both models' merged."""
     policies = [compiler.get("conflict", "") for compiler in children(root, "compiler")]
     policy = next((policy for policy in reversed(policies) if policy), "warning")
     if policy not in POLICIES:
@@ -38,7 +38,7 @@ def settle_options(reading: MjcfReading, root: Element, attached: Element, eleme
 
 
 def settings_of(root: Element) -> Settings:
-    """What every <option> and its <flag> set, later ones over earlier ones."""
+    """The attributes of every <option> and its <flag>; later elements override earlier ones."""
     settings: Settings = {"option": {}, "flag": {}}
     for option in children(root, "option"):
         settings["option"].update({str(name): str(value) for name, value in option.attrib.items()})
@@ -48,7 +48,7 @@ def settings_of(root: Element) -> Settings:
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two values are the same words, or the same numbers."""
+    """True if two values are equal as words or as numbers."""
     try:
         return [parse_number(word) for word in a.split()] == [parse_number(word) for word in b.split()]
     except ValueError:
@@ -56,7 +56,7 @@ def same(a: str, b: str) -> bool:
 
 
 def chosen(reading: MjcfReading, element: Element, name: str, values: tuple[str, str], policy: str) -> str:
-    """The stricter of two numbers; refused where there is none, or no choice is wanted."""
+    """The stricter of two numbers; refused if neither is stricter, or if `policy` allows no choice."""
     if policy == "merge" and name in LEAST | MOST:
         try:
             return (min if name in LEAST else max)(values, key=parse_number)

@@ -1,4 +1,4 @@
-"""What geoms, <pair> and <exclude> say about contact: kept for the collision engine, which combines and uses it."""
+"""Contact parameters of geoms, <pair> and <exclude>, kept for the collision engine, which combines and uses them."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def read_contacts(defaults: Defaults, root: Element) -> tuple[list[ContactPair],
 
 
 def read_pair(item: Item) -> ContactPair:
-    """<pair>: what it leaves open follows from its geoms."""
+    """<pair>: attributes that it leaves out follow from its geoms."""
     friction = None
     if item.has("friction"):
         first, second, torsion, roll, other_roll = item.filled("friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
         friction = (first, second, torsion, roll, other_roll)
-    along = None  # 0 0: as across the surface
+    along = None  # 0 0: the same softness as along the normal
     if any(item.numbers("solreffriction", 1, 2, (0.0, 0.0))):
         along = read_softness(item, "solreffriction", "").reference
     return ContactPair(
@@ -81,7 +81,7 @@ def read_pair(item: Item) -> ContactPair:
 
 
 def named(item: Item, attribute: str) -> str:
-    """A name that must be there; whether it exists is checked with all other references."""
+    """The name in a required attribute; its existence is checked with all other references."""
     if not item.text(attribute):
         item.refuse(f"has no {attribute!r} attribute")
     return item.text(attribute)

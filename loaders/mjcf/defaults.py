@@ -1,4 +1,4 @@
-"""<default>: classes of attribute values, nested, each inheriting what it does not set."""
+"""<default>: nested classes of attribute values; each inherits the values that it does not set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TENDONS = frozenset(("spatial", "fixed"))
 PARTIAL = frozenset(
     "size friction solref solimp solreffriction solimpfriction solreflimit solimplimit surfacevel gear user "
     "damping stiffness".split()
-)  # fewer numbers leave the class's later ones
+)  # of a shorter list, the later numbers are those of the class
 Class = dict[str, dict[str, str]]  # by section (joint, geom, …), then by attribute
 
 
@@ -28,7 +28,7 @@ class Defaults:
     """The classes of a model, by name."""
 
     def __init__(self, reading: MjcfReading, root: Element) -> None:
-        """Read every <default> of the root; each is the class `main`, those in it are its heirs."""
+        """Read every <default> of the root; each is the class `main`, from which the nested ones inherit."""
         self.reading = reading
         self.classes: dict[str, Class] = {MAIN: {}}
         self.actuators: dict[str, tuple[tuple[Element, ...], ...]] = {MAIN: ()}
@@ -61,7 +61,7 @@ class Defaults:
                 section = section_of(item)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
-                if tag(item) in ACTUATORS and tag(item) != "general":  # which takes back what one before it said
+                if tag(item) in ACTUATORS and tag(item) != "general":  # discards actdim of an earlier actuator
                     own[section].pop("actdim", None)
                 continue
             new = item.get("class", "")
@@ -71,7 +71,7 @@ class Defaults:
         return inner
 
     def item(self, element: Element, childclass: str | None = None) -> Item:
-        """The element with the defaults of its class, or of the class that its body gives, in the model it is from."""
+        """The element with the defaults of its class, else of its body's childclass, in the model of its origin."""
         if element in self.reading.classless:
             return Item(self.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
         scope = self.reading.scope_of(element)
@@ -84,7 +84,7 @@ class Defaults:
         return Item(self.reading, element, overlay(self.classes[name].get(section_of(element), {}), element))
 
     def prefixed(self, prefix: str, kinds: Collection[str]) -> Defaults:
-        """The same classes, with the prefix before the names of assets in them."""
+        """The classes with the prefix before the names of assets in them."""
         made = copy(self)
         made.classes = {
             name: {
@@ -96,7 +96,7 @@ class Defaults:
         return made
 
     def actuator_classes(self, element: Element) -> tuple[tuple[Element, ...], ...]:
-        """The actuators that stand in the classes of an actuator, outermost class first (actuator_kinds.py)."""
+        """The actuator elements in the classes of an actuator, outermost class first (actuator_kinds.py)."""
         scope = self.reading.scope_of(element)
         if scope is not None and scope.defaults is not self:
             return scope.defaults.actuator_classes(element)
@@ -104,7 +104,7 @@ class Defaults:
 
 
 def section_of(element: Element) -> str:
-    """Where defaults of such an element stand: actuators share one place, and so do equalities and tendons."""
+    """The section with the defaults of an element: all actuators share one, and so do equalities and tendons."""
     name = tag(element)
     parent = element.getparent()
     if parent is not None and tag(parent) == "equality":
@@ -116,7 +116,7 @@ def section_of(element: Element) -> str:
 
 
 def overlay(inherited: Mapping[str, str], element: Element) -> dict[str, str]:
-    """Inherited attributes under the element's own; one form of rotation, quat among them, replaces another."""
+    """Inherited attributes, overridden by the element's own; one form of rotation, quat included, replaces another."""
     own = {str(key): str(value) for key, value in element.attrib.items()}
     if any(name in own for name in ("quat", *ALTERNATIVES)):
         inherited = {key: value for key, value in inherited.items() if key not in ALTERNATIVES}

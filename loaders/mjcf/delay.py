@@ -10,14 +10,14 @@ from artsim.sim.articulation.description import Delay, Interpolation
 
 MOST_SAMPLES = 1_000_000  # MuJoCo takes 2^24, of which every checkpoint of a run would hold a copy
 INTERPOLATIONS = ("zoh", "linear", "cubic")
-LEAST = 1e-12  # [s]: what is read was kept in a step before, so any delay within a step is one step
+LEAST = 1e-12  # [s]: values read were stored in an earlier step, so any delay within a step is one step
 
 
 def read_delay(item: Item) -> Delay | None:
-    """What an actuator or a sensor has of it; None where nothing is delayed, which is told where a time is given.
+    """The delay of an actuator or a sensor; None without one. A delay that has no effect is a warning.
 
-    MuJoCo takes times and counts below 0: without samples nothing is delayed; with samples a delay below 0 is none for
-    a sensor, and for a control the least there is, one step.
+    MuJoCo accepts times and counts below 0: without samples nothing is delayed. With samples, a delay below 0 is no
+    delay for a sensor, and one step, the least possible delay, for a control.
     """
     samples = item.whole("nsample")
     time = item.number("delay")
@@ -40,7 +40,7 @@ def read_delay(item: Item) -> Delay | None:
 
 
 def least_delay(item: Item, time: float, samples: int) -> float:
-    """What a delay below 0 [s] acts as, told."""
+    """The delay [s] that a delay below 0 acts as, with a warning."""
     control = not is_sensor(item)
     if control and samples < 0:
         item.refuse(f"delay is {time:g} s and nsample {samples}: MuJoCo reads samples that do not exist")
@@ -50,7 +50,7 @@ def least_delay(item: Item, time: float, samples: int) -> float:
 
 
 def is_sensor(item: Item) -> bool:
-    """Whether it stands in <sensor>."""
+    """True if the element is in <sensor>."""
     section = item.element.getparent()
     return section is not None and tag(section) == "sensor"
 

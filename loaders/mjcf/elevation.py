@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 _PNG = b"\x89PNG\r\n\x1a\n"
-_MOST_POINTS = 5_000_000  # of an image: its filters are undone point by point, some seconds for so many
-_MOST_LINES = 1 << 15  # of an image: each costs some microseconds, whatever its width
+_MOST_POINTS = 5_000_000  # of an image: filters are undone point by point, which takes some seconds for this many
+_MOST_LINES = 1 << 15  # of an image: each costs some microseconds, for any width
 _CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by PNG's colour type: grey, RGB, grey and alpha, RGBA
 
 
 def read_elevation(path: Path, most: int) -> NDArray[np.float64]:
-    """Values (rows, columns) of a file, rows from low y to high. Raises ValueError: what is wrong with it."""
+    """Values (rows, columns) of a file, rows from low y to high. Raises ValueError with the reason."""
     limit = 64 + 8 * most
     try:
         with path.open("rb") as stream:
@@ -37,7 +37,7 @@ def read_elevation(path: Path, most: int) -> NDArray[np.float64]:
 
 
 def _of_floats(data: bytes) -> NDArray[np.float64]:
-    """int32 rows, int32 columns, float32 for each point."""
+    """Values of MuJoCo's format: int32 rows, int32 columns, float32 for each point."""
     rows, columns = struct.unpack_from("<2i", data)
     if rows < 1 or columns < 1 or len(data) != 8 + 4 * rows * columns:
         raise ValueError(f"says {rows} rows and {columns} columns, which is not what its {len(data)} bytes hold")
@@ -48,7 +48,7 @@ def _of_floats(data: bytes) -> NDArray[np.float64]:
 
 
 def _of_png(data: bytes, most: int) -> NDArray[np.float64]:
-    """The grey, or red, of an image, the lowest line first, as MuJoCo has it: 8 bits, of 16 the higher."""
+    """Grey or red of an image, the lowest line first, as in MuJoCo: 8 bits, the higher byte of 16 bits."""
     if not data.startswith(_PNG):
         raise ValueError("is not a PNG image")
     head, pieces = b"", []
@@ -78,8 +78,8 @@ def _of_png(data: bytes, most: int) -> NDArray[np.float64]:
 
 
 def _unfiltered(kinds: Bytes, lines: Bytes) -> Bytes:
-    """Values of lines (rows, columns) and their filters (rows,) (PNG, chapter 9). Of each point the first byte is
-    enough: filters join bytes of the same number only.
+    """Values of lines (rows, columns), given their filters (rows,) (PNG, chapter 9). The first byte of each point is
+    enough: filters combine only bytes of the same index within a point.
     """
     points = np.zeros(lines.shape, np.uint8)
     above = np.zeros(lines.shape[1], np.uint8)
@@ -107,7 +107,7 @@ def _by_means(given: list[int], above: list[int]) -> Iterator[int]:
 
 
 def _by_paeth(given: list[int], above: list[int]) -> Iterator[int]:
-    """A line of filter 4: differences from what of left, above and corner is nearest to left + above - corner."""
+    """A line of filter 4: differences from the one of left, above and corner nearest to left + above - corner."""
     left = corner = 0
     for value, up in zip(given, above, strict=True):
         to_left, to_up, to_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)

@@ -1,4 +1,4 @@
-"""<equality>: joints and tendons that follow polynomials, points and frames that coincide."""
+"""<equality>: joints and tendons that follow polynomials; points and frames that coincide."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_equalities(
 
 
 def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
-    """<joint joint1 joint2 polycoef>: joint1 = ref1 + polynomial(joint2 - ref2), or a constant without joint2."""
+    """<joint joint1 joint2 polycoef>: joint1 = ref1 + polynomial(joint2 - ref2), a constant without joint2."""
     follower = joint_named(bodies, item, "joint1")
     leader = joint_named(bodies, item, "joint2") if item.has("joint2") else None
     about = item.filled("polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
@@ -80,7 +80,7 @@ def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
 
 
 def read_tendon_equality(item: Item, tendons: Sequence[Tendon], count: int) -> TendonCoupling:
-    """<tendon tendon1 tendon2 polycoef>: tendon1 follows a polynomial of tendon2, or keeps its length without it."""
+    """<tendon tendon1 tendon2 polycoef>: tendon1 follows a polynomial of tendon2; alone it keeps its length."""
     names = [item.text("tendon1"), *([item.text("tendon2")] if item.has("tendon2") else [])]
     known = [tendon.name for tendon in tendons]
     for attribute, name in zip(("tendon1", "tendon2"), names, strict=False):
@@ -123,7 +123,7 @@ def joint_named(bodies: Bodies, item: Item, attribute: str) -> Joint:
 def read_loop(bodies: Bodies, item: Item, count: int, active: bool) -> Loop:
     """<connect> and <weld>: by two sites, or by bodies with an anchor (and, of a weld, the relative pose).
 
-    A weld's relpose is where MuJoCo puts the anchor, which is the second body's, in the first.
+    MuJoCo takes relpose of a weld as the pose of the anchor, a point of the second body, in the first body.
     """
     kind = tag(item.element)
     if item.has("site1") or item.has("site2"):
@@ -132,7 +132,7 @@ def read_loop(bodies: Bodies, item: Item, count: int, active: bool) -> Loop:
         first, second = body_named(bodies, item, "body1"), body_named(bodies, item, "body2")
         if first == second:
             item.refuse(f"joins body {first!r} to itself")
-        between = compose(inverse(bodies.poses[first]), bodies.poses[second])  # the second in the first's frame
+        between = compose(inverse(bodies.poses[first]), bodies.poses[second])  # pose of the second body in the first
         if kind == "connect":
             frame = Pose(item.vector("anchor"))
             a, b = (first, frame), (second, compose(inverse(between), frame))
@@ -154,7 +154,7 @@ def read_loop(bodies: Bodies, item: Item, count: int, active: bool) -> Loop:
 
 
 def relative(item: Item) -> Pose | None:
-    """relpose; a rotation of zeros means that the file's pose is kept."""
+    """The pose in relpose; None, the file's pose, for a rotation of zeros."""
     x, y, z, *q = item.numbers("relpose", 7, 7, (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     if not any(q):
         return None
@@ -162,7 +162,7 @@ def relative(item: Item) -> Pose | None:
 
 
 def body_named(bodies: Bodies, item: Item, attribute: str) -> str:
-    """A body's name; the second body may be left out, which means the world."""
+    """The body that the attribute names; the world if the second body is left out."""
     name = item.text(attribute, WORLD if attribute == "body2" else "")
     if name not in bodies.poses:
         item.refuse(f"{attribute} {name[:80]!r} does not exist{nearest(name, bodies.poses)}")
@@ -170,7 +170,7 @@ def body_named(bodies: Bodies, item: Item, attribute: str) -> str:
 
 
 def site_named(bodies: Bodies, item: Item, attribute: str) -> tuple[str, Pose]:
-    """The link and the pose in it of a site."""
+    """The link of a site, and the site's pose in it."""
     name = item.text(attribute)
     if name not in bodies.sites:
         item.refuse(f"{attribute} {name[:80]!r} does not exist{nearest(name, bodies.sites)}")

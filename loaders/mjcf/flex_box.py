@@ -1,7 +1,7 @@
 """Points and elements of flexcomps that are boxes, cylinders and ellipsoids: a box's surface, projected.
 
-Of dimension 3 they are tetrahedra from the centre, of dimension 2 the triangles of a surface without its upper side.
-Points and elements come in MuJoCo's order.
+In dimension 3 the elements are tetrahedra from the centre, in dimension 2 triangles of the surface without its upper
+side. Points and elements are in MuJoCo's order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def flex_box(kind: str, dim: int, counts: Sequence[int], spacing: Vector3) -> tu
 def places(counts: Sequence[int], dim: int) -> Iterator[Place]:
     """The grid places that have points: below and above, then two sides, then two sides."""
     nx, ny, nz = counts
-    top = nz if dim == 2 else nz - 1  # without a lid the walls have the upper rim
+    top = nz if dim == 2 else nz - 1  # without a lid the walls include the upper rim
     for z in (0, nz - 1) if dim == 3 else (0,):
         yield from ((x, y, z) for x in range(nx) for y in range(ny))
     for y in (0, ny - 1):
@@ -49,7 +49,7 @@ def places(counts: Sequence[int], dim: int) -> Iterator[Place]:
 
 
 def projected(kind: str, place: Place, counts: Sequence[int], half: Vector3) -> Vector3:
-    """Where a place of the box is on the shape."""
+    """The point [m] of the shape onto which a grid place of the box is projected."""
     x, y, z = (2.0 * place[k] / (counts[k] - 1) - 1 for k in range(3))
     if kind == "cylinder":
         length, side = math.hypot(x, y), max(abs(x), abs(y))
@@ -72,7 +72,7 @@ def sides(axis: int, counts: Sequence[int], dim: int) -> Iterator[tuple[tuple[Pl
 
 
 def cell(axis: int, end: int, i: int, j: int, dim: int) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
-    """The triangles of one cell: cut along the same diagonal in a solid, and all facing outward in a surface."""
+    """The triangles of one cell: cut along one diagonal in a solid, and facing outward in a surface."""
 
     def at(a: int, b: int) -> Place:
         return ((end, a, b), (a, end, b), (a, b, end))[axis]

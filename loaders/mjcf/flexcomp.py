@@ -1,7 +1,7 @@
 """<flexcomp>: points with mass that slide, tied to each other along edges; made into bodies, sites and tendons.
 
-MuJoCo's edges are springs and dampers along the line between two points, and equalities of its length: so are spatial
-tendons. What bends or stretches by finite elements (elasticity, strain) or moves by interpolation is not supported.
+MuJoCo's edges are springs and dampers along the line between two points, and equalities of its length, as are spatial
+tendons. Bending and stretching by finite elements (elasticity, strain) and motion by interpolation are not supported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GRIDS = ("grid", "circle", "square", "disc")
 TYPES = (*GRIDS, "box", "cylinder", "ellipsoid", "mesh", "gmsh", "direct")
 SHELLS = ("box", "cylinder", "ellipsoid")
 FILES = ("gmsh", "mesh")
-ELASTIC = ("vert", "strain")  # constraints of flexes, of which there are none
+ELASTIC = ("vert", "strain")  # constraints of flexes, which are not supported
 DOFS: dict[str, tuple[int, ...]] = {"full": (0, 1, 2), "2d": (0, 1), "radial": (0,)}
 LATER = ("trilinear", "quadratic")
 TETRAHEDRA = ((0, 3, 1, 7), (0, 1, 4, 7), (1, 3, 2, 7), (1, 2, 6, 7), (1, 5, 4, 7), (1, 6, 5, 7))  # of a cube's corners
@@ -38,7 +38,7 @@ Edge = tuple[int, int]
 
 
 def expand_flexcomps(reading: MjcfReading, root: Element, angles: Angles) -> None:
-    """Put bodies in place of every <flexcomp>."""
+    """Replace every <flexcomp> by bodies, sites and tendons."""
     for world in children(root, "worldbody"):
         for element in list(world.iter("flexcomp")):
             expand_flexcomp(Item(reading, element, dict_of(element)), root, angles)
@@ -48,7 +48,7 @@ def expand_flexcomps(reading: MjcfReading, root: Element, angles: Angles) -> Non
 
 
 def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
-    """One <flexcomp>: nothing of one that is rigid, which only collides."""
+    """Add the bodies, sites and tendons of one <flexcomp>; a rigid one, which only collides, adds nothing."""
     if not item.text("name"):
         item.refuse("has no 'name' attribute")
     note_contact(item)
@@ -62,7 +62,7 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     edges = sorted({pair for corners in elements for pair in combinations(sorted(corners), 2)})
     item.reading.claim(item.element, 6 * len(points) + 3 * len(edges))
     place, body = item.element, item.element.getparent()
-    while body is not None and tag(body) == "frame":  # which MuJoCo does not apply here
+    while body is not None and tag(body) == "frame":  # MuJoCo does not apply the pose of the <frame> here
         place, body = body, body.getparent()
     assert body is not None
     if not pinned and any(tag(below) in ("joint", "freejoint") for below in body):
@@ -75,7 +75,7 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
 
 
 def note_contact(item: Item) -> None:
-    """Warn where the file lets it touch something, which it does not here."""
+    """Warn of a flexcomp that collides in the file, since its points and elements collide with nothing here."""
     contact = child(item.reading, item.element, "contact")
     bits = Item(item.reading, item.element if contact is None else contact, {} if contact is None else dict_of(contact))
     if bits.whole("contype", 1) or bits.whole("conaffinity", 1):
@@ -84,9 +84,9 @@ def note_contact(item: Item) -> None:
 
 
 def read_point_files(reading: MjcfReading, root: Element, compiler: Compiler) -> bool:
-    """Put what Gmsh and mesh files hold into the flexcomps that name them, as if it had been listed.
+    """Put points and elements of Gmsh and mesh files into the flexcomps that name the files, as if listed there.
 
-    True where there are any. Raises ModelError: the file may not be read, is absent or damaged.
+    True if there are any. Raises ModelError for a file that may not be read, is absent or damaged.
     """
     found = False
     for world in children(root, "worldbody"):
@@ -99,7 +99,7 @@ def read_point_files(reading: MjcfReading, root: Element, compiler: Compiler) ->
 
 
 def list_points(item: Item, compiler: Compiler) -> None:
-    """The points and elements of the file, in place of its name; their kind sets dim."""
+    """Put the points and elements of the file in place of its name; the kind of elements sets dim."""
     from artsim.collision.gmsh import read_gmsh
     from artsim.collision.mesh import MAX_FACES, MeshError, read_mesh
 
@@ -127,7 +127,7 @@ def list_points(item: Item, compiler: Compiler) -> None:
 
 
 def of_mesh(item: Item, vertices: Any, faces: Any) -> tuple[Any, Any]:
-    """Points (n, 3) and elements: a mesh's triangles, or tetrahedra over those that look away from `origin`."""
+    """Points (n, 3) and elements: a mesh's triangles, or tetrahedra over the triangles that face away from `origin`."""
     import numpy as np
 
     dim = item.whole("dim", 2)
@@ -143,7 +143,7 @@ def of_mesh(item: Item, vertices: Any, faces: Any) -> tuple[Any, Any]:
 
 
 def unsupported(item: Item) -> str:
-    """What it needs and artsim has not; '' where that is nothing."""
+    """The features of this flexcomp that are not supported; '' if there are none."""
     edge = child(item.reading, item.element, "edge")
     if child(item.reading, item.element, "elasticity") is not None:
         return "elasticity"
@@ -162,7 +162,7 @@ def unsupported(item: Item) -> str:
 
 
 def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
-    """Points [m] and the corners of its elements: edges, triangles or tetrahedra."""
+    """Points [m], and the corners of elements: edges, triangles or tetrahedra."""
     kind = item.text("type", "grid")
     dim = 2 if kind in ("square", "disc") else item.whole("dim", 2)
     if not 1 <= dim <= 3:
@@ -190,7 +190,7 @@ def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
 
 
 def direct(item: Item, dim: int) -> tuple[Points, list[Sequence[int]]]:
-    """Points and elements as they are listed."""
+    """Points and elements listed in the flexcomp."""
     numbers, corners = item.numbers("point", 3, 3 * MOST), item.numbers("element", dim + 1, 4 * MOST)
     if len(numbers) % 3 or len(corners) % (dim + 1):
         item.refuse(f"point and element hold {len(numbers)} and {len(corners)} numbers, want threes and {dim + 1}s")
@@ -202,7 +202,7 @@ def direct(item: Item, dim: int) -> tuple[Points, list[Sequence[int]]]:
 
 
 def used_only(item: Item, points: Points, elements: list[Sequence[int]]) -> tuple[Points, list[list[int]], set[int]]:
-    """The points that an element has, the elements, and which points are pinned: <pin> counts the others too."""
+    """The points that elements use, the elements, and the pinned points; <pin> numbers the unused points, too."""
     pinned = read_pins(item, points)
     if any(len(set(some)) < len(some) for some in elements):
         item.refuse("an element has a point twice")
@@ -226,7 +226,7 @@ def circle(item: Item, count: int, spacing: float) -> tuple[Points, list[Sequenc
 
 
 def grid(dim: int, counts: Sequence[int], spacing: Vector3, *, disc: bool) -> tuple[Points, list[Sequence[int]]]:
-    """Points about the origin, the last coordinate fastest, and cells cut into edges, triangles or tetrahedra."""
+    """Points [m] about the origin, the last coordinate fastest, and cells cut into edges, triangles or tetrahedra."""
     strides = [math.prod(counts[k + 1 :]) for k in range(dim)]
     points: Points = []
     elements: list[Sequence[int]] = []
@@ -241,7 +241,7 @@ def grid(dim: int, counts: Sequence[int], spacing: Vector3, *, disc: bool) -> tu
 
 
 def cell(dim: int, first: int, strides: Sequence[int], *, flipped: bool) -> list[Sequence[int]]:
-    """The elements of the cell whose first corner has that number."""
+    """The elements of the cell whose first corner is point number `first`."""
     if dim == 1:
         return [(first, first + 1)]
     a, b = strides[0], strides[1]
@@ -264,7 +264,7 @@ def on_disc(point: Vector3, counts: Sequence[int], spacing: Vector3) -> Vector3:
 
 
 def read_pins(item: Item, points: Points) -> set[int]:
-    """The points that stay where they are in the parent."""
+    """The numbers of points that are fixed in the parent."""
     pinned = {0} if item.text("dof") == "radial" else set()  # its centre
     for element in children(item.element, "pin"):
         pin = Item(item.reading, element, dict_of(element))
@@ -283,7 +283,7 @@ def read_pins(item: Item, points: Points) -> set[int]:
 
 
 def add_points(item: Item, body: Element, points: Points, pinned: set[int], frame: Pose) -> None:
-    """A body with three slides, or two, and a site for each point; of a pinned one only the site, in the parent."""
+    """Add a body with slides along `dof` and a site for each point; for a pinned point only the site, in the parent."""
     mass, half = item.number("mass", 1.0), item.number("inertiabox", 0.005)
     if mass <= 0 or half <= 0:
         item.refuse("mass and inertiabox must be positive")
@@ -305,7 +305,7 @@ def add_points(item: Item, body: Element, points: Points, pinned: set[int], fram
 
 
 def add_edges(item: Item, root: Element, edges: Sequence[Edge], points: Points) -> None:
-    """A tendon for each edge, and its length held where the file says so."""
+    """Add a tendon for each edge, and an equality of its length if the file has one."""
     edge = child(item.reading, item.element, "edge")
     if edge is None:
         return
@@ -320,7 +320,7 @@ def add_edges(item: Item, root: Element, edges: Sequence[Edge], points: Points) 
     for a, b in edges:
         name = f"{item.text('name')}_{a}_{b}"
         tendon = add(item, tendons, "spatial", name=name, **forces)
-        if holds_springs:  # at rest in the file's pose, whatever springref of a class's joints says
+        if holds_springs:  # at rest in the file's pose, independent of springref of a class's joints
             tendon.set("springlength", repr(math.dist(points[a], points[b])))
         item.reading.classless[tendon] = True
         for end in (a, b):
@@ -331,7 +331,7 @@ def add_edges(item: Item, root: Element, edges: Sequence[Edge], points: Points) 
 
 
 def add(item: Item, parent: Element, kind: str, /, **attributes: str) -> Element:
-    """A new element, which stands where the flexcomp stood."""
+    """A new element with the file and line of the flexcomp."""
     made = etree.SubElement(parent, kind, attributes)
     made.sourceline = item.element.sourceline
     if item.reading.included:
@@ -340,5 +340,5 @@ def add(item: Item, parent: Element, kind: str, /, **attributes: str) -> Element
 
 
 def numbers(values: Sequence[float]) -> str:
-    """As an attribute has them, every digit."""
+    """The numbers as the text of an attribute, with all digits."""
     return " ".join(map(repr, values))

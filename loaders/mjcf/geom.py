@@ -1,4 +1,4 @@
-"""<geom>: a shape on a body, and the mass it gives to it."""
+"""<geom>: a shape on a body, and the mass that it adds to the body."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ KINDS: dict[str, GeomKind] = {"hfield": "heightfield", "sdf": "mesh"}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A geom as read: its kind in MJCF's words, its frame as in the file (MuJoCo moves that of a mesh)."""
+    """A geom as read: its kind in MJCF's words, its frame as in the file (MuJoCo moves the frame of a mesh)."""
 
     item: Item
     kind: str
     size: tuple[float, ...]
     pose: Pose  # in the body
     mesh: MeshAsset | None = None
-    moved: Pose = Pose()  # of a shape fitted to a mesh: its frame in that of the file
+    moved: Pose = Pose()  # of a shape fitted to a mesh: its frame in the geom's frame of the file
 
 
 def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> Shape:
-    """Kind, size and frame."""
+    """The geom's kind, size and frame, fitted to a mesh if it names one."""
     kind = item.word("type", tuple(SIZES), "sphere")
     size = item.filled("size", (0.0, 0.0, 0.0))
     mesh = meshes.find(item) if item.has("mesh") else None
@@ -73,7 +73,7 @@ def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> S
 
 
 def fitted(shape: Shape, mesh: MeshAsset, compiler: Compiler, meshes: Meshes) -> Shape:
-    """A primitive in place of the mesh that it names; a mesh as it is."""
+    """The primitive fitted to the mesh that the geom names; a mesh geom unchanged."""
     if shape.kind in ("mesh", "sdf"):
         return shape
     centred, scale = meshes.shape(mesh, shape.item), shape.item.number("fitscale", 1.0)
@@ -84,13 +84,13 @@ def fitted(shape: Shape, mesh: MeshAsset, compiler: Compiler, meshes: Meshes) ->
 
 
 def refuse_flat(item: Item, kind: str, size: Sequence[float]) -> None:
-    """Sizes have to be positive, also those of what is fitted to a mesh: a capsule to one that is wider than long."""
+    """Refuse sizes that are not positive; a capsule fitted to a mesh that is wider than long has one."""
     if min((*size[: SIZES[kind]], 1.0)) <= 0:
         item.refuse(f"size is {' '.join(f'{x:g}' for x in size)}, want {SIZES[kind]} positive for a {kind}")
 
 
 def fromto(item: Item, kind: str) -> tuple[tuple[float, ...], Pose]:
-    """Size and pose of what lies between two points."""
+    """Size and pose of a geom between two points."""
     size, ends = item.filled("size", (0.0, 0.0, 0.0)), item.numbers("fromto", 6, 6)
     return item.tried(lambda: fromto_geom(kind, size, ends))
 
@@ -133,7 +133,7 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
 
 
 def belt(surface: Surface, frame: Pose) -> Surface:
-    """The same velocity of the surface, seen in a frame that is at `frame` in the geom's own."""
+    """The surface with its velocity in a new frame, which has the pose `frame` in the geom's own."""
     if not any(surface.velocity) or frame == Pose():
         return surface
     linear, angular = surface.velocity[:3], surface.velocity[3:]
@@ -143,10 +143,10 @@ def belt(surface: Surface, frame: Pose) -> Surface:
 
 
 def read_fluid_shape(shape: Shape, meshes: Meshes) -> FluidShape | None:
-    """fluidshape, fluidcoef: the ellipsoid that a medium acts on; of a mesh as long as it reaches from its centre."""
+    """fluidshape, fluidcoef: the ellipsoid that a medium acts on; for a mesh it reaches as far as the vertices."""
     item, pose, size = shape.item, shape.pose, shape.size
     if item.word("fluidshape", ("none", "ellipsoid"), "none") == "none" or shape.kind in ("plane", "hfield"):
-        return None  # planes and height fields stand in the world, which a medium does not move
+        return None  # planes and height fields are in the world, which a medium does not move
     if shape.mesh is not None and shape.mesh.at_hand:
         centred = meshes.shape(shape.mesh, item)
         size = tuple(max(-low, high) for low, high in zip(centred.lower, centred.upper, strict=True))
@@ -160,7 +160,7 @@ def read_fluid_shape(shape: Shape, meshes: Meshes) -> FluidShape | None:
 
 
 def looks(item: Item, meshes: Meshes) -> Material | None:
-    """The geom's material, in its own colour where it has one."""
+    """The geom's material, with the geom's own colour if it has one."""
     material = meshes.materials.get(item.text("material"))
     if not item.has("rgba"):
         return material
@@ -169,7 +169,7 @@ def looks(item: Item, meshes: Meshes) -> Material | None:
 
 
 def is_hidden(item: Item, meshes: Meshes) -> bool:
-    """Whether it is wholly transparent: its material, which counts whatever its own colour is, or its colour."""
+    """True if the geom is wholly transparent, by its material, else by its own colour, which a material overrides."""
     if item.has("material"):
         colour = meshes.materials[item.text("material")].rgba
         return colour is not None and colour[3] == 0
@@ -177,7 +177,7 @@ def is_hidden(item: Item, meshes: Meshes) -> bool:
 
 
 def mass_of(shape: Shape, meshes: Meshes) -> tuple[GeomInertia, Pose]:
-    """What the geom adds to its body, and the frame of that in the body."""
+    """Mass and moments that the geom adds to its body, and their frame in the body."""
     item, kind, size, pose = shape.item, shape.kind, shape.size, shape.pose
     mass = item.number("mass", least=0.0) if item.has("mass") else None
     density = item.number("density", 1000.0, least=0.0)

@@ -1,8 +1,8 @@
 """Mass and inertia of MJCF geoms and meshes, as MuJoCo's compiler gives them.
 
 A geom's inertia is principal in the geom's own frame, about its origin: MuJoCo moves the frame of a mesh geom to the
-mesh's centre of mass and principal axes, so what stays is a mass and three moments. Plain Python but for the meshes:
-a robot without them does not pay for numpy. Errors are ValueErrors that say what is wrong, without the place.
+mesh's centre of mass and principal axes, so a mass and three moments are enough. Plain Python except for meshes: a
+robot without meshes does not pay for numpy. Errors are ValueErrors with the reason, without the place.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 MESH_INERTIAS = ("legacy", "exact", "convex", "shell")
 
-TINY = 1e-14  # MuJoCo's mjEPS: volumes and masses below are none
-SMALL = 1e-15  # MuJoCo's mjMINVAL: areas and volumes of a mesh below are none
-# measured on MuJoCo 4.0, as parts of the matrix's largest element: an off-diagonal element up to COUPLED is left, and
-# moments that differ by up to EQUAL keep their order; of meshes it asks less than of bodies
+TINY = 1e-14  # MuJoCo's mjEPS: smaller volumes and masses count as 0
+SMALL = 1e-15  # MuJoCo's mjMINVAL: smaller areas and volumes of a mesh count as 0
+# measured on MuJoCo 4.0, relative to the matrix's largest element: an off-diagonal element up to COUPLED is left, and
+# moments that differ by up to EQUAL keep their order; its tolerances for meshes are wider than those for bodies
 COUPLED, EQUAL = 4e-15, 1e-12
 MESH_COUPLED = MESH_EQUAL = 1e-7
 THOMSEN = 1.6075  # exponent of Thomsen's approximation to the area of an ellipsoid
@@ -60,7 +60,7 @@ class MeshShape:
     box: Vector3  # half sizes [m] of the box of equal inertia
     lower: Vector3  # bounds of the vertices in the centred frame [m]
     upper: Vector3
-    closed: bool = True  # whether its faces enclose the volume
+    closed: bool = True  # True if the faces enclose the volume
 
 
 # --- geoms -----------------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def geom_inertia(
     """Inertia of one geom in its own frame (for a mesh: in the frame that `mesh_geom_pose` gives).
 
     `size` [m] as in MJCF after fromto and fitting: sphere (radius,) · capsule and cylinder (radius, half length) ·
-    ellipsoid semi-axes · box half sizes. `mass` [kg] wins over `density` [kg/m³]; with `shell` the mass lies in the
+    ellipsoid semi-axes · box half sizes. `mass` [kg] overrides `density` [kg/m³]; with `shell` the mass lies in the
     surface and the density is in kg/m². Planes have no mass. Raises ValueError (negative mass or density, shell of a
     mesh geom, unknown kind).
     """
@@ -101,7 +101,7 @@ def geom_inertia(
 
 
 def is_tiny(kind: str, size: Sequence[float], shell: bool) -> bool:
-    """Whether a shape has so little volume or surface that MuJoCo gives it no mass, whatever the file says."""
+    """True if a shape has so little volume or surface that MuJoCo gives it no mass, even if the file does."""
     return kind in SHAPES and SHAPES[kind](size, shell)[0] <= TINY
 
 
@@ -165,14 +165,14 @@ def ellipsoid(size: Sequence[float], shell: bool) -> Amount:
     area = 4 * math.pi * (((a * b) ** THOMSEN + (b * c) ** THOMSEN + (c * a) ** THOMSEN) / 3) ** (1 / THOMSEN)
     outer = spread(a + SKIN, b + SKIN, c + SKIN, 1 / 5)
     swollen = 4 * math.pi * (a + SKIN) * (b + SKIN) * (c + SKIN) / 3
-    # as MuJoCo has it, digit for digit: the difference loses some, and so it must be taken in the same order
+    # MuJoCo's formula, digit for digit: the difference cancels digits, so the order of operations must be the same
     density = 1 / (swollen - solid)
     x, y, z = (swollen * density * o - solid * density * i for o, i in zip(outer, inner, strict=True))
     return area, (x, y, z)
 
 
 def box(size: Sequence[float], shell: bool) -> Amount:
-    """Half sizes. A shell is six faces; a pair of them holds the share of the mass that its area has."""
+    """Half sizes. A shell is six faces; each pair of faces has the share of the mass that its area has."""
     a, b, c = size[:3]
     if not shell:
         return 8 * a * b * c, spread(a, b, c, 1 / 3)
@@ -202,7 +202,7 @@ SHAPES = {"sphere": sphere, "capsule": capsule, "cylinder": cylinder, "ellipsoid
 def fromto_geom(kind: str, size: Sequence[float], ends: Sequence[float]) -> tuple[tuple[float, ...], Pose]:
     """Size and pose of a geom given by fromto = (x1 y1 z1 x2 y2 z2) [m]; size[0] is its radius or half width.
 
-    The z axis points from the second end to the first, as MuJoCo has it. Raises ValueError (kind, ends too close).
+    The z axis points from the second end to the first, as in MuJoCo. Raises ValueError (kind, ends too close).
     """
     if kind not in ("capsule", "cylinder", "ellipsoid", "box"):
         raise ValueError(f"fromto fits capsule, cylinder, ellipsoid and box, not {kind}")
@@ -223,7 +223,7 @@ def fromto_geom(kind: str, size: Sequence[float], ends: Sequence[float]) -> tupl
 def body_inertia(parts: Sequence[tuple[GeomInertia, Pose]]) -> BodyInertia | None:
     """Inertia of a body from its geoms and their poses in it; None when none of them has mass.
 
-    The caller picks them by inertiagrouprange. One geom alone keeps its own frame and order of moments.
+    The caller selects the geoms by inertiagrouprange. A single geom keeps its own frame and order of moments.
     """
     massive = [(part, pose) for part, pose in parts if part.mass > TINY]
     if not massive:
@@ -276,10 +276,10 @@ def rotation_rows(quaternion: Quaternion) -> Matrix:
 def principal_axes(
     matrix: Sequence[Sequence[float]], coupled: float = COUPLED, equal: float = EQUAL
 ) -> tuple[Vector3, Quaternion]:
-    """Moments, largest first, and the frame of the axes they belong to, of a symmetric 3 x 3 matrix.
+    """Moments, largest first, and the rotation to their axes, of a symmetric 3 x 3 matrix.
 
-    The choice of rotations, the signs and the thresholds are MuJoCo's: with another method the axes of a mesh would be
-    permuted or turned round.
+    The choice of rotations, the signs and the thresholds are MuJoCo's: another method would permute or reverse the axes
+    of a mesh.
     """
     scale = max(abs(element) for row in matrix for element in row)
     q: Quaternion = (1.0, 0.0, 0.0, 0.0)
@@ -304,7 +304,7 @@ def turned_back(matrix: Sequence[Sequence[float]], q: Quaternion) -> Matrix:
 
 
 def largest_off_diagonal(D: Matrix) -> tuple[int, int]:
-    """Its row and column; of equal ones the last."""
+    """Row and column of the largest off-diagonal element; the last of equal ones."""
     xy, xz, yz = abs(D[0][1]), abs(D[0][2]), abs(D[1][2])
     if xy > xz and xy > yz:
         return 0, 1
@@ -319,7 +319,7 @@ def turn(axis: int, angle: float) -> Quaternion:
 
 
 def largest_first(D: Matrix, q: Quaternion, equal: float) -> tuple[Vector3, Quaternion]:
-    """The diagonal in descending order (differences up to `equal` are none), the axes turned along by quarter turns."""
+    """The diagonal in descending order (differences up to `equal` are ignored), the axes permuted by quarter turns."""
     moments = [D[0][0], D[1][1], D[2][2]]
     for first in (0, 1, 0):
         if moments[first] + equal < moments[first + 1]:
@@ -347,8 +347,9 @@ def read_mesh_shape(
     maxhullvert: int = -1,
     max_faces: int | None = None,
 ) -> MeshShape:
-    """`mesh_shape` of a file that may be read. Of an OBJ the first object counts, with the vertices of all, as
-    MuJoCo has it. Raises ValueError, for what is wrong with the file too.
+    """`mesh_shape` of a file that may be read. Raises ValueError, also for a damaged file.
+
+    Of an OBJ the first object counts, with the vertices of all objects, as in MuJoCo.
     """
     from artsim.collision.mesh import MAX_FACES, MeshError, read_mesh
 
@@ -372,8 +373,8 @@ def mesh_shape(
     refquat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
     maxhullvert: int = -1,
 ) -> MeshShape:
-    """Centre a mesh as MuJoCo does. `vertices` (n, 3) [m], `faces` (m, 3), or the numbers of either in a row, as the
-    attributes vertex and face have them; without faces the convex hull serves.
+    """Centre a mesh as MuJoCo does. `vertices` (n, 3) [m], `faces` (m, 3), or their numbers in one row, as in the
+    attributes vertex and face; without faces the convex hull serves.
 
     `kind`: exact sums signed volumes, legacy their absolute values, convex takes the hull, shell the surface.
     Raises ValueError (no volume, inside out, inconsistent orientation, coplanar vertices).
@@ -391,7 +392,7 @@ def mesh_shape(
         raise ValueError(
             f"{np.size(vertices)} coordinates and {np.size(faces)} indices: want threes, and four vertices"
         )
-    points = np.asarray(vertices, np.float32).astype(np.float64).reshape(-1, 3)  # as MuJoCo holds them
+    points = np.asarray(vertices, np.float32).astype(np.float64).reshape(-1, 3)  # the precision of MuJoCo
     faces = np.asarray(faces, np.int64).reshape(-1, 3)
     if len(faces) and not (faces.min() >= 0 and faces.max() < len(points)):
         raise ValueError(f"a face refers to a vertex that does not exist; there are {len(points)}")
@@ -419,8 +420,8 @@ def mesh_shape(
 def mass_properties(points: Real, faces: Whole, kind: str) -> tuple[float, Real, Real]:
     """Volume [m³] (area [m²] of a shell), centre of mass (3,) [m] and inertia (3, 3) about it at density one.
 
-    Pyramids over the faces from the faces' centroid; then once more from the centre of mass, volume included: with
-    absolute values (legacy) it is another one.
+    Sums over pyramids with apex at the faces' centroid, then again with apex at the centre of mass, volume included:
+    with absolute values (legacy) the volume depends on the apex.
     """
     import numpy as np
 
@@ -454,7 +455,8 @@ def mass_properties(points: Real, faces: Whole, kind: str) -> tuple[float, Real,
 
 def second_moments(corners: Real, weights: Real) -> Real:
     """Inertia (3, 3) about the origin of triangles (m, 3, 3) [m], each with a twelfth of its area as weight, or of
-    tetrahedra from the origin to them, with a twentieth of their volume."""
+    tetrahedra from the origin to the triangles, with a twentieth of their volume.
+    """
     import numpy as np
 
     products = np.zeros((3, 3))
@@ -474,7 +476,7 @@ def equal_box(moments: Vector3, amount: float) -> Vector3:
 
 
 def check_orientation(points: Real, faces: Whole) -> None:
-    """Raise ValueError where two faces pass an edge in the same direction; slivers do not count."""
+    """Raise ValueError if two faces traverse an edge in the same direction; slivers do not count."""
     import numpy as np
 
     corners = points[faces]
@@ -506,7 +508,7 @@ def triple(row: Real) -> Vector3:
 def mesh_geom_pose(pose: Pose, mesh: MeshShape, centre: Vector3 = (0.0, 0.0, 0.0)) -> Pose:
     """The compiled frame of a geom that refers to a mesh, from its pos and quat in the file.
 
-    `centre` is what `fit_to_mesh` gave, for a primitive that is fitted to the mesh.
+    `centre` [m] is the centre from `fit_to_mesh`, for a primitive that is fitted to the mesh.
     """
     return compose(pose, compose(mesh.pose, Pose(centre)))
 
@@ -514,8 +516,8 @@ def mesh_geom_pose(pose: Pose, mesh: MeshShape, centre: Vector3 = (0.0, 0.0, 0.0
 def fit_to_mesh(kind: str, mesh: MeshShape, *, aabb: bool = False, scale: float = 1.0) -> tuple[Vector3, Vector3]:
     """Size [m] of the primitive that stands for a mesh, and its centre in the mesh's centred frame.
 
-    By the box of equal inertia, or with `aabb` (compiler's fitaabb) by the bounds of the vertices. `scale` is the
-    geom's fitscale. Raises ValueError for a kind that cannot be fitted.
+    The fit is to the box of equal inertia, or with `aabb` (compiler's fitaabb) to the bounds of the vertices. `scale`
+    is the geom's fitscale. Raises ValueError for a kind that cannot be fitted.
     """
     centre = (0.0, 0.0, 0.0)
     a, b, c = mesh.box

@@ -1,4 +1,4 @@
-"""What an MJCF file may hold and artsim does not use, and why: told by `check`, since none of it moves the robot."""
+"""Parts of an MJCF file that artsim does not use, and the reasons; `check` lists them, since none moves the robot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from artsim.sim.articulation.description import Ignored
 
 
 def ignored_parts(root: Element) -> list[Ignored]:
-    """Each kind of element and attribute that is there, once."""
+    """Each kind of unused element and attribute in the file, once."""
     found: dict[str, str] = {}
     for element in root.iter(*ELEMENTS):
         found.setdefault(f"<{tag(element)}>", ELEMENTS[tag(element)])

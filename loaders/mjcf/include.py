@@ -12,9 +12,9 @@ from artsim.loaders.xml import parse
 
 
 def expand_includes(reading: MjcfReading, root: Element, max_mb: float) -> bool:
-    """Put the named files in place of every <include>; whether there were any.
+    """Put the named files in place of every <include>; True if there were any.
 
-    As MuJoCo has it, names are relative to the model's own folder, and no file comes twice (which excludes cycles).
+    As in MuJoCo, names are relative to the model's own folder, and no file comes twice (which excludes cycles).
     Raises ModelError: a file that is missing, outside the allowed roots, no MJCF, or already included.
     """
     seen: set[Path] = set() if reading.folders is None or reading.folders.folder is None else {real(Path(reading.file))}
@@ -57,8 +57,8 @@ def put_in_place(reading: MjcfReading, element: Element, path: Path, max_mb: flo
 
 
 def find(reading: MjcfReading, element: Element) -> Path:
-    """The file that an <include> or a <model> names, as MuJoCo finds it: an <include> below the model's folder, else
-    below that of the file in which it stands; a <model> the other way round.
+    """The file that an <include> or a <model> names. As in MuJoCo, an <include> is searched below the model's folder,
+    then below that of the file that holds it; a <model> in the reverse order.
     """
     name = required(reading, element, "file").strip().replace("\\", "/")
     folders = reading.folders
@@ -83,7 +83,7 @@ def find(reading: MjcfReading, element: Element) -> Path:
 
 
 def chain_to(reading: MjcfReading, element: Element) -> list[str]:
-    """The files that include one another down to the one in which the element stands."""
+    """The chain of files that include one another, down to the file that holds the element."""
     chain = [reading.file]
     for node in reversed(list(element.iterancestors())):
         file = reading.included.get(node, chain[-1])
@@ -99,7 +99,7 @@ def real(path: Path) -> Path:
 
 
 def shown(reading: MjcfReading, path: Path) -> str:
-    """How messages call an included file: as the model's own path is given."""
+    """The name of an included file in messages, relative or absolute as the model's own path."""
     folder = reading.folders.folder if reading.folders else None
     if folder is None:
         return str(path)

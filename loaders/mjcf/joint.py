@@ -1,4 +1,4 @@
-"""<joint> and <freejoint>: what lets a body move in its parent."""
+"""<joint> and <freejoint>: the motion of a body in its parent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMITED = ("false", "true", "auto")
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a joint acts: links, the body's pose in its parent (of a further joint: none), the frame it is in."""
+    """The place of a joint: its links, the body's pose in the parent (identity for a further joint), and its frame."""
 
     parent: str
     child: str
@@ -48,7 +48,7 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         spot.child,
         pose=spot.pose,
         anchor=(0.0, 0.0, 0.0) if kind == "free" else (px + x, py + y, pz + z),
-        effort=bounds[1] if bounds is not None and bounds[0] == -bounds[1] else None,  # of drives too
+        effort=bounds[1] if bounds is not None and bounds[0] == -bounds[1] else None,  # for drives, too
         actuator_range=bounds,
         actuator_gravity_compensation=item.flag("actuatorgravcomp"),
         damping=damping,
@@ -66,7 +66,7 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
 
 
 def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: float) -> Joint:
-    """What only hinges and slides have: reference, spring, range; the file's angles become radians."""
+    """The joint with the properties of hinges and slides only: reference, spring, range; angles become radians."""
     lower, upper = read_range(item, compiler.autolimits, unit_of_angle)
     return replace(
         joint,
@@ -78,7 +78,7 @@ def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: flo
 
 
 def is_limited(item: Item, autolimits: bool) -> bool:
-    """Whether the range holds; with `auto` one that is a range does."""
+    """True if the range limits; with `auto` a range limits unless it is 0 0."""
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
     limited = item.word("limited", LIMITED, "auto")
     if limited == "auto" and not autolimits and low < high:
@@ -87,7 +87,7 @@ def is_limited(item: Item, autolimits: bool) -> bool:
 
 
 def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[float | None, float | None]:
-    """The position limits, if there are any."""
+    """The position limits [m or rad], None without them."""
     if not is_limited(item, autolimits):
         return None, None
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
@@ -97,13 +97,13 @@ def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[floa
 
 
 def written_range(item: Item, unit: float = 1.0) -> tuple[float, float] | None:
-    """The range as it is written, whether it limits or not; None where its ends are the same."""
+    """The range as written, limiting or not; None if its ends are equal."""
     low, high = (end * unit for end in item.numbers("range", 2, 2, (0.0, 0.0)))
     return None if low == high else (low, high)
 
 
 def read_cone(item: Item, autolimits: bool, unit_of_angle: float) -> float | None:
-    """The largest angle of a ball joint, if it has one; 0 locks it."""
+    """The largest angle [rad] of a ball joint, None if unlimited; 0 locks the joint."""
     if not is_limited(item, autolimits):
         return None
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
@@ -113,7 +113,7 @@ def read_cone(item: Item, autolimits: bool, unit_of_angle: float) -> float | Non
 
 
 def read_actuator_range(item: Item, autolimits: bool) -> tuple[float, float] | None:
-    """actuatorfrcrange, which bounds what all actuators together do to the joint."""
+    """actuatorfrcrange, which bounds the sum of all actuators' forces on the joint; None without one."""
     low, high = item.numbers("actuatorfrcrange", 2, 2, (0.0, 0.0))
     limited = item.word("actuatorfrclimited", LIMITED, "auto")
     if limited == "auto" and not autolimits and (low or high):
@@ -126,18 +126,18 @@ def read_actuator_range(item: Item, autolimits: bool) -> tuple[float, float] | N
 
 
 def refuse_unsupported(item: Item) -> None:
-    """Attributes that would change the joint's forces in ways that are not modelled."""
+    """Refuse attributes that would change the joint's forces in ways that are not modelled."""
     if item.has("springyield"):
         item.reading.later(item.element, "springyield")
 
 
 def kind_of(item: Item) -> str:
-    """hinge, slide, ball or free."""
+    """The joint's type: hinge, slide, ball or free."""
     return "free" if tag(item.element) == "freejoint" else item.text("type", "hinge")
 
 
 def is_aligned(item: Item, compiler: Compiler) -> bool:
-    """Whether the frame of a free body is moved to its centre of mass and principal axes."""
+    """True if the frame of a free body is moved to its centre of mass and principal axes."""
     align = item.word("align", LIMITED, "auto")
     return kind_of(item) == "free" and (align == "true" or (align == "auto" and compiler.align_free))
 
@@ -153,6 +153,6 @@ def read_spring_damper(item: Item) -> tuple[float, float] | None:
 
 
 def read_polynomial(item: Item, name: str) -> tuple[float, tuple[float, float]]:
-    """Stiffness or damping: the linear coefficient, and those of the second and third power."""
+    """Stiffness or damping: the linear coefficient, and the coefficients of the second and third power."""
     linear, second, third = item.filled(name, (0.0, 0.0, 0.0))
     return linear, (second, third)

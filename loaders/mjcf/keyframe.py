@@ -1,4 +1,4 @@
-"""<keyframe>: states to start from."""
+"""<keyframe>: initial states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOFS = {"fixed": 0, "revolute": 1, "prismatic": 1, "ball": 3, "free": 6}
 
 
 def read_keyframes(bodies: Bodies, root: Element, actuators: Sequence[Actuator]) -> list[Keyframe]:
-    """Every <key>; lengths are those of the model."""
+    """The keyframes of every <key>; their lengths are those of the model."""
     start = tuple(number for joint in bodies.joints for number in reference(joint))
     rest = (0.0,) * sum(DOFS[joint.kind] for joint in bodies.joints)
     controls = (0.0,) * sum(len(actuator.inputs) for actuator in actuators)
@@ -32,7 +32,7 @@ def read_keyframes(bodies: Bodies, root: Element, actuators: Sequence[Actuator])
 
 
 def note_left_out(item: Item) -> None:
-    """What a <key> holds and a run does not start from."""
+    """Warn of parts of a <key> that a run does not use."""
     left_out = [name for name in ("mpos", "mquat", "plastic", "time") if item.text(name, "0").strip() not in ("", "0")]
     if left_out:
         why = "mocap bodies stand still, runs start at 0 s"
@@ -40,7 +40,7 @@ def note_left_out(item: Item) -> None:
 
 
 def attached_keyframes(bodies: Bodies, root: Element) -> list[Keyframe]:
-    """Those of attached models: what is not theirs is as in the file."""
+    """The keyframes of attached models; joints and actuators outside these models have the file's initial state."""
     sections = children(root, "actuator")
     elements = [element for section in sections for element in section]
     controls = [(element, bodies.reading.states.get(element, {})) for element in elements]
@@ -60,12 +60,12 @@ def attached_keyframes(bodies: Bodies, root: Element) -> list[Keyframe]:
 
 
 def filled_up(given: tuple[float, ...], count: int) -> tuple[float, ...]:
-    """The controls of an actuator: as in MuJoCo 4.0 an attached keyframe holds of each the first one; the rest is 0."""
+    """The controls of an actuator: an attached keyframe holds the first one, as in MuJoCo 4.0; the rest are 0."""
     return (given + (0.0,) * count)[:count]
 
 
 def part(states: States, key: str, attribute: str) -> tuple[float, ...]:
-    """What a joint or an actuator has of a keyframe; () where that is nothing."""
+    """The part of a keyframe that belongs to a joint or an actuator; () if there is none."""
     return states.get(key, {}).get(attribute, ())
 
 
@@ -77,7 +77,7 @@ def reference(joint: Joint) -> tuple[float, ...]:
 
 
 def filled(item: Item, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
-    """The numbers of an attribute, those of the default after them; () where nothing is given."""
+    """The numbers of an attribute, completed by the last ones of the default; () without numbers."""
     if not item.text(name).strip():
         return ()
     given = item.numbers(name, 0, len(default))

@@ -1,4 +1,4 @@
-"""Mass and inertia of bodies: from <inertial> or from geoms, then bounded, balanced and scaled as the compiler says."""
+"""Mass and inertia of bodies: from <inertial> or geoms, then bounded, balanced and scaled by <compiler>."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_inertial(item: Item, frame: Pose, compiler: Compiler) -> Inertial:
 
 
 def inertial_of_geoms(item: Item, parts: Sequence[tuple[GeomInertia, Pose]]) -> Inertial | None:
-    """The body's inertia from those of its geoms; None without any mass."""
+    """The body's inertial from those of its geoms; None without any mass."""
     found = item.tried(lambda: body_inertia(parts))
     if found is None:
         return None
@@ -48,7 +48,7 @@ def inertial_of_geoms(item: Item, parts: Sequence[tuple[GeomInertia, Pose]]) -> 
 
 
 def corrected(item: Item, inertial: Inertial | None, compiler: Compiler) -> Inertial | None:
-    """boundmass, boundinertia, balanceinertia. Raises ModelError for an inertia that no body can have."""
+    """The inertial after boundmass, boundinertia, balanceinertia. Raises ModelError for one that no body can have."""
     if compiler.bound_mass or compiler.bound_inertia:
         inertial = bounded(inertial or Inertial(0.0, source=item.reading.at(item.element)), compiler)
     if inertial is None:
@@ -66,7 +66,7 @@ def corrected(item: Item, inertial: Inertial | None, compiler: Compiler) -> Iner
 
 
 def refuse_impossible(item: Item, moments: tuple[float, float, float]) -> NoReturn:
-    """Raise the line about an inertia that no body can have."""
+    """Raise ModelError for an inertia that no body can have."""
     if moments[0] < 0:
         item.refuse(
             f"inertia has the principal moment {moments[0]:g}: none may be negative (--balance-inertia puts the "
@@ -86,7 +86,7 @@ def bounded(inertial: Inertial, compiler: Compiler) -> Inertial:
 
 
 def along_axes(inertial: Inertial) -> Inertial:
-    """The same in a frame along the principal axes: its own where the inertia is diagonal in it."""
+    """The inertial in a frame along the principal axes; its own frame if the inertia is diagonal there."""
     xx, xy, xz, yy, yz, zz = inertial.inertia
     if (xy, xz, yz) == (0.0, 0.0, 0.0):
         return inertial
@@ -96,7 +96,7 @@ def along_axes(inertial: Inertial) -> Inertial:
 
 
 def refuse_massless(reading: MjcfReading, links: Sequence[Link], joints: Sequence[Joint]) -> None:
-    """Every body that moves has mass and inertia, its own or of bodies that are fixed to it."""
+    """Refuse a moving body without mass or inertia, its own or of bodies fixed to it."""
     above = {joint.child: joint for joint in joints}
     massive: set[str] = set()
     for link in reversed(links):
@@ -110,13 +110,13 @@ def refuse_massless(reading: MjcfReading, links: Sequence[Link], joints: Sequenc
 
 
 def has_inertia(link: Link) -> bool:
-    """Mass and all moments above MuJoCo's least."""
+    """True if mass and all moments are above MuJoCo's least."""
     inertial = link.inertial
     return inertial is not None and inertial.mass >= LEAST and principal_moments(inertial.inertia)[0] >= LEAST
 
 
 def fixed_to_world(joints: Sequence[Joint]) -> set[str]:
-    """The links that stand still, which fusestatic makes parts of the world."""
+    """The links without motion, which fusestatic makes parts of the world."""
     moving = {joint.child for joint in joints if joint.kind != "fixed"}
     still = {"world"}
     for joint in joints:  # parents first
@@ -126,7 +126,7 @@ def fixed_to_world(joints: Sequence[Joint]) -> set[str]:
 
 
 def scaled_to(links: list[Link], total: float, apart: Set[str]) -> list[Link]:
-    """settotalmass: all masses and inertias times one factor, but those of links that stand apart."""
+    """settotalmass: all masses and inertias times one factor, except those of the links `apart`."""
     scaled = {link.name for link in links if link.inertial and link.name not in apart}
     mass = sum(link.inertial.mass for link in links if link.inertial and link.name in scaled)
     if total <= 0 or mass <= 0:
@@ -138,6 +138,6 @@ def scaled_to(links: list[Link], total: float, apart: Set[str]) -> list[Link]:
 
 
 def times(inertial: Inertial, factor: float) -> Inertial:
-    """The same body, heavier."""
+    """The inertial with mass and inertia times a factor."""
     a, b, c, d, e, f = (factor * x for x in inertial.inertia)
     return replace(inertial, mass=factor * inertial.mass, inertia=(a, b, c, d, e, f))

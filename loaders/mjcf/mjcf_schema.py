@@ -1,9 +1,9 @@
-"""What MJCF is made of: every element and attribute that MuJoCo 4.0 reads, so that a misspelt one is refused by name.
+"""The schema of MJCF: every element and attribute that MuJoCo 4.0 reads, so that a misspelt one is refused by name.
 
-TABLE is indented by nesting: `tag: attributes`, continued on lines that start with `+`. A body, a frame and a
-replicate hold what a body holds; so does the world's body, but for joints and inertials. Ours, in the texts
-that outputs hold, are <mujoco> in <model> (the file that it names) and `centred` of a mesh (what its file gave).
-Of files older than MuJoCo 4 there are exactmeshinertia and what a composite holds.
+TABLE is indented by nesting: `tag: attributes`, continued on lines that start with `+`. A frame, a replicate and the
+world's body hold the children of a body, the latter without joints and inertials. Artsim's own, in the texts that
+outputs hold, are <mujoco> in <model> (the file that it names) and `centred` of a mesh (the numbers from its file).
+Files older than MuJoCo 4 have exactmeshinertia and the children of a composite.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from artsim.sim.foundation.errors import nearest
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What one element may have: attributes and, by tag, children."""
+    """Attributes and, by tag, children that one element may have."""
 
     attributes: frozenset[str]
     children: dict[str, Kind] = field(default_factory=dict)
 
 
 def check_names(reading: MjcfReading, root: Element) -> None:
-    """Refuse the first element or attribute that MJCF does not have. Without recursion: files nest 2000 deep."""
+    """Refuse the first element or attribute that is not part of MJCF. Without recursion: files nest 2000 deep."""
     stack = [(root, MJCF)]
     while stack:
         element, kind = stack.pop()
@@ -310,14 +310,14 @@ def read_table(table: str) -> Kind:
 
 def join_bodies(root: Kind) -> Kind:
     """Bodies, frames and replicates hold bodies, frames and replicates; defaults hold defaults."""
-    body = root.children["body"]  # outside of the world MuJoCo ignores it
+    body = root.children["body"]  # MuJoCo ignores bodies outside the world
     inside = {name: root.children.pop(name) for name in ("frame", "replicate", "composite")}
     body.children.update(body=body, **inside)
     for name in ("frame", "replicate"):
         inside[name].children.update(body.children)
     root.children["worldbody"].children.update(body.children)
     root.children["default"].children["default"] = root.children["default"]
-    root.children["asset"].children["model"].children["mujoco"] = root  # so outputs hold it
+    root.children["asset"].children["model"].children["mujoco"] = root  # the form in which outputs hold models
     return root
 
 

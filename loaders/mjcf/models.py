@@ -1,4 +1,4 @@
-"""A model as one tree: includes, attached models and copies in their places; and the text that outputs store."""
+"""A model as one tree, with includes, attached models and copies in place; and the text that outputs store."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.xml import parse
 from artsim.sim.foundation.dataclass import dataclass
 
-NUMBER = "number"  # of a mesh, while its model is read
+NUMBER = "number"  # attribute of a mesh while its model is read
 
 
 @dataclass(frozen=True, slots=True)
 class Tree(Child):
-    """A model in one tree. `stored` is what an output holds of it: as written, but with all other files inside."""
+    """A model in one tree. `stored` is the model for outputs: as written, but with all other files inside."""
 
     stored: Element
-    several: bool  # whether it was in more than one file
+    several: bool  # True if the model was in more than one file
 
 
 @dataclass(slots=True)
 class Family:
-    """The files of one model: those that are being read, and trees of those that were."""
+    """The files of one model: paths of the files being read, and trees of the files already read."""
 
     max_mb: float
     ancestors: list[Path] = field(default_factory=list)
@@ -64,7 +64,7 @@ def expand(reading: MjcfReading, root: Element, family: Family) -> Tree:
 
 
 def refuse_deformables(reading: MjcfReading, root: Element) -> None:
-    """Flexes, which are bodies that bend; skins are drawn over bodies and change nothing."""
+    """Refuse flexes, which are bodies that bend; skins are drawn over bodies and change nothing."""
     for section in root:
         for element in section if tag(section) in ("asset", "deformable") else ():
             if tag(element) == "flex":
@@ -74,12 +74,12 @@ def refuse_deformables(reading: MjcfReading, root: Element) -> None:
 
 
 def meshes_of(root: Element) -> list[Element]:
-    """The <mesh> elements of its assets."""
+    """The <mesh> elements in <asset>."""
     return [element for section in children(root, "asset") for element in children(section, "mesh")]
 
 
 def models_of(root: Element) -> list[Element]:
-    """The <model> elements of its assets."""
+    """The <model> elements in <asset>."""
     return [element for section in children(root, "asset") for element in children(section, "model")]
 
 
@@ -96,7 +96,7 @@ def read_models(reading: MjcfReading, root: Element, family: Family) -> dict[str
 
 
 def read_model(reading: MjcfReading, element: Element, family: Family) -> Tree:
-    """The tree of one <model>: of the root that it holds (in an output), else of a file, which is read once."""
+    """The tree of one <model>: of the root that it holds (in an output), else of its file, which is read once."""
     for root in children(element, "mujoco"):
         tree = expand(reading, deepcopy(root), family)
         carry_keyframes(tree.scope, tree.root)
@@ -119,7 +119,7 @@ def read_model(reading: MjcfReading, element: Element, family: Family) -> Tree:
 
 
 def in_file(reading: MjcfReading, name: str, folder: Path) -> MjcfReading:
-    """The same for another file: names in it are relative to its folder; what may be read stays the same."""
+    """The reading of another file: names are relative to its folder; the roots that may be read stay the same."""
     folders, assets = reading.folders, reading.assets
     assert folders is not None
     roots = folders.roots()
@@ -142,7 +142,7 @@ def embed(reading: MjcfReading, stored: Element, trees: Iterable[Tree]) -> None:
 
 
 def number_meshes(reading: MjcfReading, root: Element, stored: Element) -> None:
-    """The same number on a mesh that is read, whatever copies of it there will be, and in the text that is stored."""
+    """Give each mesh one number, in the tree (copies keep it) and in the stored tree."""
     for live, kept in zip(meshes_of(root), meshes_of(stored), strict=True):
         number = str(len(reading.meshes))
         reading.meshes[live] = number
@@ -150,7 +150,7 @@ def number_meshes(reading: MjcfReading, root: Element, stored: Element) -> None:
 
 
 def stored_text(tree: Tree, centred: Mapping[str, str]) -> str:
-    """The model as one file, with what its mesh files gave by the meshes' numbers; '' where it is as it was written."""
+    """The model as one file, with the numbers of mesh files by mesh number (`centred`); '' if it is as written."""
     for element in tree.stored.iter("mesh"):
         number = str(element.attrib.pop(NUMBER, ""))
         if number in centred:

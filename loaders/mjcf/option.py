@@ -1,4 +1,4 @@
-"""<option>: what it says about the simulation; and what `flag` switches off."""
+"""<option>: settings of the simulation, and switches of its <flag>."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Part = TypeVar("Part", Joint, Tendon)
 
 WORDS = ("enable", "disable")
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
-# what tunes MuJoCo's solver: read for its words alone
+# settings of MuJoCo's solver: only their words are checked
 TUNING = {
     "solver": ("PGS", "CG", "Newton"),
     "cone": ("pyramidal", "elliptic"),
     "jacobian": ("dense", "sparse", "auto"),
 }
-# what can be switched off and has a meaning here; the other flags tune MuJoCo's own solver and collision phases
+# switches with a meaning here; the other flags tune MuJoCo's own solver and collision phases
 SWITCHES = tuple(
     "gravity limit frictionloss spring damper equality actuation clampctrl contact constraint filterparent".split()
 )
@@ -29,22 +29,22 @@ SWITCHES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the file sets, and the names of what it switches off."""
+    """The options that the file sets, and the names of the switches that it turns off."""
 
     file: FileOptions = field(default_factory=FileOptions)
     off: frozenset[str] = frozenset()
-    override: bool = False  # whether the contact settings o_margin and so on count
-    contact: ContactOverride = field(default_factory=ContactOverride)  # these settings
+    override: bool = False  # True if the contact settings o_margin and so on count
+    contact: ContactOverride = field(default_factory=ContactOverride)  # o_margin and so on
     disabled_groups: frozenset[int] = frozenset()  # of actuators
 
     @property
     def passive_off(self) -> bool:
-        """Without springs and without dampers MuJoCo leaves out all passive forces."""
+        """True if both springs and dampers are off: MuJoCo then leaves out all passive forces."""
         return {"spring", "damper"} <= self.off
 
 
 def read_options(reading: MjcfReading, root: Element) -> Options:
-    """Every <option> of the root, later ones over earlier ones."""
+    """The options of every <option> of the root; later elements override earlier ones."""
     options = Options()
     for element in children(root, "option"):
         item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
@@ -71,7 +71,7 @@ def read_options(reading: MjcfReading, root: Element) -> Options:
 
 
 def read_option(item: Item, known: FileOptions) -> FileOptions:
-    """timestep, gravity, integrator, the medium; solver settings are artsim's own."""
+    """The options with timestep, gravity, integrator and medium; artsim has its own solver settings."""
     step = item.number("timestep", 0.0)
     if item.has("timestep") and step <= 0:
         item.refuse(f"timestep is {step:g} s, want more than 0")
@@ -93,7 +93,7 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
 
 
 def read_override(item: Item, known: ContactOverride) -> ContactOverride:
-    """o_margin, o_solref, o_solimp, o_friction: of every contact where the flag `override` is set."""
+    """o_margin, o_solref, o_solimp, o_friction: settings of every contact if the flag `override` is set."""
     softness = read_softness(item, "o_solref", "o_solimp")
     first, second, torsion, roll, other_roll = item.filled("o_friction", known.friction)
     return ContactOverride(
@@ -105,7 +105,7 @@ def read_override(item: Item, known: ContactOverride) -> ContactOverride:
 
 
 def read_groups(item: Item) -> frozenset[int]:
-    """actuatorgroupdisable: the groups of actuators that do not act."""
+    """actuatorgroupdisable: the groups of disabled actuators."""
     groups = item.numbers("actuatorgroupdisable", 0, 31)
     if any(group != int(group) or not 0 <= group <= 30 for group in groups):
         item.refuse("actuatorgroupdisable: want whole numbers from 0 to 30")
@@ -113,7 +113,7 @@ def read_groups(item: Item) -> frozenset[int]:
 
 
 def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> frozenset[str]:
-    """<flag>: the switches that stand at disable."""
+    """<flag>: the switches that are set to disable."""
     item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     for name in item.attributes:
         disabled = item.word(name, WORDS, "enable") == "disable"
@@ -126,7 +126,7 @@ def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> fr
 
 
 def switched(part: Part, off: frozenset[str]) -> Part:
-    """A joint or tendon without what the flags switch off."""
+    """A joint or tendon without the properties that flags switch off."""
     if "limit" in off or "constraint" in off:
         part = replace(part, lower=None, upper=None)
     if "frictionloss" in off or "constraint" in off:
@@ -136,5 +136,5 @@ def switched(part: Part, off: frozenset[str]) -> Part:
     if "damper" in off:
         part = replace(part, damping=0.0, damping_polynomial=(0.0, 0.0))
     if isinstance(part, Joint) and "actuation" in off and part.actuator_gravity_compensation:
-        part = replace(part, actuator_range=(0.0, 0.0))  # no motor is there to carry the weight
+        part = replace(part, actuator_range=(0.0, 0.0))  # no motor can carry the weight
     return part

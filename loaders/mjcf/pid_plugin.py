@@ -1,8 +1,8 @@
-"""The plugin mujoco.pid, read as the actuator <pid> that MuJoCo 4 has in its place.
+"""The plugin mujoco.pid, read as the actuator <pid>, its successor in MuJoCo 4.
 
-The same servo but for two things: the integral that acts is that of the step's start, not of its end, and with slewmax
-the first setpoint is approached from 0 and not taken at once. Both vanish with the time step, or where the run starts
-at its setpoint.
+The servos differ in two ways: <pid> uses the integral at the step's start, not at its end, and with slewmax it
+approaches the first setpoint from 0 instead of taking it at once. Both differences vanish with the time step, or in a
+run that starts at its setpoint.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 
 PLUGIN = "mujoco.pid"
 OWN = frozenset(("plugin", "instance", "actdim", "actlimited", "actrange", "class"))
-GAINS = {"kp": "kp", "ki": "ki", "kd": "kv", "imax": "imax", "slewmax": "slewmax"}  # of the plugin: of <pid>
+GAINS = {"kp": "kp", "ki": "ki", "kd": "kv", "imax": "imax", "slewmax": "slewmax"}  # plugin's key: attribute of <pid>
 
 
 def as_servo(reading: MjcfReading, root: Element, element: Element) -> Element:
-    """A <plugin> of <actuator> as <pid>, where it is that plugin and <pid> can say what it does; else as it is."""
+    """A <plugin> of <actuator> as <pid>, if it is mujoco.pid and <pid> can express it; else the element unchanged."""
     given = configuration(root, element)
     servo = MJCF.children["actuator"].children["pid"].attributes
     attributes = {str(name): str(value) for name, value in element.attrib.items() if name not in OWN}
@@ -35,7 +35,7 @@ def as_servo(reading: MjcfReading, root: Element, element: Element) -> Element:
             item.refuse(f"{name} is {gains[name]:g}, want at least 0")
     integral = gains.get("ki", 0.0)
     if integral and "imax" in gains:
-        gains["imax"] /= integral  # a force there, the integral here
+        gains["imax"] /= integral  # a force in the plugin, the integral in <pid>
     if not integral:
         gains.pop("imax", None)
     made = etree.Element("pid", attributes | {"kp": "0", "input": "pos"} | {k: repr(v) for k, v in gains.items()})
@@ -50,7 +50,7 @@ def as_servo(reading: MjcfReading, root: Element, element: Element) -> Element:
 
 
 def configuration(root: Element, element: Element) -> dict[str, str] | None:
-    """Keys and values that the element, or the instance that it names, has; None of another plugin."""
+    """Keys and values of the element or of the instance that it names; None for another plugin."""
     place = element
     if element.get("instance") is not None:
         named = (

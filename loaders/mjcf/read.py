@@ -1,4 +1,4 @@
-"""MJCF to an Articulation: the sections in the order in which they need each other."""
+"""MJCF to an Articulation: the sections, in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
 
 
 def note_springs(bodies: Bodies, tendons: Sequence[Tendon]) -> None:
-    """MuJoCo lets the inertia of all tendons count in what springdamper becomes; here only that of fixed ones does."""
+    """Warn of springdamper beside spatial tendons with armature, which MuJoCo counts in it and artsim does not."""
     heavy = next((tendon for tendon in tendons if tendon.armature and tendon.kind == "spatial"), None)
     if bodies.spring_dampers and heavy:
         what = f"springdamper of joint {next(iter(bodies.spring_dampers))!r} leaves out the armature of spatial tendons"
@@ -110,7 +110,7 @@ def note_springs(bodies: Bodies, tendons: Sequence[Tendon]) -> None:
 
 
 def note_misplaced(reading: MjcfReading, root: Element) -> None:
-    """Sections that stand where MuJoCo does not look."""
+    """Warn of sections in places that MuJoCo does not read."""
     for section in root:
         if tag(section) == "body":
             reading.note(section, f"{describe(section)} stands outside of <worldbody> and is ignored", once="body")

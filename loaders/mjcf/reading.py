@@ -1,4 +1,4 @@
-"""What travels through the MJCF reader, and typed reading of attributes with their defaults merged in."""
+"""State of the MJCF reader, and typed reading of attributes with their defaults merged in."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, nearest
 
 MOST = 60_000  # elements that copies may add: nested replicates and models multiply
-ELEMENT_BYTES = 200  # of attributes that count as one more element
+ELEMENT_BYTES = 200  # bytes of attributes that count as one more element
 PLAIN = re.compile(r"(?:\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?(?:\s+|\Z))*+")
-LONG_NAME = 256  # characters that a copy's name may get more
+LONG_NAME = 256  # characters that copying may add to a name
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
 Result = TypeVar("Result")
 States = dict[str, dict[str, tuple[float, ...]]]  # by keyframe, then by attribute (qpos, qvel, ctrl)
@@ -44,33 +44,33 @@ class Origin(Protocol):
 
 @dataclass(slots=True)
 class MjcfReading(Reading):
-    """A model being read, which may be made of several files: `included` says which of them an element came from."""
+    """A model being read, which may consist of several files: `included` gives the file of an element."""
 
     included: dict[Element, str] = field(default_factory=dict)
-    folders: Assets | None = None  # for includes, which are read even when meshes are not looked for
-    scopes: dict[Element, Origin] = field(default_factory=dict)  # of what came from an attached model
-    meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share
+    folders: Assets | None = None  # for includes, which are read even if meshes are not searched for
+    scopes: dict[Element, Origin] = field(default_factory=dict)  # of elements from an attached model
+    meshes: dict[Element, str] = field(default_factory=dict)  # a number for each mesh, which its copies share
     states: dict[Element, States] = field(default_factory=dict)  # of joints and actuators of attached models
     classless: dict[Element, bool] = field(default_factory=dict)  # sites, tendons and equalities made of flexcomps
-    outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and why
+    outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and the reasons
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
     def scope_of(self, element: Element) -> Origin | None:
-        """The settings of the attached model that the element came from; None for one of the model itself."""
+        """The settings of the attached model that the element comes from; None for an element of the model itself."""
         node = element if self.scopes else None
         while node is not None and node not in self.scopes:
             node = node.getparent()
         return None if node is None else self.scopes[node]
 
     def claim(self, element: Element, count: int) -> None:
-        """Refuse more copies than can be read in seconds, before they are made."""
+        """Refuse more copies than can be read within seconds, before they are made."""
         self.copied[0] += count
         if self.copied[0] > allowed(MOST):
             told = f"{describe(element)}: beyond the limit of {allowed(MOST):.0f} elements that copies may add; {MORE}"
             self.refuse(element, told)
 
     def copy(self, element: Element) -> Element:
-        """A copy that comes from where the element came from."""
+        """A copy with the file and settings of the element."""
         made = deepcopy(element)
         if self.included or self.scopes or self.meshes or self.states or self.classless:
             tables: tuple[dict[Element, Any], ...] = (
@@ -87,7 +87,7 @@ class MjcfReading(Reading):
         return made
 
     def at(self, element: Element) -> Source:
-        """Where the element stands: the nearest element above it that an include brought in knows the file."""
+        """File and line of the element; the file is that of the nearest included element above it."""
         file = self.file
         if self.included:
             node: Element | None = element
@@ -98,12 +98,12 @@ class MjcfReading(Reading):
         return (self.lines.get(line) if file == self.file else None) or Source(file, line)
 
     def folder_of(self, element: Element) -> Path | None:
-        """The folder of the included file in which the element stands; None where it stands in the model's own."""
+        """The folder of the included file that holds the element; None if the model's own file holds it."""
         file = self.at(element).file
         return None if file == self.file else Path(file).parent
 
     def later(self, element: Element, what: str) -> None:
-        """Refuse what MJCF has and artsim has not: without it the robot is another one. On request it is left out."""
+        """Refuse an unsupported part, without which the robot would be another; on request it is left out."""
         if self.ignore_unsupported:
             self.note(element, f"{describe(element)}: {what} is not supported yet and is left out")
         else:
@@ -114,7 +114,7 @@ class MjcfReading(Reading):
 
 
 def weight(*elements: Element) -> int:
-    """What copies of elements count as: themselves and all in them, more where their attributes are long."""
+    """The weight of elements in the limit on copies: the number of elements in them, more for long attributes."""
     return sum(
         1 + sum(len(value) for value in below.attrib.values()) // ELEMENT_BYTES
         for element in elements
@@ -123,7 +123,7 @@ def weight(*elements: Element) -> int:
 
 
 def describe(element: Element) -> str:
-    """How messages call an element: `geom 'palm'`, `<inertial> of body 'palm'`, `<option>`."""
+    """The element's name in messages: `geom 'palm'`, `<inertial> of body 'palm'`, `<option>`."""
     parts: list[str] = []
     node: Element | None = element
     while node is not None and node.getparent() is not None:
@@ -135,11 +135,11 @@ def describe(element: Element) -> str:
     return " of ".join(parts) or f"<{tag(element)[:40]}>"
 
 
-PLENTY = 100_000  # characters: so long a list of numbers is looked at as a whole
+PLENTY = 100_000  # characters: a list of numbers this long is checked as a whole
 
 
 def is_plain(text: str) -> bool:
-    """Whether a long list holds numbers that `float` reads as `parse_number` does: it is ten times as fast."""
+    """True if `float` reads all numbers of a long list as `parse_number` does; `float` is ten times as fast."""
     return len(text) > PLENTY and PLAIN.fullmatch(text) is not None
 
 
@@ -156,11 +156,11 @@ class Item:
         self.reading.refuse(self.element, f"{describe(self.element)}: {message}")
 
     def has(self, name: str) -> bool:
-        """Whether the attribute is given, here or by a default class."""
+        """True if the attribute is given, by the element or by a default class."""
         return name in self.attributes
 
     def text(self, name: str, default: str = "") -> str:
-        """The attribute as it stands."""
+        """The text of the attribute."""
         return self.attributes.get(name, default)
 
     def number(self, name: str, default: float = 0.0, *, least: float | None = None) -> float:
@@ -180,7 +180,7 @@ class Item:
         return int(value)
 
     def numbers(self, name: str, least: int, most: int, default: Sequence[float] | None = None) -> tuple[float, ...]:
-        """`least` to `most` numbers; without a default the attribute must be there."""
+        """`least` to `most` numbers; the attribute is required without a default."""
         if name not in self.attributes:
             if default is None:
                 self.refuse(f"has no {name!r} attribute")
@@ -206,7 +206,7 @@ class Item:
         return (x, y, z)
 
     def filled(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
-        """Up to as many numbers as the default has; those left out are the default's."""
+        """At most as many numbers as the default has; missing ones are the default's."""
         given = self.numbers(name, 1, len(default), default)
         return given + default[len(given) :]
 
@@ -222,7 +222,7 @@ class Item:
         return self.word(name, ("true", "false"), "true" if default else "false") == "true"
 
     def tried(self, compute: Callable[[], Result]) -> Result:
-        """What `compute` gives; its ValueErrors, which know no place, are refused here."""
+        """The result of `compute`; its ValueErrors, which have no place, become refusals of this element."""
         try:
             return compute()
         except ArtsimError:

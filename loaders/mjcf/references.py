@@ -1,4 +1,4 @@
-"""Which attributes name another element, of which kind; and whether what they name is there."""
+"""Attributes that name another element, the kind of that element, and the check that it exists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = {
     "target": "body",  # of cameras and lights
     **{kind: kind for kind in ("mesh", "material", "hfield", "texture")},
 }
-TYPES = {"objname": "objtype", "refname": "reftype"}  # of sensors: the kind stands in a second attribute
+TYPES = {"objname": "objtype", "refname": "reftype"}  # of sensors: a second attribute gives the kind
 
 
 def kind_of(element: Element, attribute: str) -> str:
@@ -29,7 +29,7 @@ def kind_of(element: Element, attribute: str) -> str:
 
 
 def check_references(reading: MjcfReading, root: Element, known: Mapping[str, Collection[str]]) -> None:
-    """Refuse sensors and contacts of what does not exist; `known` holds the names of each kind."""
+    """Refuse sensors and contacts of elements that do not exist; `known` holds the names of each kind."""
     for name in ("contact", "sensor"):
         for section in children(root, name):
             for element in section:

@@ -1,4 +1,4 @@
-"""<replicate>: a subtree many times, each copy in a frame of its own; made into frames before bodies are read."""
+"""<replicate>: many copies of a subtree, each in a frame of its own; replaced by the frames before bodies are read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from artsim.sim.articulation.description import Pose
 from artsim.sim.articulation.pose_algebra import compose
 
 NAMED = ("body", "frame", "joint", "freejoint", "geom", "site", "camera", "light")
-SECTIONS = ("tendon", "equality", "contact", "actuator", "sensor")  # in which each refers to those before it
-Names = dict[str, set[str]]  # by kind: what got copies
+SECTIONS = ("tendon", "equality", "contact", "actuator", "sensor")  # each may refer to those before it
+Names = dict[str, set[str]]  # names of copied elements, by kind
 
 
 def expand_replicates(reading: MjcfReading, root: Element, angles: Angles) -> None:
-    """Put frames with copies in place of every <replicate>, inner ones first."""
+    """Replace every <replicate>, inner ones first, by frames with copies."""
     found = [element for world in children(root, "worldbody") for element in world.iter("replicate")]
     copies: set[Element] = set()
     for element in reversed(found):
@@ -32,7 +32,7 @@ def dict_of(element: Element) -> dict[str, str]:
 
 
 def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -> None:
-    """One <replicate>, in which there are none any more. `copies`: what refers to later ones, already copied."""
+    """Replace one <replicate> that holds no other. `copies`: copies of elements that refer to later replicates."""
     reading, element, parent = item.reading, item.element, item.element.getparent()
     assert parent is not None
     count = item.whole("count")
@@ -49,12 +49,13 @@ def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -
         frame = framed(reading, element, place)
         for below in frame.iter(*NAMED):
             rename(below, "name", suffix)
-            if offset:  # keyframes place the first copy only
+            if offset:  # keyframes set the first copy only
                 reading.states.pop(below, None)
         frames.append(frame)
         if reading.included:
             reading.included[frame] = reading.at(element).file
-        # each stands off from the one before it; rotated is by a multiple of the angles, not of the rotation
+        # each copy is offset from the one before; its rotation is that of the multiplied Euler angles, not a repeated
+        # rotation
         turned = from_euler(((offset + 1) * a, (offset + 1) * b, (offset + 1) * c), angles)
         place = Pose(compose(place, step).position, turned)
     position = parent.index(element)
@@ -63,7 +64,7 @@ def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -
 
 
 def framed(reading: MjcfReading, element: Element, place: Pose) -> Element:
-    """A <frame> at that place with copies of what the element holds."""
+    """A <frame> at that place with copies of the element's children."""
     frame = etree.Element("frame")
     frame.set("pos", " ".join(map(repr, place.position)))
     frame.set("quat", " ".join(map(repr, place.rotation)))
@@ -73,7 +74,7 @@ def framed(reading: MjcfReading, element: Element, place: Pose) -> Element:
 
 
 def names_in(element: Element) -> Names:
-    """The names of what gets copies."""
+    """The names of all elements that get copies, by kind."""
     names: Names = {}
     for below in element.iter(*NAMED):
         if below.get("name"):
@@ -83,7 +84,7 @@ def names_in(element: Element) -> Names:
 
 
 def rename(element: Element, attribute: str, suffix: str) -> None:
-    """Append the suffix to a name that is there."""
+    """Append the suffix to the name in an attribute, if there is one."""
     name = element.get(attribute)
     if name:
         element.set(attribute, name + suffix)
@@ -92,9 +93,9 @@ def rename(element: Element, attribute: str, suffix: str) -> None:
 def copy_references(
     reading: MjcfReading, root: Element, names: Names, suffixes: Sequence[str], copies: set[Element]
 ) -> None:
-    """What refers to something that was copied is copied too, each copy referring to one.
+    """Copy the elements that refer to a copied element, once for each copy.
 
-    The order is MuJoCo's: what has no copies, then all of the first copy, all of the second, and so on.
+    The order is MuJoCo's: elements without copies, then all of the first copy, all of the second, and so on.
     """
     for name in SECTIONS:
         for section in children(root, name):
@@ -113,7 +114,7 @@ def copy_references(
 
 
 def refers(element: Element, names: Names) -> bool:
-    """Whether the element, or one in it, names something that was copied."""
+    """True if the element, or one in it, names a copied element."""
     return any(
         value in names.get(kind_of(below, str(attribute)), ())
         for below in element.iter()
@@ -122,7 +123,7 @@ def refers(element: Element, names: Names) -> bool:
 
 
 def referring(reading: MjcfReading, element: Element, names: Names, suffix: str) -> Element:
-    """A copy that refers to the copies with this suffix."""
+    """A copy of the element that refers to the copies with this suffix."""
     copy = reading.copy(element)
     for below in copy.iter():
         for attribute, value in below.attrib.items():

@@ -1,4 +1,4 @@
-"""Scope: the settings and classes by which the elements of an attached model are meant, not the whole's."""
+"""Settings and classes of an attached model, which hold for its elements in place of those of the whole model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Scope:
     defaults: Defaults
 
     def compiler_at(self, element: Element) -> Compiler:
-        """The settings that an element of this model, or of one attached to it, is meant by."""
+        """The compiler settings that hold for an element of this model, or of one attached to it."""
         inner = self.reading.scope_of(element)
         return inner.compiler if isinstance(inner, Scope) else self.compiler
 
     def prefixed(self, prefix: str, kinds: Collection[str]) -> Scope:
-        """The same for elements whose assets got a prefix to their names."""
+        """The scope for elements whose assets have a prefix to their names."""
         return replace(self, defaults=self.defaults.prefixed(prefix, kinds))

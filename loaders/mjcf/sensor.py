@@ -1,4 +1,4 @@
-"""<sensor>: what the file measures."""
+"""<sensor>: the measurements that the file defines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_sensors(bodies: Bodies, root: Element, actuators: Sequence[Actuator]) -
 
 
 def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
-    """One sensor: its object is under the attribute that the kind asks for."""
+    """One sensor, whose object is in the attribute of its kind; None if it cannot be evaluated."""
     kind = tag(element)
     item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     known = SENSOR_KINDS.get(kind)
@@ -71,7 +71,7 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
 
 
 def contact_sensor(bodies: Bodies, item: Item, count: int) -> Sensor:
-    """Of the contacts between two objects, each a geom, a body, a subtree or anything, some, and what of them."""
+    """A sensor of some contacts between two objects, each a geom, a body, a subtree or anything, and of chosen data."""
     slots = item.whole("num", 1)
     if not 0 < slots <= MOST_SLOTS:
         item.refuse(f"num is {slots}, want 1 to {MOST_SLOTS}")
@@ -94,7 +94,7 @@ def contact_sensor(bodies: Bodies, item: Item, count: int) -> Sensor:
 
 
 def one_of(item: Item, names: Sequence[str]) -> str:
-    """Which of these attributes is given; "" for none."""
+    """The name among `names` of the attribute that is given; "" for none."""
     given = [name for name in names if item.has(name)]
     if len(given) > 1:
         item.refuse(f"has {given[0]!r} and {given[1]!r}, want one of them")
@@ -102,7 +102,7 @@ def one_of(item: Item, names: Sequence[str]) -> str:
 
 
 def wanted_data(item: Item, kind: str) -> tuple[str, ...]:
-    """The words of `data`, which stand in their order, each once."""
+    """The words of `data`, each once and in the order of SENSOR_DATA."""
     known = list(SENSOR_DATA[kind])
     words = item.text("data").split() or known[:1]
     for word in words:
@@ -115,12 +115,12 @@ def wanted_data(item: Item, kind: str) -> tuple[str, ...]:
 
 
 def name_of(bodies: Bodies, item: Item, count: int) -> str:
-    """Its name, or one by its kind and place in the file."""
+    """The sensor's name, or one made of its kind and its index in the file."""
     return item.text("name") or bodies.free_name("sensor", f"{tag(item.element)}_{count}")
 
 
 def left_out(bodies: Bodies, element: Element, why: str) -> None:
-    """Say, once per kind, that a sensor is not evaluated."""
+    """Warn, once per kind, that a sensor is not evaluated."""
     bodies.reading.note(
         element, f"{describe(element)}: a sensor of kind {tag(element)!r} is not evaluated: {why}", once=tag(element)
     )

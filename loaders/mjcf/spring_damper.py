@@ -28,7 +28,7 @@ def with_springs(
 
     k = I / (tc ratio)² and b = 2 I / tc of a mass-spring-damper. I is the inertia that the joint's dofs feel with all
     others free: one over the mean of their diagonal elements of M⁻¹, in the pose of the file (`poses` in the world).
-    That of a body that only slides is its mass. Of tendons, the armature of fixed ones counts.
+    The inertia of a body that only slides is its mass. Of tendons, the armature of fixed ones counts.
     """
     if not wanted:
         return list(joints)
@@ -38,7 +38,7 @@ def with_springs(
     add_tendons(M, {joint.name: place for joint, place in zip(joints, places, strict=True)}, tendons)
     try:
         felt = np.diag(np.linalg.inv(M))
-    except np.linalg.LinAlgError:  # no run is possible then; the file may still be looked at
+    except np.linalg.LinAlgError:  # no run is possible then, but the file can be viewed
         felt = np.diag(np.linalg.pinv(M))
     sliding = sliding_masses(links, joints)
     made = []

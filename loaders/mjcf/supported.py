@@ -1,5 +1,6 @@
-"""What of MJCF is refused or has no effect here, and why; all else in mjcf_schema.py is read. docs/mjcf.md is made of
-it."""
+"""Parts of MJCF that are refused or have no effect here, and the reasons; all else in mjcf_schema.py is read.
+docs/mjcf.md is made from these tables.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "noise": "MuJoCo adds none either",
     },
 }
-"""Attributes that change nothing, by their element, by `section/element`, or by the section that it stands in."""
+"""Attributes that change nothing, by element, by `section/element`, or by section."""
 
 REFUSED = {
     "composite": "MuJoCo's macros of 2.x; MuJoCo 4 reads only cables, by a plugin",
@@ -99,7 +100,7 @@ REFUSED_ATTRIBUTES: dict[str, dict[str, str]] = {
     "flexcomp": {"mesh": "points come from a file, not from a mesh of <asset>"},
     "pin": dict.fromkeys(("grid", "gridrange"), "points are pinned by number"),
 }
-"""Attributes likewise."""
+"""Attributes that are refused, by section, and the reasons."""
 
 SENSORS = {
     "tactile": "contact is at points, not over surfaces",
@@ -109,7 +110,7 @@ SENSORS = {
     "plugin": "plugins are not run",
     **dict.fromkeys(("e_potential", "e_kinetic"), "--record energy has it"),
 }
-"""Kinds of sensors that need what a run does not have: they are left out, with a warning."""
+"""Kinds of sensors that are left out, with a warning, since a run lacks the data for them."""
 
 VALUES = (
     ("general", "dyntype, gaintype, biastype", "user", "code"),
@@ -128,18 +129,18 @@ VALUES = (
     ),
     ("compiler", "coordinate", "global", "taken out of MJCF; MuJoCo 2.3.3 converts such files"),
 )
-"""Values that are refused: element, attribute, values, why."""
+"""Values that are refused: element, attribute, values, reason."""
 
 
 class Support(NamedTuple):
-    """What becomes of an attribute, and why."""
+    """The use of an attribute: read, without effect or refused; and the reason."""
 
     kind: Literal["read", "without effect", "refused"]
     why: str = ""
 
 
 def support(path: Sequence[str], attribute: str) -> Support:
-    """What becomes of an attribute of the element at the end of a path of tags."""
+    """The use of an attribute of the element at the end of a path of tags."""
     if any(tag in REFUSED for tag in path):
         return Support("refused", next(REFUSED[tag] for tag in path if tag in REFUSED))
     if path[:1] == ("sensor",) and path[-1] in SENSORS:
@@ -155,6 +156,6 @@ def support(path: Sequence[str], attribute: str) -> Support:
 
 
 def without_effect(path: Sequence[str], attribute: str) -> str:
-    """Why an attribute changes nothing; "" where it may. Of the path the element and its parent are enough."""
+    """The reason why an attribute changes nothing; "" if it may. Of the path the element and its parent are enough."""
     known = (*path[-1:], "/".join(path[-2:]), *path[:-1], "*")
     return next((ATTRIBUTES[name][attribute] for name in known if attribute in ATTRIBUTES.get(name, {})), "")

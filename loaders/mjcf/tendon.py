@@ -1,4 +1,4 @@
-"""<tendon>: fixed ones, sums of joint coordinates, and spatial ones, paths through sites and around geoms."""
+"""<tendon>: fixed tendons, sums of joint coordinates; spatial tendons, paths through sites and around geoms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artsim.sim.foundation.errors import nearest
 
 
 def read_tendons(bodies: Bodies, root: Element) -> list[Tendon]:
-    """Every <tendon>, whatever flags switch off."""
+    """The tendons of every <tendon>, before flags switch anything off."""
     tendons: list[Tendon] = []
     for section in children(root, "tendon"):
         for element in section:
@@ -24,7 +24,7 @@ def read_tendons(bodies: Bodies, root: Element) -> list[Tendon]:
 
 
 def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
-    """<fixed> or <spatial>."""
+    """The tendon of a <fixed> or <spatial>."""
     if item.has("springyield"):
         item.reading.later(item.element, "springyield")
     if item.number("margin"):
@@ -59,7 +59,7 @@ def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
 
 
 def read_limits(bodies: Bodies, item: Item, name: str, switch: str) -> tuple[float, float] | None:
-    """A range, if it counts; with `auto` any range but 0 0 does."""
+    """A range, or None if it does not limit; with `auto` every range but 0 0 limits."""
     low, high = item.numbers(name, 2, 2, (0.0, 0.0))
     limited = item.word(switch, LIMITED, "auto")
     given = (low, high) != (0.0, 0.0)
@@ -82,7 +82,7 @@ def read_spring_length(item: Item) -> tuple[float, float] | None:
 
 
 def read_point(bodies: Bodies, element: Element) -> TendonPoint:
-    """<joint coef>, <site>, <geom sidesite> or <pulley divisor>."""
+    """The point of a path from <joint coef>, <site>, <geom sidesite> or <pulley divisor>."""
     kind = tag(element)
     item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     if kind == "pulley":
@@ -105,7 +105,7 @@ def read_point(bodies: Bodies, element: Element) -> TendonPoint:
 
 
 def check_path(item: Item, tendon: Tendon) -> None:
-    """Refuse what is no path: each branch is sites, a geom between two of them, and pulleys start branches."""
+    """Refuse an invalid path: a branch consists of sites, with geoms between two of them; pulleys start branches."""
     kinds = [point.kind for point in tendon.path]
     if not kinds:
         item.refuse("is empty")
@@ -124,7 +124,7 @@ def check_path(item: Item, tendon: Tendon) -> None:
 
 
 def check_branch(item: Item, branch: Sequence[TendonPoint], inert: bool) -> None:
-    """Two sites or more, geoms only between two sites."""
+    """Refuse a branch with fewer than two sites, or with a geom that is not between two sites."""
     if len(branch) < 2:
         item.refuse("has a branch of fewer than two sites")
     if branch[0].kind != "site" or branch[-1].kind != "site":

@@ -1,9 +1,9 @@
-"""Frames of SDFormat: names in their scopes, what they are attached to, and where they are.
+"""Frames of SDFormat: their names in scopes, their poses, and the links that they are attached to.
 
 By "Pose Frame Semantics" of SDFormat 1.7 and later: `relative_to` and `attached_to` name links, frames, joints and
-nested models of their own scope, or, after `a::b::`, of a scope nested in it; without a name a link, a nested model
-and a frame stand in `__model__` (a frame in what it is attached to), a joint in its child. In the world, `world` is
-what `__model__` is in a model.
+nested models of their own scope, or, after `a::b::`, of a scope nested in it; without these attributes the pose of a
+link and a nested model is in `__model__`, that of a frame in the element it is attached to or else in `__model__`, that
+of a joint in its child. In a world, `world` takes the place of `__model__`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS: tuple[Kind, ...] = ("link", "joint", "frame", "model")
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A named element of a scope: its raw pose, the frame that this is in, and what it moves with (frames only)."""
+    """A named element of a scope: its raw pose, the frame of that pose, and the element it moves with (frames only)."""
 
     kind: Kind
     element: Element
@@ -40,9 +40,9 @@ class Named:
 
 @dataclass(slots=True)
 class Scope:
-    """A model or a world: what is named in it, by kind and name, and the models nested in it.
+    """A model or a world: its named elements, by kind and name, and the models nested in it.
 
-    `prefix` is what stands before its names in those of the whole (`robot::`), `fixed` whether it is static.
+    `prefix` (`robot::`) precedes its names in the whole model, `fixed` is True for a static model.
     """
 
     reading: SdfReading
@@ -52,16 +52,16 @@ class Scope:
     fixed: bool = False
     names: dict[str, Named] = field(default_factory=dict)
     inner: dict[str, Scope] = field(default_factory=dict)
-    poses: dict[str, Pose] = field(default_factory=dict)  # found so far, in the scope's own frame
-    links: dict[str, tuple[Scope, str]] = field(default_factory=dict)  # found so far, by link_of
+    poses: dict[str, Pose] = field(default_factory=dict)  # poses computed so far, in the scope's own frame
+    links: dict[str, tuple[Scope, str]] = field(default_factory=dict)  # links found so far by link_of
 
     def of_kind(self, kind: Kind) -> Mapping[str, Named]:
-        """What is of a kind, by name."""
+        """The elements of a kind, by name."""
         return {name: item for name, item in self.names.items() if item.kind == kind}
 
     def split(self, name: str, element: Element) -> tuple[str, str]:
-        """A name as that of something in this scope, and what is left of it for a nested model; refused where there
-        is no such thing.
+        """The part of a name that is in this scope, and the rest, which is a name in a nested model. A name that does
+        not exist is refused.
         """
         if name == self.own or name in self.names:
             return name, ""
@@ -76,7 +76,7 @@ class Scope:
         )
 
     def known(self) -> list[str]:
-        """Every name in this scope, those of nested models after theirs."""
+        """Every name in this scope, followed by the names in nested models."""
         found: list[str] = []
         open_: list[tuple[str, Scope]] = [("", self)]
         while open_:
@@ -86,8 +86,8 @@ class Scope:
         return found
 
     def pose_of(self, name: str, element: Element) -> Pose:
-        """Where a named frame is, in the scope's own; `element` is what asks. Refused where frames form a cycle."""
-        path: list[tuple[str, Pose]] = []  # what is still to be placed, and its pose in the next
+        """The pose of a named frame in the scope's own; `element`, for messages, uses the name. A cycle is refused."""
+        path: list[tuple[str, Pose]] = []  # frames still to be placed, and in each the pose of the name asked for
         seen: dict[str, None] = {}
         asks = element
         while True:
@@ -140,8 +140,8 @@ class Scope:
         return found
 
     def canonical(self) -> str:
-        """The name of what the model's own frame moves with: canonical_link, else its first link, else its first
-        model. Refused where there is none.
+        """The name of the element that the model's own frame moves with: canonical_link, else the first link, else the
+        first nested model. A model without any is refused.
         """
         given = self.element.get("canonical_link", "")
         if given:
@@ -154,7 +154,7 @@ class Scope:
 
 
 def read_scope(reading: SdfReading, element: Element, prefix: str = "", *, fixed: bool = False) -> Scope:
-    """<model> or <world>: all that is named in it. Raises ModelError."""
+    """The scope of a <model> or <world> with all its named elements. Raises ModelError."""
     if prefix.count(BETWEEN) > MOST_NESTED:
         reading.refuse(element, f"{describe(element)}: models nest deeper than {MOST_NESTED}")
     own = WORLD if tag(element) == "world" else MODEL
@@ -172,7 +172,7 @@ def read_scope(reading: SdfReading, element: Element, prefix: str = "", *, fixed
 
 
 def check_name(reading: SdfReading, element: Element, name: str, scope: Scope) -> None:
-    """Names are unique in their scope and not reserved."""
+    """Refuse a name that is reserved or not unique in its scope."""
     if name == WORLD or (name.startswith("__") and name.endswith("__")):
         reading.refuse(element, f"{describe(element)}: the name {name!r} is reserved")
     if name in scope.names:
@@ -203,7 +203,7 @@ def read_named(reading: SdfReading, element: Element, scope: Scope, name: str) -
 
 
 def check_frames(scope: Scope) -> None:
-    """Refuse a scope with frames that are nowhere, whether or not anything stands in them. Raises ModelError."""
+    """Refuse a scope with frames whose pose is undefined (a cycle), used or not. Raises ModelError."""
     if scope.element.get("canonical_link"):
         scope.canonical()
     for name, item in scope.names.items():
@@ -213,7 +213,7 @@ def check_frames(scope: Scope) -> None:
 
 
 def own_pose(reading: SdfReading, element: Element, scope: Scope) -> Pose:
-    """Where a <model> that stands in no other is in the world."""
+    """The pose in the world of a <model> that is in no other model."""
     item = child(reading, element, "pose")
     pose, placement = read_pose(reading, item), element.get("placement_frame", "")
     relative_to = "" if item is None else item.get("relative_to", "")
@@ -223,7 +223,7 @@ def own_pose(reading: SdfReading, element: Element, scope: Scope) -> Pose:
 
 
 def scopes_in(scope: Scope) -> list[tuple[Scope, Pose]]:
-    """The scope and all nested in it, in the order of the file, each with its pose in the outermost."""
+    """The scope and all scopes nested in it, in the order of the file, each with its pose in the outermost."""
     found: list[tuple[Scope, Pose]] = []
     open_ = [(scope, Pose())]
     while open_:

@@ -15,15 +15,15 @@ from artsim.sim.articulation.description import Geom, GeomRole, Link, Material, 
 from artsim.sim.articulation.pose_algebra import compose, inverse, multiply, quaternion_from_z
 
 ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
-BITS = 0xFFFF  # SDFormat's default of collide_bitmask, and all that count of it
+BITS = 0xFFFF  # SDFormat's default of collide_bitmask, and all its bits that count
 FRICTION = (1.0, 0.0, 0.0)  # SDFormat's default
-UNBOUNDED = 100.0  # friction in place of that without bound
-STICKS = 10.0  # friction: with more, nothing slides whose contact's normal is within 84° of the force
-DISC = 3.0 * math.pi / 16.0  # torque of a patch that turns, over its radius and its friction force
+UNBOUNDED = 100.0  # friction in place of unbounded friction
+STICKS = 10.0  # friction: with more, a contact whose normal is within 84° of the force does not slide
+DISC = 3.0 * math.pi / 16.0  # torque of a turning patch, divided by its radius and its friction force
 
 
 def read_geoms(reading: SdfReading, element: Element, scope: Scope, link: str) -> list[Geom]:
-    """The shapes of a <link> called `link` in the whole."""
+    """The shapes of a <link>, whose name in the whole model is `link`."""
     geoms: list[Geom] = []
     for role in ROLES:
         seen: set[str] = set()
@@ -37,7 +37,7 @@ def read_geoms(reading: SdfReading, element: Element, scope: Scope, link: str) -
 
 
 def read_geom(reading: SdfReading, element: Element, scope: Scope, link: str, role: GeomRole) -> Geom | None:
-    """<collision> or <visual>; None where its shape has no extent or is left out."""
+    """The geom of <collision> or <visual>; None if its shape has no extent or is left out."""
     geometry = child(reading, element, "geometry")
     if geometry is None and role == "visual":
         reading.note(element, f"{describe(element)} has no <geometry>: not drawn", once="visual without geometry")
@@ -58,7 +58,7 @@ def read_geom(reading: SdfReading, element: Element, scope: Scope, link: str, ro
 
 
 def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
-    """The <pose> of what stands in a <link>, in that link's frame."""
+    """The <pose> of a child of <link>, in that link's frame."""
     item = child(reading, element, "pose")
     pose, relative_to = read_pose(reading, item), "" if item is None else item.get("relative_to", "")
     link = element.getparent()
@@ -72,10 +72,10 @@ def pose_in_link(reading: SdfReading, element: Element, scope: Scope) -> Pose:
 
 
 def read_geometry(reading: SdfReading, element: Element, plain: Geom) -> Geom | None:
-    """<geometry>: the shape in it; None where it has no extent or is left out."""
+    """The geom of the shape in <geometry>; None if the shape has no extent or is left out."""
     shapes = [item for item in element if tag(item) in SHAPES or tag(item) in MISSING or tag(item) == "empty"]
     kinds = list(dict.fromkeys(map(tag, shapes)))
-    if len(shapes) != 1 and kinds != ["polyline"]:  # which may be one shape of several outlines
+    if len(shapes) != 1 and kinds != ["polyline"]:  # several polylines may be one shape of several outlines
         told = f"{len(shapes)} shapes" if shapes else "no shape"
         told = f"{describe(element)} holds {told}, want one of {', '.join(SHAPES)}"
         if plain.role == "collision":
@@ -120,7 +120,7 @@ def read_cylinder(reading: SdfReading, element: Element, plain: Geom) -> Geom:
 
 
 def read_capsule(reading: SdfReading, element: Element, plain: Geom) -> Geom:
-    """<capsule><radius><length> [m], along z; the length is that between the centres of its caps."""
+    """<capsule><radius><length> [m], along z; the length is measured between the centres of the caps."""
     radius = number_of(reading, element, "radius", 0.5, least=0.0)
     return replace(plain, kind="capsule", size=(radius, number_of(reading, element, "length", 1.0, least=0.0) / 2))
 
@@ -133,7 +133,7 @@ def read_ellipsoid(reading: SdfReading, element: Element, plain: Geom) -> Geom:
 
 
 def read_plane(reading: SdfReading, element: Element, plain: Geom) -> Geom:
-    """<plane><normal><size>: without end where it collides; what is drawn of it has the full lengths `size` [m]."""
+    """<plane><normal><size>: unbounded in a <collision>; drawn with the full lengths `size` [m]."""
     item = child(reading, element, "normal")
     normal = (0.0, 0.0, 1.0) if item is None else vector_of(reading, element, "normal", (0.0, 0.0, 1.0))
     turn = quaternion_from_z(direction(reading, element if item is None else item, normal))
@@ -148,7 +148,7 @@ def read_plane(reading: SdfReading, element: Element, plain: Geom) -> Geom:
 
 
 def read_mesh(reading: SdfReading, element: Element, plain: Geom) -> Geom | None:
-    """<mesh><uri><scale>: the name is resolved, its content is not read here."""
+    """<mesh><uri><scale>: the name is resolved, the file is not read here."""
     part = child(reading, element, "submesh")
     if part is not None:
         if plain.role == "collision":
@@ -203,7 +203,7 @@ MISSING = frozenset(("heightmap", "image", "polyline", "cone", "drake:ellipsoid"
 
 
 def read_surface(reading: SdfReading, element: Element | None, geom: Geom) -> Geom:
-    """<surface>: friction, restitution, and what the shape may touch."""
+    """The geom with its <surface>: friction, restitution and collision masks."""
     if element is None:
         return replace(geom, surface=surface_of(BITS, BITS))
     if child(reading, element, "soft_contact") is not None:
@@ -227,8 +227,8 @@ def read_surface(reading: SdfReading, element: Element | None, geom: Geom) -> Ge
 
 
 def surface_of(category: int, collide: int) -> Surface:
-    """The surface of a shape with these masks: two touch where one collides with a category of the other. Whatever has
-    no masks (a ground, models of other formats) is of all categories and collides with all.
+    """The surface of a shape with these masks: two shapes touch if one collides with a category of the other. A shape
+    without masks (a ground, models of other formats) has all categories and collides with all.
     """
     return Surface(type_bits=category << 1 | int(category | collide != 0), affinity_bits=collide << 1)
 
@@ -268,9 +268,9 @@ def read_bits(reading: SdfReading, element: Element, name: str, default: int) ->
 
 
 def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, float, float] | None:
-    """<friction>: coefficients sliding, torsional [m] and rolling [m]; None where the file gives none.
+    """<friction>: sliding, torsional [m] and rolling [m] coefficients; None if the file gives none.
 
-    ODE's mu counts, else Bullet's friction. A patch of radius a that turns resists with 3π/16 a μ N.
+    ODE's mu counts, else Bullet's friction. A turning patch of radius a resists with 3π/16 a μ N.
     """
     if element is None:
         return None
@@ -303,7 +303,7 @@ def read_friction(reading: SdfReading, element: Element | None) -> tuple[float, 
 
 
 def read_coefficient(reading: SdfReading, element: Element, name: str, default: float) -> float:
-    """A coefficient of friction; a negative one is Gazebo's word for one without bound."""
+    """A coefficient of friction; a negative one means unbounded friction, as in Gazebo."""
     value = number_of(reading, element, name, default)
     if value < 0:
         told = f"{describe(element)}: {name} = {value:g} is without bound in Gazebo; {UNBOUNDED:g} here"
@@ -312,8 +312,8 @@ def read_coefficient(reading: SdfReading, element: Element, name: str, default: 
 
 
 def rank_friction(links: Sequence[Link]) -> tuple[Link, ...]:
-    """The links with priorities by which, of two shapes that touch, the smaller coefficient of friction counts, as in
-    Gazebo: those with the largest have priority 0, as shapes of other models have.
+    """The links with priorities by which the smaller coefficient of friction of two touching shapes counts, as in
+    Gazebo. Shapes with the largest coefficient have priority 0, like shapes of other models.
     """
     slides = {(geom.friction or FRICTION)[0] for link in links for geom in link.geoms if geom.role == "collision"}
     rank = {value: n for n, value in enumerate(sorted(slides, reverse=True))}

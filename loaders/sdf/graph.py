@@ -1,6 +1,6 @@
-"""The joints of an SDF model as trees, and those that close loops: every joint graph is legal in SDFormat.
+"""The joints of an SDF model as trees, and the joints that close loops: every joint graph is legal in SDFormat.
 
-Without recursion anywhere: a chain of 5000 joints is a legal robot.
+No function is recursive: a chain of 5000 joints is a legal robot.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from artsim.sim.foundation.dataclass import dataclass
 
 @dataclass(slots=True)
 class Trees:
-    """Links parents first, each with the hinge above it (None: nothing holds it) and whether that is turned round;
-    and the hinges that are left over.
+    """Links, parents first, each with the hinge above it (None: a root) and a flag (True: that hinge is reversed); and
+    the hinges that are left over.
     """
 
     order: list[str]
@@ -27,22 +27,22 @@ class Trees:
 def grow(links: Sequence[str], hinges: Sequence[Hinge], held: frozenset[str]) -> Trees:
     """Trees from the world, children in the order of the file; `held` are links that stand still with the world.
 
-    Of several joints that lead to a link the first in the file holds it, where its parent can be reached otherwise. A
-    link that no joint leads to is the root of another tree, unless a joint that leads from it reaches a link that hangs
-    already: then it hangs there, and the joint is turned round. Gearboxes hold nothing.
+    Of several joints that lead to a link, the first in the file holds it if its parent can be reached otherwise. A link
+    that no joint leads to is the root of another tree, unless a joint leads from it to a link that is already in a
+    tree: then the link is added there, and the joint is reversed. Gearboxes hold no link.
     """
     outgoing: dict[str, list[Hinge]] = {}
     incoming: dict[str, list[Hinge]] = {}
     usable = [hinge for hinge in hinges if hinge.kind != "gearbox"]
-    for hinge in sorted(usable, key=lambda hinge: hinge.must_close):  # stable: those that are to close come last
+    for hinge in sorted(usable, key=lambda hinge: hinge.must_close):  # stable: joints that must close a loop come last
         outgoing.setdefault(hinge.parent, []).append(hinge)
         incoming.setdefault(hinge.child, []).append(hinge)
     trees = Trees([], {}, [])
     used: set[str] = set()
     reached = {WORLD}
     first = {name: leading[0].name for name, leading in incoming.items()}
-    second: deque[Hinge] = deque()  # from a link that is reached to one that another joint should hold
-    backward: deque[Hinge] = deque()  # that lead from elsewhere to a link that is reached
+    second: deque[Hinge] = deque()  # joints from a reached link to one that another joint should hold
+    backward: deque[Hinge] = deque()  # joints from a link not yet reached to a reached one
 
     def visit(starts: Sequence[str]) -> None:
         reached.update(starts)
@@ -79,7 +79,7 @@ def grow(links: Sequence[str], hinges: Sequence[Hinge], held: frozenset[str]) ->
 
 
 def depth_first(links: Sequence[str], parents: Mapping[str, str]) -> list[str]:
-    """The links with each tree's together and parents first, siblings in the given order."""
+    """The links tree by tree, parents first, siblings in the given order."""
     below: dict[str, list[str]] = {}
     for name in links:
         below.setdefault(parents[name], []).append(name)

@@ -1,7 +1,7 @@
 """Files of SDFormat as one tree of the newest version: older versions brought up to it, <include>s replaced.
 
-An <include> names a model's file or its folder, on this machine: a path, file://, model:// or package://. Where these
-lead, and which places may be read, is assets.py's.
+An <include> names a model's file or its folder, on this machine: a path, file://, model:// or package://. The
+resolution of these names and the roots that may be read are those of assets.py.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ NEWEST = (1, 12)
 OLDEST = (1, 4)
 READ = "1.4 to 1.12"
 MAX_CONFIG_MB = 1.0
-OWN_AXES = (1, 5)  # from which on axes are in the joint's frame, unless use_parent_model_frame says otherwise
-EXPRESSED = (1, 7)  # from which on expressed_in and relative_to say in which frame
+OWN_AXES = (1, 5)  # first version with axes in the joint's frame, unless use_parent_model_frame is set
+EXPRESSED = (1, 7)  # first version in which expressed_in and relative_to give the frame
 NET = re.compile(r"https?://", re.IGNORECASE)
-MERGED = ("link", "model", "joint", "frame")  # what of a merged model comes over
+MERGED = ("link", "model", "joint", "frame")  # parts of a merged model that are taken over
 MERGED_INTO_WORLD = ("model", "joint", "frame")
 LIGHT, SEEN = "<include> of a light or an actor", "it is only seen"
-PLANE = Path("model://ground_plane")  # no file: the model of Gazebo, where there is none of this name
-COPIES = 4  # elements that are copied at most, for each that a model may have
+PLANE = Path("model://ground_plane")  # Gazebo's model, used if there is no file of this name
+COPIES = 4  # most elements copied, as a multiple of those that a model may have
 HELP = "; --mesh-root DIR and GZ_SIM_RESOURCE_PATH name folders of models"
 
 
@@ -51,32 +51,31 @@ GROUND_PLANE = """<sdf version="1.12"><model name="ground_plane"><static>true</s
 <collision name="collision"><geometry><plane><normal>0 0 1</normal><size>100 100</size></plane></geometry>
 <surface><friction><ode><mu>100</mu><mu2>50</mu2></ode></friction></surface></collision>
 <visual name="visual"><geometry><plane><normal>0 0 1</normal><size>100 100</size></plane></geometry></visual>
-</link></model></sdf>"""  # that of Gazebo
+</link></model></sdf>"""  # the model of Gazebo
 
 
 @dataclass(slots=True)
 class Files:
-    """The files of one model: what may be read [MB, elements], those that are being read, and those that were.
-
-    A file is read once, and what stands in it is copied for each <include>. `elements` are those of the whole model so
-    far, `copies` all that were copied, also into files that are copied in turn.
+    """The files of one model: limits of reading [MB, elements], the files being read, and those already read. A file is
+    read once, and its elements are copied for each <include>. `elements` counts those of the whole model so far,
+    `copies` all that were copied, also into files that are copied in turn.
     """
 
     max_mb: float
     assets: Assets
     own: tuple[Path, ...] = ()  # the model's own file; none for a text
-    ancestors: list[Path] = field(default_factory=list)  # those that are being read
+    ancestors: list[Path] = field(default_factory=list)  # files being read
     megabytes: float = 0.0
     elements: int = 0
     copies: int = 0
     count: int = 0  # of <include>s
-    read: dict[Path, Template | None] = field(default_factory=dict)  # None: it moves nothing
-    found: dict[tuple[str, Path | None], Path] = field(default_factory=dict)  # by uri and the folder of who includes
+    read: dict[Path, Template | None] = field(default_factory=dict)  # None: the file has no moving parts
+    found: dict[tuple[str, Path | None], Path] = field(default_factory=dict)  # by uri and folder of the includer
 
 
 @dataclass(slots=True)
 class Template:
-    """The model of a file with all that it includes, to be copied: its elements, and those that came from a file."""
+    """The model of a file with all that it includes, to be copied: its elements, and the files of some of them."""
 
     model: Element
     elements: int
@@ -84,14 +83,14 @@ class Template:
 
 
 def expand(reading: SdfReading, root: Element, files: Files) -> None:
-    """Bring the file of this root up to the newest version and put what it includes in its place."""
+    """Convert the file of this root to the newest version and replace its <include>s by the included models."""
     upgrade(reading, root)
     for element in list(includes(root)):
         include(reading, element, files)
 
 
 def upgrade(reading: SdfReading, root: Element) -> None:
-    """Write what older versions say in the words of the newest. Raises ModelError for a version that is not read."""
+    """Convert elements of older versions to those of the newest. Raises ModelError for a version that is not read."""
     version = version_of(reading, root)
     if version < EXPRESSED:
         for pose in root.iter("pose"):
@@ -113,7 +112,7 @@ def upgrade(reading: SdfReading, root: Element) -> None:
 
 
 def tell_apart(reading: SdfReading, model: Element) -> None:
-    """Rename joints and frames that have the name of something else, which older versions allow: as Gazebo does."""
+    """Rename joints and frames with the name of another element, which older versions allow, as Gazebo does."""
     taken = {item.get("name", "") for item in model}
     others = {item.get("name") for item in model if tag(item) in ("link", "model")}
     for kind in ("joint", "frame"):
@@ -130,7 +129,7 @@ def tell_apart(reading: SdfReading, model: Element) -> None:
 
 
 def version_of(reading: SdfReading, root: Element) -> tuple[int, int]:
-    """The version that the file states."""
+    """The version in the file, (major, minor)."""
     text = root.get("version")
     if text is None:
         reading.note(root, f"<sdf> has no version: read as {'.'.join(map(str, NEWEST))}", guess=True)
@@ -145,7 +144,7 @@ def version_of(reading: SdfReading, root: Element) -> tuple[int, int]:
 
 
 def includes(element: Element) -> Iterator[Element]:
-    """Every <include> that stands in a world or a model below the element."""
+    """Every <include> in a world or a model below the element."""
     open_ = [element]
     while open_:
         for item in open_.pop():
@@ -156,7 +155,7 @@ def includes(element: Element) -> Iterator[Element]:
 
 
 def include(reading: SdfReading, element: Element, files: Files) -> None:
-    """Replace one <include> by the model that it names, as it places, names and holds it."""
+    """Replace one <include> by the model that it refers to, with the pose, name and attachment it gives."""
     parent = element.getparent()
     assert parent is not None
     if tag(parent) == "sdf":
@@ -174,7 +173,7 @@ def include(reading: SdfReading, element: Element, files: Files) -> None:
 
 
 def included(reading: SdfReading, element: Element, files: Files) -> Element | None:
-    """A copy of the model that an <include> names; None where that moves nothing, or is left out."""
+    """A copy of the model that an <include> refers to; None if it has no moving parts or is left out."""
     origin = reading.origin(element)
     assets = files.assets if origin is None else origin[1]
     uri = text_of(reading, element, "uri")
@@ -195,7 +194,7 @@ def included(reading: SdfReading, element: Element, files: Files) -> Element | N
 
 
 def copied(reading: SdfReading, element: Element, template: Template, path: Path, files: Files) -> Element:
-    """The template's elements, made anew, and where they came from."""
+    """A copy of the template's model, with the origins of its elements recorded."""
     most = allowed(MAX_ELEMENTS)
     files.copies += template.elements
     if len(files.ancestors) == len(files.own):
@@ -211,7 +210,7 @@ def copied(reading: SdfReading, element: Element, template: Template, path: Path
 
 
 def read_included(reading: SdfReading, element: Element, path: Path, assets: Assets, files: Files) -> Template | None:
-    """The model in a file, with what it includes; None for a light or an actor, which do not move anything."""
+    """The model in a file, with all that it includes; None for a light or an actor, which move nothing."""
     builtin = path == PLANE
     files.megabytes += 0.0 if builtin else path.stat().st_size / 1e6
     if files.megabytes > files.max_mb:
@@ -243,7 +242,7 @@ def read_included(reading: SdfReading, element: Element, path: Path, assets: Ass
 
 
 def override(reading: SdfReading, element: Element, model: Element) -> None:
-    """What an <include> says in the model's place: name, pose, static, placement_frame."""
+    """Override name, pose, static and placement_frame of the model by the values in the <include>."""
     for item in element:
         name = tag(item)
         if name == "name":
@@ -265,14 +264,14 @@ def override(reading: SdfReading, element: Element, model: Element) -> None:
 
 
 def at_home(reading: SdfReading, copy: Element, original: Element) -> Element:
-    """A copy of an element that is told to stand where the original does."""
+    """A copy of an element with the file and line of the original in messages."""
     origin = reading.origin(original)
     reading.origins[copy] = origin or (reading.file, reading.assets or Assets(None))
     return copy
 
 
 def put_merged(reading: SdfReading, element: Element, parent: Element, model: Element) -> None:
-    """Put the parts of a model in the place of the <include>, with a frame for what was its __model__."""
+    """Replace the <include> by the parts of its model, with a frame in place of the model's __model__."""
     scope = read_scope(reading, model)
     name = f"_merged__{model.get('name', '')}__model__"
     given = child(reading, model, "pose")
@@ -297,7 +296,7 @@ def put_merged(reading: SdfReading, element: Element, parent: Element, model: El
 
 
 def stand_in(reading: SdfReading, item: Element, proxy: str) -> None:
-    """Let what names __model__, or by its default stands in it, name the frame in its place."""
+    """Replace references to __model__, explicit or by default, by references to the frame `proxy`."""
     for inner in item.iter("pose") if tag(item) in ("link", "joint") else ():
         if inner.get("relative_to") == MODEL:
             inner.set("relative_to", proxy)
@@ -319,14 +318,14 @@ def stand_in(reading: SdfReading, item: Element, proxy: str) -> None:
 
 
 def pose_element(parent: Element, pose: Pose, relative_to: str) -> None:
-    """Append a <pose> to the element, to the last bit."""
+    """Append a <pose> to the element, with all digits."""
     w, *vector = pose.rotation
     made = etree.SubElement(parent, "pose", relative_to=relative_to, rotation_format="quat_xyzw")
     made.text = " ".join(map(repr, (*pose.position, *vector, w)))
 
 
 def find(reading: SdfReading, element: Element, uri: str, assets: Assets) -> Path | None:
-    """The file that an <include> names; None where nothing need be read, or is left out on request.
+    """The file that an <include> names; None if none need be read, or if it is left out on request.
 
     Raises ModelError: missing, outside the allowed roots, not on this machine.
     """
@@ -352,7 +351,7 @@ def find(reading: SdfReading, element: Element, uri: str, assets: Assets) -> Pat
 def look_for(
     reading: SdfReading, element: Element, uri: str, assets: Assets, *, known: bool
 ) -> tuple[Path | None, str]:
-    """The file, or None and where it was looked for. Raises ModelError for what must not be read."""
+    """The file, or None and the places searched. Raises ModelError for a file that must not be read."""
     if NET.match(uri):
         told = "includes are files on this machine; fetch the model and name it model://NAME (--package NAME=DIR)"
         return None, f": {uri.partition('://')[0]}:// is not read: {told}"
@@ -386,7 +385,7 @@ def look_for(
 
 
 def places(uri: str, assets: Assets) -> Iterator[tuple[Path, Path | None]]:
-    """Where a model may be, best first; one whose name is no path also where model:// would find it, as in Gazebo."""
+    """Possible paths of a model, best first; a name that is no path is also searched like model://, as in Gazebo."""
     yield from assets.candidates(uri)
     name = uri.removeprefix("file://")
     if "://" not in name and not name.startswith(("/", ".")) and not escapes(name):
@@ -394,7 +393,7 @@ def places(uri: str, assets: Assets) -> Iterator[tuple[Path, Path | None]]:
 
 
 def model_file(assets: Assets, candidate: Path, root: Path | None) -> Path:
-    """The file itself, or that of a model's folder: the newest that its model.config names, else model.sdf."""
+    """The file itself, or the file of a model's folder: the newest that its model.config names, else model.sdf."""
     try:
         if not candidate.is_dir():
             return assets.permit(candidate, root, any_format=True)
@@ -407,7 +406,7 @@ def model_file(assets: Assets, candidate: Path, root: Path | None) -> Path:
 
 
 def named_in(assets: Assets, config: Path, root: Path | None) -> str:
-    """The file that a model's folder holds, by its model.config where there is one."""
+    """The name of the file in a model's folder, from its model.config if there is one."""
     try:
         path = assets.permit(config, root, any_format=True)
     except FileNotFoundError:
@@ -417,7 +416,7 @@ def named_in(assets: Assets, config: Path, root: Path | None) -> str:
 
 
 def named_by(config: Element) -> str:
-    """The file of the newest version that is read, by a model.config."""
+    """The file in a model.config with the newest version that is read."""
     best, name = (0, 0), "model.sdf"
     for item in children(config, "sdf"):
         text = (item.text or "").strip()
@@ -429,12 +428,12 @@ def named_by(config: Element) -> str:
 
 
 def in_folder(assets: Assets, folder: Path) -> Assets:
-    """The same for a file in another folder: names in it are relative to that; what may be read stays the same."""
+    """The assets of a file in another folder: names are relative to it; the roots that may be read stay the same."""
     return replace(assets, folder=folder, base_roots=assets.roots())
 
 
 def shown(assets: Assets, path: Path) -> str:
-    """How messages call an included file: from the model's folder where it is in or beside that."""
+    """The name of an included file in messages, relative to the model's folder if it is in or beside that folder."""
     if assets.folder is None:
         return str(path)
     real = Path(os.path.realpath(assets.folder))
@@ -443,5 +442,5 @@ def shown(assets: Assets, path: Path) -> str:
 
 
 def stored_text(reading: SdfReading, root: Element, files: Files) -> str:
-    """The model as one text, with what it included and masses that were found; '' where it is as it was written."""
+    """The model as one text, with included models and computed masses; '' if it is as written."""
     return etree.tostring(root, encoding="unicode") if files.count or reading.written else ""

@@ -1,4 +1,4 @@
-"""<inertial> of SDFormat: as written, or that of the link's collision shapes."""
+"""<inertial> of SDFormat: as written, or from the link's collision shapes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ DENSITY = 1000.0  # [kg/m³], SDFormat's default
 def read_inertial(
     reading: SdfReading, link: Element, name: str, geoms: Sequence[Geom], *, static: bool
 ) -> Inertial | None:
-    """<inertial> of a <link> called `name` in the whole: mass [kg], centre of mass frame, inertia in that [kg m²].
+    """<inertial> of a <link>, `name` in the whole model: mass [kg], centre of mass frame, inertia in it [kg m²].
 
-    What is left out is SDFormat's default: 1 kg, 1 kg m² about each axis. A static model needs no inertia.
+    Missing values have SDFormat's defaults: 1 kg, 1 kg m² about each axis. A static model needs no inertia.
     """
     element = child(reading, link, "inertial")
     if element is None:
@@ -49,7 +49,7 @@ def note_bare(reading: SdfReading) -> None:
 
 
 def read_inertia(reading: SdfReading, element: Element) -> tuple[float, float, float, float, float, float]:
-    """<inertia><ixx>…<izz>; judge_inertias says whether a body can have it."""
+    """<inertia><ixx>…<izz> [kg m²]; judge_inertias refuses those that no body can have."""
     item = child(reading, element, "inertia")
     names = {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0}
     xx, xy, xz, yy, yz, zz = (number_of(reading, item, name, default) for name, default in names.items())
@@ -57,7 +57,7 @@ def read_inertia(reading: SdfReading, element: Element) -> tuple[float, float, f
 
 
 def read_automatic(reading: SdfReading, link: Element, element: Element, geoms: Sequence[Geom]) -> Inertial:
-    """<inertial auto="true">: that of the collision shapes at their densities, scaled to <mass> where it is given."""
+    """<inertial auto="true">: the inertial of the collision shapes at their densities, scaled to <mass> if given."""
     from artsim.loaders.density import solid_of_geom, together  # numpy
     from artsim.sim.foundation.spatial import six
 
@@ -86,7 +86,7 @@ def read_automatic(reading: SdfReading, link: Element, element: Element, geoms: 
 
 
 def write(element: Element, inertial: Inertial) -> None:
-    """Put the numbers into the element, which needs no meshes then."""
+    """Write the numbers into the element, which then needs no meshes."""
     for old in list(element):
         element.remove(old)
     element.attrib.pop("auto")

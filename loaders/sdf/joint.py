@@ -1,7 +1,7 @@
-"""<joint> of SDFormat: what moves between two links, as one or two joints of the description.
+"""<joint> of SDFormat: the motion between two links, as one or two joints of the description.
 
 A universal joint and a revolute2 are two revolute joints in series, a screw is a revolute joint and a slide that
-follows it. The second of two is called `<name>.axis2`, the slide of a screw `<name>.slide`.
+follows it. The second of two joints has the name `<name>.axis2`, the slide of a screw `<name>.slide`.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ AXES: dict[SdfKind, tuple[str, ...]] = {
     "fixed": (),
     "universal": ("axis", "axis2"),
     "revolute2": ("axis", "axis2"),
-}  # of the others: axis alone
+}  # other kinds: axis alone
 SECOND, SLIDE = ".axis2", ".slide"
 TURN = 2.0 * math.pi
 
 
 @dataclass(frozen=True, slots=True)
 class Hinge:
-    """A joint of the file between two links, by their names in the whole ("world": the world).
+    """A joint of the file between two links, by their names in the whole model ("world": the world).
 
-    `frame` is where the joint is in the world, `axes` are unit vectors in the world; `movable` are the joints of the
+    `frame` is the pose of the joint in the world, `axes` are unit vectors in the world; `movable` are the joints of the
     description that it becomes, with parent, child, pose and axis still to be set.
     """
 
@@ -109,7 +109,7 @@ def read_kind(reading: SdfReading, element: Element) -> SdfKind:
 
 
 def read_end(reading: SdfReading, element: Element, scope: Scope, role: str) -> str:
-    """The link that <parent> or <child> names, or that the frame there moves with."""
+    """The link that <parent> or <child> names, or the link that the named frame moves with."""
     name = text_of(reading, element, role)
     item = child(reading, element, role)
     assert item is not None
@@ -134,7 +134,7 @@ def read_axis(reading: SdfReading, element: Element, which: str, name: str, scop
     return rotate(scope.pose_of(frame, element if xyz is None else xyz).rotation, vector)
 
 
-# --- what the joints of the description hold -------------------------------------------------------------------------
+# --- properties of the joints of the description ---------------------------------------------------------------------
 
 
 def movable(reading: SdfReading, element: Element, kind: SdfKind, name: str) -> tuple[Joint, ...]:
@@ -172,7 +172,7 @@ def read_dynamics(reading: SdfReading, axis: Element | None, joint: Joint) -> Jo
 
 
 def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Joint:
-    """<limit>: without lower, upper, effort or velocity, and with negative ones of the last two, there is no bound."""
+    """The joint with its <limit>; a missing bound, and a negative effort or velocity, means unlimited."""
     if element is None:
         return joint
     lower, upper = bound_of(reading, element, "lower"), bound_of(reading, element, "upper")
@@ -198,7 +198,7 @@ def read_limit(reading: SdfReading, element: Element | None, joint: Joint) -> Jo
 
 
 def note_idle(reading: SdfReading) -> None:
-    """One warning for all joints that nothing may drive."""
+    """One warning for all joints with effort 0, which nothing can drive."""
     if reading.idle:
         names = list(reading.idle.values())
         which = f"joint {listed(names)} has" if len(names) == 1 else f"{len(names)} joints ({listed(names)}) have"
@@ -207,7 +207,7 @@ def note_idle(reading: SdfReading) -> None:
 
 
 def positive(reading: SdfReading, element: Element, velocity: float) -> float | None:
-    """A velocity limit; 0 stands for "not known" in public models and means unlimited."""
+    """A velocity limit, None if unlimited; so is 0, which means "not known" in public models."""
     if velocity == 0:
         reading.note(element, f"{describe(element)}: velocity 0 means unlimited")
         return None
@@ -232,8 +232,8 @@ def with_rotor(reading: SdfReading, element: Element, joint: Joint) -> Joint:
 def as_joints(hinge: Hinge, links: dict[str, Pose], *, reverse: bool) -> list[Joint]:
     """The joints of the description between the hinge's links, whose poses in the world are `links`.
 
-    In a tree that reaches the child first, the parent hangs on the child: X⁻¹ = … R(-a₂, q₂) R(-a₁, q₁) …, so the
-    coordinates keep their meaning where the axes point the other way and come in the opposite order.
+    With `reverse`, the tree reaches the child first, and the parent hangs on the child: X⁻¹ = … R(-a₂, q₂) R(-a₁, q₁)
+    …, so the coordinates keep their meaning if the axes are negated and in the opposite order.
     """
     parent, below = (hinge.child, hinge.parent) if reverse else (hinge.parent, hinge.child)
     above = links.get(parent, Pose())
@@ -255,10 +255,10 @@ def as_joints(hinge: Hinge, links: dict[str, Pose], *, reverse: bool) -> list[Jo
 
 
 def pitch_of(reading: SdfReading, element: Element) -> float:
-    """How far a screw moves along its axis [m] for each turn about it."""
+    """The travel of a screw along its axis for each turn [m]."""
     if child(reading, element, "screw_thread_pitch") is None:
         old = child(reading, element, "thread_pitch")
-        if old is not None:  # in rad/m, positive for left-handed threads
+        if old is not None:  # the old element is in rad/m, positive for left-handed threads
             value = number_of(reading, element, "thread_pitch", 1.0)
             if value == 0:
                 reading.refuse(old, f"{describe(old)} is 0 rad/m: the joint would slide without end")
@@ -292,7 +292,7 @@ def read_couplings(reading: SdfReading, hinges: dict[str, Hinge], inner: set[str
 
 
 def refuse_two_leaders(reading: SdfReading, couplings: list[Coupling]) -> None:
-    """Each joint follows one other at most."""
+    """Refuse a joint that follows more than one other."""
     seen: dict[str, Coupling] = {}
     for coupling in couplings:
         first = seen.setdefault(coupling.follower, coupling)
@@ -340,7 +340,7 @@ def leader_named(
     if found is None:
         prefix = hinge.scope.prefix
         known = [key.removeprefix(prefix) for key in hinges if key.startswith(prefix)]
-        hint = "" if reading.ignore_unsupported else nearest(name[:80], known)  # once is quick
+        hint = "" if reading.ignore_unsupported else nearest(name[:80], known)  # a slow search, for one refusal only
         reading.leave_out(element, f"{what}, which does not exist{hint}", "the mimic")
     return found
 
@@ -379,7 +379,7 @@ def read_gearbox(reading: SdfReading, hinge: Hinge, turning: dict[frozenset[str]
 
 
 def has(reading: SdfReading, element: Element, name: str) -> bool:
-    """Whether there is such a child."""
+    """True if the element has a child of that tag."""
     return child(reading, element, name) is not None
 
 

@@ -1,4 +1,4 @@
-"""SDFormat to an Articulation: files, frames, links, joints, and what the joint graph makes of them."""
+"""SDFormat to an Articulation: files, frames, links, joints, and the trees and loops of the joint graph."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ CONVENTIONS = Conventions(
     parents="listed",
     how_to_free="a link that no <joint> ties to the world is free, unless its model is <static>",
 )
-ROOT = "root"  # the joint of a link that nothing holds
+ROOT = "root"  # the joint of a link that no joint of the file holds
 LOOPS = {"fixed": "weld", "ball": "connect", "revolute": "hinge", "continuous": "hinge", "prismatic": "joint"}
 FREE_AXIS = {"hinge": "rz", "joint": "z"}  # along or about the joint's axis, which is the z axis of the loop's frames
 
 
 class Part(NamedTuple):
-    """A link with its element and scope, and where it is in the world."""
+    """A link with its element, its scope and its pose in the world."""
 
     link: Link
     element: Element
@@ -110,7 +110,7 @@ def read_sdf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -
 
 
 def read_root(reading: SdfReading, root: Element) -> tuple[Scope, Pose, FileOptions]:
-    """The one world or model of the file: its names, where it is, and the options of a simulation."""
+    """The file's only world or model: its scope, its pose in the world, and the options of a simulation."""
     tops = [item for item in root if tag(item) in ("model", "world")]
     if len(tops) != 1:
         told = ", ".join(describe(item) for item in tops[:8]) or "nothing"
@@ -134,7 +134,7 @@ def read_world(reading: SdfReading, element: Element) -> FileOptions:
     step = number_of(reading, physics, "max_step_size", 0.0, least=0.0)
     if step > 0:
         options = replace(options, timestep=step)
-    for holder in (element, physics):  # until version 1.5 they stood in <physics>
+    for holder in (element, physics):  # until version 1.5 in <physics>
         if holder is None:
             continue
         if child(reading, holder, "gravity") is not None and options.gravity is None:
@@ -145,7 +145,7 @@ def read_world(reading: SdfReading, element: Element) -> FileOptions:
 
 
 def refuse_same_names(reading: SdfReading, parts: dict[str, Part], hinges: dict[str, Hinge]) -> None:
-    """No two links, and no two joints, have one name in the whole: `a::b` may be one name, or b of a nested a."""
+    """Refuse two links, or two joints, with one name in the whole model: `a::b` may be a name, or b in a nested a."""
     counts: tuple[tuple[Kind, int], ...] = (("link", len(parts)), ("joint", len(hinges)))
     for kind, count in counts:
         found = elements_in(parts, hinges, kind)
@@ -163,7 +163,7 @@ def elements_in(parts: dict[str, Part], hinges: dict[str, Hinge], kind: Kind) ->
 
 
 def read_links(reading: SdfReading, scope: Scope, pose: Pose) -> list[Part]:
-    """The links of a scope that is at `pose` in the world, and what else its model says."""
+    """The links of a scope at `pose` in the world; warns of unsupported settings of its model."""
     check_frames(scope)
     refuse_extensions(reading, scope.element)
     collide = flag_of(reading, scope.element, "self_collide")
@@ -179,14 +179,14 @@ def read_links(reading: SdfReading, scope: Scope, pose: Pose) -> list[Part]:
 
 
 def refuse_extensions(reading: SdfReading, element: Element) -> None:
-    """Extensions that act on bodies, which would be missing."""
+    """Refuse extensions that act on bodies, since their forces would be missing."""
     for item in element:
         if tag(item) in supported.DRAKE:
             reading.leave_out(item, f"{describe(item)} is not supported", "it")
 
 
 def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, collide: bool) -> Link:
-    """<link>, called `name` in the whole."""
+    """The link of a <link>, with `name` in the whole model."""
     refuse_extensions(reading, element)
     decay = child(reading, element, "velocity_decay")
     if any(number_of(reading, decay, part, 0.0) for part in ("linear", "angular")):
@@ -210,14 +210,14 @@ def read_link(reading: SdfReading, element: Element, scope: Scope, name: str, co
 
 
 def read_hinges(reading: SdfReading, scope: Scope, pose: Pose) -> list[Hinge]:
-    """The joints of a scope that is at `pose` in the world."""
+    """The joints of a scope at `pose` in the world."""
     return [read_joint(reading, name, scope, pose) for name in scope.of_kind("joint")]
 
 
 def put_together(
     reading: SdfReading, parts: dict[str, Part], trees: Trees, held: frozenset[str]
 ) -> tuple[list[Joint], list[Loop], list[Tendon]]:
-    """The joints above the links, parents first, and those that close loops, with what acts along their axes."""
+    """The joints above the links, parents first, and the loops, with tendons for the forces along their axes."""
     poses = {name: part.pose for name, part in parts.items()}
     above: dict[str, list[Joint]] = {}
     for name in trees.order:
@@ -260,7 +260,7 @@ def root_joint(part: Part, kind: JointKind) -> Joint:
 
 
 def named_apart(joints: list[Joint]) -> list[Joint]:
-    """The joints, roots that share a name, or have a joint's, called after their links."""
+    """The joints; a root joint whose name is taken, by a root or another joint, is named after its link."""
     count: dict[str, int] = {}
     for joint in joints:
         count[joint.name] = count.get(joint.name, 0) + 1

@@ -1,4 +1,4 @@
-"""What travels through the SDF reader, and typed reading of values that elements hold as text."""
+"""State of the SDF reader, and typed reading of values that elements hold as text."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
 
-Origin = tuple[str, Assets]  # how messages call a file, and what names in it are relative to
+Origin = tuple[str, Assets]  # a file's name in messages, and the resolver of the names in it
 INFINITE = ("inf", "+inf", "infinity", "+infinity")
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(slots=True)
 class SdfReading(Reading):
-    """A model being read, which may be made of several files: `origins` says which of them an element came from."""
+    """A model being read, which may consist of several files: `origins` gives the file of an element."""
 
     origins: dict[Element, Origin] = field(default_factory=dict)
-    silent: dict[str, str] = field(default_factory=dict)  # what is in the file and moves nothing, and why
-    written: bool = False  # whether masses were written into the tree, which outputs are to hold
+    silent: dict[str, str] = field(default_factory=dict)  # parts of the file that move nothing, and the reasons
+    written: bool = False  # True if masses were written into the tree: outputs must then hold it
     bare: dict[Element, str] = field(default_factory=dict)  # links without <inertial>, by their whole names
-    idle: dict[Element, str] = field(default_factory=dict)  # joints with effort 0, likewise
+    idle: dict[Element, str] = field(default_factory=dict)  # joints with effort 0, by their whole names
 
     def origin(self, element: Element) -> Origin | None:
-        """The included file that the element came from; None for the model's own."""
+        """The included file that holds the element; None for the model's own."""
         node: Element | None = element if self.origins else None
         while node is not None and node not in self.origins:
             node = node.getparent()
         return None if node is None else self.origins[node]
 
     def at(self, element: Element) -> Source:
-        """Where the element stands."""
+        """File and line of the element."""
         origin = self.origin(element)
         line = cast(int, element.sourceline or 0)
         return (self.lines.get(line) if origin is None else None) or Source(origin[0] if origin else self.file, line)
 
     def assets_of(self, element: Element) -> Assets | None:
-        """What resolves the mesh names in the element; None where meshes are not looked for."""
+        """The resolver of mesh names in the element; None if meshes are not searched for."""
         origin = self.origin(element)
         return self.assets if self.assets is None or origin is None else origin[1]
 
@@ -61,7 +61,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def text_of(reading: SdfReading, element: Element, name: str, default: str | None = None) -> str:
-    """The text of a child, stripped; without a default it must be there and hold some."""
+    """The text of a child, stripped; without a default, a child with text is required."""
     item = child(reading, element, name)
     text = "" if item is None else (item.text or "").strip()
     if text:
@@ -103,7 +103,7 @@ def vector_of(reading: SdfReading, element: Element, name: str, default: Vector3
 
 
 def flag_of(reading: SdfReading, element: Element | None, name: str, default: bool = False) -> bool:
-    """The truth that a child holds; `default` without the child."""
+    """The flag that a child holds; `default` without the child."""
     item = None if element is None else child(reading, element, name)
     if item is None:
         return default
@@ -114,7 +114,7 @@ def flag_of(reading: SdfReading, element: Element | None, name: str, default: bo
 
 
 def attribute_flag(reading: SdfReading, element: Element, name: str) -> bool:
-    """Whether an attribute is true; it is false where it is missing."""
+    """True if an attribute is present and true."""
     text = element.get(name, "false").strip().lower()
     if text not in FLAGS:
         reading.refuse(element, f"{describe(element)}: {name} is {text[:40]!r}, want true or false")
@@ -122,7 +122,7 @@ def attribute_flag(reading: SdfReading, element: Element, name: str) -> bool:
 
 
 def read_pose(reading: SdfReading, element: Element | None) -> Pose:
-    """<pose>: x y z [m] and roll pitch yaw (or a quaternion); identity without it or where it is empty."""
+    """<pose>: x y z [m] and roll pitch yaw (or a quaternion); identity for a missing or empty one."""
     text = "" if element is None else (element.text or "").strip()
     if element is None or not text:
         return Pose()
@@ -142,6 +142,6 @@ def read_pose(reading: SdfReading, element: Element | None) -> Pose:
 
 
 def unit_quaternion(reading: SdfReading, element: Element, q: Quaternion) -> Quaternion:
-    """q normalised, refused where it has no length."""
+    """q normalised; a zero quaternion is refused."""
     w, x, y, z = normalised(reading, element, q, f"{describe(element)}: the quaternion", "a rotation")
     return (w, x, y, z)

@@ -1,7 +1,7 @@
-"""The elements and attributes of SDFormat 1.4 to 1.12 that are read, and those that move nothing here, with the reason.
+"""The elements and attributes of SDFormat 1.4 to 1.12 that are read or have no effect here, with the reasons.
 
-`tell_unread` goes through a whole model: what is in neither list is told by name and line, since a word that is written
-wrong would otherwise be a default without a word.
+`tell_unread` goes through a whole model: a name in neither list is a warning with its line, since a misspelt element
+would otherwise become a default silently.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AUTO = "it only says how heavy an inertial with auto=true is"
 
 
 class Known(NamedTuple):
-    """What may stand in an element: children that are read, those that move nothing, and attributes."""
+    """The known contents of an element: children that are read, children that move nothing, and attributes."""
 
     read: frozenset[str] = frozenset()
     silent: Mapping[str, str] = {}
@@ -32,7 +32,7 @@ class Known(NamedTuple):
 
 
 def known(read: str = "", attributes: str = "", **silent: str) -> Known:
-    """Names in words; `silent` has the children that move nothing, in words too, by reason."""
+    """The contents from names separated by spaces; `silent` has the children that move nothing, by reason."""
     reasons = {name: why for why, names in silent.items() for name in names.split()}
     return Known(
         frozenset(read.split()), {name: REASONS[why] for name, why in reasons.items()}, frozenset(attributes.split())
@@ -144,8 +144,8 @@ TABLE: dict[str, Known] = {
     "mimic": known("multiplier offset reference", "joint axis"),
     "drake:mimic": known("", "joint multiplier offset"),
 }
-"""By tag, or by the tags of parent and child where a tag has several meanings. An element that is not here holds a
-value and nothing else.
+"""Contents by tag, or by the tags of parent and child if a tag has several meanings. An element that is not listed
+holds only a value.
 """
 CLOSED = frozenset(
     (
@@ -153,11 +153,11 @@ CLOSED = frozenset(
         *("polyline", "cone", "empty", "drake:ellipsoid", "material"),
     )
 )
-"""Elements whose content is told by those who read them, or is of no account."""
+"""Elements whose contents their readers check, or that need no check."""
 
 
 def tell_unread(reading: SdfReading, root: Element) -> None:
-    """Say what of a model is not read: what moves nothing to `check`, what is not part of SDFormat as warnings."""
+    """Report unread parts of a model: parts without effect to `check`, parts unknown to SDFormat as warnings."""
     open_: list[tuple[Element, str]] = [(root, "sdf")]
     while open_:
         element, key = open_.pop()
@@ -175,7 +175,7 @@ def tell_unread(reading: SdfReading, root: Element) -> None:
 
 
 def tell_child(reading: SdfReading, element: Element, item: Element, name: str, here: Known) -> None:
-    """Say that a child is not read."""
+    """Report that a child is not read."""
     if name in here.silent:
         reading.silent.setdefault(f"<{name}>", here.silent[name])
     elif ":" in name:
@@ -187,7 +187,7 @@ def tell_child(reading: SdfReading, element: Element, item: Element, name: str, 
 
 
 def tell_attribute(reading: SdfReading, element: Element, name: str, here: Known) -> None:
-    """Say that an attribute is not read."""
+    """Report that an attribute is not read."""
     if name in here.attributes:
         return
     if ":" in name or "}" in name:

@@ -222,7 +222,7 @@ class TurnLimits:
 
     @property
     def given(self) -> bool:
-        """Whether anything is limited."""
+        """True if anything is limited."""
         return self.swing is not None or self.twist is not None
 
     @property

@@ -36,7 +36,7 @@ def singular_links(compiled: Compiled, tendons: Sequence[Tendon] = ()) -> list[s
 
 
 def is_singular(model: Model) -> bool:
-    """Whether some link's joint moves no inertia, leaving tendons out."""
+    """True if some link's joint moves no inertia, leaving tendons out."""
     return len(_singular_dofs(model, np.zeros((0, len(model.dof_body))))) > 0
 
 

@@ -41,7 +41,7 @@ def sliding_masses(links: Sequence[Link], joints: Sequence[Joint], dragged: Set[
 
 
 def _stands(joints: list[Joint]) -> bool:
-    """Whether a link is fixed to the world."""
+    """True if a link is fixed to the world."""
     return joints[0].kind == "fixed" and joints[0].parent == "world"
 
 

@@ -23,7 +23,7 @@ from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
 
 @njit
 def has_actuator_rows(equipment: EquipmentBundle) -> bool:
-    """Whether there are actuators that may act through a row."""
+    """True if there are actuators that may act through a row."""
     for a in range(equipment.model.actuator_linear.shape[0]):
         if equipment.model.actuator_linear[a] == BY_ROW:
             return True

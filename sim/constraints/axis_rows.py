@@ -24,7 +24,7 @@ from artsim.sim.run_data.run_records import LASTING_ROWS, Inputs, Rows, RunBundl
 
 @inlined
 def has_axes(model: Model) -> bool:
-    """Whether an axis of a ball is coupled."""
+    """True if an axis of a ball is coupled."""
     return model.axis_dof.shape[0] > 0
 
 

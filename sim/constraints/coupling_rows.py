@@ -153,7 +153,7 @@ def coupling_error(model: Model, q: Reals1, c: int) -> float:
 
 @njit
 def has_curved_couplings(model: Model) -> bool:
-    """Whether a hard coupling row follows a polynomial that is not a straight line."""
+    """True if a hard coupling row follows a polynomial that is not a straight line."""
     for c in range(model.row_follower.shape[0]):
         if _is_aimed(model, c):
             return True
@@ -162,7 +162,7 @@ def has_curved_couplings(model: Model) -> bool:
 
 @inlined
 def _is_aimed(model: Model, c: int) -> bool:
-    """Whether coupling row c is hard, and its polynomial not a straight line."""
+    """True if coupling row c is hard, and its polynomial not a straight line."""
     p = model.row_polynomial[c]
     return model.row_frequency[c] < 0.0 and (p[2] != 0.0 or p[3] != 0.0 or p[4] != 0.0)
 

@@ -17,7 +17,7 @@ from artsim.sim.run_data.run_records import CONTROL_ROW, PLACES, Inputs, Rows, R
 
 @njit
 def drives_need_rows(inputs: Inputs) -> bool:
-    """Whether a drive is a row in every step, or has gains that need the mass matrix."""
+    """True if a drive is a row in every step, or has gains that need the mass matrix."""
     for k in range(inputs.drive_stiffness.shape[0]):
         if inputs.drive_acceleration[k] == 1:
             return True

@@ -41,7 +41,7 @@ def add_friction(model: Model, data: Workspace, inputs: Inputs, rows: Rows, k: i
 
 @njit
 def has_friction(model: Model) -> bool:
-    """Whether any joint has friction."""
+    """True if any joint has friction."""
     for k in range(model.friction.shape[0]):
         if model.friction[k] > 0.0 or model.friction_coefficient[k] > 0.0:
             return True

@@ -64,7 +64,7 @@ def ball_limit_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> N
 
 @inlined
 def _calls_for_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int, side: int) -> bool:
-    """Whether a side of dof k's limits has a row in this step."""
+    """True if a side of dof k's limits has a row in this step."""
     if run.step.pressed[k, side] == 1 or SWEEPING[run.inputs.solver[0]]:
         return True
     if side == LOWER and coordinate(robot.model, robot.state.qpos, k) < robot.model.lower[k]:
@@ -76,7 +76,7 @@ def _calls_for_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int, side:
 
 @inlined
 def is_limited(model: Model, k: int, side: int) -> bool:
-    """Whether dof k has a limit on this side, other than that of a ball's angle."""
+    """True if dof k has a limit on this side, other than that of a ball's angle."""
     if side >= BACKWARD:
         return model.velocity_limit[k] < math.inf
     bound = -model.lower[k] if side == LOWER else model.upper[k]
@@ -124,7 +124,7 @@ def give_way(
 
 @njit
 def is_cone(model: Model, k: int) -> bool:
-    """Whether model.upper[k] limits a ball's angle; k is then the ball's first dof."""
+    """True if model.upper[k] limits a ball's angle; k is then the ball's first dof."""
     return model.dof_coord[k] < 0 and model.upper[k] < math.inf
 
 
@@ -166,7 +166,7 @@ def _widening(v: Reals1, k: int, x: float, y: float, z: float, angle: float, h: 
 
 @njit
 def presses(robot: RobotBundle, run: RunBundle, without_rows: bool) -> bool:
-    """Whether the velocities step.velocity would violate a side of a limit that has no row, and now gets one;
+    """True if the velocities step.velocity would violate a side of a limit that has no row, and now gets one;
     `without_rows`: they come from a step in which no side has any.
     """
     step = run.step
@@ -181,7 +181,7 @@ def presses(robot: RobotBundle, run: RunBundle, without_rows: bool) -> bool:
 
 @njit
 def opens_cones(robot: RobotBundle, run: RunBundle) -> bool:
-    """Whether the velocities step.velocity would take the angle of any ball beyond its limit."""
+    """True if the velocities step.velocity would take the angle of any ball beyond its limit."""
     step = run.step
     for k in range(step.velocity.shape[0]):
         if is_cone(robot.model, k) and _opens_cone(robot, step, k, run.inputs.time_step[0]):
@@ -222,7 +222,7 @@ def beyond_bound(start: Real, end: Real, side: tuple[float, float], stiffness: f
 
 @njit
 def _opens_cone(robot: RobotBundle, step: Step, k: int, h: float) -> bool:
-    """Whether the velocities step.velocity would take the ball's angle beyond its limit."""
+    """True if the velocities step.velocity would take the ball's angle beyond its limit."""
     model = robot.model
     x, y, z, angle = ball_rotation(model, robot.state.qpos, k)
     v = step.velocity

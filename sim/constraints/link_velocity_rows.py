@@ -131,7 +131,7 @@ def aim_bounds(robot: RobotBundle, run: RunBundle, rules: RuleBundle) -> bool:
 
 @njit
 def _aim(rules: RuleBundle, n: int) -> bool:
-    """Whether rules.data.velocity violates bound n; sets its row's direction, and the part the row does not see."""
+    """True if rules.data.velocity violates bound n; sets its row's direction, and the part the row does not see."""
     p = rules.data.velocity
     speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
     if speed <= rules.model.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:

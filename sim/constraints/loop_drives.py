@@ -23,7 +23,7 @@ _DEPENDENT = 1e-9  # share of its mobility below which a line is one of those be
 
 @njit
 def has_inertial_drives(equipment: EquipmentBundle) -> bool:
-    """Whether the gains of an actuator are accelerations."""
+    """True if the gains of an actuator are accelerations."""
     for a in range(equipment.model.actuator_by_inertia.shape[0]):
         if equipment.model.actuator_by_inertia[a]:
             return True

@@ -174,13 +174,13 @@ def loop_spring_energy(model: Model, data: Workspace, equipment: EquipmentBundle
 
 @inlined
 def has_loops(equipment: EquipmentBundle) -> bool:
-    """Whether there are loops, whose rows exist in every step."""
+    """True if there are loops, whose rows exist in every step."""
     return equipment.model.loop_kind.shape[0] > 0
 
 
 @njit
 def has_hard_loops(equipment: EquipmentBundle) -> bool:
-    """Whether a loop is to be closed exactly."""
+    """True if a loop is to be closed exactly."""
     for n in range(equipment.model.loop_kind.shape[0]):
         if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
             return True
@@ -189,7 +189,7 @@ def has_hard_loops(equipment: EquipmentBundle) -> bool:
 
 @inlined
 def is_hard(equipment: AnyEquipment, n: int) -> bool:
-    """Whether loop n is to be closed exactly, its rows yielding by _YIELD alone."""
+    """True if loop n is to be closed exactly, its rows yielding by _YIELD alone."""
     return equipment.model.loop_reference[n, REFERENCE_K] < 0.0 and equipment.model.loop_sprung[n] == RIGID
 
 
@@ -429,14 +429,14 @@ def _add_loop_row(
 
 @inlined
 def _moves(model: Model, k: int, a: int, b: int, axis: int) -> bool:
-    """Whether dof k may change line `axis` of C: rotations by dofs of one of the two chains alone."""
+    """True if dof k may change line `axis` of C: rotations by dofs of one of the two chains alone."""
     one, other = _is_above(model, k, a), _is_above(model, k, b)
     return (one or other) and not (axis >= 3 and one and other)
 
 
 @inlined
 def _is_above(model: Model, k: int, body: int) -> bool:
-    """Whether dof k is on the way from a body to the root."""
+    """True if dof k is on the way from a body to the root."""
     j = model.body_dof[body + 1] - 1 if body > 0 else -1
     while j > k:
         j = model.dof_parent[j]

@@ -50,7 +50,7 @@ _LOWER, _UPPER = 1, 2
 
 @njit
 def tendons_need_rows(equipment: EquipmentBundle) -> bool:
-    """Whether every step has rows of tendons: equalities, friction or armature."""
+    """True if every step has rows of tendons: equalities, friction or armature."""
     if equipment.model.tendon_row_follower.shape[0] > 0 or has_inertia(equipment):
         return True
     for t in range(equipment.model.tendon_friction.shape[0]):
@@ -108,7 +108,7 @@ def tendon_rows(
 
 @njit
 def has_hard_equalities(equipment: EquipmentBundle) -> bool:
-    """Whether a tendon equality is to hold exactly."""
+    """True if a tendon equality is to hold exactly."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
             return True
@@ -238,13 +238,13 @@ def _reference(equipment: EquipmentBundle, c: int) -> tuple[float, float]:
 
 @inlined
 def _is_sprung(equipment: EquipmentBundle, c: int) -> bool:
-    """Whether tendon equality c has a compliance or a natural frequency, and is not soft as in MuJoCo."""
+    """True if tendon equality c has a compliance or a natural frequency, and is not soft as in MuJoCo."""
     return equipment.model.tendon_row_impedance[c, D_MIN] < 0.0
 
 
 @njit
 def has_sprung_tendons(equipment: EquipmentBundle) -> bool:
-    """Whether a tendon equality has a compliance or a natural frequency."""
+    """True if a tendon equality has a compliance or a natural frequency."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c):
             return True
@@ -356,7 +356,7 @@ def note_tendon_errors(robot: RobotBundle, step: Step, equipment: EquipmentBundl
 
 @njit
 def tendons_hold(run: RunBundle, equipment: EquipmentBundle) -> bool:
-    """Whether the velocities step.velocity keep all tendons within their limits."""
+    """True if the velocities step.velocity keep all tendons within their limits."""
     for t in range(equipment.data.tendon_length.shape[0]):
         for side in (TENDON_LOWER, TENDON_UPPER):
             if beyond_tendon_limit(run, equipment, t, side) > 0.0:

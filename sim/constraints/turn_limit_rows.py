@@ -55,7 +55,7 @@ def turn_limit_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> N
 
 @inlined
 def is_turn_limited(model: Model, t: int, side: int) -> bool:
-    """Whether joint t of those with such limits has one on this side."""
+    """True if joint t of those with such limits has one on this side."""
     return abs(model.turn_range[t, TWIST_UPPER if side != SWUNG else SWING_Y]) < math.inf
 
 
@@ -152,7 +152,7 @@ def _in_frame(model: Model, t: int, x: float, y: float, z: float) -> Vec3:
 
 @njit
 def opens_turns(robot: RobotBundle, run: RunBundle) -> bool:
-    """Whether the velocities step.velocity would violate a limit of swing or twist."""
+    """True if the velocities step.velocity would violate a limit of swing or twist."""
     model, v = robot.model, run.step.velocity
     h = run.inputs.time_step[0]
     for k in range(v.shape[0]):
@@ -167,7 +167,7 @@ def opens_turns(robot: RobotBundle, run: RunBundle) -> bool:
 
 @njit
 def is_turned_beyond(model: Model, q: Reals1, k: int, slack: float) -> bool:
-    """Whether coordinates q are beyond a limit of swing or twist of the joint whose first rotation is dof k by more
+    """True if coordinates q are beyond a limit of swing or twist of the joint whose first rotation is dof k by more
     than the slack [rad]."""
     return _worst(model, model.dof_turn[k], _rotation(model, q, k)) < -slack
 

@@ -143,7 +143,7 @@ def _choose(inputs: Inputs, contact: ContactBundle, narrow: NarrowBundle, contin
 
 @inlined
 def _turns(inputs: Inputs, contact: ContactBundle, continuous: ContinuousWork, n: int) -> bool:
-    """Whether detection.py treats shape n as straight for less than the whole step."""
+    """True if detection.py treats shape n as straight for less than the whole step."""
     return inputs.time_step[0] * continuous.turning[contact.model.body[n]] > contact.data.straight[n]
 
 
@@ -201,7 +201,7 @@ def _look(
 
 @inlined
 def _moves(continuous: ContinuousWork, b: int) -> bool:
-    """Whether body b has not stopped."""
+    """True if body b has not stopped."""
     return b > 0 and continuous.stop[continuous.tree[b]] == _MOVING
 
 

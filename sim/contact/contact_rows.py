@@ -118,7 +118,7 @@ def contact_rows(
 
 @inlined
 def is_pyramid(contact: AnyContacts, n: int) -> bool:
-    """Whether contact n's rows are the edges of a pyramid."""
+    """True if contact n's rows are the edges of a pyramid."""
     return contact.model.pyramidal[0] == 1 and contact.data.dimension[n] > 1
 
 
@@ -620,7 +620,7 @@ def speed_of_rebound(model: Model, contact: AnyContacts, n: int, rate: Real) -> 
 
 @inlined
 def may_bounce(contact: ContactBundle) -> bool:
-    """Whether any shape has restitution."""
+    """True if any shape has restitution."""
     may = False
     for n in range(contact.model.restitution.shape[0]):
         may = may or contact.model.restitution[n] > 0.0
@@ -853,7 +853,7 @@ def _per_thickness(contact: ContactBundle, n: int) -> float:
 
 @inlined
 def is_felt(contact: ContactBundle, n: int) -> bool:
-    """Whether contact n touches or carries a force; speculative contacts do neither."""
+    """True if contact n touches or carries a force; speculative contacts do neither."""
     return contact.data.gap[n] <= 0.0 or contact.data.force[n, ALONG_NORMAL] != 0.0
 
 

@@ -181,7 +181,7 @@ def note_found(before: Reals2, contact: ContactBundle) -> None:
 
 @njit
 def are_as_before(before: Reals2, contact: ContactBundle, count: int) -> bool:
-    """Whether the contacts are the `count` of `before`, so that results obtained with those hold."""
+    """True if the contacts are the `count` of `before`, so that results obtained with those hold."""
     if contact.data.number[CONTACTS] != count:
         return False
     for n in range(count):
@@ -200,7 +200,7 @@ def are_as_before(before: Reals2, contact: ContactBundle, count: int) -> bool:
 
 @inlined
 def _is_same(known: Reals1, contact: ContactBundle, n: int) -> bool:
-    """Whether contact n is between the same two shapes, at the same feature, as the known one."""
+    """True if contact n is between the same two shapes, at the same feature, as the known one."""
     same: bool = (
         known[SHAPE_A] == contact.data.shape[n, 0]
         and known[SHAPE_B] == contact.data.shape[n, 1]
@@ -211,7 +211,7 @@ def _is_same(known: Reals1, contact: ContactBundle, n: int) -> bool:
 
 @njit
 def outrun(model: Model, data: Workspace, run: RunBundle, contact: ContactBundle) -> bool:
-    """Whether step.velocity moves a shape beyond its speculative margin, which is then enlarged."""
+    """True if step.velocity moves a shape beyond its speculative margin, which is then enlarged."""
     inputs = run.inputs
     h = inputs.time_step[0]
     velocities(model, run.step.velocity, data)
@@ -301,7 +301,7 @@ def find_drifts(model: Model, data: Workspace, inputs: Inputs, contact: ContactB
 
 @inlined
 def is_steady(contact: ContactBundle, n: int) -> bool:
-    """Whether neither the rotation of contact n's normal nor its motion over the two surfaces adds to its gap's drift:
+    """True if neither the rotation of contact n's normal nor its motion over the two surfaces adds to its gap's drift:
     it is soft, or lies on a face that never moves and does not roll.
     """
     stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1

@@ -242,7 +242,7 @@ def _curves(data: Workspace, h: float, contact: AnyContacts, n: int) -> Real:
 
 @inlined
 def _turns(data: Workspace, contact: ContactBundle, n: int, h: float) -> bool:
-    """Whether one of the bodies of contact n turns by more than STRUCK_TURN in the step, or did so before it."""
+    """True if one of the bodies of contact n turns by more than STRUCK_TURN in the step, or did so before it."""
     square = 0.0
     for end in range(2):
         body = contact.model.body[contact.data.shape[n, end]]

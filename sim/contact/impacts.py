@@ -53,7 +53,7 @@ def _count(run: RunBundle, contact: EitherContacts) -> int:
 
 @inlined
 def _has_row(run: RunBundle, contact: EitherContacts, n: int) -> bool:
-    """Whether contact n is one, with rows."""
+    """True if contact n is one, with rows."""
     if run.lanes is not None:
         return contact.data.active[n] == 1
     return contact.data.row[n] >= 0
@@ -97,7 +97,7 @@ def _bodies_of(contact: AnyContacts, n: int, other: int) -> tuple[int, int, int,
 
 @inlined
 def _share_a_body(contact: AnyContacts, n: int, other: int) -> bool:
-    """Whether two contacts, of different pairs of bodies, have a body in common that moves."""
+    """True if two contacts, of different pairs of bodies, have a body in common that moves."""
     a, b, c, d = _bodies_of(contact, n, other)
     first = a > 0 and (a == c or a == d)
     second = b > 0 and (b == c or b == d)
@@ -106,7 +106,7 @@ def _share_a_body(contact: AnyContacts, n: int, other: int) -> bool:
 
 @inlined
 def _are_alike(contact: AnyContacts, n: int, other: int) -> bool:
-    """Whether two contacts are of the same pair of bodies."""
+    """True if two contacts are of the same pair of bodies."""
     a, b, c, d = _bodies_of(contact, n, other)
     return (a == c and b == d) or (a == d and b == c)
 

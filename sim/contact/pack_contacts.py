@@ -320,7 +320,7 @@ def make_pack_bounces(model: Model, touching: Touching, slots: Slots, width: int
 
 
 def bounces(touching: Touching) -> bool:
-    """Whether any shape has restitution."""
+    """True if any shape has restitution."""
     return bool(np.any(touching.contacts.restitution > 0))
 
 

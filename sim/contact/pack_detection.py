@@ -214,7 +214,7 @@ def _slot_of(contact: PackContactBundle, n: int) -> int:
 
 @inlined
 def _fits(contact: PackContactBundle, n: int, slot: int) -> bool:
-    """Whether contact n is of a kind that slots support, and of the same dimension as in other lanes. Contacts that
+    """True if contact n is of a kind that slots support, and of the same dimension as in other lanes. Contacts that
     yield (Rows.regularised) are left to the solver of single robots.
     """
     belt = contact.found.data.belt[n]
@@ -229,7 +229,7 @@ def _fits(contact: PackContactBundle, n: int, slot: int) -> bool:
 
 @inlined
 def _adheres(contact: PackContactBundle, n: int) -> bool:
-    """Whether contact n may adhere, by its surfaces or by an actuator."""
+    """True if contact n may adhere, by its surfaces or by an actuator."""
     if contact.found.data.adhesion[n] > 0.0:
         return True
     if contact.adhesion is not None and contact.found.data.near[n] == 1:

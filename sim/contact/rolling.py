@@ -68,7 +68,7 @@ def way_over(kind: int, size: ConstReals1, p0: float, p1: float, normal: Vec3, t
 
 @inlined
 def _is_face(contact: ContactBundle, a: int, N: Vector) -> bool:
-    """Whether a contact along N is on a flat face of shape a: a plane, or a face across an axis of the solid."""
+    """True if a contact along N is on a flat face of shape a: a plane, or a face across an axis of the solid."""
     m0, m1, m2 = along_axes(contact.data, a, (N[0], N[1], N[2]))
     flat = abs(m2) > _ON_FACE
     if contact.model.rolls[a] == SHARP:
@@ -112,7 +112,7 @@ def lag(contact: ContactBundle, n: int, turning: Vec3, h: float) -> Vec3:
 
 @inlined
 def rolls(contact: ContactBundle, a: int, b: int) -> bool:
-    """Whether contacts roll over one of the two shapes."""
+    """True if contacts roll over one of the two shapes."""
     return contact.model.rolls[a] != SHARP or contact.model.rolls[b] != SHARP
 
 
@@ -121,7 +121,7 @@ def rolls(contact: ContactBundle, a: int, b: int) -> bool:
 
 @inlined
 def has_still_normal(contact: ContactBundle, n: int) -> bool:
-    """Whether contact n is on a face of a static shape."""
+    """True if contact n is on a face of a static shape."""
     N = contact.data.frame[n, ALONG_NORMAL]
     still = False
     for end in range(2):

@@ -383,7 +383,7 @@ def clamp_actuators(robot: RobotBundle, run: RunBundle, equipment: EquipmentBund
 
 @inlined
 def _clamp_forces(run: RunBundle, equipment: EquipmentBundle, one: bool, of_rows: bool) -> bool:
-    """Whether forces of actuators, or of those alone that may be rows, were held at their bounds or released: all that
+    """True if forces of actuators, or of those alone that may be rows, were held at their bounds or released: all that
     have to be, or the first one.
     """
     changed = False
@@ -405,7 +405,7 @@ def clamp_row_actuators(run: RunBundle, equipment: EquipmentBundle) -> bool:
 
 @njit
 def _clamp_force(run: RunBundle, equipment: EquipmentBundle, a: int) -> bool:
-    """Whether actuator a, which is not explicit, was held at its bound, or was and is released."""
+    """True if actuator a, which is not explicit, was held at its bound, or was and is released."""
     lower, upper = equipment.model.force_lower[a], equipment.model.force_upper[a]
     force = _force_at_end(run, equipment, a)
     if equipment.data.actuator_implicit[a] == GUESSED:
@@ -513,7 +513,7 @@ def share_of(equipment: EquipmentBundle, step: Step, a: int) -> float:
 
 @inlined
 def _stays(force: float, bound: float, lower: float, upper: float) -> bool:
-    """Whether a force that is held at a bound would still be at or beyond it."""
+    """True if a force that is held at a bound would still be at or beyond it."""
     return (bound == upper and force >= upper) or (bound == lower and force <= lower)
 
 

@@ -23,7 +23,7 @@ _WEIGHTS = np.array([*_HALF_WEIGHTS, 0.10474107, *_HALF_WEIGHTS[::-1]])
 
 
 def has_passive(articulation: Articulation) -> bool:
-    """Whether any of these passive forces acts, or a ball joint has a range."""
+    """True if any of these passive forces acts, or a ball joint has a range."""
     medium = articulation.options.density > 0 or articulation.options.viscosity > 0
     weightless = any(link.gravity_compensation for link in articulation.links)
     joints = articulation.joints
@@ -33,7 +33,7 @@ def has_passive(articulation: Articulation) -> bool:
 
 
 def has_own_spring(joint: Joint) -> bool:
-    """Whether the joint's spring is anything but a linear spring of one coordinate."""
+    """True if the joint's spring is anything but a linear spring of one coordinate."""
     return any(joint.stiffness_polynomial) or (joint.kind in ("ball", "free") and joint.stiffness != 0)
 
 

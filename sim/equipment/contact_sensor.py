@@ -99,7 +99,7 @@ def _match(
 
 @inlined
 def _is_of(model: Model, equipment: EquipmentBundle, n: int, end: int, contact: ContactBundle, shape: int) -> bool:
-    """Whether a shape is, or belongs to, the object that sensor n names at this end."""
+    """True if a shape is, or belongs to, the object that sensor n names at this end."""
     side = equipment.model.sensor_side[end, n]
     number = equipment.model.sensor_number[end, n]
     link = max(contact.model.link[shape], 0)  # shapes of the scene belong to the world
@@ -116,7 +116,7 @@ def _is_of(model: Model, equipment: EquipmentBundle, n: int, end: int, contact: 
 
 @inlined
 def _comes_before(equipment: EquipmentBundle, contact: ContactBundle, n: int, a: int, b: int) -> bool:
-    """Whether contact a precedes b in the order that sensor n asks for."""
+    """True if contact a precedes b in the order that sensor n asks for."""
     reduction = equipment.model.sensor_reduction[n]
     one = 0.0
     two = 0.0

@@ -263,7 +263,7 @@ def _of_subtree(model: Model, data: Workspace, equipment: EquipmentBundle, n: in
 
 @inlined
 def _hangs_on(model: Model, link: int, root: int) -> bool:
-    """Whether a link is the root or one of its descendants; links are ordered parents first."""
+    """True if a link is the root or one of its descendants; links are ordered parents first."""
     k = link
     while k > root:
         k = model.link_parent[k]

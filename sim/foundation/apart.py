@@ -37,7 +37,7 @@ class Answer(NamedTuple):
 
     @property
     def slow(self) -> bool:
-        """Whether it took too long."""
+        """True if it took too long."""
         return self.signal in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
 
 

@@ -171,7 +171,7 @@ def _highest_of(x):  # type: ignore[no-untyped-def]
 
 
 def any_positive(x: Any) -> bool:
-    """Whether any of a T's lanes is more than 0: one comparison, where `highest` takes several steps."""
+    """True if any of a T's lanes is more than 0: one comparison, where `highest` takes several steps."""
     return float(x) > 0.0
 
 
@@ -193,7 +193,7 @@ def _any_positive_of(x):  # type: ignore[no-untyped-def]
 
 
 def surely_zero(x: Any) -> bool:
-    """Whether a T is 0 so that control flow may tell: a float that is, lanes never."""
+    """True if a T is 0 so that control flow may tell: a float that is, lanes never."""
     return float(x) == 0.0
 
 

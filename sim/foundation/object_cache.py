@@ -159,7 +159,7 @@ def _is_private(place: Path) -> bool:
 
 
 def _can_write(place: Path) -> bool:
-    """Whether the folder exists, created as 0700 if it did not, and can be written."""
+    """True if the folder exists, created as 0700 if it did not, and can be written."""
     return make_own(place) and os.access(place, os.W_OK)
 
 

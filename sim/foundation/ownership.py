@@ -21,7 +21,7 @@ def _user() -> int:
 
 
 def is_own(about: os.stat_result, place: Path | int) -> bool:
-    """Whether a file or folder, by path or open, belongs to the user or to root, and nobody else may write it.
+    """True if a file or folder, by path or open, belongs to the user or to root, and nobody else may write it.
 
     A group may if it is its owner's private one, which has the owner's number (`umask 002`, as on Fedora), unless there
     is an access control list: the bits of the group are then those of all whom the list names.
@@ -38,7 +38,7 @@ def _is_users(about: os.stat_result) -> bool:
 
 
 def _has_list(place: Path | int) -> bool:
-    """Whether a file has a POSIX access control list, which Linux keeps as an attribute."""
+    """True if a file has a POSIX access control list, which Linux keeps as an attribute."""
     with suppress(OSError, AttributeError):
         return bool(os.getxattr(place, "system.posix_acl_access"))
     return False

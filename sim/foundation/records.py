@@ -187,7 +187,7 @@ def places_of(record: type[Any], end: int) -> dict[str, tuple[int, np.dtype[Any]
 
 
 def is_of(record: Any, member: Member) -> bool:
-    """Whether a record is of the declared class, for bundles with all members: None where none is declared."""
+    """True if a record is of the declared class, for bundles with all members: None where none is declared."""
     if record is None or member is None:
         return record is None and member is None
     declared = kinds(member)

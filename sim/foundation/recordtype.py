@@ -168,7 +168,7 @@ def record_reader(record_type: RecordType, offset: int) -> Any:
 
 @inlined
 def connected(pointers: Ints1) -> bool:
-    """Whether there is an entry for `run_entry` to run."""
+    """True if there is an entry for `run_entry` to run."""
     return pointers[0] != 0
 
 

@@ -105,12 +105,12 @@ def at_level(name: str) -> Iterator[None]:
 
 
 def has_level(name: str) -> bool:
-    """Whether this processor runs kernels of a level, which may be unknown."""
+    """True if this processor runs kernels of a level, which may be unknown."""
     return name == NATIVE or (name in LEVELS and _is_had(name))
 
 
 def _is_had(name: str) -> bool:
-    """Whether this processor has a level."""
+    """True if this processor has a level."""
     target = LEVELS[name]
     if target.triple.partition("-")[0] != _ARCHITECTURES.get(platform.machine().lower()):
         return False

@@ -243,7 +243,7 @@ def _exclude(articulation: Articulation, link: Array, allowed: Array) -> None:
 
 
 def _can_act(compiled: Compiled, a: Tangible, b: Tangible) -> bool:
-    """Whether a force between two geoms could have an effect, and they can meet."""
+    """True if a force between two geoms could have an effect, and they can meet."""
     first, second = (compiled.model.link_body[link] if link >= 0 else 0 for link in (a.link, b.link))
     return bool(first != second) and not (a.geom.kind in _OPEN and b.geom.kind in _OPEN)
 

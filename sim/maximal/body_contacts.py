@@ -63,7 +63,7 @@ class ContactFinder:
         return self._detected()
 
     def outrun(self, state: BodyStates, after: BodyStates, h: float) -> bool:
-        """Whether velocities at the end of the step move a shape beyond its margin; contacts are then detected again.
+        """True if velocities at the end of the step move a shape beyond its margin; contacts are then detected again.
 
         The places of shapes are still those of `state`.
         """
@@ -155,7 +155,7 @@ class ContactRows:
         return make_summed_rows(CONTACT, line, factor, b, give=give, yielding=yielding, group=group, **bounds)
 
     def _opens(self, n: int) -> bool:
-        """Whether any dof parts the bodies of contact n, and not only along the surface, where the rest is rounding."""
+        """True if any dof parts the bodies of contact n, and not only along the surface, where the rest is rounding."""
         d = self._contact.data
         along = self._parting[DIRECTIONS * n : DIRECTIONS * n + 3]
         inside = d.soft[n] == 0 and d.gap[n] < -_SLOW * _RECOVERY

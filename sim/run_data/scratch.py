@@ -313,7 +313,7 @@ MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", D
 
 
 def may_crowd(model: Model) -> bool:
-    """Whether rows may tie the trees of a model to a crowd."""
+    """True if rows may tie the trees of a model to a crowd."""
     return bool(np.count_nonzero(model.independent_parent < 0) > CROWD_TREES)
 
 

@@ -77,7 +77,7 @@ def _constraints(articulation: Articulation) -> Iterator[tuple[str, str]]:
 
 
 def is_without_effect(name: str, config: RunConfig) -> bool:
-    """Whether a constraint has an infinite compliance."""
+    """True if a constraint has an infinite compliance."""
     return config.compliance.get(name, 0.0) == math.inf
 
 

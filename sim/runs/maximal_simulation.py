@@ -405,7 +405,7 @@ class MaximalSimulation(Simulation):
         return np.flatnonzero((d.gap[:count] <= 0.0) | (d.force[:count, 0] != 0.0))
 
     def _is_full(self) -> bool:
-        """Whether the block lacks room for the contacts of one more step."""
+        """True if the block lacks room for the contacts of one more step."""
         block, contact = self._block, self._contact
         if contact is None or not len(block.contact_count):
             return False

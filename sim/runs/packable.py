@@ -81,12 +81,12 @@ def reason_against_packs(plan: Plan) -> str:
 
 
 def _is_rk4(plan: Plan) -> bool:
-    """Whether packs take steps without rows, all forces explicit."""
+    """True if packs take steps without rows, all forces explicit."""
     return not INTEGRATORS[plan.config.integrator].rows_in_packs
 
 
 def has_rows(plan: Plan) -> bool:
-    """Whether the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
+    """True if the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
     model = plan.robot.model
     if _is_rk4(plan):
         return False
@@ -97,12 +97,12 @@ def has_rows(plan: Plan) -> bool:
 
 
 def needs_matrix(plan: Plan) -> bool:
-    """Whether packs need M in every step, even without rows."""
+    """True if packs need M in every step, even without rows."""
     return plan.rules is not None or _is_inertial(plan)
 
 
 def _is_inertial(plan: Plan) -> bool:
-    """Whether the gains of drives are accelerations."""
+    """True if the gains of drives are accelerations."""
     return bool(np.any(plan.inputs["drive_acceleration"]))
 
 
@@ -142,7 +142,7 @@ def _other_rows(plan: Plan) -> int:
 
 
 def finds_rows(plan: Plan) -> bool:
-    """Whether rows are found lane by lane (stepping/rows_of_lane.py), since some are of another kind than those that
+    """True if rows are found lane by lane (stepping/rows_of_lane.py), since some are of another kind than those that
     packs build in all lanes at once: hard or soft couplings, loops, and actuators of fixed tendons.
     """
     model, e = plan.robot.model, equipment_of(plan)
@@ -160,13 +160,13 @@ def finds_rows(plan: Plan) -> bool:
 
 
 def _has_curved_couplings(plan: Plan) -> bool:
-    """Whether a hard coupling row follows a polynomial that is not a straight line: it is aimed."""
+    """True if a hard coupling row follows a polynomial that is not a straight line: it is aimed."""
     model = plan.robot.model
     return bool(np.any(model.row_polynomial[model.row_frequency < 0.0, 2:]))
 
 
 def _has_whole_powers(impedances: Array) -> bool:
-    """Whether the power of every impedance (n, 5) is whole."""
+    """True if the power of every impedance (n, 5) is whole."""
     powers = np.maximum(impedances[:, D_POWER], 1.0)
     return bool(np.all((powers == np.floor(powers)) & (powers <= _MOST_POWER)))
 
@@ -200,12 +200,12 @@ def places_of(plan: Plan) -> Places:
 
 
 def has_helpers(plan: Plan) -> bool:
-    """Whether each lane has a single robot of its own that finds for it."""
+    """True if each lane has a single robot of its own that finds for it."""
     return finds_rows(plan) or plan.delayed is not None
 
 
 def is_aimed(plan: Plan) -> bool:
-    """Whether own rows are aimed (stepping/aims.py)."""
+    """True if own rows are aimed (stepping/aims.py)."""
     e = equipment_of(plan)
     if plan.config.scheme_beta not in (None, 1.0):
         return False
@@ -214,12 +214,12 @@ def is_aimed(plan: Plan) -> bool:
 
 
 def is_bounded(plan: Plan) -> bool:
-    """Whether velocities of links are bounded."""
+    """True if velocities of links are bounded."""
     return plan.rules is not None and len(plan.rules.bound) > 0
 
 
 def is_laden(plan: Plan) -> bool:
-    """Whether the equipment exerts more than the actuators that packs know, these follow activations, or rows are found
+    """True if the equipment exerts more than the actuators that packs know, these follow activations, or rows are found
     lane by lane.
     """
     e = equipment_of(plan)
@@ -235,13 +235,13 @@ def is_laden(plan: Plan) -> bool:
 
 
 def _has_acting_tendons(e: Equipment) -> bool:
-    """Whether tendons do more than pass on forces of actuators."""
+    """True if tendons do more than pass on forces of actuators."""
     limited = np.isfinite(e.tendon_lower) | np.isfinite(e.tendon_upper)
     return bool(limited.any() or e.tendon_stiffness.any() or e.tendon_damping.any())
 
 
 def is_calibrated(plan: Plan) -> bool:
-    """Whether the equipment has anything from the robot's masses, or is found by a single robot, which has."""
+    """True if the equipment has anything from the robot's masses, or is found by a single robot, which has."""
     e = equipment_of(plan)
     if e is None:
         return False
@@ -258,13 +258,13 @@ def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
 
 
 def _is_affine(e: Equipment, a: int) -> bool:
-    """Whether actuator a acts on a joint of one dof, by constant slopes that never make its force explicit."""
+    """True if actuator a acts on a joint of one dof, by constant slopes that never make its force explicit."""
     single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
     return bool(single) and _has_constant_slopes(e, a)
 
 
 def _is_on_fixed_tendon(e: Equipment, a: int) -> bool:
-    """Whether actuator a acts on a sum of joints' coordinates, in the same manner."""
+    """True if actuator a acts on a sum of joints' coordinates, in the same manner."""
     if e.actuator_transmission[a] != TENDON or e.actuator_by_inertia[a]:
         return False
     t = e.actuator_target[a]
@@ -276,18 +276,18 @@ def _is_on_fixed_tendon(e: Equipment, a: int) -> bool:
 
 
 def _is_constant(e: Equipment, a: int) -> bool:
-    """Whether packs know all but the input of actuator a: its moment arms and its slopes."""
+    """True if packs know all but the input of actuator a: its moment arms and its slopes."""
     return _is_affine(e, a) or _is_on_fixed_tendon(e, a)
 
 
 def _is_known(plan: Plan, e: Equipment, a: int) -> bool:
-    """Whether packs know actuator a, which acts on a joint of one dof, or on a fixed tendon."""
+    """True if packs know actuator a, which acts on a joint of one dof, or on a fixed tendon."""
     by_row = e.actuator_linear[a] == BY_ROW
     return _is_affine(e, a) or _varies(e, a) or (_is_on_fixed_tendon(e, a) and not (by_row and finds_rows(plan)))
 
 
 def _has_constant_slopes(e: Equipment, a: int) -> bool:
-    """Whether the force of actuator a has constant slopes that never make it explicit."""
+    """True if the force of actuator a has constant slopes that never make it explicit."""
     gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
     straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
     falling = bias != AFFINE or (stiffness >= 0.0 and (damping >= 0.0 or _is_ratio(e, a)))
@@ -296,13 +296,13 @@ def _has_constant_slopes(e: Equipment, a: int) -> bool:
 
 
 def _is_ratio(e: Equipment, a: int) -> bool:
-    """Whether the damping of actuator a is given by its ratio (stepping/calibration.py)."""
+    """True if the damping of actuator a is given by its ratio (stepping/calibration.py)."""
     servo = e.gain_parameters[a, 0] == -e.bias_parameters[a, 1] or e.actuator_gain[a] == PID
     return bool(servo and e.actuator_bias[a] == AFFINE and e.bias_parameters[a, 2] > 0.0)
 
 
 def _varies(e: Equipment, a: int) -> bool:
-    """Whether actuator a may be part of M̂, by an affine force that is another at every step."""
+    """True if actuator a may be part of M̂, by an affine force that is another at every step."""
     return bool(e.actuator_linear[a] == IN_MATRIX and not _is_affine(e, a))
 
 
@@ -470,7 +470,7 @@ def attractors(plan: Plan) -> Array:
 
 
 def _sticks(plan: Plan) -> bool:
-    """Whether contacts may adhere."""
+    """True if contacts may adhere."""
     if plan.touching is None:
         return False
     g = plan.touching.contacts
@@ -478,7 +478,7 @@ def _sticks(plan: Plan) -> bool:
 
 
 def has_clamped(plan: Plan) -> bool:
-    """Whether actuators are rows that are found lane by lane."""
+    """True if actuators are rows that are found lane by lane."""
     e = equipment_of(plan)
     return e is not None and bool(np.any(e.actuator_linear == BY_ROW)) and finds_rows(plan)
 

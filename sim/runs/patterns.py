@@ -86,7 +86,7 @@ def names_of(articulation: Articulation, model: Model, labels: Labels, equipment
 
 
 def has_patterns(config: RunConfig) -> bool:
-    """Whether names in a configuration may have to be replaced by `expanded`."""
+    """True if names in a configuration may have to be replaced by `expanded`."""
     unchecked: tuple[object, ...] = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
     unchecked += (config.constraint_alpha, config.constraint_beta)
     unchecked += (config.swing_limit, config.twist_limit, config.twist_axis)
@@ -160,7 +160,7 @@ def unmatched(name: str, names: Names) -> str:
 
 
 def is_of_base(model: Model, dof: int) -> bool:
-    """Whether a dof belongs to a joint of several dofs between a body and the world."""
+    """True if a dof belongs to a joint of several dofs between a body and the world."""
     body = int(model.dof_body[dof])
     return bool(model.body_parent[body] == 0 and model.body_dof[body + 1] - model.body_dof[body] > 1)
 

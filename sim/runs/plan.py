@@ -125,7 +125,7 @@ class Plan:
 
     @property
     def foresees(self) -> bool:
-        """Whether contacts are aimed at where a step leads: not by the sweeping solvers."""
+        """True if contacts are aimed at where a step leads: not by the sweeping solvers."""
         return self.touching is not None and not SOLVERS[self.config.solver].sweeping
 
     @property

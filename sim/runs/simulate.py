@@ -428,7 +428,7 @@ class Simulation(Account):
 
     @property
     def spoiled(self) -> bool:
-        """Whether the run stopped at a row but has advanced beyond it, so that the state is that of a later step."""
+        """True if the run stopped at a row but has advanced beyond it, so that the state is that of a later step."""
         return bool(self._odd)
 
     def _finite_rows(self, block: BlockOfRows, first: int) -> BlockOfRows:
@@ -509,7 +509,7 @@ class Simulation(Account):
 
     @property
     def left_alone(self) -> bool:
-        """Whether an abandoned call is still running."""
+        """True if an abandoned call is still running."""
         return bool(self._abandoned)
 
     def _abandon(self, before: Mapping[str, Array]) -> None:

@@ -87,7 +87,7 @@ def count_cones(rows: Rows, work: NewtonWork, k: int) -> int:
 
 @njit
 def is_articulated(model: Model, work: NewtonWork, k: int) -> bool:
-    """Whether island k has more dofs than free bodies have: Newton steps then cost less than a few sweeps."""
+    """True if island k has more dofs than free bodies have: Newton steps then cost less than a few sweeps."""
     dofs, trees = 0, 0
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]

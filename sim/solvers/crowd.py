@@ -114,7 +114,7 @@ def solve_hard_crowd(
 
 @njit
 def has_hard_contacts(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Whether any contact of island k has no compliance of its own."""
+    """True if any contact of island k has no compliance of its own."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.kind[n] == CONTACT_ROW and work.given[n] <= 0.0:
@@ -473,7 +473,7 @@ def _pair(rows: Rows, work: NewtonWork, n: int, p: int, stride: int, count: int)
 
 @inlined
 def _has_ancestors(parent: ConstInts1, rows: Rows, n: int) -> bool:
-    """Whether the columns of the unit of row n hold all their ancestors, as a rule one after the other."""
+    """True if the columns of the unit of row n hold all their ancestors, as a rule one after the other."""
     for e in range(rows.start[n], rows.stop[n]):
         above = parent[rows.column[e]]
         if above < 0 or (e + 1 < rows.stop[n] and rows.column[e + 1] == above):

@@ -79,13 +79,13 @@ def _is_crowd(model: Model, rows: Rows, work: NewtonWork, k: int) -> int:
 
 @inlined
 def _is_soft(rows: Rows, n: int) -> bool:
-    """Whether row n has a compliance, in any lane."""
+    """True if row n has a compliance, in any lane."""
     return any_positive(rows.cfm[n])
 
 
 @njit
 def _is_known(rows: Rows, work: NewtonWork) -> bool:
-    """Whether the rows have the columns, and are soft, as those for which the structure was found."""
+    """True if the rows have the columns, and are soft, as those for which the structure was found."""
     if work.sizes[TIED_ROWS] != rows.number[ALL_ROWS]:
         return False
     for n in range(rows.number[ALL_ROWS]):

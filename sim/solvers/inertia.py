@@ -96,7 +96,7 @@ def factorise_with_rows(model: Model, data: Workspace, rows: Rows, solver: Solve
 
 @inlined
 def _follows(rows: Rows, n: int, first: int, lines: int) -> bool:
-    """Whether the unit of row n follows so many rows from `first` on, and moves the same dofs as these."""
+    """True if the unit of row n follows so many rows from `first` on, and moves the same dofs as these."""
     fits: bool = n == first + lines and lines + max(rows.cone[n], 1) <= MOST_LINES
     return fits and are_of_one_pair(rows, first, n)
 

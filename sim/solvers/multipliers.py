@@ -169,7 +169,7 @@ def _unless_rounded(rows: Rows, force: Lanes1, work: NewtonWork, k: int, bent: P
 
 @njit
 def _differs(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Whether any row of island k has a weight other than in the factorised matrix."""
+    """True if any row of island k has a weight other than in the factorised matrix."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if any_positive(absolute(work.weight[n] - work.weight_used[n])):
@@ -277,7 +277,7 @@ def iterate(
 
 @njit
 def _is_cancelling(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Whether a soft row's impulse is a small difference of large terms, whose digits the first step loses."""
+    """True if a soft row's impulse is a small difference of large terms, whose digits the first step loses."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         lost = abs(rows.bias[n]) * work.inverse[n] - _CANCELLING * abs(rows.impulse[n])
@@ -288,7 +288,7 @@ def _is_cancelling(rows: Rows, work: NewtonWork, k: int) -> bool:
 
 @njit
 def _is_balanced(rows: Rows, force: Reals1, work: NewtonWork, k: int) -> bool:
-    """Whether M̂ x = f + Jᵀλ holds to rounding, which a first step that is long loses where rows have little
+    """True if M̂ x = f + Jᵀλ holds to rounding, which a first step that is long loses where rows have little
     compliance."""
     set_gradient(rows, force, work, k)
     off, size = 0.0, 0.0
@@ -302,7 +302,7 @@ def _is_balanced(rows: Rows, force: Reals1, work: NewtonWork, k: int) -> bool:
 
 @inlined
 def _comes_late(left: float, before: float, steps: int, tolerance: float) -> bool:
-    """Whether as many more rounds as good as the last would leave more than the tolerance."""
+    """True if as many more rounds as good as the last would leave more than the tolerance."""
     then = left
     for _ in range(steps):
         then = then * left / before

@@ -104,7 +104,7 @@ def slide(
 
 @inlined
 def differ(solver: SolverBundle) -> bool:
-    """Whether lanes may have quite different rows: a robot can have more than W has room for.
+    """True if lanes may have quite different rows: a robot can have more than W has room for.
 
     A quadruped's four feet fill most rows of most lanes, which then step together; of a humanoid's hundreds of rows
     each lane has a few of its own.

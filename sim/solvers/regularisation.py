@@ -177,7 +177,7 @@ def _preload(rows: Rows, work: NewtonWork, n: int, row: int, level: int, crowd: 
 
 @njit
 def _sinks(rows: Rows, work: NewtonWork, k: int, level: int, sinking: float) -> bool:
-    """Whether a regularised contact gets deeper faster than `sinking` [m/s]: the load is too heavy for it.
+    """True if a regularised contact gets deeper faster than `sinking` [m/s]: the load is too heavy for it.
 
     For a contact that penetrates already, only getting deeper counts, not how much more slowly its penetration is
     removed.
@@ -214,7 +214,7 @@ def mark_regularised(rows: Rows, work: NewtonWork, k: int, steps: int) -> None:
 
 @inlined
 def is_retried(steps: int, crowd: bool) -> bool:
-    """Whether contacts regularised for so many steps, or none, are tried as hard ones; a crowd, which takes longer to
+    """True if contacts regularised for so many steps, or none, are tried as hard ones; a crowd, which takes longer to
     try, less often.
     """
     return steps % _RETRY_STEPS == 0 or (steps in _EARLY_RETRIES and not crowd)

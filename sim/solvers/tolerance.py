@@ -34,7 +34,7 @@ _NATURAL_CHANGE = (
 
 @inlined
 def is_solved(left: float, tolerance: float) -> bool:
-    """Whether the residual `left` of rows is as good as it gets, both in rad/s or m/s."""
+    """True if the residual `left` of rows is as good as it gets, both in rad/s or m/s."""
     return left <= ENOUGH * tolerance
 
 

@@ -38,7 +38,7 @@ from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, Inpu
 
 @njit
 def needs_rows(model: Model, inputs: Inputs, equipment: EquipmentBundle | None, rules: RuleBundle | None) -> bool:
-    """Whether every step has rows or couplings to eliminate; otherwise a step without rows is tried first.
+    """True if every step has rows or couplings to eliminate; otherwise a step without rows is tried first.
 
     Limits and contacts do not count, since a step without rows can find them to be satisfied.
     """

@@ -56,7 +56,7 @@ def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step) -> Non
 
 @njit
 def _needs_mobilities(model: Model, equipment: EquipmentBundle) -> bool:
-    """Whether anything is given relative to the robot's inertia."""
+    """True if anything is given relative to the robot's inertia."""
     for a in range(equipment.model.actuator_target.shape[0]):
         if (
             equipment.model.actuator_gain[a] == MUSCLE

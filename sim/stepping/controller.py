@@ -100,7 +100,7 @@ def _drive_joints(robot: RobotBundle, step: Step) -> None:
 
 @inlined
 def _actuated(model: Model, k: int) -> bool:
-    """Whether dof k belongs to a joint of one dof, which a motor can drive."""
+    """True if dof k belongs to a joint of one dof, which a motor can drive."""
     body = model.dof_body[k]
     return model.body_dof[body + 1] - model.body_dof[body] == 1
 

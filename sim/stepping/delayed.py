@@ -77,7 +77,7 @@ def keep_samples(state: State, run: RunBundle, equipment: EquipmentBundle, delay
 
 @inlined
 def _ticks(history: Reals1, delays: Delays, line: int, now: int) -> bool:
-    """Whether a sensor measures in this step: it has no period, or its next tick has come."""
+    """True if a sensor measures in this step: it has no period, or its next tick has come."""
     due = delays.before[line] + (history[delays.place[line] + TICKS] + 1.0) * delays.period[line]
     return delays.period[line] == 0.0 or due <= now + NEARLY
 

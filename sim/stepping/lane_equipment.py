@@ -68,7 +68,7 @@ def _note_affine_force(equipment: EquipmentBundle, exerted: Exerted, a: int) -> 
 
 @inlined
 def _is_explicit(equipment: EquipmentBundle, exerted: Exerted, a: int) -> bool:
-    """Whether an actuator acts as a force. Guesses of forces at their bounds are those of rows only."""
+    """True if an actuator acts as a force. Guesses of forces at their bounds are those of rows only."""
     how = equipment.data.actuator_implicit[a]
     return how == EXPLICIT or (how == GUESSED and exerted.varying[a] == 0)
 
@@ -153,7 +153,7 @@ def _take_affine_force(found: Exerted, a: int, data: PackActuation, n: int, lane
 
 @inlined
 def _vary(equipment: PackEquipment) -> bool:
-    """Whether the gains of an actuator vary."""
+    """True if the gains of an actuator vary."""
     for n in range(equipment.model.varying.shape[0]):
         if equipment.model.varying[n] == 1:
             return True

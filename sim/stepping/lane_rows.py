@@ -60,7 +60,7 @@ UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, CLOSED_LOOPS = range(7
 
 @inlined
 def takes_springs(lanes: LaneBundle) -> bool:
-    """Whether springs of tendons may be rows."""
+    """True if springs of tendons may be rows."""
     if lanes.own is None:
         return False
     return lanes.own.fixed[HAS_SPRINGS] == 1
@@ -216,7 +216,7 @@ def aim_own_rows(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chose
 
 @inlined
 def _some_aim(phase: Pack, chosen: Pack) -> bool:
-    """Whether chosen lanes may take an aim."""
+    """True if chosen lanes may take an aim."""
     zero = zero_like(chosen)
     return any_positive(where_greater(zero + TAKEN_BACK, phase, chosen, zero))
 
@@ -267,7 +267,7 @@ def _find_loops_at_end(robot: RobotBundle, run: RunBundle) -> None:
 
 @njit
 def _aim(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
-    """Whether a lane is to be solved again, with other biases of its rows."""
+    """True if a lane is to be solved again, with other biases of its rows."""
     own, first, h = run.lanes.own, run.lanes.own.fixed[FIRST_ROW], run.inputs.time_step[0]
     phase = int(lane_get(own.phase, 0, lane))
     aims = lane_get(own.aims, 0, lane)
@@ -356,7 +356,7 @@ def _relax(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
 
 @inlined
 def _is_hard(loops: LoopBundle, n: int) -> bool:
-    """Whether loop n is to be closed exactly."""
+    """True if loop n is to be closed exactly."""
     if loops is None:
         return False
     return is_hard(loops, n)

@@ -271,7 +271,7 @@ def _pull_together(run: RunBundle, rows: Rows, contact: PackContactBundle) -> No
 
 @inlined
 def _is_of(contact: PackContactBundle, slot: int, body: int) -> bool:
-    """Whether a slot's contacts are those of this body."""
+    """True if a slot's contacts are those of this body."""
     one, two = contact.data.shape[slot, 0], contact.data.shape[slot, 1]
     return contact.model.body[one] == body or contact.model.body[two] == body
 

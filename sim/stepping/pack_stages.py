@@ -163,7 +163,7 @@ def hold_without_rows_in_lanes(
     contact: PackContactBundle | None,
     solver: SolverBundle,
 ) -> bool:
-    """Whether no lane with rows or couplings is to be solved; otherwise the velocities of the step without rows are in
+    """True if no lane with rows or couplings is to be solved; otherwise the velocities of the step without rows are in
     solver.pack.free."""
     if solver.pack is None:
         _free_step(robot, run, rows, equipment)
@@ -231,7 +231,7 @@ def changes_in_lanes(
     contact: PackContactBundle | None,
     solver: SolverBundle,
 ) -> bool:
-    """Whether the step must be solved again, since in some lanes the velocities found call for other rows of limits,
+    """True if the step must be solved again, since in some lanes the velocities found call for other rows of limits,
     other forces held at their bounds, or the bias at another step.middle. These are then set.
 
     What a lane does depends on its own velocities only. A lane whose bounds change settles these first.

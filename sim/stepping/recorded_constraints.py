@@ -29,7 +29,7 @@ from artsim.sim.run_data.run_records import (
 
 @njit
 def lacks_room(block: Block, rows: Rows) -> bool:
-    """Whether the block lacks room for the constraints of one more step."""
+    """True if the block lacks room for the constraints of one more step."""
     most = rows.kind.shape[0]
     lacks: bool = block.constraint_count.shape[0] > 0 and (
         block.constraints[CONSTRAINTS] + most > block.constraint_step.shape[0]

@@ -129,7 +129,7 @@ def _frictions(robot: RobotBundle, run: RunBundle, rows: Rows, row: int) -> None
 
 @njit
 def is_full(run: RunBundle, contact: ContactBundle) -> bool:
-    """Whether the block lacks room for the contacts of one more step."""
+    """True if the block lacks room for the contacts of one more step."""
     block = run.block
     full: bool = (
         block.contact_count.shape[0] > 0 and block.contacts[0] + contact.data.gap.shape[0] > block.contact_step.shape[0]

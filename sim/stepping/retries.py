@@ -136,7 +136,7 @@ def holds_without_rows(
     contact: EitherContacts,
     solver: SolverBundle,
 ) -> bool:
-    """Whether the step without rows suffices. It is tried, in O(n), where only limits may call for rows."""
+    """True if the step without rows suffices. It is tried, in O(n), where only limits may call for rows."""
     if run.lanes is not None:
         return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
     inputs, step = run.inputs, run.step
@@ -200,7 +200,7 @@ def look_again(
 
 @njit
 def _leaves_bounds(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """Whether rows must be rebuilt since actuators leave their bounds, or return within them. What is still wrong after
+    """True if rows must be rebuilt since actuators leave their bounds, or return within them. What is still wrong after
     the last round counts as the solver's residual.
     """
     if equipment is None:
@@ -240,7 +240,7 @@ def _solve_on(
 
 @inlined
 def _is_tied(model: Model, equipment: EquipmentBundle | None) -> bool:
-    """Whether there are curved equalities."""
+    """True if there are curved equalities."""
     if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
         return True
     return has_axes(model) or has_curved_couplings(model)
@@ -278,7 +278,7 @@ def _limit_restitution(
 
 @inlined
 def _slips(run: RunBundle, rows: Rows, contact: ContactBundle | None) -> bool:
-    """Whether rows must be rebuilt since contacts slip that have more friction."""
+    """True if rows must be rebuilt since contacts slip that have more friction."""
     if contact is not None:
         return grips_more(run.inputs, rows, contact)
     return False
@@ -286,7 +286,7 @@ def _slips(run: RunBundle, rows: Rows, contact: ContactBundle | None) -> bool:
 
 @njit
 def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBundle) -> bool:
-    """Whether rows must be rebuilt since links exceed their velocity bounds in directions that have no row yet."""
+    """True if rows must be rebuilt since links exceed their velocity bounds in directions that have no row yet."""
     step = run.step
     step.retries[RULE_ROUNDS] += 1
     if aim_bounds(robot, run, rules) and step.retries[RULE_ROUNDS] < MOST_ROUNDS:
@@ -298,7 +298,7 @@ def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBun
 
 @njit
 def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """Whether the bias must act at another step.middle, which is then moved, or on stiffened bodies.
+    """True if the bias must act at another step.middle, which is then moved, or on stiffened bodies.
 
     The first evaluation shows what is taut, which the second one stiffens, and whether bodies turn fast or couplings
     curve; if so, step.middle follows the velocities found until it no longer changes. An evaluation that leads away
@@ -332,7 +332,7 @@ def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: E
 
 @njit
 def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """Whether bodies turn too fast for one evaluation. Taut ones are stiffened, and step.counters[EVALUATION] says
+    """True if bodies turn too fast for one evaluation. Taut ones are stiffened, and step.counters[EVALUATION] says
     so."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -355,7 +355,7 @@ def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, rows: Rows, equip
 
 @njit
 def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: ContactBundle, solver: SolverBundle) -> bool:
-    """Whether shapes leave their speculative margins and meet other contacts, where bodies have their velocities from
+    """True if shapes leave their speculative margins and meet other contacts, where bodies have their velocities from
     before the step again; else they have those at its end. Where contacts exceed the room, step.counters say so.
     """
     model, state, data = robot.model, robot.state, robot.data
@@ -383,7 +383,7 @@ def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: ContactBundle
 def _aims_contacts(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
 ) -> bool:
-    """Whether contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions.
+    """True if contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions.
 
     Bodies have their velocities at the step's end, and then those from before it again.
     """
@@ -398,7 +398,7 @@ def _aims_contacts(
 
 @njit
 def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
-    """Whether the velocities found satisfy all limits of joints, drives and tendons."""
+    """True if the velocities found satisfy all limits of joints, drives and tendons."""
     step = run.step
     if presses(robot, run, True) or opens_cones(robot, run) or opens_turns(robot, run):
         return False
@@ -421,7 +421,7 @@ def _clamped(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | No
 
 @inlined
 def _springs_are_rows(equipment: EquipmentBundle | None) -> bool:
-    """Whether tendons' springs are too stiff to be explicit at this time step."""
+    """True if tendons' springs are too stiff to be explicit at this time step."""
     if equipment is not None:
         return equipment.data.tendon_by_row[0] == 1.0
     return False
@@ -429,7 +429,7 @@ def _springs_are_rows(equipment: EquipmentBundle | None) -> bool:
 
 @inlined
 def _touches(contact: ContactBundle | None) -> bool:
-    """Whether there are contacts, touching or speculative."""
+    """True if there are contacts, touching or speculative."""
     if contact is not None:
         return contact.data.number[CONTACTS] > 0
     return False

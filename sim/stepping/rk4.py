@@ -366,7 +366,7 @@ def _advance_equipment(robot: RobotBundle, run: RunBundle, equipment: EquipmentB
 
 @njit
 def _inside(robot: RobotBundle, step: Step, equipment: EquipmentBundle | None) -> bool:
-    """Whether all coordinates and tendons are within their limits; if not, step.counters say why and which (tendons: +
+    """True if all coordinates and tendons are within their limits; if not, step.counters say why and which (tendons: +
     nv).
     """
     model, state = robot.model, robot.state

@@ -67,7 +67,7 @@ def find_rows(
 
 @inlined
 def _needs_mass(model: Model, equipment: EquipmentBundle) -> bool:
-    """Whether rows are scaled by the mobility that they have now."""
+    """True if rows are scaled by the mobility that they have now."""
     if equipment is not None:
         return has_springs(model) or has_sprung_tendons(equipment) or has_inertial_drives(equipment)
     return has_springs(model)

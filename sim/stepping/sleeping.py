@@ -26,7 +26,7 @@ _CHANGE = 1e-9  # change of an activation per step, relative to the larger of it
 
 @njit
 def is_asleep(state: State, run: RunBundle) -> bool:
-    """Whether the robot sleeps through this step; a change of the inputs wakes it."""
+    """True if the robot sleeps through this step; a change of the inputs wakes it."""
     inputs = run.inputs
     if inputs.sleep[SLEEP_ENERGY] <= 0.0 or state.still[0] < inputs.sleep[SLEEP_STEPS]:
         return False

@@ -236,7 +236,7 @@ def choose_controls(run: RunBundle) -> None:
 
 @njit
 def is_finite(model: Model, step: Step) -> bool:
-    """Whether all velocities at the end of the step are finite; if not, step.counters hold the reason and the dof."""
+    """True if all velocities at the end of the step are finite; if not, step.counters hold the reason and the dof."""
     for a in range(step.next.shape[0]):
         if not math.isfinite(step.next[a]):
             step.counters[STOP_REASON] = NON_FINITE

@@ -72,7 +72,7 @@ def settle_strain(
 
 @inlined
 def _is_of_hard_loop(rows: Rows, equipment: EquipmentBundle, n: int) -> bool:
-    """Whether row n is one of a hard loop's."""
+    """True if row n is one of a hard loop's."""
     return rows.kind[n] == LOOP_ROW and is_hard(equipment, rows.dof[n])
 
 
@@ -131,7 +131,7 @@ def _leave_out(
 
 @inlined
 def _has_helped(rows: Rows, equipment: EquipmentBundle, most: float) -> bool:
-    """Whether the rows are solved with loops that yield by `most` at most."""
+    """True if the rows are solved with loops that yield by `most` at most."""
     return rows.report[RESIDUAL] <= UNSOLVED and _yield_of_loops(rows, equipment) <= most
 
 
@@ -189,14 +189,14 @@ def _choose(rows: Rows, equipment: EquipmentBundle, contact: ContactBundle) -> b
 
 @inlined
 def _may_push(contact: ContactBundle, n: int) -> bool:
-    """Whether contact n is a hard one that is inside and takes part in the step."""
+    """True if contact n is a hard one that is inside and takes part in the step."""
     may: bool = contact.data.row[n] >= 0 and contact.data.soft[n] == 0 and contact.data.held[n] <= 0
     return may and contact.data.gap[n] <= 0.0
 
 
 @inlined
 def _same_bodies(contact: ContactBundle, n: int, other: int) -> bool:
-    """Whether two contacts are between the same two bodies."""
+    """True if two contacts are between the same two bodies."""
     alike = True
     for end in range(2):
         body = contact.model.body[contact.data.shape[n, end]]

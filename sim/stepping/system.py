@@ -241,7 +241,7 @@ def bare_system(
 
 @njit
 def has_springs(model: Model) -> bool:
-    """Whether a coupling row is scaled by the current J M⁻¹ Jᵀ; rows with solimp use that of the file's pose."""
+    """True if a coupling row is scaled by the current J M⁻¹ Jᵀ; rows with solimp use that of the file's pose."""
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] < 0.0:
             return True

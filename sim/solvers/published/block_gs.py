@@ -84,7 +84,7 @@ def _divide(model: Model, rows: Rows, sweeps: SweepWork) -> None:
 
 @inlined
 def _belongs(model: Model, rows: Rows, sweeps: SweepWork, n: int, o: int) -> bool:
-    """Whether row o is in the block that begins with row n."""
+    """True if row o is in the block that begins with row n."""
     if rows.cone[n] != 0 or rows.cone[o] != 0:
         together: bool = rows.cone[o] < 0  # a cone's rows keep their order
     else:

@@ -60,16 +60,20 @@ def solve_by_recursions(robot: RobotBundle, run: RunBundle, rows: Rows, solver: 
 
 @njit
 def _settle(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
-    """Find x and λ of all rows, which are one island, then u; contacts get convex steps only."""
+    """Find x and λ, then u; contacts get convex steps only. All rows are one island, or those of newton, where it has
+    solved the step before.
+    """
     work = solver.newton
-    work.sizes[NEWTON_STEPS] = 0
+    most = 0
     rows.report[RESIDUAL] = 0.0
-    if work.sizes[ISLANDS] > 0:
-        begin_island(robot, rows, step, solver, 0)
-        note_start(rows, work, 0)
-        left, _ = iterate(robot, rows, step, solver, 0, _STEPS, True, False)
-        rows.report[RESIDUAL] = max(0.0, left)
-    rows.report[ITERATIONS] += work.sizes[NEWTON_STEPS]
+    for island in range(work.sizes[ISLANDS]):
+        begin_island(robot, rows, step, solver, island)
+        work.sizes[NEWTON_STEPS] = 0
+        note_start(rows, work, island)
+        left, _ = iterate(robot, rows, step, solver, island, _STEPS, True, False)
+        rows.report[RESIDUAL] = max(rows.report[RESIDUAL], left)
+        most = max(most, work.sizes[NEWTON_STEPS])
+    rows.report[ITERATIONS] += most
     for a in range(step.next.shape[0]):
         step.next[a] = step.next[a] + work.change[a]
 

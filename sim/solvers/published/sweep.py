@@ -203,7 +203,7 @@ def sweep_velocities(inputs: Inputs, rows: Rows, u: Reals1, sweeps: SweepWork, e
 
 @inlined
 def is_spring(rows: Rows, n: int) -> bool:
-    """Whether row n is a spring and damper, which has no error to correct."""
+    """True if row n is a spring and damper, which has no error to correct."""
     kind = SPRINGINESS[rows.kind[n]]
     return rows.cfm[n] > 0.0 and (kind == SPRING or (kind == SPRING_WITH_RATE and rows.rate[n] > 0.0))
 
