@@ -23,15 +23,7 @@ from artsim.io.labelled_rows import LabelledRows
 from artsim.io.output_inputs import read_output_inputs
 from artsim.io.output_words import variables_named
 from artsim.io.progress import progress_bar, warm
-from artsim.io.reader import (
-    Delassus,
-    Difference,
-    Output,
-    Recording,
-    delassus_of,
-    first_difference,
-    open_recording,
-)
+from artsim.io.reader import Delassus, Difference, Output, Recording, delassus_of, first_difference, open_recording
 from artsim.io.recorder import Recorder, check_run_name, model_record
 from artsim.io.remedy import density_helps
 from artsim.io.snapshots import stored
