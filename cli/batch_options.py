@@ -75,7 +75,6 @@ _HOW: Mapping[str, dict[str, Any]] = {
     "q0": {"callback": read_start},
 }
 
-
 GROUPS: Groups = {
     **grouped(BATCH_SETTINGS, {"q0": ("output", "force", "base"), "at": ("loops",), "on_error": ("as_json", "quiet")}),
     "Speed and shards": ("threads", "chunk", "shards", "scheduler", "shard", "resume"),

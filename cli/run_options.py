@@ -20,14 +20,11 @@ from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import time_step
 from artsim.sim.runs.reading import OF_MODEL
-from artsim.sim.runs.setting import (
-    MAX_STEPS,
-)
+from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import SETTINGS
 from artsim.sim.runs.wrench_inputs import with_links
 
 R = TypeVar("R")
-
 
 _BESIDE = {
     "steps": ("duration",),
@@ -37,7 +34,6 @@ _BESIDE = {
     "self_collide": ("srdf",),
 }
 """Options that are no settings of a run, by the setting after which the help has them."""
-
 
 GROUPS: Groups = {
     "Samples": ("samples", "start", "spread", "velocity_spread", "randomise"),

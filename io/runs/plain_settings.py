@@ -26,7 +26,7 @@ def _plain(name: str, value: Any, robot: Robot) -> Any:
         return _in_form(name, value, robot)
     except ArtsimError:
         raise
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, OverflowError):
         where = "; a file goes to controls=" if name == "control" and isinstance(value, str | os.PathLike) else ""
         raise UsageError(f"{name} is {value!r}, want numbers by name or in order{where}") from None
 

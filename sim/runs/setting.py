@@ -6,6 +6,7 @@ All else follows from the table: options of commands, keyword arguments, TOML, r
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, field
 from typing import Any, NamedTuple, TypeVar, overload
@@ -29,7 +30,7 @@ class Bounds(NamedTuple):
     def hold(self, number: float) -> bool:
         """True for a number in the range."""
         above = number > self.least if self.open else number >= self.least
-        return above and number <= self.most and (self.infinite or math.isfinite(number))
+        return above and number <= self.most and (self.infinite or is_finite(number))
 
 
 FROM_0 = Bounds("a finite number from 0", 0)
@@ -59,9 +60,9 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_finite(value: object) -> bool:
-    """True for a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def is_finite(value: Any) -> bool:
+    """True for a number that is finite as a float."""
+    return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def _entries(value: Any) -> Iterable[Any]:
@@ -69,19 +70,19 @@ def _entries(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, Mapping) else (value,)
 
 
-def numbers_of(value: object) -> list[float]:
+def _numbers_of(value: object) -> list[float]:
     """The numbers of a setting that is one number, numbers by name, or None."""
     return [entry for entry in _entries(value) if isinstance(entry, int | float)]
 
 
-def as_tuple(value: Any) -> Any:
+def _as_tuple(value: Any) -> Any:
     """A list as a tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _as_tuples(value: Any) -> Any:
     """Lists by name as tuples by name."""
-    return {key: as_tuple(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
+    return {key: _as_tuple(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
 
 
 def _as_places(value: Any) -> Any:
@@ -105,7 +106,7 @@ def _is_text(value: object) -> bool:
 
 def _texts(form: str, want: str, metavar: str) -> Kind:
     """A kind of several texts."""
-    return Kind(form, want, lambda v: isinstance(v, tuple) and all(map(_is_text, v)), as_tuple, metavar)
+    return Kind(form, want, lambda v: isinstance(v, tuple) and all(map(_is_text, v)), _as_tuple, metavar)
 
 
 def by_name(form: str, want: str, entry: Callable[[Any], bool], metavar: str = "", of: str = "") -> Kind:
@@ -132,10 +133,10 @@ WHOLE = Kind("whole", "a whole number", lambda value: isinstance(value, int) and
 NUMBER = Kind("number", "a number", is_number)
 TEXT = Kind("text", "a text", _is_text)
 GAP = NUMBER._replace(form="gap", metavar="[GAP]")
-VECTOR = Kind("vector", "three finite numbers X,Y,Z in m/s²", lambda v: _all_finite(v, 3), as_tuple, "X,Y,Z")
+VECTOR = Kind("vector", "three finite numbers X,Y,Z in m/s²", lambda v: _all_finite(v, 3), _as_tuple, "X,Y,Z")
 NAMES = _texts("names", "a list of names", "NAME,…")
 PUSHES = _texts("pushes", "a list of LINK=JX,JY,JZ@TIME", "LINK=JX,JY,JZ[,LX,LY,LZ]@TIME")
-PAIR = Kind("pair", "two numbers: linear, angular", _is_pair, as_tuple, "LIN,ANG")
+PAIR = Kind("pair", "two numbers: linear, angular", _is_pair, _as_tuple, "LIN,ANG")
 PAIRS = by_name("pairs", "two numbers (linear, angular) by link", _is_pair, "LINK=LIN,ANG")
 NUMBERS = _numbers()
 COORDS = _numbers("coord", "JOINT=VALUE|FILE", degrees=True)
@@ -180,7 +181,7 @@ class Setting(NamedTuple):
         """Raise SettingError for a value of another type, out of bounds or among no choices (it may be from a file)."""
         if not (self.kind.accepts(value) or (value is None and self.default is None)):
             raise SettingError(f"{name} is {value!r}, want {self.kind.want}", name)
-        if self.bounds is not None and not all(map(self.bounds.hold, numbers_of(value))):
+        if self.bounds is not None and not all(map(self.bounds.hold, _numbers_of(value))):
             raise SettingError(f"{name} is {value}, want {self.bounds.words}", name)
         if self.choices:
             for entry, choice in value.items() if isinstance(value, Mapping) else (("", value),):

@@ -214,6 +214,8 @@ def test_controls_that_kernels_could_not_read_are_refused(
         ({"steps": 0}, "steps"),
         ({"steps": 2.5}, "steps"),
         ({"q0": [1, 2]}, "q0 has shape"),
+        ({"ground_friction": 10**400}, "ground_friction is 10+, want a finite number from 0"),
+        ({"gravity": (0, 0, -(10**400))}, "gravity is "),
         ({"q0": {"joint_9": 1}}, "joint_9"),
         ({"record": ("qpoz",)}, "qpoz"),
         ({"target": {"joint_1": 1}}, "needs a drive"),
