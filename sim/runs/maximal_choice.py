@@ -120,11 +120,10 @@ def _refuse_unservable(
     delayed: bool,
 ) -> None:
     """Raise UsageError for the first force or constraint of the robot without rows in maximal coordinates."""
-    what = _option(config, robot.model) or _of_joints(robot) or _of_world(articulation)
-    if not what and equipped is not None:
-        what = _of_loops(articulation) or _of_equipment(equipped, robot)
+    what = _option(config, robot.model) or _of_world(articulation) or _of_loops(articulation)
+    what = what or _of_robot(config, robot, equipped)
     if not what and delayed:
-        what = "delays of actuators"
+        what = "delays"
     if not what and touching is not None and config.continuous:
         what = "--continuous"
     if what:
@@ -139,8 +138,6 @@ def _option(config: RunConfig, model: Model) -> str:
             return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:
         return f"solver {config.solver!r} (it has its own)"
-    if config.built_in.law == COMPUTED_TORQUE:
-        return f"controller {config.controller!r}"
     if (model.limit_stiffness > 0).any():
         return "limits with a stiffness"
     if len(model.axis_dof):
@@ -150,18 +147,6 @@ def _option(config: RunConfig, model: Model) -> str:
     if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:
         return "a joint equality that gives way (solref)"
     return ""
-
-
-def _of_joints(robot: Robot) -> str:
-    """The range of a ball or free joint."""
-    m = robot.model
-    limited = ((m.dof_coord < 0) & np.isfinite(m.upper)) | (m.dof_turn >= 0)
-    return f"the range of joint {_joint_of(robot, int(np.argmax(limited)))!r}" if limited.any() else ""
-
-
-def _joint_of(robot: Robot, dof: int) -> str:
-    """The name of a dof's joint."""
-    return next(name for name, dofs in robot.labels.joint_dofs.items() if dofs.start <= dof < dofs.stop)
 
 
 def _of_world(articulation: Articulation) -> str:
@@ -177,6 +162,22 @@ def _of_loops(articulation: Articulation) -> str:
         if loop.active and (loop.spring is not None or loop.kind in ("hinge", "joint")):
             return f"loop {loop.name!r}, which is a {'spring' if loop.spring else loop.kind}"
     return ""
+
+
+def _of_robot(config: RunConfig, robot: Robot, equipped: Equipped | None) -> str:
+    """The first part of a robot that only the tests have in maximal coordinates: tests/maximal/oracle."""
+    m = robot.model
+    if config.built_in.law == COMPUTED_TORQUE:
+        return f"controller {config.controller!r}"
+    limited = ((m.dof_coord < 0) & np.isfinite(m.upper)) | (m.dof_turn >= 0)
+    if limited.any():
+        return f"the range of joint {_joint_of(robot, int(np.argmax(limited)))!r}"
+    return "" if equipped is None else _of_equipment(equipped, robot)
+
+
+def _joint_of(robot: Robot, dof: int) -> str:
+    """The name of a dof's joint."""
+    return next(name for name, dofs in robot.labels.joint_dofs.items() if dofs.start <= dof < dofs.stop)
 
 
 def _of_equipment(equipped: Equipped, robot: Robot) -> str:

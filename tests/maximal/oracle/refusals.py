@@ -1,4 +1,4 @@
-"""Refuses by name tendons and actuators that the oracle lacks, so that it leaves nothing out in silence."""
+"""Refuses by name tendons, actuators and joints that the oracle lacks, so that it leaves nothing out in silence."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.equipment.arrays import (
     AFFINE,
     DC_MOTOR,
@@ -30,13 +31,26 @@ from artsim.sim.equipment.arrays import (
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.run_data.run_records import COMPUTED_TORQUE
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.plan import Plan
 
 
-def refuse_what_the_oracle_lacks(config: RunConfig, equipped: Equipped | None) -> None:
-    """Raise UsageError for the first tendon or actuator without a law here."""
-    what = "" if equipped is None else _of_tendons(equipped, config) or _of_actuators(equipped)
+def refuse_what_the_oracle_lacks(plan: Plan, articulation: Articulation) -> None:
+    """Raise UsageError for the first tendon, actuator or joint without a law here."""
+    config, model, equipped = plan.config, plan.robot.model, plan.equipped
+    if equipped is None:
+        return
+    what = _of_tendons(equipped, config) or _of_actuators(equipped) or _of_joints(articulation)
+    if config.built_in.law == COMPUTED_TORQUE and (model.row_frequency > 0).any():
+        what = f"controller {config.controller!r} with compliant couplings"
     if what:
         raise UsageError(f"the oracle has nothing for {what}")
+
+
+def _of_joints(articulation: Articulation) -> str:
+    for joint in articulation.joints:
+        if joint.kind == "free" and any(joint.stiffness_polynomial):
+            return f"the polynomial spring of joint {joint.name!r}"
+    return ""
 
 
 def _of_tendons(equipped: Equipped, config: RunConfig) -> str:

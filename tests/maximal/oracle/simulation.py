@@ -41,9 +41,9 @@ from tests.maximal.oracle.sums import ACTUATOR, TENDON, summed
 
 def oracle_of(articulation: Articulation, config: RunConfig) -> OracleSimulation:
     """A simulation by the oracle; RunConfig of --coordinates maximal."""
-    with patch.object(maximal_choice, "_refuse_unservable", lambda *_: None):
+    with patch.object(maximal_choice, "_of_robot", lambda *_: ""):
         plan: Plan = plan_run(articulation, config)
-    refuse_what_the_oracle_lacks(config, plan.equipped)
+    refuse_what_the_oracle_lacks(plan, articulation)
     return OracleSimulation(plan, held_controls(plan))
 
 
