@@ -23,7 +23,6 @@ Place = Sequence[float]
 Pair = tuple[float | None, float | None]
 """Values for the linear and for the angular motion; None: no limit or damping."""
 
-
 DriveMode = Literal["force", "acceleration"]
 LimitKind = Literal["force", "impulse"]
 

@@ -15,7 +15,6 @@ from artsim.sim.foundation.errors import ModelError
 if TYPE_CHECKING:
     import h5py
 
-
 MAX_OBJECTS = 20_000
 MAX_DEPTH = 16
 MAX_CHUNK_BYTES = 1 << 28

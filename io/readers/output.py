@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from artsim.sim.geometry.solids import Kept
 
-
 _LABELS = tuple(name for name in Labels._fields if not name.startswith(("jacobian", "control")))
 O = TypeVar("O", bound="Output")
 
