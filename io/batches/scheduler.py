@@ -183,7 +183,6 @@ def _quiet() -> Iterator[None]:
 
 # ---- in a worker
 
-
 _making = threading.Lock()
 _jobs: dict[str, Job] = {}  # the last job, by its configuration: making one may require hashing a large input
 

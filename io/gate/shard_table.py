@@ -24,7 +24,6 @@ from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageErr
 if TYPE_CHECKING:
     import h5py
 
-
 MAX_SHARDS = 1000  # HDF5 keeps them all open while reading; the usual limit of a process is 1024 files
 _SPARE_FILES = 8
 

@@ -20,7 +20,6 @@ from artsim.sim.foundation.records import Array
 if TYPE_CHECKING:
     import h5py
 
-
 WHOLE_BYTES = 1 << 26  # bytes to which a dataset that is read whole may unpack regardless of its stored size
 ROWS_BYTES = 1 << 30  # likewise for rows that are read at once
 CACHED_BYTES = 1 << 20  # bytes of a chunk that HDF5 caches for its next row

@@ -15,14 +15,27 @@ from artsim.sim.foundation.errors import ModelError
 if TYPE_CHECKING:
     import h5py
 
-
 MAX_OBJECTS = 20_000
 MAX_DEPTH = 16
 MAX_CHUNK_BYTES = 1 << 28
 MAX_TEXT_BYTES = 1 << 20  # of a fixed-length text
 _SMALL = 1 << 20  # bytes that may be declared without being stored (fill values)
+PLAIN_FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
+ZSTD = 32015  # the number of the filter, registered by hdf5plugin
+RATIOS = {1: 1032, ZSTD: 1 << 15}  # largest compression ratios of zlib and zstd
 BARE_DIMENSION = b"This is a netCDF dimension but not a netCDF variable."
 """The beginning of the name of a dimension without labels, as netCDF-4 writes it."""
+
+
+def has_zstd() -> bool:
+    """True if zstd can be read and written: hdf5plugin is installed and registered with HDF5."""
+    from importlib.util import find_spec
+
+    if find_spec("hdf5plugin") is None:
+        return False
+    import hdf5plugin
+
+    return bool(hdf5plugin.FILTERS["zstd"] == ZSTD)
 
 
 class Walk:
@@ -156,19 +169,3 @@ def _is_bare_dimension(item: Any) -> bool:
     text = np.zeros((), f"S{kind.get_size()}")
     name.read(text)
     return bytes(text[()]).startswith(BARE_DIMENSION)
-
-
-PLAIN_FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
-ZSTD = 32015  # the number of the filter, registered by hdf5plugin
-RATIOS = {1: 1032, ZSTD: 1 << 15}  # largest compression ratios of zlib and zstd
-
-
-def has_zstd() -> bool:
-    """True if zstd can be read and written: hdf5plugin is installed and registered with HDF5."""
-    from importlib.util import find_spec
-
-    if find_spec("hdf5plugin") is None:
-        return False
-    import hdf5plugin
-
-    return bool(hdf5plugin.FILTERS["zstd"] == ZSTD)

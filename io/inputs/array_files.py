@@ -22,7 +22,6 @@ from artsim.sim.foundation.records import Array
 if TYPE_CHECKING:
     import zipfile
 
-
 _BLOCK = 1 << 20
 _HEADER_BYTES = 1 << 14  # numpy itself reads headers of up to 10000
 _SMALL = 1 << 20

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     import h5py
 
-
 MAX_FILE_BYTES = 1 << 30
 ARRAYS = (*SUFFIXES, "control")
 WRENCHES, LINKS = "wrench", "links"  # arrays of wrenches on links, and which these are

@@ -20,7 +20,6 @@ from artsim.sim.foundation.records import Array
 if TYPE_CHECKING:
     from artsim.sim.geometry.solids import Kept, Piece
 
-
 KINDS = ("convex", "triangles", "heightfield")  # by their numbers in the file
 MOST = 1e9  # [m] largest distance of a vertex from its frame
 

@@ -19,7 +19,6 @@ from artsim.sim.quantities.catalogue import QUANTITIES, dims_of
 if TYPE_CHECKING:
     import h5py
 
-
 _BLOCK_ROWS = 1 << 20
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas
     import xarray
 
-
 _TOLD = 6  # variables named in a repr
 _OF_ROWS = ("sample", "time")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from artsim.io.format.labels import Labels
 from artsim.io.gate.gate import open_gated
 from artsim.io.gate.kinds import check_schema
+from artsim.io.gate.opening import closing_on_error
 from artsim.io.gate.probe import probe
 from artsim.io.gate.values import attributes_of, first_line, read_texts, reading
 from artsim.io.output_file.pieces import read_pieces
@@ -22,14 +23,7 @@ if TYPE_CHECKING:
 
     from artsim.sim.geometry.solids import Kept
 
-
-def read_labels(path: Path, group: h5py.Group) -> Labels:
-    """Read the labels of a group."""
-    texts = {name: read_texts(path, group[name]) for name in _NAMES if name in group}
-    return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
-
-
-_NAMES = tuple(name for name in Labels._fields if not name.startswith(("jacobian", "control")))
+_LABELS = tuple(name for name in Labels._fields if not name.startswith(("jacobian", "control")))
 O = TypeVar("O", bound="Output")
 
 
@@ -38,12 +32,8 @@ def opened(path: Path, kind: Callable[[Path, h5py.File, bool], O]) -> O:
 
     def open_it() -> O:
         file, written = open_gated(path)
-        try:
-            with reading(path):
-                return kind(path, file, written)
-        except BaseException:
-            file.close()
-            raise
+        with closing_on_error(path, file):
+            return kind(path, file, written)
 
     def look() -> None:
         with open_it() as output, suppress(ArtsimError):  # raised again when the process itself opens it
@@ -120,3 +110,9 @@ class Output(ABC):
         """
         with reading(self.path):
             return read_pieces(self._file["model"], self.path)
+
+
+def read_labels(path: Path, group: h5py.Group) -> Labels:
+    """Read the labels of a group."""
+    texts = {name: read_texts(path, group[name]) for name in _LABELS if name in group}
+    return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these

@@ -33,7 +33,6 @@ from artsim.sim.runs.controls import VALUES, Controls
 if TYPE_CHECKING:
     import h5py
 
-
 _MOST_PACKED = 64  # times its stored bytes that a run of more than ROWS_BYTES may unpack to
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import ArtsimError, UsageError
 from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs.changes import CHANGEABLE, changed_config, controls_for
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
@@ -135,3 +136,19 @@ def _changed(start: RunConfig, now: RunConfig) -> str:
         name: getattr(now, name) for name in names if getattr(now, name) != getattr(start, name)
     }
     return json.dumps(differing, sort_keys=True)
+
+
+def numbers_of(what: str, values: Any) -> Real:
+    """Numbers in order. Raises UsageError."""
+    try:
+        return np.array(values, float)
+    except (TypeError, ValueError):
+        raise UsageError(f"{what} is {values!r}, want numbers") from None
+
+
+def wrench_of(what: str, values: Any) -> Real:
+    """A force (3,), or a force and a torque (6,). Raises UsageError."""
+    numbers = numbers_of(what, values)
+    if numbers.shape not in ((3,), (WRENCH,)):
+        raise UsageError(f"{what} has shape {numbers.shape}, want (3,) or ({WRENCH},)")
+    return numbers

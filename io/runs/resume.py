@@ -9,15 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from artsim.io.exports.rows import blocks_of
-from artsim.io.output_file.model_record import model_record
 from artsim.io.readers.recording import Recording, open_recording
-from artsim.io.runs.named import run_labels
 from artsim.io.runs.prepare import held_controls, no_controls
-from artsim.io.runs.provenance import facts_of
-from artsim.io.runs.recorder import Earlier, Recorder
+from artsim.io.runs.recorder import Earlier
 from artsim.io.runs.recovery import recover
 from artsim.io.runs.replay import Load, stored_plan
-from artsim.io.runs.run import Outcome, Progress, record, stored_state
+from artsim.io.runs.run import Outcome, Progress, record, recorder_of, stored_state
 from artsim.io.runs.snapshots import checkpoint_state, checkpoints, final_state, restored
 from artsim.sim.foundation.errors import BusyError, ModelError, StoppedError, UsageError
 from artsim.sim.foundation.records import Array
@@ -75,22 +72,17 @@ def resume(
         controls, interval = recording.controls, recording.checkpoint_steps
     acting = held_controls(plan) if plan.config.is_python else controls
     simulation = simulation_of(plan, acting, controller, threads)
-    template = stored_state(simulation)
     if state is not None:
         simulation.restore(restored(state, simulation.save()))
     kept = int(np.searchsorted(controls.start_step, done)) if plan.config.is_python else controls.rows
-    recorder = Recorder(
+    recorder = recorder_of(
+        simulation,
         source if output is None else output,
-        labels=run_labels(plan),
-        dt=plan.dt,
-        model=model_record(plan.robot.articulation),
         controls=no_controls(plan),
-        provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **facts_of(plan)},
-        variables=plan.config.record,
+        provenance=provenance or {},
+        compress=None,
         steps_total=total,
-        state=template,
         checkpoint=interval,
-        every=plan.config.every,
         force=force or output is None,
         earlier=Earlier(source, -(-done // plan.config.every), kept, made),
     )

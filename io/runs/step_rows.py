@@ -9,6 +9,7 @@ import numpy as np
 from artsim.io.runs.named import named_tables
 from artsim.sim.foundation.errors import nearest
 from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs import simulate
 from artsim.sim.runs.simulate import BlockOfRows
 
@@ -59,3 +60,10 @@ def tables_of(simulation: simulate.Simulation, block: BlockOfRows) -> dict[str, 
     """The tables of a block under their names among rows."""
     tables = named_tables(simulation.plan, block.tables)
     return {f"{group}/{name}": values for group, table in tables.items() for name, values in table.items()}
+
+
+def read_only(values: Real) -> Real:
+    """A read-only view."""
+    view = values.view()
+    view.setflags(write=False)
+    return view

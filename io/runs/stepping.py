@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from artsim.io.exports.formats import check_run_name
 from artsim.io.format import schema
-from artsim.io.runs.held_inputs import HeldInputs, pushed_places
+from artsim.io.runs.held_inputs import HeldInputs, numbers_of, pushed_places, wrench_of
 from artsim.io.runs.named import Tables, joined, named_tables, row_count
 from artsim.io.runs.plain_settings import plain_settings
 from artsim.io.runs.prepare import held_controls, no_controls, prepared
@@ -25,7 +25,7 @@ from artsim.io.runs.progress import warm
 from artsim.io.runs.provenance import provenance
 from artsim.io.runs.recorder import Recorder
 from artsim.io.runs.run import recorder_of, stored_state
-from artsim.io.runs.step_rows import StepRows, rows_of
+from artsim.io.runs.step_rows import StepRows, read_only, rows_of
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -95,7 +95,7 @@ class Simulation:
     def _set(self, simulation: simulate.Simulation) -> None:
         """Go on with this simulation."""
         self._simulation = simulation
-        self._qpos, self._qvel, self._activation = (_view(values) for values in simulation.state)
+        self._qpos, self._qvel, self._activation = (read_only(values) for values in simulation.state)
         self._in_one_call = 0 if simulation.controller is not None else simulation.steps_per_block
 
     # ------------------------------------------------------------------ state
@@ -288,8 +288,8 @@ class Simulation:
                 if entry not in names:
                     noun = "an actuator" if name == "control" else "a joint"
                     raise UsageError(f"{name}: {entry!r} is not {noun} of this robot{nearest(entry, names)}")
-            return [names.index(entry) for entry in values], _vector(name, [*values.values()])
-        given = _vector(name, values)
+            return [names.index(entry) for entry in values], numbers_of(name, [*values.values()])
+        given = numbers_of(name, values)
         free = [names.index(dof) for dof in self.robot.independent_dofs] if name != "control" else []
         if given.shape == (len(names),):
             return [*range(len(names))], given
@@ -299,7 +299,7 @@ class Simulation:
 
     def _push(self, wrench: Mapping[str, ArrayLike]) -> None:
         """Set wrenches on links from the next step on."""
-        given = {link: _wrench(f"wrench of {link!r}", numbers) for link, numbers in wrench.items()}
+        given = {link: wrench_of(f"wrench of {link!r}", numbers) for link, numbers in wrench.items()}
         links = [*pushed_places(self._simulation)]
         if not set(wrench) <= set(links):
             if self._recorder is not None:
@@ -318,7 +318,7 @@ class Simulation:
 
     def push(self, link: str, impulse: ArrayLike) -> StepRows:
         """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link; see step."""
-        numbers = _wrench("push", impulse)
+        numbers = wrench_of("push", impulse)
         at = pushed_places(self._simulation).get(link)
         wrench = np.zeros(WRENCH) if at is None else self._simulation.acting("control")[at].copy()
         wrench[: len(numbers)] += numbers / self._simulation.plan.dt
@@ -438,7 +438,7 @@ class Simulation:
     def _whole(self, what: str, values: Numbers, names: tuple[str, ...], now: Real) -> Real:
         """All entries of a part of the state, those that are not given by name as they are now."""
         if not isinstance(values, Mapping):
-            given = _vector(what, values)
+            given = numbers_of(what, values)
             if given.shape != (len(names),):
                 raise UsageError(f"{what} has shape {given.shape}, want ({len(names)},): {', '.join(names[:8])}")
             return given
@@ -494,26 +494,3 @@ def _close(simulation: weakref.ref[Simulation]) -> None:
     """Finish the file of a simulation that the program left open."""
     if (left := simulation()) is not None:
         left.close()
-
-
-def _view(values: Real) -> Real:
-    """A read-only view."""
-    view = values.view()
-    view.setflags(write=False)
-    return view
-
-
-def _vector(what: str, values: Any) -> Real:
-    """Numbers in order. Raises UsageError."""
-    try:
-        return np.array(values, float)
-    except (TypeError, ValueError):
-        raise UsageError(f"{what} is {values!r}, want numbers") from None
-
-
-def _wrench(what: str, values: Any) -> Real:
-    """A force (3,), or a force and a torque (6,). Raises UsageError."""
-    numbers = _vector(what, values)
-    if numbers.shape not in ((3,), (WRENCH,)):
-        raise UsageError(f"{what} has shape {numbers.shape}, want (3,) or ({WRENCH},)")
-    return numbers

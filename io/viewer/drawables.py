@@ -25,7 +25,6 @@ STICK: Colour = (0.5, 0.52, 0.56, 1.0)
 SLENDER = 0.04  # ratio of a stick's radius to its length
 REACH = 5.0  # [m] half size above which a shape counts as scenery
 
-
 _Key = tuple[str, Layer, Colour, bool, bool]
 
 
