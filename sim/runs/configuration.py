@@ -25,8 +25,8 @@ class Controller(NamedTuple):
     """A built-in controller: its law, and how it uses targets."""
 
     law: int  # Inputs.controller
-    follows: bool = False  # it moves joints to targets without drives
-    holds: bool = False  # it holds the initial position and takes no targets
+    follows: bool = False  # the controller moves joints to targets without drives
+    holds: bool = False  # the controller holds the initial position and takes no targets
 
 
 CONTROLLERS = {
@@ -135,7 +135,7 @@ class RunConfig:
     drive_limit_kind: str | Mapping[str, str] = "force"  # or "impulse": drive limits in N m s or N s; also by joint
     friction_coefficient: Value = field(default_factory=dict)
     joint_friction: Value = field(default_factory=dict)  # [N m, N] instead of the file's
-    armature: Value = field(default_factory=dict)  # [kg m², kg] instead of the file's
+    armature: Value = field(default_factory=dict)  # [kg m², kg] in place of the file's
     lower_limit: Value = field(default_factory=dict)  # [rad, m] by dof, instead of the file's
     upper_limit: Value = field(default_factory=dict)
     limit_stiffness: Value = field(default_factory=dict)  # [N m/rad, N/m] of position limits that give way
@@ -148,8 +148,8 @@ class RunConfig:
     solver: str = "newton"
     iterations: int = 64
     velocity_iterations: int = 0  # pgs, tgs: sweeps after those that positions move by, without correcting errors
-    error_step: str = "step"  # tgs: what errors are divided by, ERROR_STEPS
-    relaxation: float = 1.0  # jacobi: share of its turn that a row takes
+    error_step: str = "step"  # tgs: the time by which errors are divided, one of ERROR_STEPS
+    relaxation: float = 1.0  # jacobi: share of its correction that a row applies in one sweep
     mass_splitting: bool = True  # jacobi: rows that share bodies see shards of them
     coupling_erp: float | Value = 0.0  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
     integrator: str = "auto"  # auto: that of the file if it serves the robot, else midpoint
@@ -208,7 +208,7 @@ class RunConfig:
             raise SettingError("coupling 'compliant' needs --coupling-frequency HZ", "coupling")
 
     def _checks(self) -> dict[str, tuple[bool, str]]:
-        """Whether the numbers of settings are in their ranges, and the ranges in words."""
+        """By setting, True if its numbers are in their range, and the range in words."""
         checks = {name: (1 <= getattr(self, name) <= MAX_STEPS, f"1 to {MAX_STEPS}") for name in _COUNTS}
         checks["velocity_iterations"] = 0 <= self.velocity_iterations <= MAX_ITERATIONS, f"0 to {MAX_ITERATIONS}"
         checks["iterations"] = 1 <= self.iterations <= MAX_ITERATIONS, f"1 to {MAX_ITERATIONS}"
@@ -308,8 +308,8 @@ def read_angles(setting: str, entry: object, what: str = "") -> Angles:
 
 
 def record_names(names: Sequence[Any], default: Sequence[str] = DEFAULT_RECORD) -> tuple[Any, ...]:
-    """The variables to record, in the order of the file. "+NAME" adds to the default; what is no name stays, to be
-    refused."""
+    """The variables to record, in the order of the file. "+NAME" adds to the default; entries that are no names stay,
+    and are refused later."""
     if not all(isinstance(name, str) for name in names):
         return tuple(names)
     added = [name.removeprefix("+") for name in names]

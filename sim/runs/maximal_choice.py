@@ -1,4 +1,4 @@
-"""Chooses the scheme of a run in maximal coordinates, and refuses by name what such runs do not support."""
+"""Chooses the scheme of a run in maximal coordinates, and refuses by name features that such runs lack."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def with_scheme(
 ) -> RunConfig:
     """Resolve scheme, α and β of the configuration; it is returned unchanged for joint coordinates.
 
-    Raises UsageError: Baumgarte's scheme without maximal coordinates, invalid factors, and what maximal coordinates
-    lack.
+    Raises UsageError: Baumgarte's scheme without maximal coordinates, invalid factors, and features that maximal
+    coordinates lack.
     """
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
     own = {"constraint_alpha": config.constraint_alpha, "constraint_beta": config.constraint_beta}
@@ -227,7 +227,7 @@ def _of_actuators(equipped: Equipped) -> str:
 
 
 def _of_actuator(e: Equipment, a: int) -> str:
-    """What of an actuator has no law here, or an empty string."""
+    """The feature of actuator a that has no law in maximal coordinates, or an empty string."""
     if not e.actuator_active[a]:
         return ""
     if MUSCLE in (e.actuator_gain[a], e.actuator_bias[a]):

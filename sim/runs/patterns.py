@@ -1,8 +1,8 @@
 """Names and patterns in a configuration, replaced by the names of a robot's joints, coordinates, actuators.
 
-A name that is one counts as such, whatever characters it has; any other may contain * and ?, as in a shell. A pattern
-stands for joints of one degree of freedom that follow no other, "*" not for those that place a base. Names given
-exactly win over patterns, a later pattern over an earlier one.
+The name of an object stands for that object, even if it contains * or ?; any other text may contain * and ? as in a
+shell. A pattern stands for joints of one degree of freedom that follow no other, "*" not for those that place a base.
+Names given exactly win over patterns, a later pattern over an earlier one.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ KINDS = {
     "constraint_alpha": "constraint",
     "constraint_beta": "constraint",
 }
-"""What the entries of a setting are named after; of gains and joints, "*" or one value alone means all."""
+"""The kind of object that the entries of a setting name; for gains and joints, "*" or one value alone means all."""
 
 
-TURNED = "turned"  # the kind of what settings of swing and twist are named after
+TURNED = "turned"  # the kind of joints that settings of swing and twist name
 
 
 class Names(NamedTuple):
-    """The names of a kind; those of what follows nothing, those that patterns can match, and those that "*" matches.
+    """The names of a kind: all, those of objects that follow no other, those that patterns match, those that "*" does.
 
     `units` [m, rad, m/s, rad/s] are those of coordinates or of their velocities.
     """
@@ -115,7 +115,7 @@ def has_patterns(config: RunConfig) -> bool:
     unchecked: tuple[object, ...] = (config.armature, config.joint_friction, config.drive_mode, config.drive_limit_kind)
     unchecked += (config.constraint_alpha, config.constraint_beta)
     unchecked += tuple(getattr(config, setting) for setting in TURNING)
-    if any(isinstance(values, Mapping) and values for values in unchecked):  # whose names nobody else looks up
+    if any(isinstance(values, Mapping) and values for values in unchecked):  # only `expanded` looks up their names
         return True
     given = {setting: getattr(config, setting) for setting in KINDS}
     return any(
