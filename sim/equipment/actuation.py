@@ -1,4 +1,4 @@
-"""Forces on the joints: drives, springs, damping; which row of inputs acts.
+"""Forces on the joints: drives, springs, damping; the row of inputs that acts.
 
 Linear forces without limits enter M̂ = M + h D + h² a K and are therefore stable at any gain. Drives that reach their
 limit, and Coulomb friction, are constraint rows (constraints/).

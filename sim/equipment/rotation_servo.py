@@ -109,7 +109,7 @@ def _set_scale(equipment: EquipmentBundle, a: int, scale: float) -> None:
 def is_settled(equipment: EquipmentBundle, a: int) -> bool:
     """True if the norm of the forces that begin at a, as they act over the step, is settled.
 
-    It is settled at its bound and, without a scale, also below it. A settled servo starts its next search afresh.
+    A norm is settled at its bound and, without a scale, also below it. A settled servo starts its next search afresh.
     """
     norm = _norm(equipment, a)
     bound = equipment.model.force_norm[a]

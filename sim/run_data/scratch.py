@@ -194,9 +194,9 @@ class PropagationWork(NamedTuple):
 
 
 class DirectWork(NamedTuple):
-    """Scratch of solvers/published/direct.py, which holds H as its parts (full_coordinates.py). k wide rows, g edges."""
+    """Scratch of solvers/published/direct.py, which holds parts of H (full_coordinates.py). k wide rows, g edges."""
 
-    elder: ConstInts1  # (nb,) the previous joint on the same parent, 0: none
+    elder: ConstInts1  # (nb,) the previous joint on the same parent; 0: none
     edge_start: ConstInts1  # (nb + 1,) first edge of each joint: to its elders, nearest first, and its parent's
     counts: Ints1  # (2,) number of wide rows
     diagonal: Reals1  # as in PropagationWork

@@ -1,7 +1,7 @@
 """Assembles the constraint rows: one record for every kind, built joint by joint in the PhysX guide's solving order.
 
 Each kind is declared in kinds.py and built in a file of its own. Adding a kind takes a declaration, a builder and its
-line in `build_rows`, and one in `needs_rows` if every step with it needs rows.
+line in `build_rows`, and a line in `needs_rows` if every step of a robot with this kind needs rows.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def build_rows(
     for n in range(rows.number[ALL_ROWS]):
         rows.impulse[n] = state.impulse[rows.place[n]]
     rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
-    if contact is not None:  # last: their number changes, and the other rows keep their places
+    if contact is not None:  # last: the number of contacts changes, and the other rows keep their places
         contact_rows(robot, run, rows, equipment, contact)
 
 
