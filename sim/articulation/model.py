@@ -537,8 +537,8 @@ def _elimination_tree(dof_parent: Array, moved_by: Array, count: int) -> list[in
 def _joined(dof_parent: list[int], moved_by: list[int]) -> Iterator[tuple[int, int]]:
     """Pairs a < b of rows of GᵀMG that have the elimination tree of all its entries.
 
-    The rows of all dofs between a dof and its root are coupled with each other. Each such set in order, neighbours
-    joined, has the tree of the whole set (Gilbert, Ng and Peyton 1994).
+    The rows of all dofs between a dof and its root are coupled with each other. The pairs of neighbours in the order of
+    this set have the tree of all its pairs (Gilbert, Ng and Peyton 1994).
     """
     below: list[list[int]] = [[] for _ in range(len(dof_parent) + 1)]
     for k, above in enumerate(dof_parent):

@@ -1,5 +1,5 @@
 """Strips of WIDTH numbers from several places: of vectors, of matrix lines of known length, and one per body, turned so
-that lane l has what belongs to the l-th body.
+that lane l has the numbers of the l-th body.
 """
 
 from __future__ import annotations

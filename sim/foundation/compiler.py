@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
 RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # prefixes of numba's and Python's names
 
-# without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
-# between the widths, and all of what fast-math may do here
+# without numba's runtime a kernel that allocates an array does not compile; contraction into FMA, the only fast-math
+# allowed here, differs between the widths
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract"}}
 
 
@@ -65,9 +65,9 @@ def _only_the_whole_is_optimised() -> Iterator[Callable[[Any, Any, Any], None]]:
     """Skip numba's own optimisation and assembly of every function with its callees, which takes four fifths of the
     time for nothing: only the linked whole is ever used.
 
-    numba assembles what is in its engine when it asks for an address there, such as a function's environment, which
-    only wrappers for Python and exceptions need; the engine's functions are therefore not added. Those of others may
-    be.
+    numba assembles the content of its engine when it asks for an address there, for example of a function's
+    environment, which only wrappers for Python and exceptions need; the functions of artsim are therefore not added.
+    Functions of other packages may be.
     """
     from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
 

@@ -543,8 +543,8 @@ def jacobian_block(
     """Write 8 columns of a link's Jacobian, out[start + row n + k], from motion columns rows[first + row n + k], flat.
 
     Linear rows S_linear + S_angular × r, angular rows S_angular; zero where bit k of `bits` is not set. Rows are
-    written in sequence: what columns beyond n write past a row's end is overwritten by the next row, and stays after
-    the last.
+    written in sequence: numbers that columns beyond n write past a row's end are overwritten by the next row, and stay
+    after the last.
     """
     S = rows.reshape(-1)
     target = out.reshape(-1)

@@ -1,9 +1,9 @@
-"""Spares numba what it does again for every function while a kernel is compiled.
+"""Spares numba work that it repeats for every function while a kernel is compiled.
 
-For each of the hundreds of functions of a kernel numba links all that the function calls, once more at every level of
-calls; it stores an array on the stack whenever it is indexed, asks LLVM for the size of a type by way of a module's
-text, types `a + b` of two numbers by trying every meaning that `+` may have, optimises what is only declared, and tells
-listeners of which there are none. A third of the time goes there.
+For each of the hundreds of functions of a kernel numba links all functions that the function calls, once more at every
+level of calls; numba stores an array on the stack whenever it is indexed, asks LLVM for the size of a type by way of a
+module's text, types `a + b` of two numbers by trying every meaning of `+`, optimises functions that are only declared,
+and notifies listeners of which there are none. This work takes a third of the time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _sizes_known() -> Patches:
 def _calls_typed_once() -> Patches:
     """Type a call of a built-in function once for its types of arguments.
 
-    What it is compiled to can depend on one flag, `forceinline`, which callees inherit.
+    The code of a call can depend on one flag, `forceinline`, which callees inherit.
     """
     from numba.core.targetconfig import ConfigStack
     from numba.core.types.functions import BaseFunction
@@ -73,8 +73,8 @@ def _calls_typed_once() -> Patches:
 class _ArrayValue:
     """The fields of an array's structure as values, not as places on the stack; numba calls it a proxy.
 
-    numba stores an array whenever it is indexed, and loads its fields from there: half of what it writes for LLVM,
-    which takes it out again.
+    numba stores an array whenever it is indexed, and loads its fields from there: half of the code that numba writes
+    for LLVM, which removes it again.
     """
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
@@ -112,14 +112,14 @@ def _arrays_as_values() -> Patches:
 
 
 def _nobody_listens() -> Patches:
-    """Tell nobody of the start and end of whatever numba does."""
+    """Do not broadcast the start and end of numba's events."""
     from numba.core import event
 
     return {(event, "broadcast"): lambda happening: None}
 
 
 def _plain_messages() -> Patches:
-    """Leave the messages of errors without colours: most are of what numba tries in vain and nobody reads."""
+    """Leave the messages of errors without colours: most errors are of numba's own trials, and nobody reads them."""
     from numba.core import errors
 
     scheme = type(errors.termcolor())
@@ -138,7 +138,7 @@ class _Definitions:
 
 
 def _definitions_optimised() -> Patches:
-    """Run LLVM's passes on the functions of a module, not on what it only declares."""
+    """Run LLVM's passes on the functions that a module defines, not on those that it only declares."""
     from numba.core.codegen import CPUCodeLibrary
 
     optimise = CPUCodeLibrary._optimize_functions

@@ -1,8 +1,8 @@
-"""Actuators on bodies: where their forces act, as sums of lines, and what the forces are.
+"""Actuators on bodies: the lines along which their forces act, as sums of lines, and the forces.
 
-A force at a site is a wrench on the site's body, one along a tendon pulls at its path, one in a joint acts along the
-joint's lines: none is mapped to joint coordinates. The law of a force, gain · input + bias (MuJoCo's computation
-chapter), is written here for numpy once more, so that both engines' actuators check each other.
+A force at a site is a wrench on the site's body, a force along a tendon pulls at its path, and a force in a joint acts
+along the joint's lines: none is mapped to joint coordinates. The law of a force, gain · input + bias (MuJoCo's
+computation chapter), is written here for numpy once more, so that both engines' actuators check each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What a robot carries beside its tree in one configuration: its lines, and tendons and actuators as sums of them."""
+"""The parts that a robot carries beside its tree in one configuration: lines, and tendons and actuators as sums of
+lines."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class Lengths(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """The lines of joints, loops, tendons and actuators, and what they make up."""
+    """The lines of joints, loops, tendons and actuators, and the parts that consist of them."""
 
     lines: Lines
     loops: slice  # their lines

@@ -193,7 +193,7 @@ class Evaluation:
 class Workers:
     """The scratch of threads that compute rows of the same arrays, which `point_at` names before the rows are computed.
 
-    What points at arrays does not keep them alive. Two threads never call the same Workers at once.
+    Pointers at arrays do not keep them alive. Two threads never call one Workers at once.
     """
 
     def __init__(self, evaluation: Evaluation, threads: int) -> None:

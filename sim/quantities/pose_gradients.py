@@ -1,6 +1,6 @@
 """Kernel of pose_constraints.py: the constraint rows' J and K = J M⁻¹ Jᵀ of many configurations, one by one.
 
-M is that of `compute`, with the inertia of tendons. Rows are those of a run (constraints/), whatever their softness.
+M is that of `compute`, with the inertia of tendons. Rows are those of a run (constraints/), of any softness.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _delassus_of(
     task: PoseTask,
     row: int,
 ) -> float:
-    """The same from M (n, n), lower triangle over the elimination tree that `parent` and `run` describe."""
+    """The Delassus matrix from M (n, n), lower triangle over the elimination tree that `parent` and `run` describe."""
     if task.chain.shape[0] == 0:
         wrong = _factorise(M, parent, run, task)
         return wrong + _products(M, parent, run, task, row)

@@ -70,7 +70,7 @@ class Controls:
         return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows, acceleration[None])
 
     def beginning_at(self, step: int) -> Controls:
-        """These controls, of which a file gave those from this step on."""
+        """The controls with the note that a file gave those from this step on."""
         object.__setattr__(self, "begin", step)
         return self
 

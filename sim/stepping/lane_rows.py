@@ -340,7 +340,7 @@ def _go_to(own: OwnRows, lane: int, phase: int) -> bool:
 
 @njit
 def _relax(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
-    """See loop_rows.relax_loops."""
+    """Relax the rows of hard loops in a lane, as loop_rows.relax_loops does; True if the lane is to be solved again."""
     own, h = run.lanes.own, run.inputs.time_step[0]
     found = False
     for t in range(own.kind.shape[0]):
@@ -364,7 +364,7 @@ def _is_hard(loops: LoopBundle, n: int) -> bool:
 
 @njit
 def _tighten(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
-    """See loop_rows.tighten_loops."""
+    """Tighten the relaxed rows in a lane, as loop_rows.tighten_loops does; True if the lane is to be solved again."""
     own, h = run.lanes.own, run.inputs.time_step[0]
     found = False
     for t in range(own.kind.shape[0]):

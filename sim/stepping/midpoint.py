@@ -1,7 +1,8 @@
 """Re-evaluates a semi-implicit step where one evaluation at its start is not enough: spin, taut bodies, curvature.
 
-All three have one remedy: the step is evaluated again with what the previous evaluation found, until it no longer
-changes. Where an evaluation leads away from there, or leaves rows unsolved, the evaluation before it is the step.
+All three have one remedy: the step is evaluated again with the velocities and forces that the previous evaluation
+found, until these no longer change. If an evaluation diverges, or leaves rows unsolved, the evaluation before it is the
+step.
 
 Spin: gyroscopic and Coriolis terms act at the midpoint velocity ½ (v + v⁺). This implicit midpoint rule conserves the
 energy and the angular momentum of a free body, where terms at the start feed in energy by (hω)² per step. The spin of a
