@@ -494,7 +494,7 @@ class Actuator:
     disabled: bool = False  # by group, or with all actuators by a flag
     frozen: bool = False  # by a flag, which also stops the states of bristles
     delay: Delay | None = None  # of its controls
-    acts: bool = True  # False: it only states a reduction (transmissions of a URDF)
+    acts: bool = True  # False: the actuator only states a reduction (transmissions of a URDF)
     held_inputs: tuple[float, ...] = ()  # its controls where none are given; (): 0, of a quaternion 1
     by_inertia: bool = False  # its gains are accelerations, times 1 / J M⁻¹ Jᵀ (PhysX's acceleration drives)
 
@@ -676,10 +676,10 @@ class FileOptions:
     viscosity: float = 0.0  # [Pa s]
     wind: Vector3 = (0.0, 0.0, 0.0)  # velocity of the medium [m/s]
     magnetic: Vector3 = (0.0, -0.5, 0.0)  # global flux, for magnetometers
-    contact: bool = True  # False: nothing touches anything
+    contact: bool = True  # False: no contacts at all
     filter_parent: bool = True  # False: a body also touches its parent
     contact_override: ContactOverride | None = None
-    friction_stiffness: float = 1.0  # of soft contacts: friction is so many times stiffer than the normal direction
+    friction_stiffness: float = 1.0  # of soft contacts: ratio of the stiffness of friction to that of the normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -687,7 +687,7 @@ class Conventions:
     """Conventions of a file format that no file states; readers set them. The defaults are those of URDF."""
 
     pose_drawn: bool = False  # the file draws the robot in a pose that can be checked against limits; False: zeros
-    base_chosen: bool = True  # the user chooses whether the root is free (--base); False: the file does
+    base_chosen: bool = True  # True: the user may free or fix the root (--base); False: the file decides
     how_to_free: str = "--base floating frees its root"
     parents: Literal["apart", "filtered", "listed"] = "apart"  # see collision_pairs.joined
     surfaces: bool = True  # static meshes collide as they are; False: as their hulls

@@ -160,8 +160,7 @@ def _edge(bounds: Real, y: Real, z: Real) -> Real:
 
 
 def start_notes(model: Model, labels: Labels, q: Real) -> list[str]:
-    """Notes on a start (nq,) beyond limits of swing and twist, and on twists that nothing keeps where they have a
-    limit."""
+    """Notes on a start (nq,) beyond limits of swing and twist, and on limits of twist without one of swing."""
     notes = [
         f"{what} starts at {value[0]:.6g}, outside its limits [{ends[0, 0]:.6g}, {ends[0, 1]:.6g}]"
         for odd, what, value, ends in beyond_turns(model, labels, q[None])

@@ -517,9 +517,9 @@ def _back_at_once(rate: Real, h: float, gap: Real, closing: Real) -> Real:
     """The share of penetration removed per second [1/s] at a contact that pushed in the last step and yet closes: its
     surfaces turned or slid over each other along a curve that the row did not know.
 
-    Such penetration would add up. It is removed within the step, but beyond `rate` no faster than the surfaces close in
-    excess of the row's prediction, since a faster removal would gain energy. Contacts that close much faster are aimed
-    (foresight.py).
+    The penetration would add up from step to step. It is removed within the step, but beyond `rate` no faster than the
+    surfaces close in excess of the row's prediction, since a faster removal would gain energy. Contacts that close much
+    faster are aimed (foresight.py).
     """
     zero = zero_like(gap)
     opening = least(-gap / h, closing - rate * gap)
@@ -635,7 +635,7 @@ def may_bounce(contact: ContactBundle) -> bool:
 @njit
 def limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
     """Halve the restitution of contacts whose impulses do work, and leave penetration whose removal takes too much
-    energy. True if there are any such contacts: the rows must be solved again.
+    energy. True if there are any of these contacts: the rows must be solved again.
 
     Newton's law with friction can gain energy: a bounce may return more along the surface than it takes across it (Kane
     and Levinson 1985; Stronge 1990). A penetration may be one that no joint can separate (links that overlap where they

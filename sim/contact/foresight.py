@@ -2,7 +2,7 @@
 
 The rows of contacts know the first derivative of their gaps, and of the second derivative the part that follows from
 the velocities before the step (rolling.py). For a body that turns far in a step, or is struck in it, the remainder
-leaves depths that add up from step to step. The contacts of such bodies are therefore aimed as loops are
+leaves depths that add up from step to step. The contacts of these bodies are therefore aimed as loops are
 (stepping/contact_aims.py): this file places the shapes where the velocities found lead, measures the gaps there by the
 narrow phase of detection, and puts the mean curvature of each gap over the step into the bias of its normal row, in
 place of the expected curvature. A step then leaves almost no penetration, and no bodies need to be pushed out

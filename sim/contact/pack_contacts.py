@@ -108,7 +108,7 @@ class PackContacts(NamedTuple):
     half: Ints1  # (1,) index of the half of `memory` that is of the last step
     memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
     before: Reals3  # (lanes, contacts, CONTACT_BEFORE) contacts of this step, as ContactWork has them
-    slot: Ints2  # (lanes, contacts) of a contact; -1: it has no row
+    slot: Ints2  # (lanes, contacts) slot of a contact; -1: the contact has no row
     found: Ints1  # (lanes,) number of contacts
     deepest: Reals1  # (lanes,) depth of the deepest contact [m]; 0: no penetration
     start_depth: Reals1  # (lanes,) `deepest` at the start of the run [m]

@@ -31,7 +31,7 @@ _ACROSS = 1e-7  # cosine below which a normal and an edge are perpendicular
 _CROSSING = 0.1  # sine of the angle of two edges below which their normal may turn arbitrarily fast
 ANY_TURN = 1e150  # [rad] no rotation is too far
 _BENDS = 5e-2  # [rad] rotation in a step up to which a drift of second order suffices: a sixth of its cube is left
-STRUCK_TURN = 1.5e-2  # [rad] such a rotation for a drift that lacks some terms: half of its square is left
+STRUCK_TURN = 1.5e-2  # [rad] rotation up to which a drift that lacks terms suffices: half of its square is left
 _FARTHEST = 0.5  # [rad] rotation per step above which a second derivative carries no information
 
 

@@ -283,7 +283,7 @@ class Equipment(NamedTuple):
     sensor_zone: ConstInts1  # (nsensor,) shape of the site's volume, as in collision's Shapes; -1: none
     sensor_size: ConstReals2  # (nsensor, 3) size of that shape [m]
     sensor_side: ConstInts2  # (2, nsensor) of a contact sensor: ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE
-    sensor_number: ConstInts2  # (2, nsensor) index of that geom (Contacts.geom; -1: it cannot touch) or link
+    sensor_number: ConstInts2  # (2, nsensor) index of that geom (Contacts.geom; -1: a geom that cannot touch) or link
     sensor_reduction: ConstInts1  # (nsensor,) AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE
     sensor_slots: ConstInts1  # (nsensor,) number of contacts
     sensor_data: ConstInts1  # (nsensor,) bit mask over description.SENSOR_DATA, in order
@@ -332,7 +332,7 @@ class EquipmentWork(NamedTuple):
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
     loop_mobility: Reals2  # (nloop, 2) response of the links to unit force and unit torque, in the file's pose
-    loop_response: Reals2  # (6, nv) M⁻¹ Lᵀ of the lines L that a loop holds, or (0, nv) without such drives
+    loop_response: Reals2  # (6, nv) M⁻¹ Lᵀ of the lines L that a loop holds, or (0, nv) without acceleration drives
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,) values of the sensors

@@ -172,8 +172,8 @@ _SERVO_DYNAMICS = ("none", "integrator", "filter", "filterexact")
 def _period(actuator: Actuator, places: Places, tendons: Mapping[str, Array]) -> float:
     """The period of a servo's setpoint: a full turn if its length is an angle on a circle, else 0.
 
-    Position and PID servos have such a length on ball joints and on a site's rotation about a reference site, as in
-    MuJoCo, and on a loop's rotation.
+    The lengths of position and PID servos are angles on ball joints and on a site's rotation about a reference site, as
+    in MuJoCo, and on a loop's rotation.
     """
     if actuator.transmission == "tendon":
         first = tendons["tendon_path"][places.tendons[actuator.target]]

@@ -5,7 +5,7 @@ Each force is affine in a length of its own, a component of log(q), whose setpoi
 ball joints (actuation.py), and is therefore implicit in the default step.
 
 The norm of the three forces is bounded. At its bound a servo acts like a weaker servo, with k_p and k_v times the scale
-at which the norm equals the bound. It remains implicit and pulls in the direction of the unbounded servo at the
+at which the norm equals the bound. The servo remains implicit and pulls in the direction of the unbounded servo at the
 velocities found; for explicit forces this is the force clipped to its bound. The scale is a root: with u = 1 / scale,
 1 / norm is affine in u for a body of equal inertia about all axes, and nearly so for others, so that a few steps of the
 secant method find it.

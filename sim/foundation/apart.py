@@ -121,7 +121,7 @@ def life_line() -> int:
 
 
 def end_with(parent: int, line: int) -> None:
-    """Have this child process end with its parent, at once if that has ended; `line` is the parent's `life_line`."""
+    """End this child process with its parent, at once if the parent has ended; `line`: the parent's `life_line`."""
     if sys.platform == "linux":
         import ctypes
 

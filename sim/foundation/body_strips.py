@@ -145,7 +145,7 @@ def _product(x, y, count):  # type: ignore[no-untyped-def]
 
 
 def add_scaled(out: Any, share: float, x: Any, count: int) -> None:
-    """out += share x, of so many entries."""
+    """out += share x, over `count` entries."""
     out[:count] += share * x[:count]
 
 
@@ -162,7 +162,7 @@ def _add_scaled(out, share, x, count):  # type: ignore[no-untyped-def]
 
 
 def subtract(x: Any, y: Any, out: Any, count: int) -> None:
-    """out = x - y, of so many entries."""
+    """out = x - y, over `count` entries."""
     out[:count] = x[:count] - y[:count]
 
 

@@ -419,12 +419,12 @@ def _zero_block(typing_context: Any, out: Any, start: Any, stride: Any) -> Any:
 
 
 def blocks_to_lanes(rows: Any, start: int, stride: int, out: Any, count: int) -> int:
-    """Copy whole blocks of WIDTH entries from each robot's row into lanes; return how many entries that was."""
+    """Copy whole blocks of WIDTH entries from each robot's row into lanes; return the number of entries copied."""
     return 0
 
 
 def blocks_from_lanes(values: Any, count: int, out: Any, start: int, stride: int) -> int:
-    """Copy whole blocks of WIDTH entries from lanes to each robot's row; return how many entries that was."""
+    """Copy whole blocks of WIDTH entries from lanes to each robot's row; return the number of entries copied."""
     return 0
 
 

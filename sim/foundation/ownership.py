@@ -74,7 +74,7 @@ def whose_else(folder: Path) -> Path | None:
 
 
 def make_own(folder: Path) -> bool:
-    """Create a folder, and missing ones above it, for the user alone; return whether it then exists."""
+    """Create a folder, and missing ones above it, for the user alone; True if it then exists."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         for place in reversed(missing):

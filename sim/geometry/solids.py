@@ -29,7 +29,7 @@ class Kept(NamedTuple):
     geom: tuple[int, ...] = ()  # for each use of a piece: number of its geom among those of all links, in order
     piece: tuple[int, ...] = ()
     pieces: tuple[Piece, ...] = ()
-    seen: tuple[int, ...] = ()  # of each use: 1: rangefinders see it, 0: it collides
+    seen: tuple[int, ...] = ()  # of each use: 1: rangefinders see the piece, 0: the piece collides
 
 
 def joined(*parts: Kept) -> Kept:
@@ -83,7 +83,7 @@ def read_solids(
     max_faces: int | None = None,
     decompose: bool = False,
 ) -> list[Solid]:
-    """The solids of geoms that may touch something, each with the number of its geom; poses are in the links.
+    """The solids of geoms that may touch others, each with the number of its geom; poses are in the links.
 
     `geoms`: each geom, and True if it moves. `exact`: for each geom, True if a static mesh collides as it is, without
     an interior (URDF), False if as its convex hull (MJCF), or with `decompose` as several convex parts if the hull is

@@ -103,8 +103,8 @@ def _at_site(
 ) -> tuple[list[tuple[int, int, Real]], float]:
     """A wrench at a site, in its own axes or in those of a reference site, which takes the reaction.
 
-    Where the two forces form a couple, MuJoCo gives none of it to dofs that move both sites: it is taken up by the link
-    where the chains of the sites meet.
+    Where the two forces form a couple, MuJoCo gives none of the couple to dofs that move both sites: the link where the
+    chains of the sites meet takes it up.
     """
     site, reference = int(e.actuator_target[a]), int(e.actuator_reference[a])
     axes = sites.rotation[site if reference < 0 else reference]

@@ -228,7 +228,7 @@ class ContactRows:
         return max(b, self._rebound(n, rate + belt) - rate - belt), 0.0
 
     def _rebound(self, n: int, rate: float) -> float:
-        """The speed at which a contact that closes at -rate opens after its impact in this step; -∞: it has none.
+        """The speed at which a contact that closes at -rate opens after its impact in this step; -∞: no impact.
 
         Newton's law with e holds at the surface; the body keeps the height that it has where the step ends.
         """

@@ -37,8 +37,8 @@ class Task(NamedTuple):
     at_com: Ints1  # (1,) Jacobians, velocities and wrenches at the centre of mass (1) or the frame's origin (0)
     reduced: Ints1  # (1,) in independent (1) or full coordinates (0)
     places: Ints1  # (1,) 0: only joint forces are asked for, which need no poses of bodies
-    mass_entries: Ints1  # place in M, flat, of each entry of a row of mass_matrix; negative: it is 0
-    inverse_entries: Ints1  # place in M⁻¹, flat, of each entry of a row of inverse_mass_matrix; negative: it is 0
+    mass_entries: Ints1  # place in M, flat, of each entry of a row of mass_matrix; negative: the entry is 0
+    inverse_entries: Ints1  # place in M⁻¹, flat, of each entry of a row of inverse_mass_matrix; negative: 0
     links: Ints1  # (nl,) the links asked for
     chains: Ints2  # (nb, ⌈nv / 8⌉) the dofs that move a body: bit k % 8 of entry k // 8
 
@@ -146,7 +146,7 @@ def matrix_entries(parent: Array | None, n: int, packed: bool) -> Array:
     rows = np.arange(n)
     where = np.maximum.outer(rows, rows) * n + np.minimum.outer(rows, rows)
     if parent is not None:
-        moves = np.zeros((n, n), bool)  # whether dof j is k or above it
+        moves = np.zeros((n, n), bool)  # True if dof j is k or above k
         for k in range(n):
             if parent[k] >= 0:
                 moves[k] = moves[parent[k]]

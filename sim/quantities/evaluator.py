@@ -64,7 +64,7 @@ class Evaluators:
 
 
 class Evaluator:
-    """Checks and evaluates tables for one request. It holds scratch: two threads never call it at once."""
+    """Checks and evaluates tables for one request. An evaluator holds scratch: two threads never call one at once."""
 
     def __init__(self, prepare: Callable[[int], Evaluation], status: bool) -> None:
         """`prepare` makes the Evaluation of a width; `status`: True if the status is among the results."""

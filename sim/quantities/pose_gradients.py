@@ -104,7 +104,7 @@ def _gradients(robot: RobotBundle, equipment: EquipmentBundle | None, task: Pose
 
 @njit
 def _delassus(robot: RobotBundle, equipment: EquipmentBundle | None, task: PoseTask, row: int) -> float:
-    """task.delassus[row] = J M⁻¹ Jᵀ; returns 0, or something else where M is singular or K not finite."""
+    """task.delassus[row] = J M⁻¹ Jᵀ; returns 0, or another number if M is singular or K not finite."""
     model, data = robot.model, robot.data
     world_inertia(model, data)
     composites(model, data)

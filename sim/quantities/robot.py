@@ -211,7 +211,7 @@ class Robot:
             tolerance: largest deviation of a link's pose [m, rad] and twist [m/s, rad/s] from those its joint allows.
 
         Raises:
-            UsageError: the link whose joint does not allow its pose or twist, and by how much.
+            UsageError: the link whose joint does not allow its pose or twist, and the deviation.
         """
         from artsim.sim.quantities.coordinates import LinkStates, from_maximal
         from artsim.sim.quantities.evaluator import table_of

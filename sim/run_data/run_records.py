@@ -150,9 +150,9 @@ class Rows(NamedTuple):
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
     found: Reals1  # (rows,) by place: λ of the step's previous solution
-    miss: Reals1  # (rows,) by how much a loop or tendon equality misses its target [m or rad]
+    miss: Reals1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
     unaimed: Reals1  # (rows,) bias before the last aim
-    implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
+    implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)
     report: Reals1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)
 
 
@@ -301,7 +301,7 @@ class RunBundle(NamedTuple):
 
     inputs: Inputs
     step: Step
-    block: Block | Any = None  # None where nothing is recorded
+    block: Block | Any = None  # None in kernels that do not record
     clock: Clock | None = None  # of timed phases
     lanes: Any = None  # of packs: packs.LaneBundle
 

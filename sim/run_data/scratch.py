@@ -330,12 +330,12 @@ def make_call(sweeps: bool, forms_mass_matrix: bool, scratch: SolverBundle) -> S
 
 
 def make_solver_bundle(model: Model, rows: Rows, works: Iterable[type[Any]], narrow: int = 0) -> SolverBundle:
-    """Allocate a solver's scratch for so many rows, of which `narrow` surely act on one dof."""
+    """Allocate a solver's scratch for these rows, of which `narrow` surely act on one dof."""
     return SolverBundle(**{MEMBERS[work]: make_solver_work(model, rows, work, narrow) for work in works})
 
 
 def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0) -> Any:
-    """Allocate a scratch record for so many rows, of which `narrow` surely act on one dof."""
+    """Allocate a scratch record for these rows, of which `narrow` surely act on one dof."""
     nu, n = len(model.independent_dof), len(rows.bias)
     if work is NewtonWork:
         shape = newton_shapes(model.independent_parent, n, len(model.dof_body), len(rows.value))
@@ -359,7 +359,7 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0)
 
 
 def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of NewtonWork's fields for so many rows, over M̂'s elimination tree; a row has at most 2 nv entries."""
+    """Shapes of NewtonWork's fields for `rows` rows, over M̂'s elimination tree; a row has at most 2 nv entries."""
     nu = len(parent)
     children = np.bincount(parent[parent >= 0], minlength=nu)
     follows = (parent == np.arange(nu) - 1) & (np.arange(nu) > 0)
@@ -421,7 +421,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
 
 
 def _full_shapes(model: Model, rows: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of PropagationWork's and DirectWork's fields for so many rows on several dofs."""
+    """Shapes of PropagationWork's and DirectWork's fields for `rows` rows on several dofs."""
     nb, nv, nu = len(model.body_parent), len(model.dof_body), len(model.independent_dof)
     k = rows + len(model.coupling_follower)
     return {

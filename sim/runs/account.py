@@ -187,7 +187,7 @@ class Account:
         )
 
     def _look(self) -> None:
-        """Bring step.last_watch up to date with the account of energy. This class keeps no account: nothing to do."""
+        """Bring step.last_watch up to date with the account of energy; this class keeps no account."""
 
     @property
     def contact_extremes(self) -> tuple[int, float]:

@@ -381,7 +381,7 @@ def _is_place(value: object) -> bool:
 
 
 def _are_numbers(value: object, count: int) -> bool:
-    """True if the value is a tuple of so many finite numbers."""
+    """True if the value is a tuple of `count` finite numbers."""
     return isinstance(value, tuple) and len(value) == count and all(_is_number(x) and math.isfinite(x) for x in value)
 
 

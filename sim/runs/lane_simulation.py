@@ -173,7 +173,7 @@ class LaneSimulation(Simulation):
         return point_at(entry, 1, pointers, self._robot, self._run, found, self._equipment, rules, SolverBundle())
 
     def miss_at(self, pointers: Array, found: Rows) -> object:
-        """Let kernels that receive `pointers` find by how much the rows miss their aims, while the returned object is
+        """Let kernels that receive `pointers` find the misses of the rows' targets, while the returned object is
         kept."""
         bundles = self._robot, self._run, found, self._equipment
         return point_at(miss_entry(self._equipment is not None), 1, pointers, *bundles)

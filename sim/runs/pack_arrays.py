@@ -73,7 +73,7 @@ from artsim.sim.stepping.packs import (
 
 
 def in_lanes(record: type[Any], values: Any, width: int) -> Any:
-    """A record with lanes that all hold the same values."""
+    """A record with lanes that all hold `values`."""
     arrays = {}
     for name, kind in kinds(record).items():
         value = getattr(values, name)
@@ -271,7 +271,7 @@ def _make_load(plan: Plan, width: int) -> PackLoad:
 
 
 def make_contact_bundle(plan: Plan, needs: PackFeatures, slots: Slots, room: int, width: int) -> PackContactBundle:
-    """The contacts of all lanes, with room for so many in each, and those that detection finds for one lane."""
+    """The contacts of all lanes, with room for `room` in each, and those that detection finds for one lane."""
     touching = plan.touching
     assert touching is not None
     found = make_contact_work(touching, room)

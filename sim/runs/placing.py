@@ -16,7 +16,7 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import Touching
 from artsim.sim.runs.configuration import Place
 
-_WALL = 0.1  # cosine to the vertical above which nothing stands on a plane
+_WALL = 0.1  # cosine of a plane's normal to the vertical below which no body stands on the plane
 
 
 def place_bases(model: Model, labels: Labels, q: Real, given: Mapping[str, Place]) -> None:

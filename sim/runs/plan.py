@@ -511,7 +511,7 @@ def _by_name(follower: str, given: float | Value | None) -> bool:
 
 
 def _softness(follower: str, config: RunConfig) -> tuple[float | None, float]:
-    """The frequency [Hz] and damping ratio of the coupling of a joint or tendon; no frequency: it stays as it is."""
+    """The frequency [Hz] and damping ratio of the coupling of a joint or tendon; None: the coupling stays as it is."""
     frequency, ratio = config.coupling_frequency, config.coupling_damping
     if isinstance(frequency, Mapping):
         frequency = frequency.get(follower)
@@ -700,7 +700,7 @@ def make_inputs(plan: Plan, controls: Controls) -> Inputs:
 
 def control_tables(plan: Plan, controls: Sequence[Controls]) -> dict[str, Real]:
     """The controls of n samples over time, by their names in Inputs, each (n, rows, ·); missing ones come from the
-    plan. They are copies, into which a Python controller may write. All samples' rows begin at the same steps.
+    plan. The arrays are copies, into which a Python controller may write. The rows of all samples begin at equal steps.
 
     Raises UsageError as `make_inputs` does.
     """

@@ -74,7 +74,7 @@ ROLLOUT_RECORDED = ("qpos", "qvel")
 
 @dataclass
 class Results:
-    """Arrays for n samples: recorded rows, final states, and how far each sample got.
+    """Arrays for n samples: recorded rows, final states, and reasons of early stops.
 
     `start_depth` (n,): depth of the deepest contact at the start [m], 0 without penetrations. `sunk` (n, 4): the hard
     contact that got deepest since the start, as in Account.sunk. `reason` (n,): the reason of an early stop, else
@@ -92,7 +92,7 @@ class Results:
 
     @classmethod
     def of(cls, plan: Plan, samples: int) -> Results:
-        """Allocate zeroed results for so many samples, rounded up to whole packs."""
+        """Allocate zeroed results for `samples` samples, rounded up to whole packs."""
         n, config, robot = -(-samples // WIDTH) * WIDTH, plan.config, plan.robot
         count = -(-config.steps // config.every)
         sizes = {"qpos": robot.nq, "qvel": robot.nv}

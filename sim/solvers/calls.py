@@ -29,7 +29,7 @@ from artsim.sim.run_data.scratch import (
 
 @inlined
 def ask(call: SolverCall, task: int) -> None:
-    """Have the solver do a task: SOLVE, SOLVE_AGAIN, REDUCE, FACTORISE."""
+    """Let the solver do a task: SOLVE, SOLVE_AGAIN, REDUCE, FACTORISE."""
     call.task[ASKED_FOR] = task
     run_entry(call.entry)
 

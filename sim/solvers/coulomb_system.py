@@ -39,8 +39,8 @@ def set_rates(rows: Rows, work: NewtonWork, k: int, tolerance: Real) -> None:
     """work.rate: ρ of island k's rows [impulse per velocity], from a row's mobility, or large enough that velocities
     count where impulses are large.
 
-    Whether a contact slides depends on λ - ρ û: where a drive presses a light link onto the ground with 1e7 N s, ρ û of
-    a slow slide is less than the last digit of λ.
+    The sliding of a contact is decided by λ - ρ û: where a drive presses a light link onto the ground with 1e7 N s, ρ û
+    of a slow slide is less than the last digit of λ.
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

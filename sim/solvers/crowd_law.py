@@ -113,8 +113,8 @@ def _sliding(stiff: tuple[Real, Real], g: tuple[Real, Real], p: tuple[Real, Real
             break
         low = where_greater(off, zero, rate, low)
         high = where_greater(off, zero, high, rate)
-        falls = z1 * z1 * i1 + z2 * z2 * i2  # by how much the length falls with the rate, times the length
-        lifts = p[0] * z1 * i1 + p[1] * z2 * i2  # by how much z0 rises
+        falls = z1 * z1 * i1 + z2 * z2 * i2  # -d length / d rate, times the length
+        lifts = p[0] * z1 * i1 + p[1] * z2 * i2  # d z0 / d rate
         part = where_greater(z0, zero, off * square, off * length)  # mu z0 / length is nearly linear in the rate
         slope = where_greater(z0, zero, mu * (falls * z0 + lifts * square), falls + mu * lifts * length)
         following = where_greater(slope, zero, rate + part / divisor(slope), zero - 1.0)

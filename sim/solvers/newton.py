@@ -2,7 +2,7 @@
 
 A step asks for the change x of the velocities u with M̂ x = f + Jᵀλ and, for every row, its velocity J (u + x) + bias +
 cfm λ complementary to λ in its bounds or its cone. Outer iterations are the method of multipliers (proximal point,
-Rockafellar 1976): a row may deviate by ε (λ - λ_k), and λ_k becomes λ. That converges fast for ε far below J M̂⁻¹ Jᵀ,
+Rockafellar 1976): a row may deviate by ε (λ - λ_k), and λ_k becomes λ. They converge fast for ε far below J M̂⁻¹ Jᵀ,
 also for redundant rows. With λ_k fixed the step is the minimum of a convex function, found by Newton steps:
 multipliers.py.
 

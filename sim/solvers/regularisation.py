@@ -40,7 +40,7 @@ _KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impu
 _HALTED = 1e-9  # of the largest velocity: a contact that gets deeper more slowly counts as at rest
 _THROWING = 100.0  # times the impulse demanded: larger warm-start impulses, a little rotated, would inject energy
 _RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard ones
-_EARLY_RETRIES = (8, 16, 32)  # and after so many steps
+_EARLY_RETRIES = (8, 16, 32)  # numbers of steps after which they are tried, too
 _NEAR = (0, 30, CLOSE)  # effort of an attempt from the previous impulses
 _SWEPT = (100, 30, CLOSE)  # effort of an attempt from the result of sweeps
 _CROWD_SWEEPS = 300  # iterations of crowd.py at most, for each softness
@@ -180,8 +180,7 @@ def _preload(rows: Rows, work: NewtonWork, n: int, row: int, level: int, crowd: 
 def _sinks(rows: Rows, work: NewtonWork, k: int, level: int, sinking: float) -> bool:
     """True if a regularised contact gets deeper faster than `sinking` [m/s]: the load is too heavy for it.
 
-    For a contact that penetrates already, only getting deeper counts, not how much more slowly its penetration is
-    removed.
+    For a contact that penetrates already, only getting deeper counts, not a slower removal of its penetration.
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -207,7 +206,7 @@ def steps_regularised(rows: Rows, work: NewtonWork, k: int) -> int:
 
 @njit
 def mark_regularised(rows: Rows, work: NewtonWork, k: int, steps: int) -> None:
-    """Note that contacts of island k have been regularised for so many steps."""
+    """Note that contacts of island k have been regularised for `steps` steps."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         rows.regularised[n] = steps if rows.kind[n] == CONTACT_ROW else 0

@@ -293,8 +293,8 @@ def _coulomb(
     open, one that shares them; then, with loads as they come, one near, after sweeps or, where these are slow, without;
     then from afar; then after more sweeps.
 
-    Turn: always. Costs: 500 sweeps and 120 Coulomb steps, and 60 that share loads. Gives up: after so many attempts, or
-    where impulses grow without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need and
+    Turn: always. Costs: 500 sweeps and 120 Coulomb steps, and 60 that share loads. Gives up: after `attempts` attempts,
+    or where impulses grow without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need and
     test_loads.py::test_lanes_slip_as_single_runs.
     """
     work = solver.newton
@@ -320,7 +320,7 @@ def _coulomb(
     return left, is_solved(left, tolerance)
 
 
-# ------------------------------------------------------------------ contacts that have no such solution
+# ------------------------------------------------------------------ contacts without a solution as hard ones
 
 
 @njit

@@ -27,9 +27,7 @@ ABSURD = 1e13
 UNBOUNDED = 1e300  # [N s or N m s] the natural impulse of rows that may press without bound
 _ROUNDING = 1e-22  # rounding of the largest pull, divided by ENOUGH, as a share of that pull
 _LARGEST_PULL = 1e11  # [rad/s or m/s] of a stiff drive that presses on a light link; no more is taken for rounding
-_NATURAL_CHANGE = (
-    30.0  # times the largest velocity: by how much impulses of contacts may be expected to move their rows
-)
+_NATURAL_CHANGE = 30.0  # largest expected motion of rows by impulses of contacts, as a multiple of the largest velocity
 
 
 @inlined

@@ -62,8 +62,7 @@ def build_rows(
 ) -> None:
     """Build all rows of this step, rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
-    The numbers of contact rows and of limits that press change; all other rows are the same at every step, in the same
-    order.
+    The numbers of contact rows and of limits that press change; all other rows and their order stay from step to step.
 
     A coupling's row comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and
     the drive may be on the leader as well as on the follower.

@@ -80,7 +80,7 @@ def _begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
         step.watch[EXCESS_STEP] = 0.0
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = 0.0
-        note_load(robot, step)  # the load on the joints before anything moves: friction acts from the first step
+        note_load(robot, step)  # the load on the joints at rest, since friction acts from the first step
 
 
 @njit

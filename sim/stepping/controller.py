@@ -201,7 +201,7 @@ def _add_soft_couplings(model: Model, data: Workspace, q: Reals1, v: Reals1, run
         reference = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:
             mobility = step.effective_coupling[c]
-            if not (mobility > 0.0 and ahead > 0.0):  # RK4 holds such rows as constraints of the accelerations
+            if not (mobility > 0.0 and ahead > 0.0):  # RK4 holds these rows as constraints of the accelerations
                 continue
             d = impedance(model.row_impedance, c, abs(error))
             reference = safe_reference(ahead, reference[0], reference[1], model.row_time[c])

@@ -84,7 +84,7 @@ def _ticks(history: Reals1, delays: Delays, line: int, now: int) -> bool:
 
 @inlined
 def _next_slot(history: Reals1, delays: Delays, line: int, now: int) -> int:
-    """The slot for a sample of this step: that of the oldest sample, or of a sample of this same step."""
+    """The slot for a sample of this step: that of the oldest sample, or of an earlier sample of this step."""
     start = delays.place[line]
     slot = int(history[start + NEWEST])
     if history[start + HEAD + slot] != now:

@@ -88,7 +88,7 @@ def _add_explicit_actuators(equipment: EquipmentBundle, exerted: Exerted) -> Non
 
 @njit
 def clamp_actuators_of_lane(run: RunBundle, equipment: EquipmentBundle, exerted: Exerted) -> None:
-    """Have actuators that are rows and leave their bounds over the step that ends at step.velocity act as forces, and
+    """Make actuators that are rows and leave their bounds over the step that ends at step.velocity act as forces, and
     those that return act as rows.
     """
     exerted.changed[0] = 1 if clamp_row_actuators(run, equipment) else 0

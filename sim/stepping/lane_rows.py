@@ -68,7 +68,7 @@ def takes_springs(lanes: LaneBundle) -> bool:
 
 @njit
 def begin_own_rows(lanes: LaneBundle, chosen: Pack) -> None:
-    """Have the rows of lanes where `chosen` is 1 found anew, and aimed from the beginning."""
+    """Mark the rows of lanes where `chosen` is 1 to be found anew, and aimed from the beginning."""
     own = lanes.own
     zero = zero_like(chosen)
     own.stale[0] = where_greater(chosen, zero, zero + 1.0, own.stale[0])
@@ -425,7 +425,7 @@ def _find_loop_misses(lanes: LaneBundle, own: OwnRows, lane: int) -> float:
 
 @inlined
 def _loop_miss(loops: LoopBundle, n: int, axis: int, lane: int) -> float:
-    """By how much line `axis` of loop n misses its aim in a lane."""
+    """The miss of the target of line `axis` of loop n in a lane [m]."""
     if loops is None:
         return 0.0
     place = 6 * n + axis

@@ -118,7 +118,7 @@ class Exerted(NamedTuple):
     pending: Reals1  # (1,) 1: a changed control has yet to act
     actuator_input: Reals1  # (na,) the input that the gain multiplies
     actuator_force: Reals1  # (na,) [N or N m]
-    actuator_acts: Reals1  # (na,) of varying actuators; 0: the force is explicit in this step, 1: it is part of M̂
+    actuator_acts: Reals1  # (na,) of varying actuators; 0: the force is explicit in this step, 1: implicit
     actuator_constant: Reals1  # (na,) of varying actuators: force at length 0 and velocity 0
     actuator_slope: Reals1  # (na,) of varying actuators: stiffness along the length
     actuator_resistance: Reals1  # (na,) of varying actuators: damping along the length
@@ -237,7 +237,7 @@ class Helpers(NamedTuple):
     exerter: Ints2  # (n, 2) the entry that finds Exerted; zeros: no forces are found lane by lane
     finder: Ints2  # (n, 2) the entry that finds OwnRows, zeros: there are none
     clamper: Ints2  # (n, 2) the entry that makes actuators at their bounds act as forces; zeros: none acts as a row
-    misser: Ints2  # (n, 2) the entry that finds by how much own rows miss
+    misser: Ints2  # (n, 2) the entry that finds the misses of own rows
     bounder: Ints2  # (n, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (n, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
     counters: Ints2  # (n, 8) STEP_NUMBER, …
@@ -291,7 +291,7 @@ class OwnRows(NamedTuple):
     place: ConstInts1  # (rows,) in PackWork.impulse
     aim: Lanes1  # (rows,) the part of the bias that aims add [rad/s or m/s]
     unaimed: Lanes1  # (rows,) `aim` before the last aim
-    miss: Lanes1  # (rows,) by how much a loop or tendon equality misses its target [m or rad]
+    miss: Lanes1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
     stale: Lanes1  # (1,) 1: the rows have to be found anew
     again: Lanes1  # (1,) scratch
     # value, error, … upper as found, lane by lane, before they go into the lanes of the fields above
@@ -337,7 +337,7 @@ class PackSleep(NamedTuple):
 class PackDrives(NamedTuple):
     """Drives of which some have gains that are accelerations."""
 
-    scale: Lanes1  # (nv,) the inertias that drives with such gains move [kg m² or kg]; 1 for other drives
+    scale: Lanes1  # (nv,) inertias that acceleration drives move [kg m² or kg]; 1 for other drives
 
 
 class PackLoad(NamedTuple):
@@ -388,7 +388,7 @@ def find_entry(equipped: bool, bounded: bool) -> Entry:
 
 
 def miss_entry(equipped: bool) -> Entry:
-    """The kernel that finds by how much a single robot's rows miss their targets at the end of the step."""
+    """The kernel that finds the misses of a single robot's rows at the end of the step."""
     bundles = (RobotBundle, UNCLOCKED_RUN, Rows, EquipmentBundle if equipped else None)
     return Entry("find_row_misses", _ROWS_OF_LANE, bundles, "_equipped" * equipped)
 

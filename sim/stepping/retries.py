@@ -225,8 +225,8 @@ def _solve_on(
     contact: ContactBundle | None,
     solver: SolverBundle,
 ) -> None:
-    """Solve the same rows again with other biases, of loops and of contacts. The sweeping solvers take the published
-    step as it stands, without this.
+    """Solve the rows again with other biases, of loops and of contacts. The sweeping solvers take the published step as
+    it stands, without further solutions.
     """
     if sweeps_rows(solver):
         return

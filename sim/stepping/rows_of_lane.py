@@ -1,4 +1,4 @@
-"""Rows that packs have lane by lane, found for a lane by the code of a single robot, and by how much they miss.
+"""Rows that packs have lane by lane, found for a lane by the code of a single robot, and their misses.
 
 The rows found here are those of every step that may have any columns: loops, couplings that give way, couplings of axes
 of balls, limits of balls, actuators that are rows, equalities, inertia and friction of tendons, and velocity limits of

@@ -222,7 +222,7 @@ def begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None,
 
 @inlined
 def run_beside(step: Step, task: int) -> None:
-    """Have the entry of beside.py do one of its tasks."""
+    """Let the entry of beside.py do one of its tasks."""
     step.beside[TASK] = task
     run_entry(step.beside)
 

@@ -257,7 +257,7 @@ def _stiffen_rows(
 
 @njit
 def _solve_anew(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
-    """Solve again with other softness, so that nothing of the last solution but its impulses is kept."""
+    """Solve again with other softness: only the impulses of the last solution are kept."""
     rows.report[RESIDUAL] = UNTRIED
     ask(solver.call, SOLVE_AGAIN)
 

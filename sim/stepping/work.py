@@ -43,7 +43,7 @@ from artsim.sim.run_data.run_records import (
 )
 
 _FIRST = 8  # step of the first comparison
-_CYCLE, _WITHIN = 32, 13  # two comparisons in so many steps, apart by 13 and 19: no period meets both
+_CYCLE, _WITHIN = 32, 13  # two comparisons in 32 steps, apart by 13 and 19: no period meets both
 _SOURCE_OF = (DRIVE, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT)  # by TAU
 
 

@@ -140,8 +140,8 @@ def _solve_block(rows: Rows, u: Reals1, sweeps: SweepWork, k: int, end: int) -> 
 
 @njit
 def _solve_free(rows: Rows, sweeps: SweepWork, k: int, end: int) -> None:
-    """Set sweeps.wanted to the impulses for sweeps.state, by LDLᵀ of the free rows' matrix, kept while they stay the
-    same.
+    """Set sweeps.wanted to the impulses for sweeps.state, by LDLᵀ of the free rows' matrix, kept until other rows are
+    free.
     """
     if sweeps.factorised[k] == 0:
         _factorise_free(sweeps, k, end)
