@@ -162,7 +162,7 @@ class Geom:
     most_hull_vertices: int = -1  # of a mesh; -1: no bound
     heights: tuple[Sequence[float], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
     pieces: tuple[Solid, ...] = ()  # solids it collided as in a run, stored in outputs; no file is then needed
-    sights: tuple[Solid, ...] = ()  # solids that rangefinders saw of it in a run, if its text alone is read
+    sights: tuple[Solid, ...] = ()  # solids that rangefinders saw of it in a run, stored in outputs, too
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None

@@ -26,7 +26,7 @@ from artsim.sim.foundation.records import Reals1
 from artsim.sim.geometry.contacts import ContactBundle, NarrowBundle
 from artsim.sim.run_data.run_records import Inputs, RunBundle, Step
 
-_MOVING = 2.0  # mark of trees that move to the end of the step, above any share, which is at most 1
+_MOVING = 2.0  # above all shares of the step, at most 1: a tree moves to the end, a candidate is not looked at again
 _CLOSE = 0.1  # share of the slack that is left when a tree stops
 _TURN = 0.1  # [rad] per advance, by which velocities turn before they are recomputed
 _MOST = 20_000  # distance queries per step; then every unfinished tree stops

@@ -517,9 +517,9 @@ def _back_at_once(rate: Real, h: float, gap: Real, closing: Real) -> Real:
     """The share of penetration removed per second [1/s] at a contact that pushed in the last step and yet closes: its
     surfaces turned or slid over each other along a curve that the row did not know.
 
-    The penetration would add up from step to step. It is removed within the step, but beyond `rate` no faster than the
-    surfaces close in excess of the row's prediction, since a faster removal would gain energy. Contacts that close much
-    faster are aimed (foresight.py).
+    The penetration would add up from step to step, and is therefore removed within the step, but beyond `rate` no
+    faster than the surfaces close in excess of the row's prediction, since a faster removal would gain energy. Contacts
+    that close much faster are aimed (foresight.py).
     """
     zero = zero_like(gap)
     opening = least(-gap / h, closing - rate * gap)

@@ -139,7 +139,7 @@ class ContactWork(NamedTuple):
     ahead_point: Reals2  # (k, 3) estimate of its point at the end of the step [m]
     curve: Reals1  # (k,) mean rate of its gap over the step less that of its row [m/s]
     change: Reals1  # (k,) error of `curve` found by the last aim [m/s]
-    unaimed: Reals1  # (k,) `curve` before the first aim, as foreseen from the drift [m/s]
+    unaimed: Reals1  # (k,) `curve` before the last aim, at first as foreseen from the drift [m/s]
     swerve: Reals2  # (k, 2) rate of change of the slip along the two tangents where the contact rolls [m/s²]
     row: Ints1  # (k,) its first row; -1: none
     rows: Ints1  # (k,) number of rows

@@ -1,7 +1,7 @@
 """A run in maximal coordinates: the same plan and the same recorded rows as a run in joint coordinates.
 
-This engine is slow on purpose: numpy and a sparse LU factorisation per step. It shares nothing with the kernels but the
-model's arrays, so that each engine can be checked against the other.
+This engine is slow on purpose: numpy and a sparse LU factorisation per step. Engine and kernels share nothing but the
+model's arrays, so that each can be checked against the other.
 """
 
 from __future__ import annotations

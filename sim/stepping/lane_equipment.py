@@ -68,7 +68,7 @@ def _note_affine_force(equipment: EquipmentBundle, exerted: Exerted, a: int) -> 
 
 @inlined
 def _is_explicit(equipment: EquipmentBundle, exerted: Exerted, a: int) -> bool:
-    """True if an actuator acts as a force. Only forces of rows are guessed to be at their bounds."""
+    """True if an actuator acts as a force: it is explicit, or a row whose force is guessed to be at its bound."""
     how = equipment.data.actuator_implicit[a]
     return how == EXPLICIT or (how == GUESSED and exerted.varying[a] == 0)
 

@@ -5,7 +5,7 @@ solution. There are three reasons why that opens the loop noticeably, and a reme
 
 Contacts that push apart links that the loop holds together. No motion removes their penetration. These contacts would
 open the loop at the speed of the removal, against its yield alone (5e7 N), and the loop would close again: energy from
-nothing. They are left out of the step, and the summary names them.
+nothing. The contacts are left out of the step, and the summary names them.
 
 Loads on links that are light beside the bodies that they carry, or beside the drives that hold them: the mobility of
 such links is no measure of the load on the loop (legs of a milligram under a platform). Their rows are stiffened until
