@@ -38,7 +38,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning of the reader: the file is accepted; `message` says what was unusual and how it was handled."""
+    """A warning of the reader: the file is accepted; `message` describes the oddity and its treatment."""
 
     source: Source
     message: str
@@ -162,7 +162,7 @@ class Geom:
     most_hull_vertices: int = -1  # of a mesh; -1: no bound
     heights: tuple[Sequence[float], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
     pieces: tuple[Solid, ...] = ()  # solids it collided as in a run, stored in outputs; no file is then needed
-    sights: tuple[Solid, ...] = ()  # solids that rangefinders saw of it in a run, likewise
+    sights: tuple[Solid, ...] = ()  # solids that rangefinders saw of it in a run, stored in outputs, too
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None
@@ -176,9 +176,9 @@ class Geom:
 
 @dataclass(frozen=True, slots=True)
 class ContactPair:
-    """Two geoms that may touch whatever their bits say. None stands for MuJoCo's default; nothing is inherited from the
-    geoms. `friction`: two sliding, torsional, two rolling; `friction_reference`: solref along the surface (None: the
-    same as across it).
+    """Two geoms that may touch regardless of their bits. None stands for MuJoCo's default; nothing is inherited from
+    the geoms. `friction`: two sliding, torsional, two rolling; `friction_reference`: solref along the surface (None:
+    solref across the surface).
     """
 
     geom_a: str
@@ -222,12 +222,12 @@ class TurnLimits:
 
     @property
     def given(self) -> bool:
-        """True if anything is limited."""
+        """True if swing or twist is limited."""
         return self.swing is not None or self.twist is not None
 
     @property
     def flaw(self) -> str:
-        """What is wrong with the limits, and what is wanted; an empty string where they can be had."""
+        """The flaw of the limits and the numbers wanted, in words; an empty string for limits without a flaw."""
         if self.swing is not None and not all(0.0 < angle <= math.pi for angle in self.swing):
             return f"swing {_angles(self.swing)}: want half angles above 0 and up to pi rad (180deg)"
         if self.twist is None:
@@ -315,9 +315,9 @@ class Coupling:
 
 @dataclass(frozen=True, slots=True)
 class LoopSpring:
-    """What a loop yields by, of its translation and of its rotation: natural frequency [Hz] and damping ratio (with the
-    mean of the mobilities of its rows in the file's pose), or stiffness [N/m, N m/rad] and damping [N s/m, N m s/rad],
-    or compliance, which is the same for both.
+    """The spring by which a loop yields, in translation and rotation: natural frequency [Hz] and damping ratio (with
+    the mean of the mobilities of its rows in the file's pose), or stiffness [N/m, N m/rad] and damping [N s/m, N m
+    s/rad], or one compliance for both.
     """
 
     frequency: float | None = None
@@ -331,7 +331,7 @@ class LoopSpring:
 class Loop:
     """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames, `hinge` two points and the
     z axes of their frames; a `joint` leaves free the `free` ones of LOOP_AXES, along and about the axes of frame a.
-    `spring` makes it one, whatever its softness.
+    `spring` makes the loop a spring, regardless of `softness`.
     """
 
     name: str
@@ -409,8 +409,8 @@ class TendonCoupling:
     """A tendon's length as a polynomial of another's, about their lengths in the file's pose (MJCF equality/tendon):
     L_a - L_a0 = c0 + c1 x + … + c4 x⁴, x = L_b - L_b0 (0 without a leader).
 
-    `frequency` [Hz] and `damping_ratio` (notes on mimic joints, eq. 17 to 29) make it a spring, whatever its softness,
-    and so does `compliance`.
+    `frequency` [Hz] and `damping_ratio` (notes on mimic joints, eq. 17 to 29) make the coupling a spring, regardless of
+    its softness, and so does `compliance`.
     """
 
     name: str
@@ -434,7 +434,7 @@ Bias = Literal["none", "affine", "muscle", "dcmotor"]
 
 @dataclass(frozen=True, slots=True)
 class LengthSearch:
-    """How the range of an actuator's length is found by simulation (MJCF compiler/lengthrange)."""
+    """Settings of the simulation that finds the range of an actuator's length (MJCF compiler/lengthrange)."""
 
     acceleration: float = 20.0  # norm of the joint accelerations by its force [rad/s² and m/s²]
     most_force: float = 0.0  # bound of the norm of the joint forces [N m and N]; 0: none
@@ -442,7 +442,7 @@ class LengthSearch:
     time_step: float = 0.01  # [s]
     duration: float = 10.0  # [s]
     interval: float = 2.0  # at the end, within which the length must have settled [s]
-    tolerance: float = 0.05  # how far it may still move, as a share of the range
+    tolerance: float = 0.05  # largest motion of a length that has settled, as a share of the range
 
 
 _XYZ = (".x", ".y", ".z")
@@ -450,8 +450,8 @@ _XYZ = (".x", ".y", ".z")
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """What is stored of an actuator's controls or of a sensor's outputs, and with which delay it is read (MJCF's
-    "Delays").
+    """The samples stored of an actuator's controls or of a sensor's outputs, and the delay with which they are read
+    (MJCF's "Delays").
 
     A sensor with a period measures only at its ticks, phase + k period, and holds the value between them.
     """
@@ -494,13 +494,13 @@ class Actuator:
     disabled: bool = False  # by group, or with all actuators by a flag
     frozen: bool = False  # by a flag, which also stops the states of bristles
     delay: Delay | None = None  # of its controls
-    acts: bool = True  # False: it only states a reduction (transmissions of a URDF)
+    acts: bool = True  # False: the actuator only states a reduction (transmissions of a URDF)
     held_inputs: tuple[float, ...] = ()  # its controls where none are given; (): 0, of a quaternion 1
     by_inertia: bool = False  # its gains are accelerations, times 1 / J M⁻¹ Jᵀ (PhysX's acceleration drives)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Suffix of each of its forces: three for a rotation's servo, along the axes of what it turns."""
+        """Suffix of each of its forces: three for a rotation servo, along the axes of the body that it turns."""
         return _XYZ if self.gain == "rotation" else ("",)
 
     @property
@@ -520,7 +520,7 @@ class Actuator:
 
 
 class SensorKind(NamedTuple):
-    """What a kind of sensor measures: the kind of object, and its outputs' suffixes and unit."""
+    """A kind of sensor: the kind of object that it measures, and its outputs' suffixes and unit."""
 
     object: str  # attribute that names it; "frame": objtype and objname
     outputs: tuple[str, ...] = ("",)
@@ -676,10 +676,10 @@ class FileOptions:
     viscosity: float = 0.0  # [Pa s]
     wind: Vector3 = (0.0, 0.0, 0.0)  # velocity of the medium [m/s]
     magnetic: Vector3 = (0.0, -0.5, 0.0)  # global flux, for magnetometers
-    contact: bool = True  # False: nothing touches anything
+    contact: bool = True  # False: no contacts at all
     filter_parent: bool = True  # False: a body also touches its parent
     contact_override: ContactOverride | None = None
-    friction_stiffness: float = 1.0  # of soft contacts: friction is so many times stiffer than the normal direction
+    friction_stiffness: float = 1.0  # of soft contacts: ratio of the stiffness of friction to that of the normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -687,7 +687,7 @@ class Conventions:
     """Conventions of a file format that no file states; readers set them. The defaults are those of URDF."""
 
     pose_drawn: bool = False  # the file draws the robot in a pose that can be checked against limits; False: zeros
-    base_chosen: bool = True  # the user chooses whether the root is free (--base); False: the file does
+    base_chosen: bool = True  # True: the user may free or fix the root (--base); False: the file decides
     how_to_free: str = "--base floating frees its root"
     parents: Literal["apart", "filtered", "listed"] = "apart"  # see collision_pairs.joined
     surfaces: bool = True  # static meshes collide as they are; False: as their hulls

@@ -217,7 +217,7 @@ def solve(L: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1, x: Lanes1
 
 @njit
 def solve_part(L: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1, x: Lanes1, first: int, end: int) -> None:
-    """The same where x is 0 but for one tree, whose entries are those from `first` to before `end`."""
+    """x = H⁻¹ x for an x that is 0 except for the entries of one tree, from `first` to before `end`."""
     for i in range(end - 1, first - 1, -1):
         y = x[i]
         j = parent[i]
@@ -241,8 +241,8 @@ def solve_part(L: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1, x: L
 def invert(L: Lanes2, inverse_pivot: Lanes1, parent: ConstInts1, out: Lanes2) -> None:
     """out (n, n) = H⁻¹ of the factorised H = LᵀDL, both triangles. O(n² d).
 
-    L H⁻¹ = D⁻¹ L⁻ᵀ, whose lower triangle is D⁻¹: so row i is minus the sum of its ancestors' rows times L[i, ancestor],
-    and what is not known of those is its own column, by symmetry.
+    L H⁻¹ = D⁻¹ L⁻ᵀ, whose lower triangle is D⁻¹: so row i is minus the sum of its ancestors' rows times L[i, ancestor].
+    The entries of these rows that are not known yet are entries of column i, by symmetry.
     """
     for i in range(L.shape[0]):
         for k in range(i + 1):
@@ -268,11 +268,11 @@ def articulated_dynamics(model: Model, v: Lanes1, tau: Lanes1, diagonal: Lanes1,
 
 @njit
 def articulate(model: Model, diagonal: Lanes1, data: Workspace, again: bool) -> None:
-    """Articulated inertias, [f; n] = [A B; Bᵀ C] [a; α] about each origin: what of articulated_dynamics depends on
-    neither v nor tau.
+    """Articulated inertias, [f; n] = [A B; Bᵀ C] [a; α] about each origin: the part of articulated_dynamics that
+    depends on neither v nor tau.
 
-    `again`: those in data differ from these by `diagonal` alone, so that the bodies after the last one whose entries
-    have changed keep theirs.
+    `again`: the inertias in data differ from the new ones by `diagonal` alone, so that bodies after the last one whose
+    entries have changed keep their inertias.
     """
     last = _last_changed(model, diagonal, data) if again else model.body_parent.shape[0] - 1
     if last == 0:
@@ -293,7 +293,7 @@ def articulate(model: Model, diagonal: Lanes1, data: Workspace, again: bool) -> 
 
 @inlined
 def _last_changed(model: Model, diagonal: Lanes1, data: Workspace) -> int:
-    """The last body of whose dofs an entry of `diagonal` is not that in data; 0: none."""
+    """The last body with a dof whose entry of `diagonal` differs from that in data; 0: none."""
     for k in range(diagonal.shape[0] - 1, -1, -1):
         if any_positive(absolute(diagonal[k] - data.diagonal[k])):
             return model.dof_body[k]
@@ -302,7 +302,7 @@ def _last_changed(model: Model, diagonal: Lanes1, data: Workspace) -> int:
 
 @njit
 def articulated_accelerations(model: Model, v: Lanes1, tau: Lanes1, data: Workspace, a: Lanes1) -> None:
-    """The rest of articulated_dynamics, as often as v or tau change at the same positions."""
+    """a (nv,) by the articulated inertias of `articulate`, for any number of v and tau at these positions."""
     nb = model.body_parent.shape[0]
     for i in range(1, nb):
         _bias_wrench(model, v, data, i)

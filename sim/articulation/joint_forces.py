@@ -1,6 +1,6 @@
 """Joint forces alone, in body axes: RNEA and gravity compensation for large tables of configurations.
 
-In world axes (dynamics.py) a body's inertia has to be rotated, 54 multiplications, before anything is computed from it;
+In world axes (dynamics.py) a body's inertia has to be rotated, 54 multiplications, before it is used;
 here it is constant, and a revolute joint's own rotation costs 4 multiplications per vector. Measured in packs, RNEA is
 1.3 to 1.6 times as fast (38 dofs, 6 dofs), gravity compensation 1.2 to 1.4 times. Where composite or articulated
 inertias are needed as well, rotating those from body to body would cost more than it saves.

@@ -33,7 +33,7 @@ class Model(NamedTuple):
     # bodies, parents first
     body_parent: ConstInts1  # (nb,)
     body_root: ConstInts1  # (nb,) the free body whose origin is the tree's reference point; 0: the world's origin
-    body_alone: ConstInts1  # (nb,) 1: it has no descendants, and is free or on a ball joint in the world
+    body_alone: ConstInts1  # (nb,) 1: the body has no descendants, and is free or on a ball joint in the world
     joint_type: ConstInts1  # (nb,)
     body_dof: ConstInts1  # (nb + 1,) first dof of each body
     body_coord: ConstInts1  # (nb + 1,) first coordinate of each body

@@ -11,14 +11,14 @@ _NULL_AXIS = 1e-14  # MuJoCo's mjEPS
 
 
 def sliding_masses_of(articulation: Articulation) -> dict[str, float]:
-    """As `sliding_masses`, with the links that tendons with armature attach to."""
+    """The sliding masses [kg] of an articulation by link; links to which tendons with armature attach do not slide."""
     return sliding_masses(articulation.links, articulation.joints, _dragged(articulation))
 
 
 def sliding_masses(links: Sequence[Link], joints: Sequence[Joint], dragged: Set[str] = frozenset()) -> dict[str, float]:
     """Mass [kg] of each link that MuJoCo counts as simple and without rotation (`body_simple` 2).
 
-    Such a link hangs on the world, has no children, has slides along axes of its frame through its origin, its centre
+    A simple link hangs on the world, has no children, has slides along axes of its frame through its origin, its centre
     of mass there and principal axes along those of the frame, and is none of the `dragged`, whose sites and geoms carry
     tendons with armature.
     """

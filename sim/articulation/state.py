@@ -1,4 +1,4 @@
-"""State (what changes) and Workspace (scratch of the recursions), and the functions that allocate them."""
+"""State (the variables that change) and Workspace (scratch of the recursions), and their allocation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, REGULARISED, ALLOWED = 0, 1, 2, 3, 9, 
 
 
 class State(NamedTuple):
-    """What changes from step to step, in full coordinates."""
+    """The variables that change from step to step, in full coordinates."""
 
     qpos: Lanes1  # (nq,)
     qvel: Lanes1  # (nv,)
@@ -27,7 +27,7 @@ class State(NamedTuple):
     history: Lanes1  # (…,) samples of delayed controls and sensors (equipment/delays.py)
     load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for load-dependent friction
     change: Lanes1  # (nv,) of the velocities in the last step, which the next one expects to go on
-    earlier_change: Lanes1  # (nv,) in the step before that
+    earlier_change: Lanes1  # (nv,) of the velocities in the step before the last one
 
 
 class Workspace(NamedTuple):
@@ -64,7 +64,7 @@ class Workspace(NamedTuple):
     bias: Lanes1  # (nv,) C(q, v) v + g (+ M Ġ u)
     reduced: Lanes1  # (nu,) scratch in independent coordinates
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in M̂ (midpoint.py) [kg m²]
-    slack: Lanes1  # (nv,) damping of their joints [N m s/rad]
+    slack: Lanes1  # (nv,) damping of taut bodies' joints [N m s/rad]
     struck: Lanes1  # (nb,) 1: the body has contacts, touching or speculative
     force_sum: Lanes1  # (nb,) scratch
 

@@ -1,6 +1,6 @@
-"""Swing and twist of ball and free joints in numpy: rates of the twist, and what is beyond limits.
+"""Swing and twist of ball and free joints in numpy: rates of the twist, and configurations beyond limits.
 
-The kernels' twins of these are in swing_twist.py and constraints/turn_limit_rows.py.
+The kernels' twins of these functions are in swing_twist.py and constraints/turn_limit_rows.py.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def axis_couplings(model: Model) -> list[tuple[int, int, Real, int]]:
 
 
 def follow_axes(model: Model, q: Real, kept: Container[int] = ()) -> None:
-    """Set what follows an axis of a ball, or a ball's axis that follows, from its leader in q (…, nq); not coordinates
-    that are kept. A ball keeps its swing."""
+    """Set followers in couplings with an axis of a ball, joints or axes of balls, from their leaders in q (…, nq);
+    coordinates in `kept` stay. A ball keeps its swing."""
     for turn, dof, (a, b, constant), follower in axis_couplings(model):
         coord, body = int(model.dof_coord[dof]), int(model.dof_body[turn])
         here = twist_of(about_axis(model, q, turn))
@@ -86,8 +86,9 @@ def untied_axes(model: Model, labels: Labels) -> list[str]:
 
 
 def within_turns(model: Model, dof: int, rotation: Real) -> Real:
-    """Uniform rotations (rows, 4) made such within the limits of swing and twist of the joint whose first rotation is
-    `dof`: the twist, and the tip of x over the sphere's part in the cone, direction by direction; w ≥ 0."""
+    """Map uniform rotations (rows, 4) to rotations that are uniform within the limits of swing and twist of the joint
+    whose first rotation is `dof`: in the twist, and in the tip of x over the sphere's part in the cone, direction by
+    direction; w ≥ 0."""
     t = int(model.dof_turn[dof])
     if t < 0:
         return rotation
@@ -118,8 +119,8 @@ def _limited(model: Model, labels: Labels) -> Iterator[tuple[str, int, slice]]:
 
 
 def beyond_turns(model: Model, labels: Labels, q: Real) -> list[tuple[Array, str, Real, Real]]:
-    """What is beyond limits of swing and twist among configurations q (rows, nq), for each limit: (rows,) whether it
-    is, the limit in words, (rows,) the angle, (rows, 2) its bounds [rad]."""
+    """Configurations among q (rows, nq) beyond limits of swing and twist, for each limit: (rows,) True beyond it, the
+    limit in words, (rows,) the angle, (rows, 2) its bounds [rad]."""
     found = []
     for name, t, where in _limited(model, labels):
         rotation = q[:, where] / np.linalg.norm(q[:, where], axis=1, keepdims=True)
@@ -159,8 +160,7 @@ def _edge(bounds: Real, y: Real, z: Real) -> Real:
 
 
 def start_notes(model: Model, labels: Labels, q: Real) -> list[str]:
-    """Notes on a start (nq,) beyond limits of swing and twist, and on twists that nothing keeps where they have a
-    limit."""
+    """Notes on a start (nq,) beyond limits of swing and twist, and on limits of twist without one of swing."""
     notes = [
         f"{what} starts at {value[0]:.6g}, outside its limits [{ends[0, 0]:.6g}, {ends[0, 1]:.6g}]"
         for odd, what, value, ends in beyond_turns(model, labels, q[None])

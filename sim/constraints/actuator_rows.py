@@ -50,7 +50,7 @@ def actuator_rows(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equ
             equipment.data.actuator_share[a],
             equipment.data.actuator_velocity[a],
         )
-        if cfm <= 0.0:  # gains that are accelerations, where nothing can move
+        if cfm <= 0.0:  # gains that are accelerations, without any mobility
             continue
         for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
             add_entry(model, data, rows, equipment.model.actuator_dof[entry], equipment.data.actuator_moment[entry])
@@ -60,7 +60,7 @@ def actuator_rows(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equ
 
 @njit
 def actuator_rows_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
-    """Append these rows for a pack: of actuators on fixed tendons. A force held at its bound has an idle row."""
+    """Append the rows of a pack's actuators on fixed tendons. A force held at its bound has an idle row."""
     actuators, data = equipment.model, equipment.data
     h = run.inputs.time_step[0]
     for n in range(actuators.number.shape[0]):

@@ -1,11 +1,11 @@
 """Builds the row of a coupling between the twist of a ball joint about one of its axes and another joint's coordinate.
 
 C = a t + b q + c for twist t and coordinate q, where either may follow the other (model.py: axis_terms). The twist is
-that of the swing-twist decomposition about the axis, and counts whole turns by the coordinate, of which it takes the
-nearest: a hinge that follows a ball goes round with it. Elimination cannot impose this, since no dof of a ball is the
-rate of its twist, so these couplings are hard rows. C is curved; stepping/aims.py aims the rows at the step's end.
+that of the swing-twist decomposition about the axis, on the turn nearest to the value that the coordinate asks for: a
+hinge that follows a ball goes round with the ball. Elimination cannot impose this coupling, since no dof of a ball is
+the rate of its twist: couplings of axes are hard rows. C is curved; stepping/aims.py aims the rows at the step's end.
 
-At a swing of π the twist is undefined and its gradient without bound: within a degree of it the row acts on the twist
+At a swing of π the twist is undefined and its gradient without bound: within a degree of π the row acts on the twist
 alone, and the error grows.
 """
 
@@ -77,7 +77,7 @@ def _about_axis(model: Model, q: Reals1, turn: int) -> Vec4:
 
 @njit
 def find_axis_misses(model: Model, inputs: Inputs, q: Reals1, rows: Rows) -> float:
-    """Set rows.miss of these couplings, and return the largest; q are the coordinates at the step's end."""
+    """Set rows.miss of couplings of axes, and return the largest; q are the coordinates at the step's end."""
     worst = 0.0
     c = 0
     for n in range(rows.number[LASTING_ROWS]):

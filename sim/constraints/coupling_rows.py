@@ -28,7 +28,7 @@ from artsim.sim.foundation.lanes import absolute, any_positive, real, zero_like
 from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec3
 from artsim.sim.run_data.run_records import BETA, LASTING_ROWS, Inputs, Rows, RunBundle, Step
 
-CLOSER = 100.0  # so many times closer than loops are couplings held: elimination holds them to rounding
+CLOSER = 100.0  # times closer than loops are couplings held: elimination holds them to rounding
 
 
 @njit
@@ -48,7 +48,7 @@ def reference_of(model: Model, c: int) -> tuple[float, float]:
 
 @inlined
 def resistance_of(model: Model, c: int, mobility: Real) -> Real:
-    """What K and B of coupling row c are divided by: its compliance, or the mobility; -1: the row is hard."""
+    """The divisor of K and B of coupling row c: its compliance, or the mobility; -1: the row is hard."""
     if model.row_compliance[c] >= 0.0:
         return real(model.row_compliance[c], mobility)
     return mobility if model.row_frequency[c] > 0.0 and any_positive(mobility) else real(-1.0, mobility)

@@ -1,9 +1,10 @@
 """Builds the row of Coulomb friction in a joint, which holds the dof at rest up to the friction impulse.
 
 The bound is constant (URDF friction) or, as in PhysX, a coefficient times the load in the joint (guide, Articulation
-Joint Friction): the magnitude of what the joint transmitted a step ago, F [N] and T [N m] about its anchor. The load of
-a slide is |F|, the force of its guide and its own; that of a rotation is √(|F|² + |T|²), bearing force and torque, each
-counted by its number as in PhysX's spatial force: the coefficient is that of a bearing, whose radius it includes.
+Joint Friction): the magnitude of the force F [N] and torque T [N m], about its anchor, that the joint transmitted a
+step ago. The load of a slide is |F|, the force of its guide and its own; that of a rotation is √(|F|² + |T|²), bearing
+force and torque, each counted by its number as in PhysX's spatial force: the coefficient is that of a bearing, and
+includes the bearing's radius.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Compliance of constraints: MuJoCo's law, and linear springs and dampers.
 
 MuJoCo's (Computation chapter, "Impedance", "Reference") is R f = -C̈ - B Ċ - K d C with C and Ċ at the step's start and
-R = (1 - d) / d times the row's mobility; the file gives K, B and how d grows with C. Positions then move by the new
-velocities, so that an undamped one keeps its energy. With z = h B and y = h² K d all such rows together are stable
-where 2 z + y < 4, whatever their masses: J M⁻¹ Jᵀ (J M⁻¹ Jᵀ + R)⁻¹ has no eigenvalue above 1. MuJoCo keeps z from
-growing only where solref is a time constant. Here stiffer rows look ahead by the share g of a step, which begins at
-0.6 z + y = 1 (an undamped row then has six steps in a period) and ends at implicit Euler:
+R = (1 - d) / d times the row's mobility; the file gives K, B and d as a function of C. Positions then move by the new
+velocities, so that an undamped row keeps its energy. With z = h B and y = h² K d all soft rows together are stable
+where 2 z + y < 4, for any masses: J M⁻¹ Jᵀ (J M⁻¹ Jᵀ + R)⁻¹ has no eigenvalue above 1. MuJoCo keeps z from growing only
+where solref is a time constant. Here stiffer rows look ahead by the share g of a step, which begins at 0.6 z + y = 1
+(an undamped row then has six steps in a period) and ends at implicit Euler:
 
     R f = -C̈ - B ((1 - g) Ċ + g Ċ⁺) - K d ((1 - g) C + g C⁺),  g = 1 - 1 / max(1, 0.6 z + y)
 
@@ -30,7 +30,7 @@ _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
 
 @inlined
 def impedance_in_lanes(solimp: ConstReals2, n: int, size: Pack) -> Pack:
-    """As `impedance`, for a T and a whole exponent."""
+    """Impedance d at errors of these sizes, lane by lane, as `impedance`; the exponent is a whole number."""
     start = min(max(solimp[n, 0], _LEAST), _MOST)
     end = min(max(solimp[n, 1], _LEAST), _MOST)
     one = zero_like(size) + 1.0
@@ -123,7 +123,8 @@ def sprung(
 def joint_like(
     h: float, reference: tuple[float, float], r: Real, mobility: Real, C: Real, speed: Real, drift: Real, curving: float
 ) -> Vec3:
-    """The same with the weights of joints' springs (equipment/actuation.py): r λ = -(K (C + h (a Ċ⁺ - b Ċ)) + B Ċ⁺).
+    """Rate, bias and cfm of a row that is a linear spring and damper with the weights of joints' springs
+    (equipment/actuation.py): r λ = -(K (C + h (a Ċ⁺ - b Ċ)) + B Ċ⁺).
 
     The frequency of the spring is that of the row's `mobility`, J M⁻¹ Jᵀ or near it: hω = h √(K mobility / r).
     """
@@ -141,7 +142,7 @@ def behind(inputs: Inputs) -> float:
     """h (1 - β): the time for which positions follow the velocities at the start of the step.
 
     Hard rows without a force law close C + h (1 - β) Ċ at their rate. In eq. 14 this is c = 0, α = 1 and d = 1 / rate -
-    h β, for which C decays by 1 - h rate per step whatever β; with d = 0, Ċ would be multiplied by 1 - 1 / β.
+    h β, for which C decays by 1 - h rate per step for any β; with d = 0, Ċ would be multiplied by 1 - 1 / β.
     """
     return inputs.time_step[0] * (1.0 - inputs.scheme[BETA])
 

@@ -1,4 +1,4 @@
-"""Declares each kind of constraint row once: where its impulse is booked, its turn in sweeps, and its room.
+"""Declares each kind of constraint row once: the joint force that books its impulse, its turn in sweeps, and its room.
 
 Each kind is built in a file of its own in this folder, which assembly.py calls. Kernels read the declarations as tuples
 of integers by kind (TAU, TURN …). This file does not import numba, since the process that starts with warm kernels
@@ -42,7 +42,7 @@ AT_LOWER, AT_UPPER, AT_ANGLE, AT_TWIST, _, AT_SWING = range(6)  # POSITION_ROW, 
 _, TENDON_INERTIA, TENDON_FRICTION, AT_SHORTEST, AT_LONGEST, TENDON_SPRING = range(6)  # TENDON_ROW
 EDGES = 6  # CONTACT_ROW: directions, then from here the edges of a pyramid
 
-# whether a kind's softness is that of a spring and damper, which tgs distributes over its sub-steps
+# True: the softness of a kind is that of a spring and damper, which tgs distributes over its sub-steps
 NO_SPRING, SPRING_WITH_RATE, SPRING = range(3)
 
 
@@ -53,7 +53,7 @@ class RowOrigins(NamedTuple):
     driven: int = 0  # dofs with a drive
     equipment: Equipment | None = None
     touching: Touching | None = None
-    contacts: int = 0  # room for them
+    contacts: int = 0  # room for contacts
     rules: LinkRules | None = None
 
 
@@ -66,19 +66,19 @@ class Room(NamedTuple):
 
 
 class RowKind(NamedTuple):
-    """What the engine must know of a kind of row besides how one is built."""
+    """Properties of a kind of row that the engine must know, besides its builder."""
 
     tau: int  # the joint force as which its impulse is booked: TAU_…
     turn: int  # its turn in the sweeping solvers: …_TURN
     room: Callable[[RowOrigins], Room]
-    static_turn: int = -1  # turn of rows that act against the world; -1: the same
+    static_turn: int = -1  # turn of rows that act against the world; -1: `turn`
     place: int = 0  # order among the rows of one joint, from 1, where the turn is the joint's
     first_link: bool = False  # its turn comes with the first link that it moves, not with the last
     spring: int = NO_SPRING
-    limits: bool = False  # a step in which it pushes counts as one that its dof spent at a limit
+    limits: bool = False  # a step in which the row pushes counts as one that its dof spent at a limit
     lasting: bool = True  # every step has the same rows of this kind, in the same places
-    word: str = ""  # what a row is called in files, before its owner
-    parts: tuple[str, ...] = ("",)  # and after it, by Rows.part
+    word: str = ""  # name of a row in files, before its owner
+    parts: tuple[str, ...] = ("",)  # name of a row in files, after its owner, by Rows.part
 
 
 # ------------------------------------------------------------------ room
@@ -105,7 +105,7 @@ def _drive_room(of: RowOrigins) -> Room:
 
 
 def _position_room(of: RowOrigins) -> Room:
-    """Both sides of every limit; those of a ball's angle, swing and twist act on three dofs."""
+    """Room for both sides of every limit; limits of a ball's angle, swing and twist act on three dofs."""
     model = of.model
     limited = np.isfinite(model.lower) | np.isfinite(model.upper)
     rows = 2 * int(np.count_nonzero(limited)) + 3 * len(model.turn_range)

@@ -6,11 +6,11 @@ stiffness is a spring that pushes the dof back and never pulls, weighed as joint
 
 Most limits are far away in most steps. A side gets a row where it pressed in the last step or is violated already, and
 where the velocities found would violate it: the step is then solved again (retries.py). The sweeping solvers, which
-take what they find, have all rows in every step.
+solve a step only once, have all rows in every step.
 
-A ball's limit (MJCF's range) is one on its angle, and its row acts along the axis of its rotation. The increase of the
-angle by spin across that axis within the step, ¼ h² cot(angle / 2) |ω|², is subtracted from the remaining range.
-Limits of its swing and twist are in turn_limit_rows.py.
+A ball's limit (MJCF's range) bounds its angle, and the limit's row acts along the axis of the ball's rotation. The
+increase of the angle by spin across that axis within the step, ¼ h² cot(angle / 2) |ω|², is subtracted from the
+remaining range. Limits of a ball's swing and twist are in turn_limit_rows.py.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _widening(v: Reals1, k: int, x: float, y: float, z: float, angle: float, h: 
 @njit
 def presses(robot: RobotBundle, run: RunBundle, without_rows: bool) -> bool:
     """True if the velocities step.velocity would violate a side of a limit that has no row, and now gets one;
-    `without_rows`: they come from a step in which no side has any.
+    `without_rows`: the velocities come from a step in which no side has a row.
     """
     step = run.step
     found = False
@@ -193,7 +193,7 @@ def opens_cones(robot: RobotBundle, run: RunBundle) -> bool:
 def beyond_limit(robot: RobotBundle, run: RunBundle, k: int, side: int) -> Real:
     """A T, more than 0 where step.velocity would violate a side of dof k's limits, except that of a ball's angle.
 
-    A limit that is a spring pushes where the step starts beyond it, too, wherever it ends.
+    A limit that is a spring also pushes where the step starts beyond it, regardless of the step's end.
     """
     model = robot.model
     v = run.step.velocity[k]
@@ -209,7 +209,7 @@ def beyond_limit(robot: RobotBundle, run: RunBundle, k: int, side: int) -> Real:
 
 @inlined
 def beyond_bound(start: Real, end: Real, side: tuple[float, float], stiffness: float) -> Real:
-    """A T, more than 0 where a step ends beyond a bound or, if that is a spring, starts there.
+    """A T, more than 0 where a step ends beyond a bound or, if the bound is a spring, starts beyond it.
 
     side: the bound, and the sign of the direction that leads beyond it.
     """

@@ -6,8 +6,8 @@ the direction of the velocity, and the step is solved again. Where a chain is li
 a push along d changes the velocity in another direction, so d is found iteratively: with p the velocity and p₀ that
 without the row, p = p₀ - λ W d must be parallel to d. With α = dᵀ (p₀ - p) = λ dᵀ W d, the next d is the direction of p
 + α d, which is exact at once where W is a multiple of the identity. Each round costs another solution of the step (two
-to eight as a rule; more only for velocities many times the bound); none is needed while no bound is violated. What
-remains after MOST_BOUND_ROUNDS counts as the solver's residual.
+to eight as a rule; more only for velocities many times the bound); none is needed while no bound is violated. The
+excess that remains after MOST_BOUND_ROUNDS counts as the solver's residual.
 
 The bounds apply to the velocity after the step in the pose after it, as a user sees it.
 """
@@ -67,7 +67,7 @@ def loosen(rules: RuleBundle) -> None:
 
 @njit
 def note_excess(model: Model, data: Workspace, rows: Rows, step: Step, rules: RuleBundle) -> None:
-    """Count what the rounds left above the bounds as the solver's residual; a violated bound ends the run.
+    """Count the excess over the bounds that the rounds left as the solver's residual; a violated bound ends the run.
 
     A state that starts above a bound may take some steps to come down to it. data is that of the step's start.
     """

@@ -1,8 +1,8 @@
 """Effective inertias of drives of loop joints whose gains are accelerations (PhysX's acceleration drives).
 
-The inertia is that which the drive meets where its own loop holds: 1 / (J M⁻¹ Jᵀ - Σ (L_i M⁻¹ Jᵀ)²), with the lines L_i
-that the loop holds made orthonormal in M⁻¹. On a single body this is the inertia about the joint, as the drive of a
-joint of the tree has it.
+The effective inertia of a drive is that with its own loop held: 1 / (J M⁻¹ Jᵀ - Σ (L_i M⁻¹ Jᵀ)²), with the lines L_i
+that the loop holds made orthonormal in M⁻¹. On a single body this is the inertia about the joint, as for the drive of a
+joint of the tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Reals1, Reals2
 from artsim.sim.run_data.run_records import RunBundle
 
-_DEPENDENT = 1e-9  # share of its mobility below which a line is one of those before it, or moves nothing
+_DEPENDENT = 1e-9  # share of its mobility below which a line depends on those before it, or moves nothing
 
 
 @njit
@@ -32,8 +32,8 @@ def has_inertial_drives(equipment: EquipmentBundle) -> bool:
 
 @njit
 def scale_by_inertia(model: Model, v: Reals1, data: Workspace, run: RunBundle, equipment: EquipmentBundle) -> None:
-    """Set equipment.data.actuator_scale of the actuators whose gains are accelerations to that inertia, with the bare M
-    factorised in data.factor, and their shares. Where nothing can move the scale is 0, and so is the force.
+    """Set equipment.data.actuator_scale of the actuators whose gains are accelerations to their effective inertias,
+    with the bare M factorised in data.factor, and their shares. Without mobility the scale is 0, and so is the force.
     """
     h = run.inputs.time_step[0]
     L, y = run.step.columns, equipment.data.loop_response

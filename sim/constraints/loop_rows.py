@@ -3,9 +3,9 @@ the z axes of their frames (hinge), or any of six axes held (loop joint).
 
 C = p_a - p_b in world axes, and for a weld also the vector part of conj(q_b) q_a times its torque scale: MuJoCo's
 efc_pos and efc_J, except for the common sign of a weld's last three rows (here the quaternion with w ≥ 0 is taken).
-A hinge has the first two of these: x² + y² = sin² of half the angle between the z axes, whatever the turn about them.
-A loop joint has those of the axes that it holds, and its translation in the axes of frame a, which move. Holding one
-rotation alone it holds the twist about that axis: a homokinetic joint, as PhysX's with a locked twist.
+A hinge has the first two of these three: x² + y² = sin² of half the angle between the z axes, for any turn about them.
+A loop joint has the rows of the axes that it holds, and its translation in the axes of frame a, which move. A loop
+joint that holds one rotation alone holds the twist about its axis: a homokinetic joint, as PhysX's with locked twist.
 
 A planar loop, and many a closed linkage, has more rows than it removes degrees of freedom, and the redundant rows
 contradict the others slightly: by rounding in the file, and by curvature within a step (a Bennett linkage held rigidly
@@ -17,7 +17,7 @@ compliance, where 0 is hard without that yield.
 
 Of the ways to correct the error, only this one keeps both gap and energy where a four-bar linkage swings for 10 s in
 steps of 4 ms (tests/benchmarks/loop_correction.py): 3e-4 mm and 0.09 m g L, or 0.016 mm when aimed once. Baumgarte's
-terms leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and projection lose 0.3 m g L, whatever the gap.
+terms leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and projection lose 0.3 m g L for any gap.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _TRACE = 1e-7
 HAIR = 1e-9  # [m or rad]
 SURPLUS = 1e-5
 STRAINED = 1e-7  # [m or rad] opening of a row in a step from which loads count (stepping/strain.py)
-_LEAST_PUSH, _MOST_PUSH = 0.01, 2e3  # power of a contact that strains loops, as shares of what their yield takes up
+_LEAST_PUSH, _MOST_PUSH = 0.01, 2e3  # power of a contact that strains loops, as shares of the power of their yield
 
 
 @njit
@@ -149,7 +149,7 @@ def next_held(equipment: EquipmentBundle, n: int, axis: int) -> int:
 
 @inlined
 def _resistance(equipment: AnyEquipment, n: int, part: int) -> Real:
-    """What K and B of a spring are divided by: the mobility, 1, or a compliance."""
+    """The divisor of K and B of a spring: the mobility, 1, or a compliance."""
     mobility = equipment.data.loop_mobility[n, part]
     if equipment.model.loop_sprung[n] == BY_FREQUENCY:
         return mobility
@@ -201,10 +201,11 @@ def softness(equipment: AnyEquipment, n: int, axis: int) -> Real:
 
 @inlined
 def is_pushing(power: Real, taken: Real) -> Real:
-    """1 where the removal of a penetration may be what loops yield to, for the power of both, in both widths.
+    """1 where loops may yield to the removal of a penetration, by the power of the removal and the power `taken` by the
+    yield, in both widths.
 
-    A removal that moves bodies has a million times the power of the yield, and less only where these are much harder to
-    move along the contact's normal than by themselves; a small one beside a load has far less.
+    A removal that moves bodies has a million times the power of the yield, and less only where the bodies are much
+    harder to move along the contact's normal than by themselves; a small removal beside a load has far less.
     """
     zero = zero_like(power)
     enough = where_greater(power, _LEAST_PUSH * taken, zero + 1.0, zero)
@@ -253,7 +254,7 @@ def relax_loops(inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> bool:
 
 @njit
 def tighten_loops(inputs: Inputs, rows: Rows) -> bool:
-    """Restore by how much relaxed rows still yield, which is a load they carry; False where it is negligible."""
+    """Restore the yield that relaxed rows still have, which is that of a load; False if this yield is negligible."""
     h = inputs.time_step[0]
     found = False
     for row in range(rows.number[LASTING_ROWS]):
@@ -296,10 +297,10 @@ def _note_gaps(step: Step, equipment: EquipmentBundle) -> None:
 def hold_loops(
     model: Model, v: Reals1, data: Workspace, run: RunBundle, rows: Rows, equipment: EquipmentBundle, a: float
 ) -> None:
-    """Append the rows on accelerations for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0 with a bounded C; a soft one has K d and
-    B.
+    """Append the rows on accelerations for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0 with a bounded C; soft rows have K d and
+    B in place of a² and 2 a.
 
-    These act at the step's start and are bounded, as by MuJoCo's refsafe, where the time step is too long.
+    K and B act at the step's start and are bounded, as by MuJoCo's refsafe, where the time step is too long.
     """
     step = run.step
     h = run.inputs.time_step[0]
@@ -374,10 +375,11 @@ def loop_mobilities(model: Model, data: Workspace, step: Step, equipment: Equipm
 def _leave_none_without(
     model: Model, v: Reals1, data: Workspace, equipment: EquipmentBundle, n: int, J: Reals2
 ) -> None:
-    """The mobility of loop n's own rows, where the centres of mass do not move and their mobility gives no softness,
-    and where it is that of a spring.
+    """Set the mobility of loop n to that of its own rows, if its centres of mass do not move and their mobility gives
+    no softness, and if the loop is a spring.
 
-    MuJoCo has next to no softness there; soft loops keep a trace of it, so that contradictory rows have a solution.
+    MuJoCo has next to no softness there; soft loops keep a trace of softness, so that contradictory rows have a
+    solution.
     """
     y = equipment.data.row
     share = 1.0 if equipment.model.loop_reference[n, REFERENCE_K] < 0.0 else _TRACE
@@ -414,8 +416,8 @@ def _size(equipment: AnyEquipment, n: int, part: int) -> Real:
 def _add_loop_row(
     model: Model, data: Workspace, rows: Rows, equipment: AnyEquipment, n: int, axis: int, J: Lanes2
 ) -> int:
-    """Append a row with line `axis` of J (6, nv): an entry for each dof that changes the line, in lanes whatever their
-    values are, or they would depend on each other.
+    """Append a row with line `axis` of J (6, nv): an entry for each dof that changes the line; in packs for any values,
+    so that lanes do not depend on each other.
     """
     row = add_row(rows, LOOP_ROW, n)
     rows.part[row] = axis
@@ -522,7 +524,7 @@ def loop_force_on(data: Workspace, equipment: AnyEquipment, n: int) -> Vec3:
 
 @inlined
 def loop_lever(model: Model, data: Workspace, equipment: AnyEquipment, n: int, end: int) -> Vec3:
-    """Where that force acts on one of the bodies, from the body's origin, world axes [m]."""
+    """The point at which the loop's force acts on the body of this end, from the body's origin, world axes [m]."""
     body = equipment.model.loop_body[n, end]
     if equipment.model.loop_kind[n] == LOOP_JOINT and end == 0:
         o0, o1, o2 = origin_of(model, data, body)

@@ -22,9 +22,9 @@ MISSED = 1e-6  # [m or rad] miss above which the rows are aimed once more
 CLOSED = 1e-9  # [m or rad] miss below which no further aim is needed
 FASTER = 1.5  # largest growth of the fastest generalised velocity that an aim may cause
 NEARER = 0.5  # an aim has helped if it leaves at most this share of the previous miss
-_MOVED = 0.5  # least change of a miss by an aim, as a share of what was aimed at, that is not a redundant row's
+_MOVED = 0.5  # least change of a miss by an aim, as a share of the aim, of a row that is not redundant
 RECOVERY = 0.1  # [s] over which penetration of a bound, or an initial opening, is removed
-_CREEP = 1e-3  # [m/s or rad/s] at which an error may always be removed: what one step leaves, at once
+_CREEP = 1e-3  # [m/s or rad/s] at which an error may always be removed: the error of one step, at once
 _CLOSING = 0.5  # [m/s or rad/s] at which an open loop or tendon equality is closed
 _PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row corrects its error
 
@@ -112,9 +112,9 @@ def mobility_of_row(rows: Rows, inputs: Inputs, n: int) -> Real:
 def recovery_rate(inputs: Inputs, size: Real, erp: float) -> Real:
     """The rate at which a hard row corrects an error of this size [rad or m]; returned in [1/s].
 
-    Correcting it all at once would be a kick: it decays exponentially over RECOVERY, a small error at once; or as
-    --coupling-erp sets for all rows, or by `erp` for this one (-1: none of its own). The sweeping solvers, which leave
-    errors at every step, correct all of it at once.
+    A correction of the whole error at once would be a kick: the error decays exponentially over RECOVERY, a small error
+    at once; or as --coupling-erp sets for all rows, or by `erp` for this row (-1: none of its own). The sweeping
+    solvers, which leave errors at every step, correct the whole error at once.
     """
     h = inputs.time_step[0]
     if erp >= 0.0:
@@ -129,7 +129,8 @@ def recovery_rate(inputs: Inputs, size: Real, erp: float) -> Real:
 
 @inlined
 def closing_rate(inputs: Inputs, size: Real, erp: float) -> Real:
-    """The same for loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
+    """The rate [1/s] at which a loop or tendon equality corrects an error of this size [rad or m]: loops close at
+    _CLOSING at most, unless --coupling-erp is given; `erp` as in `recovery_rate`."""
     h = inputs.time_step[0]
     if erp >= 0.0:
         return real(erp / h, size)
@@ -157,7 +158,8 @@ def share_of_aim(along: float, square: float) -> float:
 def within_reach(rows: Rows, n: int, rate: Real) -> Real:
     """`rate`, or the rate that corrects row n's error with joint velocities of _PUSH, if that is lower.
 
-    Where a row hardly moves anything (a straight arm, a dead centre), any velocity along it would need unbounded ones.
+    Where a row hardly moves any dof (a straight arm, a dead centre), a velocity along the row would need unbounded
+    joint velocities.
     """
     reach = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
@@ -171,7 +173,7 @@ def one_sided(rows: Rows, inputs: Inputs, n: int, gap: Real) -> None:
     """Make row n unilateral, letting the gap [rad or m] close within the step, in both widths.
 
     Initial penetration is removed over 0.1 s, since removing it at once would be a kick. The sweeping solvers violate
-    bounds at every step and would drift at that rate; they remove all of it at once, as PhysX does.
+    bounds at every step and would drift at that rate; they remove all penetration at once, as PhysX does.
     """
     h = inputs.time_step[0]
     zero = zero_like(gap)

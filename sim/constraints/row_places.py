@@ -28,7 +28,7 @@ class Places(NamedTuple):
 
 
 def lasting_places(model: Model, driven: Array, equipment: Equipment | None, rules: LinkRules | None) -> Places:
-    """The places of all rows; driven (nv,): whether a dof's drive is a row."""
+    """The places of all rows; driven (nv,): True for dofs whose drive is a row."""
     nv = len(model.dof_body)
     friction, drive, sides = np.full(nv, -1), np.full(nv, -1), list[int]()
     couplings, axes, balls, others = list[int](), list[int](), list[int](), list[int]()

@@ -4,8 +4,8 @@ Equalities are couplings of all the joints of their tendons (notes on mimic join
 compliance or of a natural frequency, or soft as the file says (impedance.py).
 
 Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v,
-which is a row of cfm 1/a. It is exact, and the factorised matrix keeps the tree's sparsity. Recorded rows count it in M
-and bias, not among the forces (recording.py).
+which is a row of cfm 1/a. This row is exact, and the factorised matrix keeps the tree's sparsity. Recorded rows count
+the inertia in M and bias, not among the forces (recording.py).
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def sprung_mobilities(model: Model, data: Workspace, equipment: EquipmentBundle)
     """equipment.data.tendon_mobility of the springs among the equalities: r = J M⁻¹ Jᵀ, with the bare M factorised in
     data.factor.
 
-    Excludes what the armature of tendons adds to M.
+    M excludes the armature of tendons.
     """
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if not _is_sprung(equipment, c):
@@ -334,7 +334,7 @@ def note_tendon_forces(rows: Rows, equipment: EquipmentBundle, scale: float, exp
 
 @inlined
 def _add_along(equipment: EquipmentBundle, c: int, force: float, out: Reals1) -> None:
-    """Add to out (nt,) the force along its tendons that a force on the error of tendon equality c amounts to."""
+    """Add to out (nt,) the forces along the tendons of equality c that are equal to a force on its error."""
     out[equipment.model.tendon_row_follower[c]] += force
     if equipment.model.tendon_row_leader[c] >= 0:
         _, slope, _ = _polynomial(equipment, c)
@@ -366,8 +366,8 @@ def tendons_hold(run: RunBundle, equipment: EquipmentBundle) -> bool:
 
 @inlined
 def beyond_tendon_limit(run: RunBundle, equipment: AnyEquipment, t: int, side: int) -> Real:
-    """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits, or it starts
-    beyond one that is a spring.
+    """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits, or the
+    tendon starts beyond a limit that is a spring.
     """
     start = equipment.data.tendon_length[t]
     end = start
@@ -381,7 +381,7 @@ def beyond_tendon_limit(run: RunBundle, equipment: AnyEquipment, t: int, side: i
 
 @njit
 def broken_side(equipment: EquipmentBundle, t: int, length: float, tolerance: float) -> int:
-    """The mark of the limit that a length violates, 0 when it is within both."""
+    """The mark of the limit that a length violates, 0 if the length is within both limits."""
     if length < equipment.model.tendon_lower[t] - tolerance * max(1.0, abs(equipment.model.tendon_lower[t])):
         return _LOWER
     if length > equipment.model.tendon_upper[t] + tolerance * max(1.0, abs(equipment.model.tendon_upper[t])):

@@ -1,7 +1,8 @@
 """Builds unilateral rows for the limits of swing and twist of ball and free joints.
 
-A row's J is the gradient of the angle that is left. That angle is curved in the velocity: what the velocity before the
-step makes of it within the step, beyond J v, is added to the bias, so that a joint sliding along its cone stays on it.
+A row's J is the gradient of the angle that is left to the limit. That angle is curved in the velocity: its change in
+the step by the velocity before the step, less h J v, is added to the bias, so that a joint sliding along its cone stays
+on the cone.
 
 The swing is bounded by PhysX's cone, an ellipse in the tangents of a quarter of the angles about y and z:
 tan²(φ_y / 4) / tan²(Y / 4) + tan²(φ_z / 4) / tan²(Z / 4) ≤ 1. There is no row where an angle has no gradient: the
@@ -38,7 +39,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3, Vec4
 from artsim.sim.run_data.run_records import PLACES, Inputs, Rows, RunBundle
 
-_SQUEEZE = 5.0  # [rad/s] largest rate that is foreseen for what the rows do not see
+_SQUEEZE = 5.0  # [rad/s] largest rate that is foreseen for the curvature that the rows do not see
 _SLACK = 1e-13  # [rad] beyond a limit that is rounding
 
 TWISTED_BACK, TWISTED_ON, SWUNG = range(3)  # the rows of a joint
@@ -55,7 +56,7 @@ def turn_limit_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> N
 
 @inlined
 def is_turn_limited(model: Model, t: int, side: int) -> bool:
-    """True if joint t of those with such limits has one on this side."""
+    """True if joint t, among those with limits of swing or twist, has a limit on this side."""
     return abs(model.turn_range[t, TWIST_UPPER if side != SWUNG else SWING_Y]) < math.inf
 
 
@@ -84,14 +85,14 @@ def _turn_limit_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int, side
     if still:
         bend = end - left - h * (a * x + b * y + c * z)
         if side != SWUNG:
-            bend = nearest_turn(bend, 0.0)  # a twist may pass the middle of what is beyond its limits
+            bend = nearest_turn(bend, 0.0)  # a twist may pass the middle of the range beyond its limits
         rows.bias[n] += min(max(bend / h, -_SQUEEZE), _SQUEEZE)
 
 
 @njit
 def angle_left(model: Model, t: int, side: int, rotation: Vec4) -> tuple[float, bool, Vec3]:
-    """The angle left to a limit of joint t [rad], negative beyond it; whether it has a gradient; its gradient by the
-    angular velocity, in the frame of swing and twist, as is the rotation (w, x, y, z)."""
+    """The angle left to a limit of joint t [rad], negative beyond the limit; True if this angle has a gradient; its
+    gradient by the angular velocity. Gradient and rotation (w, x, y, z) are in the frame of swing and twist."""
     w, x, y, z = rotation
     bounds = model.turn_range[t]
     if side == SWUNG:
@@ -107,8 +108,8 @@ def angle_left(model: Model, t: int, side: int, rotation: Vec4) -> tuple[float, 
 
 @njit
 def _swing_left(bounds: ConstReals1, w: float, x: float, y: float, z: float) -> tuple[float, bool, Vec3]:
-    """The same for the swing. Within half the smaller angle of the cone's middle the bound is taken to be that of the
-    present direction: there the direction changes at any rate."""
+    """The angle left to the limit of swing, its having a gradient, and the gradient, as `angle_left`. Within half the
+    smaller angle of the cone's middle the bound is that of the present direction, which changes there at any rate."""
     least = min(bounds[SWING_Y], bounds[SWING_Z])
     swing = swing_angle(w, x, y, z)
     up, down, a, b = swing_axis(w, x, y, z)
@@ -141,7 +142,7 @@ def _rotation(model: Model, q: Reals1, k: int) -> Vec4:
 
 @inlined
 def _in_frame(model: Model, t: int, x: float, y: float, z: float) -> Vec3:
-    """A vector in the joint's frame, in that of swing and twist."""
+    """A vector of the joint's frame in the frame of swing and twist."""
     F = model.turn_frame[t]
     return (
         F[0, 0] * x + F[1, 0] * y + F[2, 0] * z,

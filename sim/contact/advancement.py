@@ -1,11 +1,11 @@
 """Optional continuous check: finds the share of a step's motion before penetration exceeds a share of the thickness.
 
 Contacts are detected speculatively, and the approach to them is left open along a straight line (detection.py), which
-is exact for what does not turn. What turns far in one step moves along arcs, which may carry one thin body through
-another. After the solver, this check therefore examines the poses between the start and the end of the step, for all
-pairs at once, by conservative advancement (Mirtich 1996; Zhang, Lee, Kim 2006): from each pose as far as the distances
-and speeds of the pairs allow. Trees whose shapes would penetrate too deeply stop there with the velocities that the
-step gave them, and lose the rest of the step's motion (as in Box2D); the next step finds the contact there.
+is exact for bodies that do not turn. Bodies that turn far in one step move along arcs, which may carry one thin body
+through another. After the solver, this check therefore examines the poses between the start and the end of the step,
+for all pairs at once, by conservative advancement (Mirtich 1996; Zhang, Lee, Kim 2006): from each pose as far as the
+distances and speeds of the pairs allow. Trees whose shapes would penetrate too deeply stop there with the velocities
+that the step gave them, and lose the rest of the step's motion (as in Box2D); the next step finds the contact there.
 
 `advance` is an entry of its own, compiled only for runs that ask for it.
 """
@@ -26,7 +26,7 @@ from artsim.sim.foundation.records import Reals1
 from artsim.sim.geometry.contacts import ContactBundle, NarrowBundle
 from artsim.sim.run_data.run_records import Inputs, RunBundle, Step
 
-_MOVING = 2.0  # shares of the step are at most 1: such trees move to the end
+_MOVING = 2.0  # above all shares of the step, at most 1: a tree moves to the end, a candidate is not looked at again
 _CLOSE = 0.1  # share of the slack that is left when a tree stops
 _TURN = 0.1  # [rad] per advance, by which velocities turn before they are recomputed
 _MOST = 20_000  # distance queries per step; then every unfinished tree stops
@@ -89,7 +89,7 @@ def _reaches(model: Model, step: Step, data: Workspace, continuous: ContinuousWo
 
 @njit
 def _pose(robot: RobotBundle, run: RunBundle, contact: ContactBundle, continuous: ContinuousWork, time: float) -> None:
-    """Place shapes at that share of the step, and compute the velocities of what still moves."""
+    """Place shapes at share `time` of the step, and compute the velocities of trees that still move."""
     model, data = robot.model, robot.data
     step = run.step
     for n in range(step.stage_qpos.shape[0]):
@@ -164,8 +164,8 @@ def _look(
     time: float,
     enough: bool,
 ) -> None:
-    """Set continuous.next of candidate n, the share of the step up to which it cannot exceed its allowed depth; its
-    trees stop there if that is now, or once `enough` queries have been made.
+    """Set continuous.next of candidate n, the share of the step up to which it cannot exceed its allowed depth. Its
+    trees stop there if this share is `time`, or once `enough` queries have been made.
     """
     h = inputs.time_step[0]
     one = continuous.pair[continuous.chosen[n], 0]
@@ -224,6 +224,6 @@ def _closing(
 
 @inlined
 def _swinging(contact: ContactBundle, continuous: ContinuousWork, n: int) -> float:
-    """The part of that bound that comes from rotation."""
+    """The part of the bound `_closing` that comes from the rotation of shape n [m/s]."""
     b = contact.model.body[n]
     return _turning(continuous, b) * (contact.model.swing[n] + _TURN * (continuous.arm[b] + continuous.beside[n]))

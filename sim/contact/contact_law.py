@@ -1,8 +1,8 @@
 """The laws of contact as small functions of values of type T: floats for one robot, packs of 8 values for a pack.
 
 The gap between two surfaces [m], along the normal N from the first body to the second, must not close; it opens at J v
-[m/s]. contact_rows.py builds rows from these laws in both widths; detection.py computes what does not follow from
-velocities. A condition that holds in some lanes only is a T that is 1 there and 0 elsewhere.
+[m/s]. contact_rows.py builds rows from these laws in both widths; detection.py computes the quantities that do not
+follow from velocities. A condition that holds in some lanes only is a T that is 1 there and 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times
 
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as tangential
-_ACROSS_INSIDE = 1e-3  # the same in penetration: links that overlap where they are hinged
+_ACROSS_INSIDE = 1e-3  # that sine for surfaces that penetrate: links that overlap where they are hinged
 _LOST = 1e-11  # share of its terms below which a sum is rounding
-_WORK = 1e-6  # share of what an impulse moves that counts as no work
+_WORK = 1e-6  # share of the sizes of its terms below which the work of an impulse counts as none
 _PARTING = 1.0  # [rad] by which penetration may turn a dof in the time of its removal: some of it no joint can separate
-_LEVERAGE = 100.0  # times the speed at which penetration is removed: a linear dof changes by no more for it
+_LEVERAGE = 100.0  # times the speed at which penetration is removed: the largest change of a linear dof by the removal
 _FARTHEST = 10.0  # [rad or m] farthest motion of a dof
 _SLOW = 1e-3  # [m/s] separation speed that does not matter
-_SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce
-_LASTING = 0.1  # 1 - e below which slower arrivals do bounce: a ball that keeps its energy keeps it
-_ROUNDING = 1e-3  # of that speed
+_SLOWEST_BOUNCE = 0.05  # [m/s] arrival speed below which a contact does not bounce
+_LASTING = 0.1  # 1 - e below which slower arrivals do bounce, so that a ball that loses no energy bounces on
+_ROUNDING = 1e-3  # share of _SLOWEST_BOUNCE
 
 # ------------------------------------------------------------------ direction of motion
 
@@ -90,8 +90,8 @@ def is_stuck(gap: Real, reach: Real) -> Real:
 
 @inlined
 def second_order(h: float, drift: Real) -> Real:
-    """What a gap's second derivative, under the present forces without impulses, adds to its rate over the step; only
-    the part that closes the gap counts.
+    """The mean rate that a gap's second derivative, under the present forces without impulses, adds over the step
+    [m/s]; only the part that closes the gap counts.
     """
     return 0.5 * h * least(drift, zero_like(drift))
 
@@ -101,7 +101,8 @@ def second_order(h: float, drift: Real) -> Real:
 
 @inlined
 def slowest_bounce(e: Real) -> Real:
-    """The arrival speed below which nothing bounces [m/s]; without it, a bouncing body would never come to rest."""
+    """The arrival speed below which contacts do not bounce [m/s]; without this bound, a bouncing body would never come
+    to rest."""
     one = zero_like(e) + 1.0
     return _SLOWEST_BOUNCE * largest(least((one - e) / _LASTING, one), _ROUNDING * one)
 
@@ -117,8 +118,8 @@ def bounce_margin(gap: Real, e: Real, rate: Real, h: float) -> Real:
 def rebound(gap: Real, N: Lanes1, gravity: ConstReals1, e: Real, rate: Real) -> Real:
     """The speed at which a contact that closes at -rate opens after the impact.
 
-    Newton's law with e holds at the surface and is transferred to where the body turns round: the body keeps the height
-    it has there, so that it returns to e² of the height it fell from, whatever the time step.
+    Newton's law with e holds at the surface and is transferred to the height at which the body turns round. The body
+    keeps this height, so that it returns to e² of the height from which it fell, for any time step.
     """
     zero = zero_like(gap)
     gap = largest(gap, zero)
@@ -172,7 +173,7 @@ def stiffness_and_damping(solref: Reals1, most: float, h: float) -> tuple[float,
 
 @inlined
 def held_beyond(slack: float, cfm: Real, start: Real) -> Real:
-    """By how much a friction row of this softness would yield under the last step's impulse beyond what `slack` of it
-    allows [m/s]: friction is stiffer than the cone in which it is solved.
+    """The velocity by which a friction row of this softness would yield under the last step's impulse, less the share
+    `slack` that is allowed [m/s]: friction is stiffer than the cone in which it is solved.
     """
     return (1.0 - slack) * cfm * start

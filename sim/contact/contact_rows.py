@@ -2,18 +2,18 @@
 
 The normal row keeps the surfaces apart at the end of the step: gap + h J v⁺ + ½ h² drift ≥ 0, so that a body that would
 arrive within the step stops at the surface and not beyond it. Only the part of the second-order term that closes the
-gap counts: it is known for the velocity before the step, and a body stopped within the step has none of what would have
-lifted it. Initial penetration is removed over 0.1 s, as at limits, except for the part that no joint can separate
-(`limit_energy`). A soft contact (MJCF's solref and solimp) yields as in MuJoCo.
+gap counts: the term is known for the velocity before the step, and the acceleration that would have lifted a body ends
+when the body is stopped within the step. Initial penetration is removed over 0.1 s, as at limits, except for the part
+that no joint can separate (`limit_energy`). A soft contact (MJCF's solref and solimp) yields as in MuJoCo.
 
 Friction has up to five rows: two tangential directions, spin about the normal, rolling about the two tangents. Its cone
 is an ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it circular. The rows of a contact
 are adjacent and have the same columns in the same order, those of the dofs that move one of the bodies and not the
 other.
 
-A pyramid (Anitescu and Potra 1997; MuJoCo's default) replaces these by two rows for each direction, along its edges n ±
-μ_k t_k, which can only push: plain bounds. A sliding body then rises at up to μ times its speed, and between its
-directions a pyramid transmits less friction, down to μ / √2.
+A pyramid (Anitescu and Potra 1997; MuJoCo's default) has two rows for each direction in place of the cone's, along the
+edges n ± μ_k t_k, which can only push: plain bounds. A sliding body then rises at up to μ times its speed, and between
+its directions a pyramid transmits less friction, down to μ / √2.
 
 The laws themselves are in contact_law.py. The rows are built here both for a single robot and for packs (pack_rows.py);
 for a pack, contact.data holds its slots, and contact n is a slot.
@@ -77,14 +77,14 @@ from artsim.sim.run_data.run_records import (
 )
 
 _LEAST = 1e-300  # [m/s or m] below 0 that counts as 0
-SUNK = 5e-5  # of the sizes, that a step may leave inside for want of knowing how surfaces curve
+SUNK = 5e-5  # share of the sizes that a step may leave as penetration, since the curvature of surfaces is unknown
 _ROUNDING = 1e-12  # [m] penetration that is removed at any rate
 _USUAL_GRIP = 5.0  # friction coefficient that is used at first where the contact's own is larger
-_MORE_GRIP = 100.0  # factor on it where the contact slips
-_LARGEST_GRIP = 1e6  # beyond it a coefficient is no longer raised: the cone leaves out a microradian
-_ON_EDGE = 0.999  # of a contact's friction, above which it is at its edge
-_COUNTS = 1e-9  # share of it in directions with less than their own that does not count
-_MOST_DAMPED = 5.0 / 3.0  # h B with which friction is stable, and of which an explicit damper makes use (impedance.py)
+_MORE_GRIP = 100.0  # factor on the used coefficient where the contact slips
+_LARGEST_GRIP = 1e6  # coefficient above which none is raised: the cone leaves out a microradian
+_ON_EDGE = 0.999  # share of a contact's friction above which the contact is at the edge of its cone
+_COUNTS = 1e-9  # share of the friction, in directions with less than their own coefficient, that does not count
+_MOST_DAMPED = 5.0 / 3.0  # largest h B with which friction is stable, as for an explicit damper (impedance.py)
 _THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
 
@@ -148,7 +148,7 @@ def _pull_by_actuators(equipment: EquipmentBundle, contact: ContactBundle) -> No
 
 @inlined
 def _is_of(equipment: EquipmentBundle, contact: ContactBundle, n: int, a: int) -> int:
-    """1 where contact n is near enough to count and is on the body that actuator a attracts."""
+    """1 where contact n is near enough to adhere and is on the body of adhesion actuator a."""
     first = contact.model.body[contact.data.shape[n, 0]] == equipment.model.actuator_target[a]
     second = contact.model.body[contact.data.shape[n, 1]] == equipment.model.actuator_target[a]
     return 1 if (first or second) and contact.data.near[n] == 1 else 0
@@ -159,10 +159,11 @@ def _is_of(equipment: EquipmentBundle, contact: ContactBundle, n: int, a: int) -
 
 @inlined
 def set_grip(inputs: Inputs, contact: AnyContacts, n: int) -> None:
-    """The coefficients by which the rows of contact n are built: its own, or as much of them as it has needed so far.
+    """Set the coefficients by which the rows of contact n are built: its own, or as much of them as it has needed so
+    far.
 
-    Beyond what can slide a larger coefficient changes nothing, but De Saxcé's shift, μ |v_t|, magnifies the rounding of
-    slips. Soft pyramids, whose softness depends on the coefficient, and the sweeping solvers take it as it is.
+    Once a contact sticks, a larger coefficient changes nothing, but De Saxcé's shift, μ |v_t|, magnifies the rounding
+    of slips. Soft pyramids, whose softness depends on the coefficient, and the sweeping solvers take the contact's own.
     """
     whole = SWEEPING[inputs.solver[0]] or (contact.data.soft[n] == 1 and contact.model.pyramidal[0] == 1)
     for j in range(contact.data.grip.shape[1]):
@@ -172,7 +173,7 @@ def set_grip(inputs: Inputs, contact: AnyContacts, n: int) -> None:
 
 @inlined
 def _most_grip(contact: AnyContacts, n: int, j: int) -> float:
-    """The largest coefficient in direction j of contact n that is used; those about axes are lengths."""
+    """The largest coefficient in direction j of contact n that is used; coefficients about axes are lengths [m]."""
     most = contact.data.most_grip[n]
     if j >= 2:
         size = 0.0
@@ -185,14 +186,14 @@ def _most_grip(contact: AnyContacts, n: int, j: int) -> float:
 
 @inlined
 def reset_grip(contact: AnyContacts, n: int) -> None:
-    """Let contact n have as much friction as usual coefficients give."""
+    """Limit the coefficients of contact n to the usual ones, up to _USUAL_GRIP."""
     contact.data.most_grip[n] = _USUAL_GRIP
 
 
 @njit
 def slips_for_grip(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
-    """1 where contact n is at the edge of its friction, and a direction that has less than its own counts in it; in
-    both widths. impulse (rows,): as found.
+    """1 where contact n is at the edge of its friction cone, and a direction with less than its own coefficient carries
+    a share of the friction; in both widths. impulse (rows,): as found.
     """
     normal = impulse_along(impulse, contact, n, ALONG_NORMAL)
     zero = zero_like(normal)
@@ -213,8 +214,8 @@ def slips_for_grip(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) ->
 
 @njit
 def grips_more(inputs: Inputs, rows: Rows, contact: ContactBundle) -> bool:
-    """Let contacts that slip for want of grip have more of their own friction, up to all of it; True if there are any,
-    whose rows are to be built again.
+    """Give contacts that slip for want of grip more of their own friction, up to all of it. True if there are any: the
+    rows must be built again.
     """
     more = False
     if rows.report[RESIDUAL] > UNSOLVED or SWEEPING[inputs.solver[0]]:
@@ -246,7 +247,7 @@ def count_rows(contact: AnyContacts, n: int) -> int:
 
 @njit
 def _add_directions(rows: Rows, contact: AnyContacts, n: int) -> None:
-    """Append as many rows as contact n has dimensions, without columns."""
+    """Append one row for each dimension of contact n, without columns."""
     first = rows.number[ALL_ROWS]
     friction = _largest_friction(contact, n)
     one = real(1.0, friction)
@@ -315,7 +316,7 @@ def impulse_along(impulse: Lanes1, contact: AnyContacts, n: int, k: int) -> Real
 
 @inlined
 def _largest_friction(contact: AnyContacts, n: int) -> Real:
-    """The coefficient by which the rows are scaled: that of sliding, or the largest present."""
+    """The coefficient by which the rows are scaled: the coefficient of sliding, or else the largest."""
     value = contact.data.grip[n, 0]
     for k in range(1, contact.data.dimension[n] - 1):
         value = where_greater(value, zero_like(value), value, contact.data.grip[n, k])
@@ -513,11 +514,12 @@ def aim_open(
 
 @inlined
 def _back_at_once(rate: Real, h: float, gap: Real, closing: Real) -> Real:
-    """The share per second at which the penetration of a contact is removed that pushed in the last step and yet
-    closes: its surfaces turned or slid over each other in a curve that the row did not know.
+    """The share of penetration removed per second [1/s] at a contact that pushed in the last step and yet closes: its
+    surfaces turned or slid over each other along a curve that the row did not know.
 
-    What that has left inside would add up. It is removed within the step, but beyond `rate` no faster than the surfaces
-    close more than the row foresees, which would gain energy. Contacts that close much faster are aimed (foresight.py).
+    The penetration would add up from step to step, and is therefore removed within the step, but beyond `rate` no
+    faster than the surfaces close in excess of the row's prediction, since a faster removal would gain energy. Contacts
+    that close much faster are aimed (foresight.py).
     """
     zero = zero_like(gap)
     opening = least(-gap / h, closing - rate * gap)
@@ -527,7 +529,7 @@ def _back_at_once(rate: Real, h: float, gap: Real, closing: Real) -> Real:
 
 @inlined
 def size_at(contact: AnyContacts, n: int) -> float:
-    """The size of what moves at contact n [m], of the smaller one if both do."""
+    """The size of the moving shape of contact n [m], of the smaller one if both move."""
     size = 0.0
     for end in range(2):
         shape = contact.data.shape[n, end]
@@ -605,7 +607,7 @@ def _aim_rebound(model: Model, inputs: Inputs, rows: Rows, contact: AnyContacts,
 
 @inlined
 def bounces(contact: AnyContacts, n: int, rate: Real, h: float) -> Real:
-    """1 where contact n, closing at -rate, is met in this step, and fast enough to bounce."""
+    """1 where contact n, closing at -rate, closes within this step, and fast enough to bounce."""
     zero = zero_like(rate)
     margin = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h)
     return where_greater(margin, zero - _LEAST, zero + 1.0, zero)  # 0 where it is not a number
@@ -633,11 +635,11 @@ def may_bounce(contact: ContactBundle) -> bool:
 @njit
 def limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
     """Halve the restitution of contacts whose impulses do work, and leave penetration whose removal takes too much
-    energy; True when there are any, whose rows must be solved again.
+    energy. True if there are any of these contacts: the rows must be solved again.
 
     Newton's law with friction can gain energy: a bounce may return more along the surface than it takes across it (Kane
     and Levinson 1985; Stronge 1990). A penetration may be one that no joint can separate (links that overlap where they
-    are hinged), or only at an excessive speed; such a contact is then only kept from getting deeper.
+    are hinged), or only at an excessive speed; its contact is then only kept from getting deeper.
     """
     model, state = robot.model, robot.state
     inputs, step = run.inputs, run.step
@@ -693,7 +695,7 @@ def normal_rows(contact: AnyContacts, n: int) -> int:
 
 @inlined
 def removal_power(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
-    """What removing the penetration of contact n takes [W h], in both widths."""
+    """The power that the removal of the penetration of contact n takes [W h], in both widths."""
     first = contact.data.row[n]
     power = zero_like(rows.bias[first])
     for row in range(first, first + normal_rows(contact, n)):
@@ -704,7 +706,7 @@ def removal_power(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> 
 @inlined
 def throws(robot: RobotBundle, rows: Rows, impulse: Lanes1, step: Step, contact: AnyContacts, n: int) -> Real:
     """1 where contact n does work on a dof whose velocity changes by more in the step than the removal of penetration
-    may change it, in both widths. How fast a dof is does not count: a body that spins stays no deeper for it.
+    may change it, in both widths. The velocity itself does not count, so that spinning bodies are not left inside.
     """
     row = contact.data.row[n]
     opening = -rows.rate[row] * contact.data.gap[n]
@@ -787,7 +789,7 @@ def note_contact_forces(rows: Rows, step: Step, contact: ContactBundle, scale: f
 
 @njit
 def _note_held(step: Step, contact: ContactBundle) -> None:
-    """Note in step.held the contacts that hard loops hold inside: the deepest, and in how many steps there are any."""
+    """Note in step.held the contacts that hard loops hold inside: the deepest, and the number of steps with any."""
     held = 0.0
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.held[n] > 0:
@@ -802,8 +804,8 @@ def _note_held(step: Step, contact: ContactBundle) -> None:
 
 @njit
 def note_depths(step: Step, contact: ContactBundle) -> None:
-    """Note in step.yielded the hard contact that is deepest at the state, beside what its pair was at the start of the
-    run, by its share of a shape's thickness: whatever the reason, by the positions alone.
+    """Note in step.yielded the hard contact that has got deepest since the start of the run, as a share of a shape's
+    thickness. Positions alone count, not the reason.
     """
     for n in range(contact.data.number[CONTACTS]):
         step.contact_extremes[DEEPEST] = max(step.contact_extremes[DEEPEST], -contact.data.distance[n])
@@ -820,8 +822,8 @@ def note_depths(step: Step, contact: ContactBundle) -> None:
 
 @njit
 def share_inside(contact: ContactBundle, n: int) -> float:
-    """How much deeper contact n, a hard one, is than its pair at the start of the run, as a share of the thickness of
-    the thinner shape.
+    """The depth of contact n beyond the depth of its pair at the start of the run, as a share of the thickness of the
+    thinner shape; 0 for soft contacts.
     """
     if contact.data.soft[n] == 1 or contact.data.dimension[n] == 0:
         return 0.0

@@ -49,12 +49,12 @@ class ContinuousWork(NamedTuple):
     turning: Reals1  # (nb,) bound of a body's angular velocity while its tree moves [rad/s]
     arm: Reals1  # (nb,) path length from the root of its tree, along the bodies' origins [m]
     start: Reals2  # (n, 3) positions of shapes at the start [m]
-    bent: Reals1  # (n,) how far its points leave straight lines at most [m]
-    way: Reals1  # (n,) how far its points move at most [m]
+    bent: Reals1  # (n,) largest distance of its points from their straight lines [m]
+    way: Reals1  # (n,) largest distance that its points move [m]
     number: Ints1  # (1,) of candidates
     chosen: Ints1  # (np,) their pairs
     next: Reals1  # (np,) share of the step when a candidate is looked at again
-    depth: Reals1  # (np,) how deep the pair may get [m]
+    depth: Reals1  # (np,) largest allowed depth of the pair [m]
 
 
 ADVANCE = Entry(
@@ -67,7 +67,7 @@ FORESEE = Entry("foresee", "artsim.sim.contact.foresight", (RobotBundle, RunBund
 
 
 def connect_foresight(touching: Touching, robot: RobotBundle, run: RunBundle, work: ContactWork) -> object:
-    """Let the step, which receives `work`, foresee the gaps of its contacts as long as the returned object is kept."""
+    """Let the step, which receives `work`, foresee the gaps of its contacts while the returned object is kept."""
     contact = ContactBundle(touching.contacts, work)
     ahead = RunBundle(run.inputs, run.step)
     return point_at(FORESEE, 1, work.foresight, robot, ahead, contact, make_narrow(touching))
@@ -76,7 +76,7 @@ def connect_foresight(touching: Touching, robot: RobotBundle, run: RunBundle, wo
 def connect_advancement(
     touching: Touching, equipped: Equipped | None, robot: RobotBundle, run: RunBundle, work: ContactWork
 ) -> object:
-    """Let the step, which receives `work`, call the check as long as the returned object is kept."""
+    """Let the step, which receives `work`, call the continuous check while the returned object is kept."""
     continuous = make_continuous_work(touching, equipped, robot.model)
     work.straight[:] = _straight_angles(touching.contacts, continuous)
     contact = ContactBundle(touching.contacts, work)
@@ -112,7 +112,7 @@ def make_continuous_work(touching: Touching, equipped: Equipped | None, model: M
 
 
 def _straight_angles(g: Contacts, work: ContinuousWork) -> Real:
-    """(n,) the rotation at which a shape's points leave their straight lines by its allowed depth [rad]."""
+    """(n,) the rotation at which a shape's points leave their straight lines by the shape's allowed depth [rad]."""
     least = np.full(len(g.body), np.inf)  # over the pairs that it is in
     thickness = work.thickness[work.pair].min(axis=1)
     for end in range(2):

@@ -1,16 +1,16 @@
 """Detects the contacts of a configuration: places shapes, sorts and sweeps the boxes around them, and passes pairs of
 shapes to collision's kernels.
 
-Contacts are detected speculatively: each shape has a speculative margin, how far it may move in the step, and shapes
-nearer than the sum of their margins have a contact with a gap, which the step may close but not overshoot. Should the
-step move a shape beyond its margin after all, contacts are detected again with a larger one (`outrun`). Only what turns
-far within a step can then tunnel: advancement.py checks that on request, and such a shape's margin covers only the
-straight part of its points' motion. Where everything falls together, velocities are taken in a frame that falls along,
-in which the falling shapes are slow and the ground is fast.
+Contacts are detected speculatively: each shape has a speculative margin, the distance by which it may move in the step,
+and shapes nearer than the sum of their margins have a contact with a gap, which the step may close but not overshoot.
+Should the step move a shape beyond its margin after all, contacts are detected again with a larger one (`outrun`). Only
+shapes that turn far within a step can then tunnel: advancement.py checks them on request, and their margins cover only
+the straight part of their points' motion. Where all shapes fall together, velocities are taken in a frame that falls
+along, in which the falling shapes are slow and the ground is fast.
 
-`detect` is an entry of its own, compiled once for all variants of the step, which calls it through its address: it
-reads the places of the shapes and nothing else of the engine. Packs use it to detect the contacts of one lane after the
-other (pack_detection.py); arguments named `lane` are 0 for a single robot.
+`detect` is an entry of its own, compiled once for all variants of the step, which call it through its address. The
+entry reads the places of the shapes and nothing else of the engine. Packs use it to detect the contacts of one lane
+after the other (pack_detection.py); arguments named `lane` are 0 for a single robot.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _MIXED = 1e-15  # a smaller weight of softness counts as none
 
 @njit
 def place_static(model: Model, data: Workspace, contact: AnyContacts) -> None:
-    """Place the shapes that never move. Needs nothing."""
+    """Place the shapes that never move."""
     for n in range(contact.model.body.shape[0]):
         contact.data.margin[n] = like(0.0, data)
         if contact.model.body[n] == 0:
@@ -89,7 +89,7 @@ def find_contacts(robot: RobotBundle, inputs: Inputs, contact: ContactBundle) ->
 
 @njit
 def place_shapes(robot: RobotBundle, inputs: Inputs, contact: AnyContacts) -> None:
-    """Place all shapes and set how far they may move, in both widths. Needs kinematics."""
+    """Place all shapes and set their margins, in both widths. Needs kinematics."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
     velocities(model, robot.state.qvel, data)
@@ -147,7 +147,8 @@ def detected(robot: RobotBundle, contact: ContactBundle) -> bool:
 
 @njit
 def recognise(model: Model, data: Workspace, memory: Reals2, contact: ContactBundle, lane: int) -> None:
-    """Locate the contacts of a lane on their bodies, and recall what `memory` holds of them from the last step."""
+    """Locate the contacts of a lane on their bodies, and recall their impulses and counts of the last step from
+    `memory`."""
     for n in range(contact.data.number[CONTACTS]):
         for end in range(2):
             body = contact.model.body[contact.data.shape[n, end]]
@@ -181,7 +182,7 @@ def note_found(before: Reals2, contact: ContactBundle) -> None:
 
 @njit
 def are_as_before(before: Reals2, contact: ContactBundle, count: int) -> bool:
-    """True if the contacts are the `count` of `before`, so that results obtained with those hold."""
+    """True if the contacts are the `count` contacts of `before`, so that results obtained with these hold."""
     if contact.data.number[CONTACTS] != count:
         return False
     for n in range(count):
@@ -243,7 +244,8 @@ def _straight(data: Workspace, inputs: Inputs, contact: ContactBundle, n: int) -
 
 @inlined
 def straight_share(data: Workspace, inputs: Inputs, sweep: AnySweep, contact: AnyContacts, n: int) -> Real:
-    """The same where there is that check, which knows sweep.straight; in both widths."""
+    """The share of the step in which shape n counts as moving straight, under the continuous check, which has
+    sweep.straight; in both widths."""
     angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
     most = real(sweep.straight[n], angle)
     return most / largest(angle, most) if contact.model.body[n] > 0 else real(1.0, angle)
@@ -302,7 +304,7 @@ def find_drifts(model: Model, data: Workspace, inputs: Inputs, contact: ContactB
 @inlined
 def is_steady(contact: ContactBundle, n: int) -> bool:
     """True if neither the rotation of contact n's normal nor its motion over the two surfaces adds to its gap's drift:
-    it is soft, or lies on a face that never moves and does not roll.
+    the contact is soft, or lies on a face that never moves and does not roll.
     """
     stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
     rolling = stays and rolls(contact, contact.data.shape[n, 0], contact.data.shape[n, 1])
@@ -311,8 +313,8 @@ def is_steady(contact: ContactBundle, n: int) -> bool:
 
 @njit
 def note_turning(data: Workspace, inputs: Inputs, contact: ContactBundle, n: int, lane: int) -> None:
-    """contact.data.tilt and contact.data.lag of contact n, which is not steady, in a lane: the effects of the rotation
-    of its normal and, where the contact persists, of its motion over the two surfaces. Needs velocities.
+    """Set contact.data.tilt and contact.data.lag of contact n, which is not steady, in a lane: the effects of the
+    rotation of its normal and, where the contact persists, of its motion over the two surfaces. Needs velocities.
     """
     one = contact.data.shape[n, 0]
     two = contact.data.shape[n, 1]
@@ -349,11 +351,11 @@ def _parting_of_centres(data: Workspace, contact: ContactBundle, n: int, lane: i
 
 @njit
 def set_drift(data: Workspace, contact: AnyContacts, n: int, one: float, two: float) -> None:
-    """contact.data.drift of contact n: the acceleration along the normal of one surface's centre of curvature against
-    the other's, with the terms of the turning normal and of the contact's motion over the surfaces;
-    contact.data.swerve: the same along the tangents. In both widths.
+    """Set contact.data.drift of contact n: the acceleration along the normal of one surface's centre of curvature
+    against the other's, with the terms of the turning normal and of the contact's motion over the surfaces; and
+    contact.data.swerve: the change of the slip along the tangents where the contact rolls. In both widths.
 
-    A sphere's gap changes with its centre, however it turns. For a shape that turns farther than it moves straight, a
+    A sphere's gap changes with its centre, for any rotation. For a shape that turns farther than it moves straight, a
     second derivative says little: one and two are the shares of the step in which the two shapes move straight. Needs
     angular velocities, and the accelerations at zero independent acceleration, as the bias leaves them: less gravity,
     the world's too.
@@ -417,11 +419,11 @@ def acceleration_along(data: Workspace, body: int, N: Vec3, r: Vec3) -> Real:
 
 @njit
 def _recall(memory: Reals2, contact: ContactBundle) -> None:
-    """Warm-start contact.data.start and contact.data.regularised: impulses of these contacts in the last step, and for
-    how many steps they yielded, and contact.data.allowed; 0 for new ones. memory: as State.contact.
+    """Warm-start the contacts: contact.data.start, their impulses in the last step, contact.data.regularised, the
+    number of steps in which they yielded, and contact.data.allowed; 0 for new contacts. memory: as State.contact.
 
-    Each is looked for in the list of its second shape, which is never a plane. Among several of the same two shapes and
-    feature, those of both steps are paired in order.
+    A contact is looked for in the list of its second shape, which is never a plane. Several contacts of two shapes and
+    one feature are paired in order with those of the last step.
     """
     for n in range(contact.data.known.shape[0]):
         contact.data.known[n] = -1
@@ -441,7 +443,7 @@ def _recall(memory: Reals2, contact: ContactBundle) -> None:
 
 @inlined
 def _allowed(memory: Reals2, contact: ContactBundle, n: int) -> float:
-    """The depth at the start of the run of the pair of contact n, as long as it stays near [m]."""
+    """The depth at the start of the run of the pair of contact n, while the pair stays near [m]."""
     allowed = 0.0
     at = contact.data.known[contact.data.shape[n, 1]]
     while at >= 0:
@@ -479,7 +481,7 @@ def remember(state: State, rows: Rows, contact: ContactBundle, agreed: bool) -> 
 
 @njit
 def name_contacts(memory: Reals2, contact: ContactBundle) -> None:
-    """Store in memory, laid out as State.contact, which contacts exist, with zero impulses."""
+    """Store the present contacts, with zero impulses, in memory, laid out as State.contact."""
     count = min(contact.data.number[CONTACTS], memory.shape[0])
     for n in range(max(count, _count_known(memory))):
         known = memory[n]
@@ -494,7 +496,7 @@ def name_contacts(memory: Reals2, contact: ContactBundle) -> None:
 
 @inlined
 def _count_known(memory: Reals2) -> int:
-    """How many contacts a memory holds: they come first in it."""
+    """The number of contacts in a memory, which come first in it."""
     known = 0
     while known < memory.shape[0] and memory[known, SHAPE_A] != memory[known, SHAPE_B]:
         known += 1
@@ -508,7 +510,7 @@ def _count_known(memory: Reals2) -> int:
 def detect(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None) -> None:
     """Detect all contacts: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
 
-    The order depends on the shapes' places alone. clock: None where nothing is timed.
+    The order depends on the shapes' places alone. clock: None if phases are not timed.
     """
     contact.data.number[CONTACTS] = 0
     contact.data.number[FOUND_CONTACTS] = 0
@@ -677,7 +679,7 @@ def _set_frame(R: Reals2, n0: float, n1: float, n2: float) -> None:
 
 @inlined
 def _set_belt(contact: ContactBundle, n: int) -> None:
-    """Velocities of the two surfaces at contact n where geoms are belts."""
+    """Set the velocities of the two surfaces at contact n if geoms are belts."""
     for k in range(3):
         contact.data.belt[n, k] = 0.0
     for end in range(2):
@@ -732,7 +734,8 @@ def _combine(contact: ContactBundle, n: int, a: int, b: int, distance: float) ->
 
 @njit
 def _mix(contact: ContactBundle, n: int, a: int, b: int) -> None:
-    """Of two shapes the one of higher priority counts; else the larger friction and dimension, softness by weight."""
+    """Set properties of contact n: those of the shape of higher priority; of shapes of one priority the larger friction
+    and dimension, and softness by weight."""
     share = _share(contact, a, b)
     equal = contact.model.priority[a] == contact.model.priority[b]
     one = a if contact.model.priority[a] >= contact.model.priority[b] else b

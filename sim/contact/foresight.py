@@ -1,11 +1,12 @@
 """Foresees how the gaps of a step's contacts close along the arcs on which bodies turn.
 
-The rows of contacts know the first derivative of their gaps, and of the second what the velocities before the step give
-(rolling.py). A body that turns far in a step, or is struck in it, leaves more: depths that add up from step to step.
-The contacts of such bodies are therefore aimed as loops are (stepping/contact_aims.py): this file places the shapes
-where the velocities found lead, measures the gaps there by the same narrow phase, and has the bias of each normal row
-hold the mean curvature of its gap over the step in the place of the expected one. So a step leaves almost nothing
-inside, whatever turns, and nothing has to be pushed out afterwards, which would throw bodies.
+The rows of contacts know the first derivative of their gaps, and of the second derivative the part that follows from
+the velocities before the step (rolling.py). For a body that turns far in a step, or is struck in it, the remainder
+leaves depths that add up from step to step. The contacts of these bodies are therefore aimed as loops are
+(stepping/contact_aims.py): this file places the shapes where the velocities found lead, measures the gaps there by the
+narrow phase of detection, and puts the mean curvature of each gap over the step into the bias of its normal row, in
+place of the expected curvature. A step then leaves almost no penetration, and no bodies need to be pushed out
+afterwards, which would throw them.
 
 `foresee` is an entry of its own, compiled once for all variants of the step.
 """
@@ -32,12 +33,12 @@ from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, Co
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 
 _UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
-_FARTHEST = 0.5  # [rad] rotation in a step above which contacts are not aimed: they come by again within few steps
+_FARTHEST = 0.5  # [rad] rotation in a step above which contacts are not aimed: the contact returns within few steps
 _SETTLED = 1e-7  # change of the gaps at the end, relative to the shapes' sizes, that ends the aims
-_FARTHER = 8.0  # times the gap that is missing: the farthest aim
-_GROWING = 4.0  # times the rotation [rad] in a step: by this share surfaces may open faster than they closed
+_FARTHER = 8.0  # largest aim, as a multiple of the missing gap
+_GROWING = 4.0  # share by which surfaces may open faster than they closed, per rotation in a step [1/rad]
 _STRUCK = 1e-3  # rotation in a step times its change in it [rad²] up to which the rotation before the step is enough
-_ODD = 2.0  # times (hω)² of the sizes: what the gap of the same contact cannot have bent in one step
+_ODD = 2.0  # times (hω)² of the sizes: the farthest that the gap of one contact can bend in a step
 
 
 # ------------------------------------------------------------------ the entry
@@ -45,9 +46,8 @@ _ODD = 2.0  # times (hω)² of the sizes: what the gap of the same contact canno
 
 @njit
 def foresee(robot: RobotBundle, run: RunBundle, contact: ContactBundle, narrow: NarrowBundle) -> None:
-    """Set contact.data.ahead, the distances of the surfaces at the end of the step with step.velocity; _UNKNOWN where
-    they are out of reach. Needs the bodies' velocities of step.velocity; leaves data and the places of shapes as they
-    were.
+    """Set contact.data.ahead, the distances of the surfaces at the end of the step with step.velocity; _UNKNOWN for
+    surfaces out of reach. Needs the bodies' velocities of step.velocity; restores data and the places of shapes.
     """
     model, state, data = robot.model, robot.state, robot.data
     step, h = run.step, run.inputs.time_step[0]
@@ -75,7 +75,7 @@ def foresee(robot: RobotBundle, run: RunBundle, contact: ContactBundle, narrow: 
 
 @njit
 def _note_paths(model: Model, data: Workspace, contact: ContactBundle, h: float) -> None:
-    """contact.data.ahead_point: where the mean of the two surfaces' points is at the end of the step."""
+    """Set contact.data.ahead_point: the mean of the two surfaces' points at the end of the step, world axes [m]."""
     for n in range(contact.data.number[CONTACTS]):
         x = triple(contact.data.point[n])
         for end in range(2):
@@ -110,8 +110,8 @@ def _are_aimed(contact: ContactBundle, first: int, end: int) -> bool:
 
 @njit
 def _measure(contact: ContactBundle, narrow: NarrowBundle, first: int, end: int) -> None:
-    """Measure the contacts of a pair at its places. A point found is that of the contact of the same feature, else of
-    the one that comes nearest to it."""
+    """Measure the contacts of a pair where its shapes are placed. A point found belongs to the contact of the same
+    feature, else to the contact nearest to it."""
     a = contact.data.shape[first, 0]
     b = contact.data.shape[first, 1]
     reach = contact.data.margin[a] + contact.data.margin[b]
@@ -130,13 +130,13 @@ def _measure(contact: ContactBundle, narrow: NarrowBundle, first: int, end: int)
         contact.data.ahead[nearest] = min(contact.data.ahead[nearest], manifold.gap[found])
 
 
-# ------------------------------------------------------------------ which contacts, and their biases
+# ------------------------------------------------------------------ the choice of contacts, and their biases
 
 
 @njit
 def turns_far(model: Model, data: Workspace, inputs: Inputs, contact: AnyContacts, n: int) -> Real:
-    """More than 0 where contact n is new and one of its bodies turns farther in the step than its row knows, or where
-    the rotation changes in the step: the drift is that of the rotation before. In both widths.
+    """More than 0 where contact n is new and one of its bodies turns farther in the step than its row foresees, or
+    where the rotation changes in the step, since the drift is computed from the rotation before. In both widths.
 
     Needs the bodies' velocities.
     """
@@ -162,8 +162,8 @@ def turns_far(model: Model, data: Workspace, inputs: Inputs, contact: AnyContact
 
 @njit
 def sinks(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
-    """More than 0 where contact n, a hard one, pushes or may, and one of its bodies turns far: its row alone may leave
-    it deeper than it asks for. In both widths; impulse (rows,): as found.
+    """More than 0 where contact n, a hard one, pushes or may push, and one of its bodies turns far: its row alone may
+    leave the contact deeper than the row asks for. In both widths; impulse (rows,): as found.
 
     Needs the bodies' velocities of step.velocity.
     """
@@ -215,7 +215,7 @@ def sinks_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lane
 
 @inlined
 def _leaves_row(robot: RobotBundle, inputs: Inputs, contact: AnyContacts, n: int) -> Real:
-    """More than 0 where the gap of contact n bends otherwise in the step than its row knows, in both widths."""
+    """More than 0 where the gap of contact n bends in the step otherwise than its row foresees, in both widths."""
     h = inputs.time_step[0]
     turning = turns_far(robot.model, robot.data, inputs, contact, n)
     bends = largest(turning, _curves(robot.data, h, contact, n))
@@ -225,9 +225,9 @@ def _leaves_row(robot: RobotBundle, inputs: Inputs, contact: AnyContacts, n: int
 @inlined
 def _curves(data: Workspace, h: float, contact: AnyContacts, n: int) -> Real:
     """More than 0 where contact n closes faster than its row foresees although it pushed in the last step, and its row
-    does not know how it curves, or its bodies turn too far for that.
+    does not know the curvature of the gap, or its bodies turn too far for it.
 
-    Where the row knows it, a blow in the last step explains how it closes, which is over.
+    Where the row knows the curvature, a blow in the last step explains the closing, and the blow is over.
     """
     unknown = zero_like(contact.data.gap[n]) - 1.0
     for end in range(2):
@@ -274,7 +274,7 @@ def _rate(rows: Rows, contact: AnyContacts, n: int, v: Lanes1) -> Real:
 
 @inlined
 def slack(rows: Rows, step: Step, contact: AnyContacts, n: int) -> Real:
-    """The speed by which contact n opens faster than its row asks [m/s]."""
+    """The opening speed of contact n in excess of the speed that its row asks for [m/s]."""
     row = contact.data.row[n]
     bias = rows.bias[row]
     if is_pyramid(contact, n):
@@ -284,11 +284,11 @@ def slack(rows: Rows, step: Step, contact: AnyContacts, n: int) -> Real:
 
 @njit
 def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
-    """Aim the chosen contacts at the gaps foreseen; True where that changes what one of them asks for.
+    """Aim the chosen contacts at the gaps foreseen; True if the bias of one that acts changes noticeably.
 
     Needs the bodies' velocities of step.velocity. Where an aim has changed the gap by less than it asked for, the next
-    one asks for more in proportion (Aitken 1926), as far as _floor lets it. A gap that opens by more than the rotation
-    of the bodies can make it is of another contact.
+    aim asks for more in proportion (Aitken 1926), down to `_floor`. A gap that opens by more than the rotation of the
+    bodies can explain belongs to another contact.
     """
     h = run.inputs.time_step[0]
     changed = False
@@ -315,9 +315,9 @@ def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) 
 
 @inlined
 def _floor(robot: RobotBundle, h: float, rows: Rows, contact: ContactBundle, n: int) -> float:
-    """The lowest curve of contact n [m/s]: with one below it, the surfaces would open faster than they closed, which
-    gains energy. Surfaces that slide or turn on each other close in each step as they have opened in the one before,
-    but for what their rotation changes meanwhile; what closes faster than their motion curves is an impact.
+    """The lowest curve of contact n [m/s]: with a lower one, the surfaces would open faster than they closed, which
+    gains energy. Surfaces that slide or turn on each other close in each step as fast as they opened in the one before,
+    up to the change of their rotation meanwhile; closing faster than the curvature of their motion is an impact.
     """
     asked = rows.rate[contact.data.row[n]] * contact.data.gap[n]
     closing = -_rate(rows, contact, n, robot.state.qvel) - contact.data.belt[n, ALONG_NORMAL]
@@ -342,7 +342,7 @@ def _fastest_turn(data: Workspace, contact: AnyContacts, n: int) -> Real:
 
 @inlined
 def _turned_inside(model: Model, data: Workspace, h: float, contact: AnyContacts, n: int) -> Real:
-    """About how far the gap of contact n bends in the step for the rotation of its bodies [m], in both widths."""
+    """An estimate of the bend of the gap of contact n in the step by the rotation of its bodies [m], in both widths."""
     turn = h * _fastest_turn(data, contact, n)
     way = zero_like(turn)
     for end in range(2):
@@ -378,7 +378,7 @@ def bend_to(rows: Rows, contact: ContactBundle, n: int, curve: float) -> None:
 
 @njit
 def keep_aims(contact: ContactBundle) -> None:
-    """Have take_aims_back restore the biases of now."""
+    """Keep the present biases for `take_aims_back`."""
     for n in range(contact.data.number[CONTACTS]):
         contact.data.unaimed[n] = contact.data.curve[n]
 

@@ -1,18 +1,19 @@
-"""Resolves several impacts within one step in sequence: what is struck strikes what it then meets.
+"""Resolves several impacts within one step in sequence: a body that is struck strikes the bodies that it then meets.
 
 Newton's law asks a contact to open at e times the speed at which it closed before the step. A ball that rests against
 the next one does not close at all: applied to all contacts at once, the law gives a row of balls speeds that no real
-one has, or stops what is struck only later in the step. Impacts are therefore taken in turn: contacts that close fast
-enough to be met within the step are struck, all together, and the resulting velocities show which come next. Friction
-waits for the solver, which receives the speeds at which contacts open at the end of the sequence.
+one has, or stops bodies that are struck only later in the step. Impacts are therefore taken in turn: contacts that
+close fast enough to be met within the step are struck, all together, and the resulting velocities show the contacts
+that are struck next. Friction waits for the solver, which receives the speeds at which contacts open at the end of the
+sequence.
 
-Their order is that of time: the gaps close at the speeds of the moment, and the first to close is struck. Contacts of a
+Impacts are ordered by time: the gaps close at the speeds of the moment, and the first to close is struck. Contacts of a
 body that close at once are struck together where one blow does not make another contact close faster, as where a box
 lands on its face or a ball parts two others, and one after the other where it does: a ball struck from two sides.
 
-Contacts without restitution hold at once, whatever is pressed on them.
+Contacts without restitution hold at once against any impulse.
 
-All of this is written for both widths: robots of a pack are struck together, each until its own impacts end, and
+All functions are written for both widths: robots of a pack are struck together, each until its own impacts end, and
 contact n is a slot. A condition that holds in some lanes only is a T that is 1 there and 0 elsewhere.
 """
 
@@ -53,7 +54,7 @@ def _count(run: RunBundle, contact: EitherContacts) -> int:
 
 @inlined
 def _has_row(run: RunBundle, contact: EitherContacts, n: int) -> bool:
-    """True if contact n is one, with rows."""
+    """True if contact n, or slot n, is present and has rows."""
     if run.lanes is not None:
         return contact.data.active[n] == 1
     return contact.data.row[n] >= 0
@@ -66,8 +67,8 @@ def _can_bounce(run: RunBundle, contact: AnyContacts, n: int) -> bool:
 
 @njit
 def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, impulse: Lanes1) -> Real:
-    """1 where a contact bounces while another, which could, is pressed on and does not, or is of one of its bodies and
-    bounces too. impulse (rows,): as found.
+    """1 where a contact bounces while another contact with restitution carries an impulse without bouncing, or bounces
+    too and shares a body with it. impulse (rows,): as found.
     """
     zero = like(0.0, robot.data)
     one = zero + 1.0
@@ -155,7 +156,7 @@ def take_blows(
 def aim_at_blows(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, speeds: tuple[Reals1, Reals1]
 ) -> None:
-    """Bias of the contacts that bounce, from the speeds that `take_blows` found; for a single robot."""
+    """Set the bias of the contacts that bounce from the speeds that `take_blows` found; for a single robot."""
     v, half = speeds
     for n in range(contact.data.number[CONTACTS]):
         if _can_bounce(run, contact, n):
@@ -167,7 +168,7 @@ def aim_at_blows(
 
 @inlined
 def _find_half(model: Model, data: Workspace, step: Step, solver: SolverBundle, half: Lanes1) -> None:
-    """Half of the velocity change by forces in the step (nu,)."""
+    """Set half (nu,) to half of the velocity change by forces in the step."""
     x = data.reduced
     for a in range(x.shape[0]):
         x[a] = 0.5 * step.free[a]
@@ -190,8 +191,8 @@ def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts,
     """Reduce the restitution of participating contacts where all contacts together gain energy and `chosen` is 1; 1
     where they do. impulse (rows,): as found.
 
-    A single contact may gain energy, since it passes on what another one took. Opening more slowly by a share x reduces
-    the work by about half of x times the size of its terms.
+    A single contact may gain energy, since it passes on the energy that another one took. Opening more slowly by a
+    share x reduces the work by about half of x times the size of its terms.
     """
     work = like(0.0, robot.data)
     zero = work
@@ -215,11 +216,11 @@ def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts,
 def _choose(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, speeds: tuple[Lanes1, Lanes1], chosen: Real
 ) -> Real:
-    """Let gaps close until the next contact is struck, and set contact.data.wish of those struck then and of those that
-    hold; 1 where any is struck and `chosen`.
+    """Let gaps close until the next contact is struck, and set contact.data.wish of contacts that are struck then and
+    of those that hold; 1 where `chosen` is 1 and a contact is struck.
 
-    Contacts are struck that the present speeds would close within a step: positions move by the last ones for a whole
-    step. So the time of this sequence may be longer than the step.
+    Contacts are struck that the present speeds would close within a step, since positions move by the last speeds for a
+    whole step. The time of this sequence may therefore be longer than the step.
     """
     v, half = speeds
     h = run.inputs.time_step[0]
@@ -262,8 +263,8 @@ def _choose(
 def _take_apart(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, solver: SolverBundle, v: Lanes1, chosen: Real
 ) -> None:
-    """Keep, of the contacts that close at once, the first, those of the same two bodies, and those of one of them that
-    its blow does not make close faster. The others are put off: they are struck next.
+    """Of the contacts that close at once, keep the first, those of the same two bodies, and those of one of its bodies
+    that its blow does not make close faster. The other contacts are put off, and are struck next.
     """
     model, data = robot.model, robot.data
     zero = zero_like(chosen)
@@ -297,8 +298,8 @@ def _take_apart(
 def _strike(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, solver: SolverBundle, v: Lanes1, chosen: Real
 ) -> None:
-    """v after the impact where `chosen` is 1: no contact opens more slowly than it should, and only contacts at that
-    bound push.
+    """Set v to the velocities after the impact where `chosen` is 1: no contact opens more slowly than its wish, and
+    only contacts at that bound push.
     """
     model, data = robot.model, robot.data
     running = chosen

@@ -1,7 +1,6 @@
-"""Bounces of a pack: what retries.py does with the contacts of a single robot, one solution of the pack after the
-other.
+"""Bounces of a pack, treated as the bounces of a single robot in retries.py, one solution of the pack after the other.
 
-A lane's contacts rebound in its first solution. Where that shows further impacts, these are taken in sequence
+A lane's contacts rebound in its first solution. If this solution shows further impacts, they are taken in sequence
 (impacts.py) and the lane is solved again with the speeds that they lead to; then while contacts gain energy, with ever
 less restitution.
 """
@@ -24,12 +23,12 @@ from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 
-REBOUNDING, STRUCK, LIMITED, BOUNCED = range(4)  # of PackBounces.phase: what a lane's last solution was
+REBOUNDING, STRUCK, LIMITED, BOUNCED = range(4)  # of PackBounces.phase: kind of a lane's last solution
 
 
 @njit
 def begin_bounces(contact: PackContactBundle, chosen: Pack) -> None:
-    """Have the contacts of lanes where `chosen` is 1 rebound by their own speeds, as rows that are built anew do."""
+    """Let the contacts of lanes where `chosen` is 1 rebound by their own speeds, as rows that are built anew do."""
     pack = contact.bounces
     zero = zero_like(chosen)
     pack.phase[0] = where_greater(chosen, zero, zero + REBOUNDING, pack.phase[0])
@@ -98,7 +97,7 @@ def bounce_on(
 
 @inlined
 def goes_on(contact: PackContactBundle) -> Pack:
-    """1 in lanes whose last solution was one of these further ones."""
+    """1 in lanes whose last solution was a further one, for impacts or for energy."""
     zero = zero_like(contact.bounces.phase[0])
     return where_greater(contact.bounces.phase[0], zero + REBOUNDING, zero + 1.0, zero)
 
@@ -130,7 +129,8 @@ def _take_blows(
 def _limit_energy(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, impulse: Lanes1, chosen: Pack
 ) -> Pack:
-    """Do what contact_rows.limit_energy does in lanes where `chosen` is 1; 1 in those to be solved again for it."""
+    """Limit the energy that contacts gain in lanes where `chosen` is 1, as contact_rows.limit_energy does; 1 in lanes
+    to be solved again."""
     state, step = robot.state, run.step
     pack, h = contact.bounces, run.inputs.time_step[0]
     zero = like(0.0, robot.data)

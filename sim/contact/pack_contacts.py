@@ -1,8 +1,8 @@
 """Records of packs with constraint rows: joint friction, limits, and contacts.
 
 Each pair of shapes has a few slots: the rows of a pack are those of all slots at which some robot is in contact, and
-have no effect on the others. The elimination order does not depend on what touches (solvers/elimination.py). Where
-there are more pairs of moving shapes than slots, a robot in which one of the others touches takes its step alone.
+have no effect on the others. The elimination order does not depend on the contacts (solvers/elimination.py). If there
+are more pairs of moving shapes than slots, a robot in which a pair without a slot touches takes its step alone.
 
 This file does not import numba.
 """
@@ -59,11 +59,11 @@ class PackSolver(NamedTuple):
     pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
     limit_row: Ints1  # (nl,) its row
     limit_place: ConstInts1  # (nl,) its place in PackWork.impulse
-    # (nl + k,) what has rows in this step after those of joint friction, in the order of these: sides of limits, and
-    # nl + slot; what is added while the step is solved again comes last, so that rows keep their places
+    # (nl + k,) owners of the rows after those of joint friction, in the order of the rows: sides of limits, and
+    # nl + slot; owners added while the step is solved again come last, so that rows keep their places
     listed: Ints1
-    # (3,) how many are listed; how many rows the step's previous solution has; 1: these rows and M̂ are that solution's,
-    # but for biases
+    # (3,) number of owners listed; number of rows of the step's previous solution; 1: these rows and M̂ are those of
+    # that solution, but for biases
     known: Ints1
     done: Lanes1  # (1,) 1: the step's previous solution stands
     warm: Lanes1  # (1,) 1: that solution has impulses
@@ -75,9 +75,9 @@ class PackSolver(NamedTuple):
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
-    heavy: Lanes1  # (1,) 1: impulses have been too large for that
+    heavy: Lanes1  # (1,) 1: impulses have been too large to be solved
     together: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
-    settled: Lanes1  # (1,) 1: its impulses are found
+    settled: Lanes1  # (1,) 1: the lane's impulses are found
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver
     impulse: Lanes1  # (rows,)
@@ -88,8 +88,8 @@ LaneWork = with_lanes(NewtonWork, "LaneWork", ())
 
 
 class LaneSolver(NamedTuple):
-    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py), of which `history`
-    holds what unit vectors are read from (foundation/strip_sums.py).
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py). work.history also
+    holds the table from which unit vectors are read (foundation/strip_sums.py).
     """
 
     rows: LaneRows  # type: ignore[valid-type]
@@ -97,21 +97,21 @@ class LaneSolver(NamedTuple):
 
 
 class PackContacts(NamedTuple):
-    """The contacts of a pack in a step; k slots, n shapes. Fields that ContactWork has too mean the same here, for the
-    shapes of all lanes, and for a slot as for a contact.
+    """The contacts of a pack in a step; k slots, n shapes. A field with the name of a field of ContactWork has that
+    field's meaning, for the shapes of all lanes, and for a slot in place of a contact.
     """
 
     first: ConstInts2  # (n, n) first slot of a pair of shapes, -1: has none
     room: ConstInts2  # (n, n) number of slots of a pair
     few: ConstInts2  # (pairs, 2) all pairs of shapes that may touch; none where there are many, or planes
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
-    half: Ints1  # (1,) which half of `memory` is of the last step
+    half: Ints1  # (1,) index of the half of `memory` that is of the last step
     memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
     before: Reals3  # (lanes, contacts, CONTACT_BEFORE) contacts of this step, as ContactWork has them
-    slot: Ints2  # (lanes, contacts) of a contact; -1: it has no row
+    slot: Ints2  # (lanes, contacts) slot of a contact; -1: the contact has no row
     found: Ints1  # (lanes,) number of contacts
-    deepest: Reals1  # (lanes,) depth of the deepest [m]; 0: none is inside
-    start_depth: Reals1  # (lanes,) the same at the start of the run
+    deepest: Reals1  # (lanes,) depth of the deepest contact [m]; 0: no penetration
+    start_depth: Reals1  # (lanes,) `deepest` at the start of the run [m]
     sunk: Reals2  # (lanes, 4) SHARE, DEPTH, LINK_A and LINK_B of Step.yielded, in this order
     touching: Lanes1  # (1,) 1: there are contacts, touching or speculative
     away: Lanes1  # (1,) 1: one of them has no slot
@@ -165,7 +165,7 @@ class PackContacts(NamedTuple):
 
 
 class PackBounces(NamedTuple):
-    """What solutions after a step's first one do about bounces (pack_bounces.py); k slots."""
+    """State of the solutions after a step's first one that treat bounces (pack_bounces.py); k slots."""
 
     phase: Lanes1  # (1,) REBOUNDING …
     tries: Lanes1  # (1,) solutions in this phase
@@ -173,24 +173,24 @@ class PackBounces(NamedTuple):
     aim: Lanes1  # (k,) [m/s]
     inside: Lanes1  # (k,) 1: the contact is only kept from getting deeper
     speed: Lanes1  # (nu,) velocities after impacts
-    half: Lanes1  # (nu,) half of what the step's forces change
+    half: Lanes1  # (nu,) half of the velocity change by the step's forces
 
 
 class PackSweep(NamedTuple):
-    """What the continuous check knows of the shapes of a pack."""
+    """Constants of the continuous check for the shapes of a pack."""
 
-    straight: ConstReals1  # (n,) as in ContactWork
+    straight: ConstReals1  # (n,) rotation up to which a shape's points count as moving straight [rad]
 
 
 class PackAdhesion(NamedTuple):
     """Adhesion of the contacts of a pack, by surfaces and by na actuators of bodies; k slots."""
 
-    number: ConstInts1  # (na,) as in Equipment
-    body: ConstInts1  # (na,) which they attract others to
+    number: ConstInts1  # (na,) number of the actuator in Equipment
+    body: ConstInts1  # (na,) the body that it makes adhere
     force: Lanes1  # (na,) [N]
-    near: Lanes1  # (k,) 1: the contact is near enough for it
+    near: Lanes1  # (k,) 1: the contact is near enough to adhere
     surface: Lanes1  # (k,) adhesion of the two surfaces [N]
-    pull: Lanes1  # (k,) all of it [N]
+    pull: Lanes1  # (k,) adhesion of surfaces and actuators [N]
 
 
 class PackContactBundle(NamedTuple):
@@ -199,7 +199,7 @@ class PackContactBundle(NamedTuple):
     model: Contacts
     data: PackContacts
     found: ContactBundle
-    bounces: PackBounces | Any = None  # these three are None where nothing bounces, is swept, or adheres
+    bounces: PackBounces | Any = None  # None without restitution; the next two: without continuous check, adhesion
     sweep: PackSweep | Any = None
     adhesion: PackAdhesion | Any = None
 
@@ -233,7 +233,7 @@ def moving_pairs(touching: Touching) -> Array:
 
 
 def make_slots(model: Model, touching: Touching) -> Slots:
-    """Allot slots to the pairs with static shapes, and to pairs of moving ones while there is room."""
+    """Allot slots to the pairs with static shapes, and to pairs of moving shapes while there is room."""
     g, kind = touching.contacts, touching.shapes.kind
     n = len(g.body)
     first, room = np.full((n, n), -1), np.zeros((n, n), np.int64)
@@ -266,7 +266,7 @@ def _widest(g: Contacts, a: int, b: int) -> int:
 
 
 def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: int) -> PackContacts:
-    """Allocate so many contacts for each lane."""
+    """Allocate room for `contacts` contacts in each lane."""
     n, k = len(touching.contacts.body), slots.number
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackContacts._fields, (k,)),
@@ -306,7 +306,7 @@ def _few_pairs(touching: Touching) -> Array:
 
 
 def make_pack_bounces(model: Model, touching: Touching, slots: Slots, width: int) -> PackBounces | None:
-    """Allocate what bounces need; None where nothing bounces."""
+    """Allocate the state of bounces; None without restitution."""
     if not bounces(touching):
         return None
     nu = len(model.independent_dof)
@@ -394,8 +394,8 @@ def make_lane_solver() -> LaneSolver:
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:
-    """(nl, 2) dof and side of every limit of positions and velocities, then tendon and side of those of lengths; see
-    constraints/limit_rows.py and tendon_rows.py.
+    """(nl, 2) dof and side of every limit of positions and velocities, then tendon and side of every limit of lengths;
+    see constraints/limit_rows.py and tendon_rows.py.
     """
     of_side = (np.isfinite(model.lower), np.isfinite(model.upper), *[np.isfinite(model.velocity_limit)] * 2)
     has = np.stack(of_side, axis=1)
@@ -408,7 +408,7 @@ def limited_sides(model: Model, equipment: Equipment | None) -> Array:
 
 
 def _entries_of_tendons(equipment: Equipment | None, limited: Array) -> int:
-    """How many more entries than one the rows of tendons' limits have."""
+    """The number of entries of the rows of tendons' limits beyond one for each row."""
     if equipment is None:
         return 0
     return int(sum(np.diff(equipment.tendon_entry)[index] - 1 for index, side in limited if side >= TENDON_LOWER))

@@ -187,7 +187,7 @@ def _note_depth(contact: PackContactBundle, sunk: Reals1, n: int) -> None:
 
 @njit
 def note_start(contact: PackContactBundle) -> None:
-    """Note how deep contacts are in the first step: only what gets deeper counts afterwards."""
+    """Note the depths of contacts in the first step: afterwards only depths beyond these count."""
     for lane in range(contact.data.found.shape[0]):
         contact.data.start_depth[lane] = contact.data.deepest[lane]
         for j in range(contact.data.sunk.shape[1]):
@@ -221,7 +221,7 @@ def _fits(contact: PackContactBundle, n: int, slot: int) -> bool:
     still = belt[0] == 0.0 and belt[1] == 0.0 and belt[2] == 0.0
     alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.found.data.dimension[n]
     if contact.adhesion is not None:
-        acts = contact.found.data.dimension[n] > 0  # adhesion has other contacts act too: in some lanes only
+        acts = contact.found.data.dimension[n] > 0  # with adhesion other contacts act too, in some lanes only
     else:
         acts = contact.found.data.adhesion[n] == 0.0
     return still and acts and contact.found.data.regularised[n] == 0 and alike
@@ -274,7 +274,7 @@ def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, l
 
 @njit
 def _describe(inputs: Inputs, contact: PackContactBundle, n: int, slot: int) -> None:
-    """Set what a slot's contacts have in common from the first one."""
+    """Set the properties that a slot's contacts have in common, from the first contact."""
     contact.data.active[slot] = 1
     contact.data.dimension[slot] = contact.found.data.dimension[n]
     contact.data.soft[slot] = contact.found.data.soft[n]
@@ -294,7 +294,7 @@ def _describe(inputs: Inputs, contact: PackContactBundle, n: int, slot: int) -> 
 @njit
 def search_again(robot: RobotBundle, run: RunBundle, contact: PackContactBundle, chosen: Pack) -> Pack:
     """Detect again the contacts of chosen lanes whose step leaves the shapes' margins, with larger ones; 1 in lanes
-    where that finds others, which are entered in slots. contact.data.outrun: 1 in those that exceed their room.
+    with other contacts, which are entered in slots. contact.data.outrun: 1 in lanes that exceed their room.
     """
     model, state, data = robot.model, robot.state, robot.data
     velocities(model, run.step.velocity, data)

@@ -18,8 +18,8 @@ from artsim.sim.geometry.contacts import Sights
 def cast_rays(
     model: Model, data: Workspace, equipment: EquipmentBundle, sights: Sights, shapes: Shapes, placed: Placed
 ) -> None:
-    """Set equipment.data.ray_hit of every ray in equipment.data.ray: the distance, -1 where nothing is met, and the
-    normal there, world axes.
+    """Set equipment.data.ray_hit of every ray in equipment.data.ray: the distance [m], -1 without a hit, and the normal
+    of the surface hit, world axes.
 
     The ray's own link does not count. Needs kinematics.
     """

@@ -31,8 +31,8 @@ _ACROSS = 1e-7  # cosine below which a normal and an edge are perpendicular
 _CROSSING = 0.1  # sine of the angle of two edges below which their normal may turn arbitrarily fast
 ANY_TURN = 1e150  # [rad] no rotation is too far
 _BENDS = 5e-2  # [rad] rotation in a step up to which a drift of second order suffices: a sixth of its cube is left
-STRUCK_TURN = 1.5e-2  # [rad] the same where the drift lacks some terms: half of its square is left
-_FARTHEST = 0.5  # [rad] rotation per step above which a second derivative says nothing
+STRUCK_TURN = 1.5e-2  # [rad] rotation up to which a drift that lacks terms suffices: half of its square is left
+_FARTHEST = 0.5  # [rad] rotation per step above which a second derivative carries no information
 
 
 @njit
@@ -78,7 +78,8 @@ def _is_face(contact: ContactBundle, a: int, N: Vector) -> bool:
 
 @inlined
 def _smallest(contact: ContactBundle, a: int) -> float:
-    """How far a contact may move over a shape: its radius or smallest half extent; unbounded on a plane."""
+    """The largest distance by which a contact may move over a shape [m]: the shape's radius or smallest half extent;
+    infinite on a plane."""
     e = contact.model.extent[a]
     if contact.model.rolls[a] == RIM:
         return e[0]
@@ -105,7 +106,7 @@ def lag(contact: ContactBundle, n: int, turning: Vec3, h: float) -> Vec3:
             s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, (m0, m1, m2), (d0, d1, d2))
             most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
             if h * h * dot(s, s) > most * most:
-                continue  # a velocity that crosses the shape within a step says nothing
+                continue  # a velocity that crosses the shape within a step carries no information
             way = plus(way, turn(contact.data.rotation, b, s[0], s[1], s[2]))
     return crossed(turning, way)
 
@@ -165,7 +166,7 @@ def tilt(contact: ContactBundle, n: int, first: Vec3, second: Vec3, apart: Vec3,
     on_second = _is_face(contact, b, N)
     length = contact.data.distance[n]
     if contact.model.rounding[a] + contact.model.rounding[b] > 0.0:
-        return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on it would gain energy
+        return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on the ball would gain energy
     if on_first or on_second:
         value = -1e308
         if on_first:
@@ -182,7 +183,7 @@ def tilt(contact: ContactBundle, n: int, first: Vec3, second: Vec3, apart: Vec3,
 
 @inlined
 def _turning(rate: Vec3, apart: Vec3, length: float, h: float) -> float:
-    """The same for Ṅ = rate."""
+    """2 Ṅ·ċ - |c| |Ṅ|² for Ṅ = rate, ċ = apart and |c| = length [m/s²]."""
     square = dot(rate, rate)
     value = 2.0 * dot(rate, apart) - length * square
     return value if h * h * square <= _FARTHEST * _FARTHEST else 0.0

@@ -1,4 +1,4 @@
-"""Forces on the joints: drives, springs, damping; which row of inputs acts.
+"""Forces on the joints: drives, springs, damping; the row of inputs that acts.
 
 Linear forces without limits enter M̂ = M + h D + h² a K and are therefore stable at any gain. Drives that reach their
 limit, and Coulomb friction, are constraint rows (constraints/).
@@ -49,8 +49,8 @@ def control_row(start_step: Ints1, row: int, now: int) -> int:
 def find_places(model: Model, q: Lanes1, run: RunBundle, row: int) -> None:
     """Set step.place (nv,): the coordinates, and their substitutes for the rotations of ball and free joints.
 
-    A drive of such a joint acts along the rotation vector to the target, e = log(q⁻¹ exp(target)) in the joint's axes;
-    the place of its dofs is their target minus e.
+    A drive of a ball or free joint acts along the rotation vector to the target, e = log(q⁻¹ exp(target)) in the
+    joint's axes; the place of its rotational dofs is their target minus e.
     """
     inputs, step = run.inputs, run.step
     for k in range(step.place.shape[0]):

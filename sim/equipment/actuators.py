@@ -72,8 +72,8 @@ def actuator_forces(
     """Compute all actuator forces from up-to-date lengths and moment arms; step.counters holds the control row.
 
     Sets in equipment.data actuator_force (na,), activation_rate (nact,), actuator_total (nv,) = Σ moment · force of
-    the explicit actuators, stiffness, damping and offset (nv,) of those in M̂, and actuator_implicit (na,), which says
-    how each one acts.
+    the explicit actuators, stiffness, damping and offset (nv,) of those in M̂, and actuator_implicit (na,): EXPLICIT,
+    IN_MATRIX, BY_ROW or GUESSED.
     """
     inputs = run.inputs
     h = inputs.time_step[0]
@@ -93,7 +93,7 @@ def actuator_forces(
             _rates(equipment, a, activation, h)
     for a in range(equipment.model.actuator_target.shape[0]):
         equipment.data.actuator_force[a] = 0.0
-        # gains that are accelerations wait for M (constraints/actuator_rows.py): no guess counts on those of before
+        # gains that are accelerations wait for M (constraints/actuator_rows.py): their bounds cannot be guessed yet
         equipment.data.actuator_scale[a] = 0.0 if equipment.model.actuator_by_inertia[a] else 1.0
         if equipment.model.actuator_active[a]:
             equipment.data.actuator_input[a] = _input(equipment, a, activation, h)
@@ -325,8 +325,8 @@ def weigh_actuators(inputs: Inputs, equipment: EquipmentBundle) -> None:
 def guess_bounds(model: Model, q: Reals1, v: Reals1, run: RunBundle, equipment: EquipmentBundle) -> None:
     """Make explicit, at their bound, the implicit forces that would exceed it if the velocities did not change.
 
-    A force at its bound mostly was there in the previous step too: if `clamp_actuators` confirms the guess, the step is
-    solved at once.
+    A force at its bound was mostly at this bound in the previous step, too: if `clamp_actuators` confirms the guess,
+    the step is solved at once.
     """
     step = run.step
     h = run.inputs.time_step[0]
@@ -364,9 +364,10 @@ def clamp_actuators(robot: RobotBundle, run: RunBundle, equipment: EquipmentBund
     Also rescales rotation servos whose norm is not at its bound. The step ends at step.velocity. On False,
     equipment.data.actuator_force (na,) holds the forces that acted over the step.
 
-    What is held is the active set of a linear complementarity problem. All of it that is wrong changes at once in the
-    first ROUNDS_TOGETHER rounds, which rarely takes more than two but may cycle; then one after the other, the first
-    in a fixed order, which ends for every positive definite matrix (Murty 1974, Note on a Bard-type scheme).
+    The forces held are the active set of a linear complementarity problem. In the first ROUNDS_TOGETHER rounds all
+    forces on the wrong side of their bounds change sides at once, which rarely takes more than two rounds but may
+    cycle; then one force changes in each round, the first in a fixed order, which ends for every positive definite
+    matrix (Murty 1974, Note on a Bard-type scheme).
     """
     one = run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER
     changed = _clamp_forces(run, equipment, one, False)
@@ -398,7 +399,7 @@ def _clamp_forces(run: RunBundle, equipment: EquipmentBundle, one: bool, of_rows
 
 @njit
 def clamp_row_actuators(run: RunBundle, equipment: EquipmentBundle) -> bool:
-    """The same for the actuators that are rows or may be; True where how any acts has changed."""
+    """Hold at their bounds, or release, the forces of actuators that are or may be rows; True if any has changed."""
     changed = _clamp_forces(run, equipment, run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER, True)
     return _scale_rotations(equipment) or changed
 
@@ -453,7 +454,8 @@ def _scale_rotations(equipment: EquipmentBundle) -> bool:
 
 @inlined
 def _clamp_totals(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, one: bool) -> bool:
-    """The same as _clamp_forces for the sums of joints' actuators."""
+    """True if sums of joints' actuators were held at their bounds or released: all that have to be, or the first one
+    (`one`)."""
     changed = False
     for k in range(equipment.data.actuator_total.shape[0]):
         lower, upper = equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
@@ -472,8 +474,8 @@ def _clamp_totals(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle
 
 @njit
 def excess_at_bounds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> float:
-    """By how much forces are on the wrong side of their bounds over the step: the velocity that the largest of them
-    would cause [rad/s or m/s]. equipment.data.actuator_force (na,) then holds the forces that acted.
+    """The velocity that the largest excess of a force over its bound in the step would cause [rad/s or m/s].
+    equipment.data.actuator_force (na,) then holds the forces that acted.
     """
     mobility, h, most = run.inputs.mobility, run.inputs.time_step[0], 0.0
     for a in range(equipment.model.actuator_target.shape[0]):

@@ -33,8 +33,8 @@ def share_of_row(h: float, stiffness: Real, mobility: float) -> Real:
 @inlined
 def row_of_force(h: float, affine: Vec3, length: Real, share: Real, velocity: Real) -> Vec4:
     """(error, rate, bias, cfm) of the row of an affine force (constraints/actuator_rows.py), affine = (constant,
-    stiffness, damping); the bias without the moment arms' drift. All 0 where stiffness and damping are, since gains are
-    accelerations and nothing can move.
+    stiffness, damping); the bias without the moment arms' drift. All are 0 where stiffness and damping are 0,
+    since gains are accelerations of dofs without mobility.
     """
     constant, stiffness, damping = affine
     zero = zero_like(stiffness)

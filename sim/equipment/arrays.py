@@ -33,9 +33,9 @@ JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
 NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMICS, PID_DYNAMICS = range(7)
 # gains and biases
 NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
-# indices of the parameters of affine gains and biases: what each multiplies
+# indices of the parameters of affine gains and biases, named after their factors
 CONSTANT, PER_LENGTH, PER_VELOCITY = range(3)
-# how an actuator's force enters a semi-implicit step: at its start, or at its end through M̂ or a row
+# ways in which an actuator's force enters a semi-implicit step: at its start, or at its end through M̂ or a row
 EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: held at its bound while solutions confirm it
 ROUNDS_TOGETHER = 8  # solutions of a step after which all forces on the wrong side of their bounds change sides
 # columns of activation_slot
@@ -107,9 +107,9 @@ RAY_DISTANCE = 0
     ACTUATOR_VELOCITY,
     ACTUATOR_FORCE,
 ) = range(39)
-# what a contact sensor requires of one side of a contact
+# requirements of a contact sensor for one side of a contact
 ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE = range(4)
-# which contacts a contact sensor outputs
+# choices of the contacts that a contact sensor outputs
 AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE = range(4)
 SENSORS = {
     "accelerometer": ACCELEROMETER,
@@ -190,7 +190,8 @@ class Equipment(NamedTuple):
     tendon_row_follower: ConstInts1  # (nte,) tendon
     tendon_row_leader: ConstInts1  # (nte,) tendon, -1: none
     tendon_row_polynomial: ConstReals2  # (nte, 5) coefficients of the leader's powers 0 … 4
-    tendon_row_reference: ConstReals2  # (nte, 3) as loop_reference; springs have K and B
+    # (nte, 3) K [1/s²], B [1/s], time constant [s] that gives them or 0; K -1: hard; springs have K and B
+    tendon_row_reference: ConstReals2
     tendon_row_compliance: ConstReals1  # (nte,) [m/N], -1: none; then K is 1 and B a time [s]
     tendon_row_erp: ConstReals1  # (nte,) share of a hard equality's error that a step corrects, -1: that of the run
     tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1: a plain spring
@@ -204,7 +205,7 @@ class Equipment(NamedTuple):
     loop_torque_scale: ConstReals1  # (nloop,) [m] per radian of a weld's rotation
     loop_reference: ConstReals2  # (nloop, 3) K [1/s²], B [1/s], time constant [s] that gives them or 0; K -1: hard
     loop_sprung: ConstInts1  # (nloop,) RIGID (or soft as MuJoCo's), BY_STIFFNESS (or compliance), BY_FREQUENCY
-    loop_compliance: ConstReals2  # (nloop, 2) what K and B are divided by: 1 for a stiffness, or a compliance per C
+    loop_compliance: ConstReals2  # (nloop, 2) divisor of K and B: 1 for a stiffness, or a compliance per C
     loop_erp: ConstReals1  # (nloop,) share of a hard loop's gap that a step closes, -1: that of the run
     loop_spring: ConstReals3  # (nloop, 2, 2) of translation and rotation: K and B of loops that are springs, per C
     loop_impedance: ConstReals2  # (nloop, 5) MuJoCo's solimp
@@ -233,7 +234,7 @@ class Equipment(NamedTuple):
     # actuators: na forces, nu controls, nact activation states
     actuator_active: ConstInts1  # (na,) 0: disabled, exerts no force
     actuator_frozen: ConstInts1  # (na,) 1: its states are constant
-    actuator_linear: ConstInts1  # (na,) how it may enter a step: EXPLICIT, or IN_MATRIX or BY_ROW where it is affine
+    actuator_linear: ConstInts1  # (na,) EXPLICIT, or for an affine force IN_MATRIX or BY_ROW
     actuator_by_inertia: ConstInts1  # (na,) 1: its gains are accelerations
     actuator_period: ConstReals1  # (na,) period of a setpoint on a circle [rad], 0: none
     actuator_transmission: ConstInts1  # (na,) JOINT … SLIDER_CRANK
@@ -282,7 +283,7 @@ class Equipment(NamedTuple):
     sensor_zone: ConstInts1  # (nsensor,) shape of the site's volume, as in collision's Shapes; -1: none
     sensor_size: ConstReals2  # (nsensor, 3) size of that shape [m]
     sensor_side: ConstInts2  # (2, nsensor) of a contact sensor: ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE
-    sensor_number: ConstInts2  # (2, nsensor) index of that geom (Contacts.geom; -1: it cannot touch) or link
+    sensor_number: ConstInts2  # (2, nsensor) index of that geom (Contacts.geom; -1: a geom that cannot touch) or link
     sensor_reduction: ConstInts1  # (nsensor,) AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE
     sensor_slots: ConstInts1  # (nsensor,) number of contacts
     sensor_data: ConstInts1  # (nsensor,) bit mask over description.SENSOR_DATA, in order
@@ -303,7 +304,7 @@ class EquipmentWork(NamedTuple):
     tendon_velocity: Reals1  # (nt,) [m/s or rad/s]
     tendon_pull: Reals1  # (nt,) force of the spring and damper, positive: lengthening [N]
     tendon_force: Reals1  # (nt,) total force along it over the step, including actuators, limits, friction, inertia
-    tendon_limit_force: Reals1  # (nt,) that of its limits, of either side at least 0
+    tendon_limit_force: Reals1  # (nt,) force of its limits, of either side at least 0 [N]
     tendon_moment: Reals1  # (entries,) dL/dq of tendon_dof
     tendon_share: Reals1  # (nt,) Step.share of springs by rows
     tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are constraint rows in this step
@@ -331,7 +332,7 @@ class EquipmentWork(NamedTuple):
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
     loop_mobility: Reals2  # (nloop, 2) response of the links to unit force and unit torque, in the file's pose
-    loop_response: Reals2  # (6, nv) M⁻¹ Lᵀ of the lines L that a loop holds, or (0, nv) without such drives
+    loop_response: Reals2  # (6, nv) M⁻¹ Lᵀ of the lines L that a loop holds, or (0, nv) without acceleration drives
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,) values of the sensors
@@ -339,9 +340,9 @@ class EquipmentWork(NamedTuple):
     ray: Reals2  # (nray, 6) origin [m] and unit direction, world axes
     ray_hit: Reals2  # (nray, 4) distance [m], -1: no hit; normal of the surface hit
     ray_caster: Ints1  # (2,) addresses of the compiled ray caster and of its table
-    delayer: Ints1  # (2,) same for the kernel for delayed controls (delays.py); zeros: nothing is delayed
-    feeler: Ints1  # (2,) same for the kernel that measures for delayed sensors
-    keeper: Ints1  # (2,) same for the kernel that stores samples
+    delayer: Ints1  # (2,) addresses of the kernel for delayed controls (delays.py); zeros: nothing is delayed
+    feeler: Ints1  # (2,) addresses of the kernel that measures for delayed sensors
+    keeper: Ints1  # (2,) addresses of the kernel that stores samples
     stage: Reals1  # (1,) RK4: time within the step [steps]
     pending: Reals1  # (1,) 1: a changed control has yet to act
     actuator_total: Reals1  # (nv,) sum of the explicit actuator forces per dof

@@ -172,8 +172,8 @@ _SERVO_DYNAMICS = ("none", "integrator", "filter", "filterexact")
 def _period(actuator: Actuator, places: Places, tendons: Mapping[str, Array]) -> float:
     """The period of a servo's setpoint: a full turn if its length is an angle on a circle, else 0.
 
-    As in MuJoCo this concerns position and PID servos on ball joints and on a site's rotation about a reference site;
-    also those of a loop's rotation.
+    The lengths of position and PID servos are angles on ball joints and on a site's rotation about a reference site, as
+    in MuJoCo, and on a loop's rotation.
     """
     if actuator.transmission == "tendon":
         first = tendons["tendon_path"][places.tendons[actuator.target]]
@@ -196,7 +196,8 @@ def _period(actuator: Actuator, places: Places, tendons: Mapping[str, Array]) ->
 def _linear(
     actuator: Actuator, dofs: Sequence[int], ranges: Mapping[str, Array], places: Places, tendons: Mapping[str, Array]
 ) -> int:
-    """How an affine force enters a semi-implicit step. A force that is a row cannot be part of a bounded sum."""
+    """The way in which a force enters a semi-implicit step: EXPLICIT, IN_MATRIX or BY_ROW. A force that is a row cannot
+    be part of a bounded sum."""
     if actuator.gain not in ("fixed", "affine", "pid", "rotation") or actuator.bias not in ("none", "affine"):
         return EXPLICIT
     if actuator.transmission in ("joint", "jointinparent") and len(dofs) == 1:

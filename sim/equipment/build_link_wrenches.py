@@ -16,7 +16,7 @@ COMPONENTS = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 class LinkWrench(NamedTuple):
-    """A link on which a wrench acts, and how it is given."""
+    """A link on which a wrench acts, and the point and axes of the wrench."""
 
     link: str
     point: Vector3 | None = (0.0, 0.0, 0.0)  # where the force acts, in link axes [m]; None: centre of mass

@@ -62,7 +62,7 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
 
 
 def _sprung(spring: LoopSpring | None) -> int:
-    """How a loop yields, as in loop_sprung."""
+    """The entry of loop_sprung: RIGID, BY_STIFFNESS or BY_FREQUENCY."""
     if spring is None:
         return RIGID
     return BY_STIFFNESS if spring.frequency is None else BY_FREQUENCY
@@ -88,7 +88,7 @@ def _spring(loop: Loop) -> tuple[tuple[float, float], tuple[float, float]]:
 
 
 def _compliance(loop: Loop) -> tuple[float, float]:
-    """What K and B of translation and rotation are divided by: compliances of C."""
+    """The divisors of K and B of translation and rotation: compliances of C."""
     if loop.spring is None or loop.spring.compliance is None:
         return (1.0, 1.0)
     c = loop.spring.compliance.compliance

@@ -23,7 +23,7 @@ _WEIGHTS = np.array([*_HALF_WEIGHTS, 0.10474107, *_HALF_WEIGHTS[::-1]])
 
 
 def has_passive(articulation: Articulation) -> bool:
-    """True if any of these passive forces acts, or a ball joint has a range."""
+    """True if any passive force of this file acts, or a ball joint has a range."""
     medium = articulation.options.density > 0 or articulation.options.viscosity > 0
     weightless = any(link.gravity_compensation for link in articulation.links)
     joints = articulation.joints

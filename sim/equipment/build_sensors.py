@@ -24,7 +24,7 @@ Frame = tuple[int, Real, Real]
 
 
 def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
-    """The arrays of the sensors: frames of their objects and references, and indices of what has no frame."""
+    """The arrays of the sensors: frames of their objects and references, and indices of objects without a frame."""
     sensors = articulation.sensors
     frames = _Frames(articulation, places)
     objects = [frames.of(sensor.object_kind, sensor.object) for sensor in sensors]
@@ -66,7 +66,7 @@ _SIDES = {"geom": OF_GEOM, "body": OF_LINK, "subtree": OF_SUBTREE}
 
 
 def _contact_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
-    """The arrays of contact sensors: which contacts they match, and which data they output."""
+    """The arrays of contact sensors: the contacts that they match, and the data that they output."""
     sensors = articulation.sensors
     geoms = {geom.name: n for n, (_, geom) in enumerate(tangible_geoms(articulation))}
     side, number = np.full((2, len(sensors)), ANYTHING, np.int64), np.zeros((2, len(sensors)), np.int64)

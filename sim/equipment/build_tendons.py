@@ -125,7 +125,7 @@ def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
 
 
 def _reference(coupling: TendonCoupling) -> tuple[float, float, float]:
-    """The entry of tendon_row_reference; μ² and 2 ζ μ for a spring, 1 and the damping [s] for a compliance."""
+    """The entry of tendon_row_reference: K and B; μ² and 2 ζ μ for a spring, 1 and the damping [s] for a compliance."""
     if coupling.compliance is not None:
         return 1.0, coupling.compliance.damping, 0.0
     if coupling.frequency is None:

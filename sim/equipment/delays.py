@@ -1,10 +1,10 @@
-"""Delays of controls and sensors as arrays: whose samples are kept, where in State.history, and how they are read.
+"""Delays of controls and sensors as arrays: lines of samples, their places in State.history, and their interpolation.
 
 The kernels that keep and read samples (delayed.py) are entries of their own, since only runs with delays need them. No
 numba here.
 
 Times are counted in whole steps where MuJoCo adds up time steps: a sample kept in step n is read with a delay of k
-steps in step n + k, however long the run is.
+steps in step n + k, for runs of any length.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ KEEP = Entry("keep_samples", "artsim.sim.stepping.delayed", (State, RunBundle, E
 
 
 def feel_entry(touching: bool) -> Entry:
-    """The kernel that measures in every step what delayed sensors output later."""
+    """The kernel that measures, in every step, the values that delayed sensors output later."""
     records = (RobotBundle, RunBundle, EquipmentBundle, Delays, ContactBundle if touching else None)
     return Entry("feel", "artsim.sim.stepping.delayed", records, "_touching" * touching)
 

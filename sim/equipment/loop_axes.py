@@ -1,4 +1,4 @@
-"""The coordinates of loop joints: how far the second frame is moved along, and turned about, an axis of the first.
+"""The coordinates of loop joints: displacements of the second frame along, and rotations about, an axis of the first.
 
 A coordinate is the length of a tendon of its own (tendons.py), so that limits, friction, springs and actuators of
 tendons are those of the loop's free axes. With Q = conj(q_a) q_b, d = p_b - p_a and the axis i of frame a:
@@ -6,7 +6,7 @@ tendons are those of the loop's free axes. With Q = conj(q_a) q_b, d = p_b - p_a
     x_i = (R_aᵀ d)_i,  ẋ_i = axis · (v_b - v_a at p_b)
     θ_i = 2 atan2(Q_i, Q_0), the twist about the axis,  θ̇_i = (Q_0² e_i + Q_0 q × e_i + Q_i q) · ω / (Q_0² + Q_i²)
 
-with ω = ω_b - ω_a in a's axes. Of a joint that turns about this axis alone θ̇_i = ω_i.
+with ω = ω_b - ω_a in a's axes. For a joint that turns about axis i alone, θ̇_i = ω_i.
 """
 
 from __future__ import annotations

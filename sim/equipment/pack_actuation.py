@@ -1,7 +1,7 @@
 """Actuators and drives of packs: sums by dof, and the bounds that forces reach in each lane.
 
-An implicit force that leaves its bounds is held there, as actuators.py does for one robot's actuators; a step begins
-with the forces held that were in the last one.
+An implicit force that leaves its bounds is held at the bound, as actuators.py does for one robot's actuators; a step
+begins with the forces held that were held in the last step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def set_constants(inputs: Inputs, equipment: PackEquipment) -> None:
 
 @njit
 def weigh(model: Model, run: RunBundle, equipment: PackEquipment) -> None:
-    """Set the weights of springs, which have those of actuators within their bounds. Leaves data.stiffness so."""
+    """Set the weights of springs, in which actuators count as within their bounds. Leaves data.stiffness so."""
     actuators, data = equipment.model, equipment.data
     for k in range(data.stiffness.shape[0]):
         data.stiffness[k] = zero_like(data.stiffness[k])
@@ -51,7 +51,7 @@ def weigh(model: Model, run: RunBundle, equipment: PackEquipment) -> None:
 
 @njit
 def gather(equipment: PackEquipment) -> None:
-    """Set the actuators' sums by dof, as in equipment/actuators.py: what is held counts as explicit."""
+    """Set the actuators' sums by dof, as in equipment/actuators.py: forces that are held count as explicit."""
     model, data = equipment.model, equipment.data
     for k in range(data.offset.shape[0]):
         zero = zero_like(data.offset[k])
@@ -95,24 +95,22 @@ def _add(equipment: PackEquipment, n: int) -> None:
 
 @inlined
 def _at_bound(side: Pack, lower: float, upper: float, free: Pack) -> Pack:
-    """The bound, a float, at which a force is held: the lower one where `side` is -1, the upper one where it is 1;
-    elsewhere `free`.
-    """
+    """The bound at which a force is held: `lower` where `side` is -1, `upper` where `side` is 1, elsewhere `free`."""
     zero = zero_like(side)
     return where_greater(side, zero, zero + upper, where_greater(zero, side, zero + lower, free))
 
 
 @inlined
 def still_free(chosen: Pack, one: Pack, changed: Pack) -> Pack:
-    """1 in chosen lanes but those that may change one force and have."""
+    """1 in the chosen lanes that may still change a force: those where `one` is 0, or no force has changed yet."""
     return chosen - chosen * one * changed
 
 
 @njit
 def hold_forces(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, chosen: Pack, one: Pack) -> Pack:
     """Hold forces that exceed their bounds over the step that ends at step.velocity, and release those that no longer
-    would; 1 in lanes where that changes any. Only lanes where `chosen` is 1 change: of those where `one` is 1, only the
-    first force that has to, as in actuators.clamp_actuators.
+    would; 1 in lanes where a force changes. Only lanes where `chosen` is 1 change; where `one` is 1, only the first
+    force that has to change does, as in actuators.clamp_actuators.
     """
     model, data = equipment.model, equipment.data
     state, step = robot.state, run.step
@@ -186,7 +184,8 @@ def _gains(run: RunBundle, k: int) -> tuple[Pack, Pack]:
 
 @njit
 def hold_drives(robot: RobotBundle, run: RunBundle, rows: Rows, chosen: Pack, one: Pack) -> Pack:
-    """As hold_forces for drives and their largest forces."""
+    """Hold drives that exceed their largest forces over the step, and release those that no longer would; 1 in lanes
+    where a drive changes. `chosen` and `one` as in hold_forces."""
     inputs, step = run.inputs, run.step
     changed = zero_like(chosen)
     for k in range(step.velocity.shape[0]):
@@ -202,18 +201,18 @@ def hold_drives(robot: RobotBundle, run: RunBundle, rows: Rows, chosen: Pack, on
 
 @inlined
 def _hold(held: Lanes1, n: int, force: Pack, bounds: tuple[float, float], chosen: Pack) -> Pack:
-    """Set held[n] to the bound that the unbounded force exceeds, or to 0 if it was held at one that it does not; 1 in
-    lanes where that is a change.
+    """Set held[n] to the bound that the unbounded force exceeds, or to 0 if the force was held at a bound that it no
+    longer exceeds; 1 in lanes where held[n] changes.
     """
     lower, upper = bounds
     zero = zero_like(force)
     one = zero + 1.0
     slack = SLACK * absolute(force)
     before = held[n]
-    # what is held stays held at the bound itself, what is not may exceed it by rounding
+    # a force that is held stays held at the bound itself; a force that is not held may exceed it by rounding
     above = where_greater(force, upper + where_greater(before, zero, zero, slack), one, zero)
     below = where_greater(lower - where_greater(zero, before, zero, slack), force, one, zero)
-    # what leaves its bound is released first, even if it would be beyond the other one: fewer rounds cycle
+    # a force that leaves its bound is released first, even if it would be beyond the other bound: fewer rounds cycle
     side = above - below
     staying = where_greater(before * side, zero, before, zero)
     now = where_greater(absolute(before), zero, staying, side)
@@ -224,7 +223,7 @@ def _hold(held: Lanes1, n: int, force: Pack, bounds: tuple[float, float], chosen
 
 @njit
 def begin_held(run: RunBundle, equipment: PackEquipment) -> None:
-    """Hold what was held at the end of the last step, also where a step is taken again."""
+    """Hold the forces that were held at the end of the last step, also where a step is taken again."""
     lanes = run.lanes
     for k in range(lanes.data.drive_held.shape[0]):
         lanes.data.drive_held[k] = lanes.data.drive_was_held[k]
@@ -235,7 +234,7 @@ def begin_held(run: RunBundle, equipment: PackEquipment) -> None:
 
 @njit
 def keep_held(run: RunBundle, equipment: PackEquipment) -> None:
-    """Store what is held for the next step."""
+    """Store the held forces for the next step."""
     lanes = run.lanes
     for k in range(lanes.data.drive_held.shape[0]):
         lanes.data.drive_was_held[k] = lanes.data.drive_held[k]
@@ -246,7 +245,7 @@ def keep_held(run: RunBundle, equipment: PackEquipment) -> None:
 
 @njit
 def release_forces(equipment: PackEquipment) -> None:
-    """Have the next step begin with no actuator held."""
+    """Release all actuators, so that the next step begins with none held."""
     for k in range(equipment.data.dof_was_held.shape[0]):
         equipment.data.dof_was_held[k] = zero_like(equipment.data.dof_was_held[k])
     for n in range(equipment.data.was_held.shape[0]):
@@ -280,7 +279,7 @@ def keep_drive_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle
 
 @njit
 def take_bounds(equipment: PackEquipment, run: RunBundle, lane: int) -> None:
-    """Hold in a lane what the single robot that took its step found to be at its bounds."""
+    """Hold in a lane the forces that were at their bounds in the step of the single robot."""
     model, single, data = equipment.model, run.lanes.single, run.lanes.data
     for n in range(data.bounded.shape[0]):
         k = data.bounded[n, 0]

@@ -13,13 +13,13 @@ class PackActuators(NamedTuple):
     constant is gain · input + bias unless the force varies, the input a control or an activation.
     """
 
-    number: ConstInts1  # (na,) as in Equipment
-    entry: ConstInts1  # (na + 1,) first entry of each; one where it is on a joint
+    number: ConstInts1  # (na,) number of the actuator in Equipment
+    entry: ConstInts1  # (na + 1,) first entry of each; an actuator on a joint has one
     dof: ConstInts1  # (entries,) dof of each entry
     moment: ConstReals1  # (entries,) moment arm
     control: ConstInts1  # (na,) index of its control
     implicit: ConstInts1  # (na,) EXPLICIT, IN_MATRIX or BY_ROW
-    has_row: ConstInts1  # (na,) 1: it has a row, which is idle if it is explicit
+    has_row: ConstInts1  # (na,) 1: the actuator has a row, which is idle if the force is explicit
     varying: ConstInts1  # (na,) 1: constant, stiffness and damping are found at every step, lane by lane
     gain: ConstReals1
     bias: ConstReals1
@@ -30,38 +30,38 @@ class PackActuators(NamedTuple):
     dof_lower: ConstReals1  # (nv,) bound of the sum of a joint's actuators
     dof_upper: ConstReals1
     dof_implicit: ConstInts1  # (nv,) 1: one of the dof's actuators is part of M̂
-    tendon_entry: ConstInts1  # (nt + 1,) these five as in Equipment
-    tendon_dof: ConstInts1
-    tendon_lower: ConstReals1
-    tendon_upper: ConstReals1
-    tendon_limit_spring: ConstReals2
+    tendon_entry: ConstInts1  # (nt + 1,) first entry of each tendon
+    tendon_dof: ConstInts1  # (entries,) dof of each entry
+    tendon_lower: ConstReals1  # (nt,) length limits, ∓inf: none [m or rad]
+    tendon_upper: ConstReals1  # (nt,)
+    tendon_limit_spring: ConstReals2  # (nt, 2) stiffness and damping of the limits; stiffness 0: hard
 
 
 class PackActuation(NamedTuple):
-    """The equipment's effect by dof, as in EquipmentWork."""
+    """Scratch of a pack's equipment: forces by actuator, and their sums by dof."""
 
     constant: Lanes1  # (na,) force at length 0 and velocity 0
     slope: Lanes1  # (na,) stiffness along the length
     resistance: Lanes1  # (na,) damping along the length
-    acts: Lanes1  # (na,) 0: it is not part of M̂ in this step, but a force in `exerted`
-    share: Lanes1  # (na,) weight of the spring of an actuator that is a row, as in EquipmentWork
+    acts: Lanes1  # (na,) 0: the actuator is not part of M̂ in this step, but a force in `exerted`
+    share: Lanes1  # (na,) weight of the spring of an actuator that is a row (actuation.py)
     held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
-    dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
-    was_held: Lanes1  # (na,) these two at the end of the last step
-    dof_was_held: Lanes1  # (nv,)
+    dof_held: Lanes1  # (nv,) -1: the sum of a dof's forces is held at its lower bound, 1: at its upper bound
+    was_held: Lanes1  # (na,) `held` at the end of the last step
+    dof_was_held: Lanes1  # (nv,) `dof_held` at the end of the last step
     exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
-    sum_total: Lanes1  # (nv,) sums where the dof's is not held: of the explicit forces, and the next four
-    sum_offset: Lanes1
-    sum_stiffness: Lanes1
-    sum_damping: Lanes1
-    actuator_total: Lanes1  # (nv,) of the explicit ones
-    offset: Lanes1
-    stiffness: Lanes1
-    damping: Lanes1
-    passive: Lanes1
-    tendon: Lanes1
-    tendon_length: Lanes1  # (nt,)
-    tendon_moment: Lanes1  # (entries,)
+    sum_total: Lanes1  # (nv,) actuator_total, offset, stiffness and damping as if no sum of a dof were held
+    sum_offset: Lanes1  # (nv,)
+    sum_stiffness: Lanes1  # (nv,)
+    sum_damping: Lanes1  # (nv,)
+    actuator_total: Lanes1  # (nv,) sum of the explicit actuator forces [N m or N]
+    offset: Lanes1  # (nv,) of the actuators in M̂: summed force at q = 0, v = 0
+    stiffness: Lanes1  # (nv,) of the actuators in M̂: summed stiffness
+    damping: Lanes1  # (nv,) of the actuators in M̂: summed damping
+    passive: Lanes1  # (nv,) explicit passive forces and wrenches on links [N m or N]
+    tendon: Lanes1  # (nv,) explicit forces of the springs and dampers of tendons [N m or N]
+    tendon_length: Lanes1  # (nt,) [m or rad]
+    tendon_moment: Lanes1  # (entries,) dL/dq of tendon_dof
 
 
 class PackEquipment(NamedTuple):

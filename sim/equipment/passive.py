@@ -1,7 +1,7 @@
 """Passive forces beyond linear springs and dampers: gravity compensation, fluid, springs of balls, polynomials.
 
-All are explicit, except the linear part of a ball joint's spring: M̂ holds its h² K and the force here is that at the
-start of the step; together they are the spring at the end of the step, as for any other joint.
+All are explicit, except the linear part of a ball joint's spring: M̂ holds its h² K, and the force here is the spring's
+force at the start of the step; together they are the spring at the end of the step, as for any other joint.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Each force is affine in a length of its own, a component of log(q), whose setpoi
 ball joints (actuation.py), and is therefore implicit in the default step.
 
 The norm of the three forces is bounded. At its bound a servo acts like a weaker servo, with k_p and k_v times the scale
-at which the norm equals the bound. It remains implicit and pulls in the direction of the unbounded servo at the
+at which the norm equals the bound. The servo remains implicit and pulls in the direction of the unbounded servo at the
 velocities found; for explicit forces this is the force clipped to its bound. The scale is a root: with u = 1 / scale,
 1 / norm is affine in u for a body of equal inertia about all axes, and nearly so for others, so that a few steps of the
 secant method find it.
@@ -109,7 +109,7 @@ def _set_scale(equipment: EquipmentBundle, a: int, scale: float) -> None:
 def is_settled(equipment: EquipmentBundle, a: int) -> bool:
     """True if the norm of the forces that begin at a, as they act over the step, is settled.
 
-    It is settled at its bound and, without a scale, also below it. A settled servo starts its next search afresh.
+    A norm is settled at its bound and, without a scale, also below it. A settled servo starts its next search afresh.
     """
     norm = _norm(equipment, a)
     bound = equipment.model.force_norm[a]

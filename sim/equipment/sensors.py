@@ -62,7 +62,7 @@ def sensor_values(
 ) -> None:
     """Set equipment.data.sensor (outputs,); step.link_force and step.link_torque hold the wrenches through the joints.
 
-    `contact` is None where nothing may touch.
+    `contact` is None in a run without contact.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step

@@ -35,7 +35,7 @@ def tendon_forces(equipment: EquipmentBundle) -> None:
 def weigh_tendons(inputs: Inputs, equipment: EquipmentBundle, explicit: int) -> None:
     """Set equipment.data.tendon_by_row[0], 1 if springs and dampers are rows, and tendon_share (nt,) (actuation.py).
 
-    In RK4 and with the sweeping solvers they are always explicit.
+    In RK4 and with the sweeping solvers springs and dampers are always explicit.
     """
     equipment.data.tendon_by_row[0] = 0.0
     if explicit == 1 or SWEEPING[inputs.solver[0]]:

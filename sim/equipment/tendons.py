@@ -43,7 +43,8 @@ def tendon_paths(robot: RobotBundle, q: Reals1, v: Reals1, equipment: EquipmentB
 def rest_lengths(robot: RobotBundle, q: Reals1, v: Reals1, equipment: EquipmentBundle) -> None:
     """Set equipment.data.spring_length (nt, 2).
 
-    Where the file gives none it is the length at the joints' spring references. q (nq,) is scratch and v (nv,) zero.
+    Without a length in the file, the rest length is that at the joints' spring references. q (nq,) is scratch and v
+    (nv,) zero.
     """
     for n in range(q.shape[0]):
         q[n] = equipment.model.relaxed[n]
@@ -190,7 +191,7 @@ def _out_of_geom(model: Model, data: Workspace, equipment: EquipmentBundle, geom
 def add_tendon_inertia(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """Add armature · Jᵀ J of all tendons to the entries that data.mass_matrix has, between dofs of one chain.
 
-    MuJoCo's M holds the same entries.
+    MuJoCo's M holds these entries, too.
     """
     for t in range(equipment.model.tendon_armature.shape[0]):
         if equipment.model.tendon_armature[t] == 0.0:

@@ -1,8 +1,9 @@
 """The path of a tendon around a sphere or a cylinder between two sites, or through it to a side site inside.
 
-Everything is in the geom's frame. For a cylinder (infinite, along z) the problem is planar with a rise, for a sphere it
-lies in the plane of the two sites and the centre. The geometry, the criterion for no contact with the geom, and the
-tolerance of the equation of the inside path are MuJoCo's (XML reference, "spatial"), so that lengths agree to rounding.
+All points are in the geom's frame. For a cylinder (infinite, along z) the problem is planar with a rise; for a sphere
+the path lies in the plane of the two sites and the centre. The geometry, the criterion for no contact with the geom,
+and the tolerance of the equation of the inside path are MuJoCo's (XML reference, "spatial"), so that lengths agree to
+rounding.
 """
 
 from __future__ import annotations

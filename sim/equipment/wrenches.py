@@ -163,8 +163,8 @@ def _take_off_piece(robot: RobotBundle, step: Step, link_a: int, link_b: int, a:
 def _take_off_site(robot: RobotBundle, step: Step, equipment: EquipmentBundle, a: int, force: float) -> None:
     """Subtract a wrench at a site and its reaction at a reference site.
 
-    The two form a couple if the sites are apart and the force is not along their line. MuJoCo's transmission passes
-    none of it to dofs that move both sites, so it is taken up where the chains of the sites meet.
+    Force and reaction form a couple if the sites are apart and the force is not along their line. MuJoCo's transmission
+    passes none of this couple to dofs that move both sites, so the couple is taken up where the sites' chains meet.
     """
     model, data = robot.model, robot.data
     site, reference = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]

@@ -15,7 +15,7 @@ def plain_number(text: str) -> float:
 
 
 def plain_whole(text: str) -> int:
-    """A whole number. Raises ValueError, also for what `plain_number` refuses."""
+    """A whole number. Raises ValueError, also for texts that `plain_number` refuses."""
     return int(_plain(text))
 
 

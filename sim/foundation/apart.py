@@ -18,36 +18,36 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 
 _PR_SET_PDEATHSIG = 1
-_SIGNALS = ("SIGALRM", "SIGXCPU", "SIGINT", "SIGTERM")  # end the child, whatever handlers the process has for them
+_SIGNALS = ("SIGALRM", "SIGXCPU", "SIGINT", "SIGTERM")  # signals that end the child, despite handlers of the process
 
 
 class Limits(NamedTuple):
-    """What a child may take."""
+    """The time and memory that a child may take."""
 
     cpu_seconds: float
     wall_seconds: float  # the disk may be slow, and the machine busy
-    memory: int  # bytes of address space beside what the process has already
+    memory: int  # bytes of address space in addition to those that the process has already
 
 
 class Answer(NamedTuple):
-    """What a child wrote, all of it or nothing, and the signal that ended it; 0: none."""
+    """The output of a child, whole or empty, and the signal that ended the child; 0: none."""
 
     data: bytes
     signal: int
 
     @property
     def slow(self) -> bool:
-        """True if it took too long."""
+        """True if the child took too long."""
         return self.signal in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
 
 
 def can_fork() -> bool:
-    """Not beside other threads, where a fork is not safe, nor where there is none."""
+    """True if a fork is possible and safe: the system has forks, and the process no other threads."""
     return hasattr(os, "fork") and threading.active_count() == 1
 
 
 def apart(work: Callable[[], bytes], limits: Limits) -> Answer:
-    """What `work` returns in a child of this process; nothing where it raises or is ended. Needs `can_fork`."""
+    """The result of `work` in a child of this process; empty if it raises or is ended. Needs `can_fork`."""
     reader, writer = os.pipe()
     child = _fork()
     if child == 0:
@@ -73,7 +73,7 @@ def available_cores() -> int:
 def start_child(work: Callable[[], object]) -> int:
     """Run `work` in a child of this process, without limits and silent about its failure; return the child's number.
 
-    The signals that end programs end it, whatever handlers this process has for them. Needs `can_fork`.
+    The signals that end programs end the child, despite handlers of this process. Needs `can_fork`.
     """
     child = _fork()
     if child == 0:
@@ -121,7 +121,7 @@ def life_line() -> int:
 
 
 def end_with(parent: int, line: int) -> None:
-    """Have this child process end with its parent, at once if that has ended; `line` is the parent's `life_line`."""
+    """End this child process with its parent, at once if the parent has ended; `line`: the parent's `life_line`."""
     if sys.platform == "linux":
         import ctypes
 
@@ -159,7 +159,7 @@ def _work(work: Callable[[], bytes], limits: Limits, writer: int) -> NoReturn:
 
 
 def _limit(limits: Limits) -> None:
-    """Bound what this process takes, for good."""
+    """Bound the time and memory of this process, for good."""
     import faulthandler
     import resource
 

@@ -1,5 +1,5 @@
 """Strips of WIDTH numbers from several places: of vectors, of matrix lines of known length, and one per body, turned so
-that lane l has what belongs to the l-th body.
+that lane l has the numbers of the l-th body.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _product(x, y, count):  # type: ignore[no-untyped-def]
 
 
 def add_scaled(out: Any, share: float, x: Any, count: int) -> None:
-    """out += share x, of so many entries."""
+    """out += share x, over `count` entries."""
     out[:count] += share * x[:count]
 
 
@@ -162,7 +162,7 @@ def _add_scaled(out, share, x, count):  # type: ignore[no-untyped-def]
 
 
 def subtract(x: Any, y: Any, out: Any, count: int) -> None:
-    """out = x - y, of so many entries."""
+    """out = x - y, over `count` entries."""
     out[:count] = x[:count] - y[:count]
 
 

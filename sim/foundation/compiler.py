@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
 RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # prefixes of numba's and Python's names
 
-# without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
-# between the widths, and all of what fast-math may do here
+# without numba's runtime a kernel that allocates an array does not compile; contraction into FMA, the only fast-math
+# allowed here, differs between the widths
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract"}}
 
 

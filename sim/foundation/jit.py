@@ -66,7 +66,7 @@ def inlined(function: F) -> F:
 
 
 def compiled_form(of: Callable[..., Any]) -> Callable[[F], F]:
-    """Decorator of what returns the form, always inlined, in which kernels run `of`; Python mode runs it as it is."""
+    """Decorate a function that returns the form, always inlined, in which kernels run `of`; Python mode runs `of`."""
 
     def register(make: F) -> F:
         if not disabled():
@@ -103,10 +103,10 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
 def bind_movable(
     entry: Entry, width: int, *records: NamedTuple | None
 ) -> tuple[Callable[[], None], Callable[[str, Array], None]]:
-    """Return such a call, and a function that puts another array in the place of a field of the last record, by name.
+    """Return a call as `bind` does, and a function that replaces the array of a field of the last record, by name.
 
-    The call keeps the records alive, not what is put in their place later: that is up to who puts it there. Fields
-    with lanes keep their arrays.
+    The call keeps the records alive, but not arrays put in their place later, which the caller must keep. Fields with
+    lanes keep their arrays.
     """
     if disabled():
         return _python_call(entry, width, [*records])
@@ -141,7 +141,7 @@ def bind_movable(
 def _python_call(
     entry: Entry, width: int, records: list[NamedTuple | None]
 ) -> tuple[Callable[[], None], Callable[[str, Array], None]]:
-    """The same of a kernel that runs as Python."""
+    """A call of a kernel that runs as Python, and a function that replaces the array of a field of the last record."""
     if width != 1:
         raise ValueError("NUMBA_DISABLE_JIT runs the scalar width only")
     kernel = getattr(import_module(entry.module), entry.name)
@@ -169,7 +169,7 @@ _called: dict[int, Callable[[], None]] = {}  # entries that run as Python, by th
 def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | None) -> object:
     """Set `pointers` (2,) so that a kernel's `run_entry(pointers)` runs `entry` over these records.
 
-    Such an entry is compiled once for all kernels that call it. Both hold as long as the returned object is kept.
+    The entry is compiled once for all kernels that call it. The pointers are valid while the returned object is kept.
     """
     if disabled():
         pointers[0] = number = len(_called) + 1
@@ -183,9 +183,9 @@ def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | Non
 
 
 def point_at_function(pointers: Any, function: Callable[[], None]) -> object:
-    """The same for a Python function, which must not raise: a kernel's `run_entry(pointers)` calls it.
+    """Set `pointers` (2,) so that a kernel's `run_entry(pointers)` calls a Python function, which must not raise.
 
-    It takes the GIL for that, 5 µs.
+    A call takes the GIL, 5 µs. The pointers are valid while the returned object is kept.
     """
     if disabled():
         pointers[0] = number = len(_called) + 1
@@ -247,8 +247,8 @@ def _compile_in_children(kernels: list[tuple[Entry, int]], done: Callable[[int],
 def build(kernels: Iterable[tuple[Entry, int]], levels: Iterable[str], folder: Path) -> None:
     """Compile each entry in its width for each level, which this processor needs not have, into `folder`/<level>.
 
-    What is there already is left, and kernels of other sources are removed. Raises RuntimeError where a kernel did not
-    compile.
+    Kernels that are there already are left, and those of other sources are removed. Raises RuntimeError for a kernel
+    that did not compile.
     """
     kernels, levels = list(dict.fromkeys(kernels)), list(levels)
     for each in levels:
@@ -279,8 +279,8 @@ def build(kernels: Iterable[tuple[Entry, int]], levels: Iterable[str], folder: P
 
 
 def _in_children(take: Callable[[int], None], count: int, done: Callable[[int], None] | None) -> None:
-    """Call take(0 … count - 1) in one child for each core, and `done` with how many have returned. A child takes one
-    after the other, since what it has compiled for one serves the next.
+    """Call take(0 … count - 1) in one child for each core, and `done` with the number that have returned. A child takes
+    one number after the other, since functions that it has compiled for one kernel serve the next.
     """
     reader, writer = os.pipe()
     os.write(writer, bytes(range(count)))
@@ -363,9 +363,9 @@ def _digest(entry: Entry) -> str:
 
 
 def _compiled_and_kept(entry: Entry, width: int, which: str | None) -> Code:
-    """Compile here, or load what another process compiled while this one waited for it.
+    """Compile a kernel here, or load the code that another process compiled while this one waited for it.
 
-    which: of how many this one is, told in a line; None says nothing.
+    which: the kernel's place among all, told in a line; None: nothing is told.
     """
     folder, kernel, name = object_cache.folder(), entry.name + entry.variant, file_name(entry, width, level())
     with object_cache.alone(folder / name, kernel) if folder else nullcontext():

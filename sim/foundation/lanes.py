@@ -419,12 +419,12 @@ def _zero_block(typing_context: Any, out: Any, start: Any, stride: Any) -> Any:
 
 
 def blocks_to_lanes(rows: Any, start: int, stride: int, out: Any, count: int) -> int:
-    """Copy whole blocks of WIDTH entries from each robot's row into lanes; return how many entries that was."""
+    """Copy whole blocks of WIDTH entries from each robot's row into lanes; return the number of entries copied."""
     return 0
 
 
 def blocks_from_lanes(values: Any, count: int, out: Any, start: int, stride: int) -> int:
-    """Copy whole blocks of WIDTH entries from lanes to each robot's row; return how many entries that was."""
+    """Copy whole blocks of WIDTH entries from lanes to each robot's row; return the number of entries copied."""
     return 0
 
 
@@ -543,8 +543,8 @@ def jacobian_block(
     """Write 8 columns of a link's Jacobian, out[start + row n + k], from motion columns rows[first + row n + k], flat.
 
     Linear rows S_linear + S_angular × r, angular rows S_angular; zero where bit k of `bits` is not set. Rows are
-    written in sequence: what columns beyond n write past a row's end is overwritten by the next row, and stays after
-    the last.
+    written in sequence: numbers that columns beyond n write past a row's end are overwritten by the next row, and stay
+    after the last.
     """
     S = rows.reshape(-1)
     target = out.reshape(-1)

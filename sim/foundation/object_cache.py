@@ -2,9 +2,9 @@
 
 Objects come with the package (`kernels/<level>/`, where it was built with them) or are kept in the user's cache, in a
 folder named after the versions of Python, numba and llvmlite. A file's name tells the entry, the level (targets.py) and
-the digest of the sources (sources.py): an edit makes those stale that can depend on it. Objects hold no pickle; a wrong
-digest, level or symbol means: compile again. They are machine code: none is taken from where another user could have
-put it.
+the digest of the sources (sources.py): an edit makes those files stale that can depend on it. Objects hold no pickle; a
+wrong digest, level or symbol means: compile again. Objects are machine code: none is taken from a place where another
+user could have put it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def find(name: str, level: str) -> Code | None:
 
 
 def read(path: Path, level: str) -> Code | None:
-    """What the user wrote there; None if it is missing, damaged or for another level, or not the user's own."""
+    """The code that the user wrote at a path; None if it is missing, damaged, for another level, or another user's."""
     return _read(path, level, read_own)
 
 
@@ -104,9 +104,9 @@ def alone(path: Path, kernel: str) -> Iterator[None]:
 
 @cache
 def folder() -> Path | None:
-    """The folder that compiled objects are written to, or None if there is none (then nothing is kept).
+    """The folder to which compiled objects are written, or None if there is none (then nothing is kept).
 
-    It is the user's cache, or a folder among the temporary files where that cannot be written, as without a home.
+    The folder is the user's cache, or one among the temporary files if the cache cannot be written, as without a home.
     """
     own, other = users_folder(), None
     theirs = whose_else(own)

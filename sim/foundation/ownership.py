@@ -1,8 +1,8 @@
-"""Checks that only the user can have written a file: what is read from a cache is executed or trusted.
+"""Checks that only the user can have written a file: files from a cache are executed or trusted.
 
 A folder is the user's own when it and every folder above it belong to the user or to root, and no one else may write
 there (as OpenSSH requires of a home). Folders that everybody may write but where only owners may rename (/tmp) pass as
-parents. Systems without such owners (Windows) separate users by other means: there everything passes.
+parents. Systems without Unix owners (Windows) separate users by other means: there every file passes.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def whose_else(folder: Path) -> Path | None:
 
 
 def make_own(folder: Path) -> bool:
-    """Create a folder, and missing ones above it, for the user alone; return whether it then exists."""
+    """Create a folder, and missing ones above it, for the user alone; True if it then exists."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         for place in reversed(missing):

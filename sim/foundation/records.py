@@ -1,8 +1,8 @@
 """Records: NamedTuples of arrays that kernels receive, and the table of addresses that carries them into machine code.
 
-A record's annotations state what each array is; the numba types (jit.py), the allocation and the check of what is
-passed in follow from them alone. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*`
-hold float64 whatever the width, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
+A record's annotations state the kind of each array; the numba types (jit.py), the allocation and the check of arguments
+follow from the annotations alone. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*`
+hold float64 in both widths, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
 stored with the lanes as last axis.
 
 A bundle is a record whose fields are records. A member may be None: kernels are then compiled without the code that
@@ -88,7 +88,7 @@ def _kind(hint: Any) -> Kind | Member:
 
 
 def layout(record: Member) -> str:
-    """What machine code knows of a record or bundle: its fields in order, and what each is."""
+    """The part of a record or bundle on which machine code depends: its fields in order, and the kind of each."""
     if record is None:
         return "none"
     fields = kinds(record).items()
@@ -96,15 +96,14 @@ def layout(record: Member) -> str:
 
 
 def with_lanes(record: type[Any], name: str, lanes: Collection[str]) -> type[Any]:
-    """A record class with the same fields, of which `lanes`, and no others, hold T: what differs between robots."""
+    """A record class with the fields of `record`, of which `lanes`, and no others, hold T, which differs by robot."""
     made = type(name, (record,), {})
     _KINDS[made] = {field: replace(kind, lanes=field in lanes) for field, kind in kinds(record).items()}
     return made
 
 
 def with_members(bundle: type[Any], **members: Member) -> type[Any]:
-    """A bundle class whose given fields hold these records (None: nothing), and the others what they are declared
-    as."""
+    """A bundle class whose given fields hold these records (None: nothing), and whose other fields are as declared."""
     fields = kinds(bundle) | members
     told = ",".join(kind.__name__ if kind else "" for kind in fields.values())
     made = type(f"{bundle.__name__}[{told}]", (bundle,), {})
@@ -122,8 +121,8 @@ def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
 
 
 def _sparse_zeros(shape: Sequence[int], kind: Kind) -> Array:
-    """The same for an array so large that it can only be the matrix of a crowd, of which few entries per row are used:
-    in small pages where the system lets us choose, since large ones would all be touched.
+    """A zeroed array so large that it can only be the matrix of a crowd, of which few entries per row are used: in
+    small pages if the system permits, since large pages would all be touched.
     """
     size = prod(shape)
     try:
@@ -149,7 +148,7 @@ def allocate(record: type[Any], shapes: dict[str, tuple[int, ...]], width: int =
 
 
 def table(records: Sequence[NamedTuple], width: int) -> NDArray[np.int64]:
-    """Addresses and shapes of all arrays of all records, in order: what a compiled entry is called with.
+    """Addresses and shapes of all arrays of all records, in order: the argument of a compiled entry.
 
     Raises:
         TypeError: an array does not match its annotation (a programming error, never a user's).

@@ -1,4 +1,4 @@
-"""Sine and cosine of a T, the same in both widths and on all machines."""
+"""Sine and cosine of a T, with equal bytes in both widths and on all machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What machine code was compiled from: a digest of a module and of all modules of the engine that it imports.
+"""The sources of machine code: a digest of a module and of all modules of the engine that it imports.
 
 numba's own cache goes by a function's own file, and silently runs stale code after an edit to a helper elsewhere.
 """

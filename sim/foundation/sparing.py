@@ -1,4 +1,4 @@
-"""Spares numba what it does again for every function while a kernel is compiled.
+"""Spares numba work that it repeats for every function while a kernel is compiled.
 
 For each of the hundreds of functions of a kernel numba links and optimises all that the function calls, once more at
 every level of calls; it stores an array on the stack whenever it is indexed, asks LLVM for the size of a type by way of
@@ -36,7 +36,7 @@ def _size_asked_once(ask: Callable[[Any, Any], int]) -> Callable[[Any, Any], int
 def _call_typed_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
     """Type a call of a built-in function once for its types of arguments.
 
-    What it is compiled to can depend on one flag, `forceinline`, which callees inherit.
+    The code of a call can depend on one flag, `forceinline`, which callees inherit.
     """
     from numba.core.targetconfig import ConfigStack
 
@@ -61,8 +61,8 @@ def _call_typed_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
 class _ArrayValue:
     """The fields of an array's structure as values, not as places on the stack; numba calls it a proxy.
 
-    numba stores an array whenever it is indexed, and loads its fields from there: half of what it writes for LLVM,
-    which takes it out again.
+    numba stores an array whenever it is indexed, and loads its fields from there: half of the code that numba writes
+    for LLVM, which removes it again.
     """
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:

@@ -59,7 +59,7 @@ def _one_product(J, p, y, a, b):  # type: ignore[no-untyped-def]
 
 
 def add_three(J: Any, p: int, y: Any, a: int, b: int, z: Any) -> None:
-    """y[a] += Σ J[p + row, :WIDTH] z[row] over three rows, and y[b] the same of the second strips; not for b = NONE."""
+    """y[a] += Σ J[p + row, :WIDTH] z[row] over three rows; unless b = NONE, y[b] += the sum of the second strips."""
     for row in range(3):
         for i in range(WIDTH):
             y[a, i] += J[p + row, i] * z[row]
@@ -80,7 +80,7 @@ def _add_three(J, p, y, a, b, z):  # type: ignore[no-untyped-def]
 
 
 def add_one(J: Any, p: int, y: Any, a: int, b: int, z: float) -> None:
-    """The same of a single row."""
+    """y[a] += J[p, :WIDTH] z, and unless b = NONE, y[b] += the second strip times z."""
     for i in range(WIDTH):
         y[a, i] += J[p, i] * z
         if b != NONE:

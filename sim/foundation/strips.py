@@ -1,6 +1,6 @@
 """Operations on runs of matrix rows, WIDTH entries at a time for one robot; the remainder of a run is masked.
 
-LLVM cannot know that the rows of a matrix do not overlap, and would leave such loops scalar.
+LLVM cannot know that the rows of a matrix do not overlap, and would leave loops over them scalar.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Processors that kernels are compiled for: levels of instruction sets, not single models.
 
-Kernels of one level compute the same bytes on every processor that has it, wherever they were compiled. The levels of
-x86-64 are those of its System V ABI (supplement for AMD64, 3.1.1); 64-bit Arm is one level. On other processors code is
-made for the very processor. ARTSIM_LEVEL asks for a lower level than the processor's.
+Kernels of one level compute the same bytes on every processor that has the level, wherever they were compiled. The
+levels of x86-64 are those of its System V ABI (supplement for AMD64, 3.1.1); 64-bit Arm is one level. On other
+processors code is made for the very processor. ARTSIM_LEVEL asks for a lower level than the processor's.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _VARIABLE = "ARTSIM_LEVEL"
 
 
 class Target(NamedTuple):
-    """What LLVM needs to make code for a level; `flags`: what /proc/cpuinfo says of a processor that has it; `blas` and
-    `beyond`: OpenBLAS's core of the level, and the groups of instructions above it that numpy would use.
+    """LLVM's parameters for the code of a level; `flags`: those in /proc/cpuinfo of a processor that has the level;
+    `blas` and `beyond`: OpenBLAS's core of the level, and the groups of instructions above it that numpy would use.
     """
 
     triple: str
@@ -130,7 +130,7 @@ def _flags() -> frozenset[str]:
 
 @cache
 def about_processor() -> dict[str, str]:
-    """What Linux reports of the first core. LLVM reports the same, but takes 20 ms to import."""
+    """Linux's report on the first core. LLVM reports the same facts, but takes 20 ms to import."""
     about: dict[str, str] = {}
     with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
         for line in itertools.takewhile(str.strip, lines):
@@ -145,7 +145,7 @@ def processor() -> str:
 
 
 def described(name: str) -> str:
-    """What kept code of a level is stamped with: the level, or all that is known of the very processor."""
+    """The stamp of kept code of a level: the level, or all that is known of the very processor."""
     if name != NATIVE:
         return name
     about = about_processor()

@@ -19,8 +19,7 @@ _PART = re.compile(_ONE_LINE)
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The content of a TOML text. Raises ValueError that says what is wrong: a tomllib.TOMLDecodeError where the text
-    is no TOML."""
+    """The content of a TOML text. Raises ValueError with the reason: tomllib.TOMLDecodeError if the text is no TOML."""
     import tomllib
 
     for token in _TOKENS.finditer(text):

@@ -1,8 +1,8 @@
 """Decides which geoms may touch, and with which contact parameters. Plain numpy, at compile time.
 
 The rules are MuJoCo's (Computation chapter, "Collision detection", "Contact"), and for a URDF those that its users
-expect: links connected by a joint do not touch, and a robot touches itself only on request. Those of SDFormat are the
-same for its models, but that links which a fixed joint holds together do not count as one.
+expect: links connected by a joint do not touch, and a robot touches itself only on request. SDFormat's rules are those
+for a URDF, except that links held together by a fixed joint do not count as one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPEN = ("plane", "heightfield")  # never touch each other
 
 
 class Tangible(NamedTuple):
-    """A geom that may touch something, and the number of its link; -1: the world."""
+    """A geom that may touch others, and the number of its link; -1: the world."""
 
     link: int
     geom: Geom
@@ -68,7 +68,7 @@ class ExplicitPairs(NamedTuple):
     dimension: ConstInts1  # (p,)
     soft: ConstInts1  # (p,)
     reference: ConstReals2  # (p, 2)
-    friction_reference: ConstReals2  # (p, 2) solref along the surface; 0 0: as across it
+    friction_reference: ConstReals2  # (p, 2) solref along the surface; 0 0: `reference`
     impedance: ConstReals2  # (p, 5)
     margin: ConstReals1  # (p,)
     gap: ConstReals1  # (p,)
@@ -78,7 +78,7 @@ class ExplicitPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class CollisionPairs:
-    """Which geoms may touch: geoms in the order of the links, then those added to the world."""
+    """The table of geoms that may touch: geoms in the order of the links, then those added to the world."""
 
     geoms: tuple[Tangible, ...]
     allowed: Array  # (n, n) symmetric, True where two may touch
@@ -87,7 +87,7 @@ class CollisionPairs:
 
 
 class ContactParameters(NamedTuple):
-    """Parameters of a contact of two geoms. It begins to act at a distance of `margin` and is detected `gap`
+    """Parameters of a contact of two geoms, which begins to act at a distance of `margin` and is detected `gap`
     earlier."""
 
     dimension: int
@@ -165,8 +165,8 @@ def joined(articulation: Articulation, compiled: Compiled, link: Array) -> Array
     """(n, n) True for geoms of links that a joint connects, by the conventions of their model:
 
     - "apart" (URDF): links that move as one count as one; the world, and a link called so, holds nothing together;
-    - "filtered" (MJCF): the same where the option filter_parent is set, but what stands still is nobody's parent;
-    - "listed" (SDF): no_contact has such pairs, link by link.
+    - "filtered" (MJCF): as "apart" if the option filter_parent is set, but a link that does not move is no parent;
+    - "listed" (SDF): no_contact lists the pairs, link by link.
     """
     rules = np.array([conventions.parents for conventions in conventions_of_links(articulation)])[link]
     filtered = (rules == "filtered") & articulation.options.filter_parent
@@ -340,8 +340,8 @@ def _pair_parameters(pair: ContactPair, override: ContactOverride | None) -> Con
 def contact_parameters(surfaces: Surfaces, a: int, b: int) -> ContactParameters:
     """Combine the parameters of two geoms without a <pair>.
 
-    Those of the higher priority apply. At equal priority: the larger dimension and friction; softness weighted by
-    `mix`, or the smaller reference where one of them is a stiffness (negative). Margins, gaps and adhesions add up.
+    The parameters of higher priority apply. At equal priority: the larger dimension and friction; softness weighted by
+    `mix`, or the smaller reference if one of them is a stiffness (negative). Margins, gaps and adhesions add up.
     """
     s = surfaces
     weight = _weight(s, a, b)

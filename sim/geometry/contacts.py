@@ -1,8 +1,8 @@
-"""Which shapes may touch, as arrays, and the records of their contacts in a step.
+"""The shapes that may touch, as arrays, and the records of their contacts in a step.
 
 Constants are in Contacts (the engine's data on shapes) and in collision's Shapes, results of a step in ContactWork;
-ContactBundle holds them as contact.model, contact.shapes and contact.data. A run in which nothing may touch has no such
-bundle and runs kernels that were compiled without contact. This file does not import numba.
+ContactBundle holds them as contact.model, contact.shapes and contact.data. A run in which no shapes may touch has no
+ContactBundle and runs kernels that were compiled without contact. This file does not import numba.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from artsim.sim.geometry.solids import Kept
 from artsim.sim.run_data.phases import Clock
 
 TOUCHING = 1e-6  # [m] a gap below which shapes touch
-SHARP, RIM, OVAL = range(3)  # how a contact rolls over a shape: not, or with its centre; on a rim; as on an ellipsoid
+SHARP, RIM, OVAL = range(3)  # a contact does not roll over a shape, or with its centre; rolls on a rim; on an ellipsoid
 DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
 ALONG_NORMAL, ALONG_TANGENT = range(2)  # the first of them, and of the lines of a contact's frame
 # entries of ContactWork.number: contacts stored, and contacts detected
@@ -41,21 +41,21 @@ BEFORE_DIMENSION, BEFORE_GAP, BEFORE_POINT, CONTACT_BEFORE = 3, 4, 5, 8
 
 
 class Contacts(NamedTuple):
-    """The engine's data on shapes, and which of them may touch. n shapes, np explicit pairs (MJCF `<pair>`)."""
+    """The engine's data on shapes, and the pairs that may touch. n shapes, np explicit pairs (MJCF `<pair>`)."""
 
     body: ConstInts1  # (n,)
     link: ConstInts1  # (n,) -1: of the scene, not of a link
     geom: ConstInts1  # (n,) index of its name
     place: ConstReals2  # (n, 3) the shape's origin in the body's internal frame [m]
-    turn: ConstReals3  # (n, 3, 3) shape axes in it
+    turn: ConstReals3  # (n, 3, 3) shape axes in the body's internal frame
     extent: ConstReals2  # (n, 3) half of its bounding box in its own axes [m]; planes: 0
     rounding: ConstReals1  # (n,) radius of spheres and capsules, whose surfaces turn about their centres [m]
     rolls: ConstInts1  # (n,) SHARP, RIM or OVAL
     square: ConstInts1  # (n,) 1: a box, whose edges lie along the shape's axes
     swing: ConstReals1  # (n,) largest distance of its points from its origin, for shapes that can turn [m]
-    plane: ConstInts1  # (planes,) which shapes are planes
-    solid: ConstInts1  # (n - planes,) and which are not
-    allowed: ConstInts2  # (n, n) -1: they never touch; 0: they may; 1 + k: with the parameters of explicit pair k
+    plane: ConstInts1  # (planes,) the shapes that are planes
+    solid: ConstInts1  # (n - planes,) the shapes that are not
+    allowed: ConstInts2  # (n, n) -1: the pair never touches; 0: may touch; 1 + k: may, as explicit pair k says
     # per shape, combined when it touches
     dimension: ConstInts1  # (n,) 1: no friction, 3: sliding, 4: also torsional, 6: also rolling
     priority: ConstInts1  # (n,)
@@ -75,7 +75,7 @@ class Contacts(NamedTuple):
     pair_friction: ConstReals2  # (np, 5)
     pair_soft: ConstInts1  # (np,)
     pair_reference: ConstReals2  # (np, 2)
-    pair_friction_reference: ConstReals2  # (np, 2) solref along the surface; 0 0: as across it
+    pair_friction_reference: ConstReals2  # (np, 2) solref along the surface; 0 0: pair_reference
     pair_impedance: ConstReals2  # (np, 5)
     pair_margin: ConstReals1  # (np,)
     pair_gap: ConstReals1  # (np,)
@@ -91,21 +91,21 @@ class ContactWork(NamedTuple):
 
     number: Ints1  # (2,) contacts; contacts detected, more where the room was exceeded
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
-    advancement: Ints1  # (2,) the same of the continuous check; 0: there is none
-    foresight: Ints1  # (2,) the same of the gaps at the end of the step (foresight.py)
+    advancement: Ints1  # (2,) addresses of the continuous check and of its table; 0: there is none
+    foresight: Ints1  # (2,) addresses of the foresight of gaps (foresight.py) and of its table
     # shapes, as collision's Placed
     position: Reals2  # (n, 3) world axes [m]
     rotation: Reals3  # (n, 3, 3) shape axes to world
     common: Reals1  # (3,) velocity of the frame in which shapes' margins are counted [m/s]
     straight: Reals1  # (n,) rotation up to which its points count as moving straight, with the continuous check [rad]
-    margin: Reals1  # (n,) speculative margin: how far its points may move in the step without a missed contact [m]
+    margin: Reals1  # (n,) speculative margin: largest motion of its points in the step without a missed contact [m]
     low: Reals2  # (n, 3) box around it and its margin [m]
     high: Reals2
     order: Ints1  # (solids,) along an axis
     swept: Reals2  # (solids, 6) boxes in that order: low and high along that axis, then along the other two [m]
     known: Ints1  # (n,) the first contact of the step before whose second shape it is; -1: none
-    known_next: Ints1  # (k,) of such a contact, the next one; -1: none
-    before: Reals2  # (k, 8) contacts of an earlier detection in the same step: shapes, feature, dimension, gap, point
+    known_next: Ints1  # (k,) the next contact of that step with this second shape; -1: none
+    before: Reals2  # (k, 8) contacts of an earlier detection in this step: shapes, feature, dimension, gap, point
     # contacts
     shape: Ints2  # (k, 2)
     feature: Ints1  # (k,)
@@ -116,8 +116,8 @@ class ContactWork(NamedTuple):
     near: Ints1  # (k,) 1: within margin and gap, where adhesion acts
     dimension: Ints1  # (k,) 0: detected, but not active
     friction: Reals2  # (k, 5)
-    grip: Reals2  # (k, 5) as much of it as the contact has needed so far (contact_rows.py: set_grip)
-    most_grip: Reals1  # (k,) largest coefficient of that
+    grip: Reals2  # (k, 5) the part of `friction` that the contact has needed so far (contact_rows.py: set_grip)
+    most_grip: Reals1  # (k,) bound of the coefficients in `grip`
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
     friction_reference: Reals2  # (k, 2) solref along the surface
@@ -129,36 +129,36 @@ class ContactWork(NamedTuple):
     belt: Reals2  # (k, 3) velocity of b's moving surface against a's, along the frame's axes [m/s]
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
     tilt: Reals1  # (k,) part of the drift from the rotation of the normal (rolling.py) [m/s²]
-    lag: Reals2  # (k, 3) the same from motion over curved surfaces, where the contact persists (rolling.py) [m/s²]
+    lag: Reals2  # (k, 3) ω × s of a contact that persists and moves over curved surfaces (rolling.py) [m/s²]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
     turning: Reals2  # (nb, 3) angular velocities of the bodies before the step [rad/s]
-    overtaken: Reals1  # (k,) how much faster it closes than the row foresees, where it pushed in the last step [m/s]
+    overtaken: Reals1  # (k,) closing speed beyond that foreseen by its row, if it pushed in the last step [m/s]
     bend: Reals2  # (k, 2) rotation of each body in a step up to which the drift suffices [rad]
-    aimed: Ints1  # (k,) 1: aimed at where its bodies are at the end of the step (foresight.py)
-    ahead: Reals1  # (k,) distance there [m]
-    ahead_point: Reals2  # (k, 3) its point there, about [m]
+    aimed: Ints1  # (k,) 1: aimed at the places of its bodies at the end of the step (foresight.py)
+    ahead: Reals1  # (k,) distance at the end of the step [m]
+    ahead_point: Reals2  # (k, 3) estimate of its point at the end of the step [m]
     curve: Reals1  # (k,) mean rate of its gap over the step less that of its row [m/s]
-    change: Reals1  # (k,) by how much the last aim found that to differ [m/s]
-    unaimed: Reals1  # (k,) the same before the last aim, at first as foreseen from the drift [m/s]
+    change: Reals1  # (k,) error of `curve` found by the last aim [m/s]
+    unaimed: Reals1  # (k,) `curve` before the last aim, at first as foreseen from the drift [m/s]
     swerve: Reals2  # (k, 2) rate of change of the slip along the two tangents where the contact rolls [m/s²]
     row: Ints1  # (k,) its first row; -1: none
     rows: Ints1  # (k,) number of rows
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone circular
     start: Reals2  # (k, 6) impulses of the last step
     regularised: Ints1  # (k,) Rows.regularised of the last step
-    allowed: Reals1  # (k,) depth of its pair at the start of the run, as long as that stays near [m]
+    allowed: Reals1  # (k,) depth of its pair at the start of the run, while the pair stays near [m]
     held: Ints1  # (k,) 1 + the hard loop that holds it inside, so that it is left out; 0: none (stepping/strain.py)
     # several impacts in one step
-    hit: Reals1  # (k,) 1: it took part in them
+    hit: Reals1  # (k,) 1: the contact took part in the impacts
     lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
-    opening: Reals1  # (k,) what is left of its gap when the next impact happens [m]
+    opening: Reals1  # (k,) gap that is left at the next impact [m]
     wish: Reals1  # (k,) velocity along the normal after an impact [m/s]
-    blow: Reals1  # (k,) impulse of it [N s]
+    blow: Reals1  # (k,) impulse of an impact [N s]
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
 
 
 class ContactBundle(NamedTuple):
-    """Which shapes may touch, and their contacts in a step; None in a run without contact."""
+    """The shapes that may touch, and their contacts in a step; None in a run without contact."""
 
     model: Contacts
     data: ContactWork
@@ -189,7 +189,7 @@ class Sights(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """What may touch in a run; not itself a record."""
+    """The shapes that may touch in a run; not itself a record."""
 
     contacts: Contacts
     shapes: Shapes
@@ -208,7 +208,7 @@ CLOCKED_DETECT = Entry("detect", "artsim.sim.contact.detection", (*_DETECTION, C
 
 
 def make_contact_work(touching: Touching, room: int) -> ContactWork:
-    """Allocate a step's contacts, with room for so many."""
+    """Allocate a step's contacts, with room for `room` contacts."""
     n, solids = len(touching.contacts.body), len(touching.contacts.solid)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(ContactWork._fields, (room,)),
@@ -259,7 +259,7 @@ def connect_detection(
 
 
 def contact_room(model: Model, touching: Touching, room: int) -> tuple[int, int]:
-    """Most constraint rows, and their entries, that so many contacts can have in a step."""
+    """Most constraint rows, and their entries, that `room` contacts can have in a step."""
     g = touching.contacts
     depth = [chain_length(model, int(body)) for body in set(g.body.tolist())]
     longest = sum(sorted(depth)[-2:])

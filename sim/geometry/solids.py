@@ -20,7 +20,7 @@ from artsim.sim.foundation.spatial import Real, rotation_matrix
 SWOLLEN = 1.2  # ratio of hull to mesh volume above which a hull is noted, and replaced by parts on request
 
 
-Piece = Solid  # of which only kind and made, points and faces, or heights are used
+Piece = Solid  # a piece uses only kind and made, points and faces, or heights
 
 
 class Kept(NamedTuple):
@@ -29,7 +29,7 @@ class Kept(NamedTuple):
     geom: tuple[int, ...] = ()  # for each use of a piece: number of its geom among those of all links, in order
     piece: tuple[int, ...] = ()
     pieces: tuple[Piece, ...] = ()
-    seen: tuple[int, ...] = ()  # of each use: 1: rangefinders see it, 0: it collides
+    seen: tuple[int, ...] = ()  # of each use: 1: rangefinders see the piece, 0: the piece collides
 
 
 def joined(*parts: Kept) -> Kept:
@@ -83,10 +83,10 @@ def read_solids(
     max_faces: int | None = None,
     decompose: bool = False,
 ) -> list[Solid]:
-    """The solids of geoms that may touch something, each with the number of its geom; poses are in the links.
+    """The solids of geoms that may touch others, each with the number of its geom; poses are in the links.
 
-    Each of `geoms` comes with whether it moves. `exact`, for each geom: a static mesh collides as it is, without an
-    interior (URDF), otherwise as its convex hull (MJCF), or with `decompose` as several convex parts where its hull is
+    `geoms`: each geom, and True if it moves. `exact`: for each geom, True if a static mesh collides as it is, without
+    an interior (URDF), False if as its convex hull (MJCF), or with `decompose` as several convex parts if the hull is
     more than SWOLLEN times as large as the mesh. Geoms whose meshes were not looked for are left out. Raises ModelError
     with the geom's line for a mesh that is missing or damaged.
     """
@@ -129,7 +129,7 @@ def read_solids(
 
 
 def _title(geom: Geom) -> str:
-    """How errors about a geom begin."""
+    """The beginning of errors about a geom: its place in the file, its name, its mesh."""
     called = f"geom {geom.name!r}" if geom.name else "a geom"
     mesh = f": mesh {geom.mesh_uri!r}" if geom.mesh_uri else ""
     return f"{geom.source}: {called}{mesh}"
@@ -231,7 +231,7 @@ def _note_open(solid: Solid, geom: Geom, notes: list[str]) -> None:
 def _parts(solid: Solid, geom: Geom, mesh: Mesh, decompose: bool, notes: list[str], *, told: bool) -> list[Solid]:
     """The convex parts of a mesh whose hull is much larger than the mesh; [] where it collides as its hull.
 
-    This is noted once per mesh, where `told` or parts were wanted.
+    The large hull is noted once per mesh, if `told` or if parts were wanted.
     """
     ratio = _swelling(solid) if solid.kind == "convex" and (told or decompose) else 0.0
     if ratio <= SWOLLEN:

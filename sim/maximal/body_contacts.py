@@ -1,9 +1,9 @@
 """Contacts of bodies in the world: shapes placed and handed to the one detection, contacts as lines and rows.
 
-Where shapes touch is geometry and has one narrow phase (sim/contact/detection.py). What a contact does is worked out
-here anew, from velocities of bodies in world axes, so that it can be checked against the step in joint coordinates:
-the gap must not close by the end of the step, friction stays within its cone, soft contacts (MJCF's solref and solimp)
-yield as in MuJoCo.
+The places where shapes touch are geometry and have one narrow phase (sim/contact/detection.py). The laws of contacts
+are written here anew, for velocities of bodies in world axes, so that they can be checked against the step in joint
+coordinates: the gap must not close by the end of the step, friction stays within its cone, soft contacts (MJCF's solref
+and solimp) yield as in MuJoCo.
 
 A contact has six lines: the velocity of the second surface relative to the first along normal and tangents at the
 contact point, then the relative angular velocity about them. The second derivative of a gap is left to the next step,
@@ -228,7 +228,7 @@ class ContactRows:
         return max(b, self._rebound(n, rate + belt) - rate - belt), 0.0
 
     def _rebound(self, n: int, rate: float) -> float:
-        """The speed at which a contact that closes at -rate opens after its impact in this step; -∞: it has none.
+        """The speed at which a contact that closes at -rate opens after its impact in this step; -∞: no impact.
 
         Newton's law with e holds at the surface; the body keeps the height that it has where the step ends.
         """
@@ -244,7 +244,7 @@ class ContactRows:
         """b and compliance of a soft row; gap None: of friction. R f = -C̈ - B Ċ - d K C (MuJoCo, Computation chapter,
         "Impedance", "Reference"), with C and Ċ ahead of the step's start by g of it (constraints/impedance.py).
 
-        C̈ is what joint accelerations make of it, as in MuJoCo: `still`, that at none, does not count.
+        C̈ is the part due to joint accelerations, as in MuJoCo: `still`, the part without any, does not count.
         """
         m, d = self._contact
         h = self._scheme.h

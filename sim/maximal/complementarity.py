@@ -4,11 +4,11 @@
 at its upper. Of a cone the normal row has 0 ≤ Λ_n ⊥ σ_n ≥ 0; the friction impulse lies in the disc of radius μ Λ_n, and
 where it is on the rim it opposes the slip σ_t (Coulomb). Both say that Λ is the projection of Λ - ρ σ onto its set
 (Alart and Curnier 1991, A mixed formulation for frictional contact problems prone to Newton like solution methods,
-sec. 3), whatever the scale ρ > 0.
+sec. 3), for any scale ρ > 0.
 
-The residual is piecewise smooth, so that Newton's steps converge at once when it is known which contacts stick, slip
-and part; a line search shortens steps that do not reduce it. Where none does, sweeps of projected Gauss-Seidel lead to
-another start: neither finds the way out alone.
+The residual is piecewise smooth, so that Newton's steps converge at once when the contacts that stick, slip and part
+are known; a line search shortens steps that do not reduce the residual. If no step does, sweeps of projected
+Gauss-Seidel lead to another start: neither method finds the way out alone.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Every joint has six lines: the velocity of the child's origin relative to the coincident point of the parent, in the
 joint frame, and the relative angular velocity, also in the joint frame (for ball and free joints in the child's). Some
-lines are dofs, the others are held. A row's force acts at the same point on both bodies, which conserves angular
-momentum.
+lines are dofs, the others are held. A row's force acts at one point on both bodies, which conserves angular momentum.
 """
 
 from __future__ import annotations
@@ -210,7 +209,7 @@ def carried_by_leaders(model: Model, qpos: Real, load: Real) -> Real:
     gain = np.ones(len(load))
     lead = np.arange(len(load))
     pending = list(zip(model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True))
-    for follower, leader, polynomial in pending:  # leaders come before what follows them
+    for follower, leader, polynomial in pending:  # leaders come before their followers
         x = qpos[model.dof_coord[leader]] if leader >= 0 else 0.0
         _, slope, _ = follow_all(polynomial[None], np.array([x]))
         gain[follower] = slope[0] * gain[leader] if leader >= 0 else 0.0

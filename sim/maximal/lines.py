@@ -25,7 +25,7 @@ class Lines(NamedTuple):
     rate: Real  # (n,) current velocity [m/s or rad/s]
     error: Real  # (n,) position along the line [m or rad]
     drift: Real  # (n,) rate of change of `rate` at zero acceleration of the bodies
-    turning: Array  # (n,) whether it is an angular velocity
+    turning: Array  # (n,) True for angular velocities
     link: Array  # (n, 2) the links on which its force acts as on free bodies; -1: none, or the force is a joint's
 
 
@@ -121,7 +121,7 @@ def joined_rows(parts: list[BodyRows]) -> BodyRows:
 
 
 def _widened(rows: BodyRows, most: int) -> BodyRows:
-    """The rows with room for so many lines each."""
+    """The rows with room for `most` lines each."""
     room = ((0, 0), (0, most - rows.line.shape[1]))
     return rows._replace(line=np.pad(rows.line, room, constant_values=-1), factor=np.pad(rows.factor, room))
 

@@ -12,7 +12,7 @@ from artsim.sim.maximal.lines import LOOP, BodyRows, Lines, make_body_rows
 from artsim.sim.maximal.scheme import Scheme
 
 _SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed, as in constraints/loop_rows.py
-_YIELD = 1e-9  # likewise
+_YIELD = 1e-9  # share of its links' mobility by which a row yields, as in constraints/loop_rows.py
 
 
 def loop_sizes(e: Equipment) -> Array:
@@ -26,7 +26,7 @@ def loop_groups(e: Equipment) -> Array:
 
 
 def _turns(e: Equipment) -> Array:
-    """Whether each loop holds rotations too (welds)."""
+    """True for loops that hold rotations, too (welds)."""
     held: Array = (e.loop_kind == WELD) & (e.loop_torque_scale > 0)
     return held
 

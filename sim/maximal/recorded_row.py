@@ -84,8 +84,8 @@ def _link_quaternions(taken: Taken) -> Real:
 def _incoming_wrench(taken: Taken) -> Real:
     """Wrench that each link receives through its joint (nl, 6), about its frame's origin.
 
-    A moving joint transmits the multipliers of its lines; a fixed one what the links beyond it and its own motion need.
-    Wrenches of loops do not count as those of a joint.
+    A moving joint transmits the multipliers of its lines; a fixed joint the wrench that its link's own motion and the
+    links beyond need. Wrenches of loops do not count as those of a joint.
     """
     model, state = taken.model, taken.state
     _, place = _link_frames(taken)

@@ -25,7 +25,7 @@ from artsim.sim.maximal.lines import CONTACT, BodyRows, Lines, dense
 
 
 class Scheme(NamedTuple):
-    """How constraints enter a step of length h [s]."""
+    """The scheme by which constraints enter a step of length h [s]."""
 
     h: float
     baumgarte: bool
@@ -111,7 +111,7 @@ class Factor:
 
 
 class Pattern:
-    """Sparsity pattern of the system's matrix, the same in every step."""
+    """Sparsity pattern of the system's matrix, found once for all steps."""
 
     def __init__(self, bodies: int, lines: Lines, rows: BodyRows) -> None:
         n = 6 * bodies

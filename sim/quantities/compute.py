@@ -73,7 +73,7 @@ def compute(robot: RobotBundle, joints: Joints, scratch: Scratch, task: Task, ba
 
 @njit
 def _constants(robot: RobotBundle, scratch: Scratch) -> None:
-    """Set what is constant over packs: inputs that are not given, and gains and drifts of independent dofs."""
+    """Set the values that are constant over packs: inputs not given, and gains and drifts of independent dofs."""
     data = robot.data
     zero = like(0.0, data)
     for k in range(scratch.zero.shape[0]):

@@ -31,14 +31,14 @@ OF_INPUTS, OF_RESULTS = range(2)
 
 
 class Task(NamedTuple):
-    """What a thread computes, and for which rows."""
+    """The task of a thread: its rows, and its options."""
 
     rows: Ints1  # (2,) first row, and the one after the last; their difference is a multiple of the lanes
     at_com: Ints1  # (1,) Jacobians, velocities and wrenches at the centre of mass (1) or the frame's origin (0)
     reduced: Ints1  # (1,) in independent (1) or full coordinates (0)
     places: Ints1  # (1,) 0: only joint forces are asked for, which need no poses of bodies
-    mass_entries: Ints1  # place in M, flat, of each entry of a row of mass_matrix; negative: it is 0
-    inverse_entries: Ints1  # likewise for inverse_mass_matrix
+    mass_entries: Ints1  # place in M, flat, of each entry of a row of mass_matrix; negative: the entry is 0
+    inverse_entries: Ints1  # place in M⁻¹, flat, of each entry of a row of inverse_mass_matrix; negative: 0
     links: Ints1  # (nl,) the links asked for
     chains: Ints2  # (nb, ⌈nv / 8⌉) the dofs that move a body: bit k % 8 of entry k // 8
 
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
     coriolis: Reals2  # (N, n) C v
     bias: Reals2  # (N, n) C v + g
     mass_matrix: Reals3  # (N, n, n) with armature of joints; packed: (N, 1, n (n + 1) / 2)
-    inverse_mass_matrix: Reals3  # as mass_matrix
+    inverse_mass_matrix: Reals3  # (N, n, n); packed: (N, 1, n (n + 1) / 2)
     inverse_dynamics: Reals2  # (N, n)
     forward_dynamics: Reals2  # (N, n)
     external_force: Reals2  # (N, n) the joint forces that balance the wrenches: -Jᵀ f
@@ -146,7 +146,7 @@ def matrix_entries(parent: Array | None, n: int, packed: bool) -> Array:
     rows = np.arange(n)
     where = np.maximum.outer(rows, rows) * n + np.minimum.outer(rows, rows)
     if parent is not None:
-        moves = np.zeros((n, n), bool)  # whether dof j is k or above it
+        moves = np.zeros((n, n), bool)  # True if dof j is k or above k
         for k in range(n):
             if parent[k] >= 0:
                 moves[k] = moves[parent[k]]

@@ -93,7 +93,8 @@ def to_maximal(model: Model, q: Real, v: Real) -> LinkStates:
 def from_maximal(compiled: Compiled, states: LinkStates, near: Real, tolerance: float) -> tuple[Real, Real]:
     """Full coordinates from links' poses and twists; among several solutions (turns, signs) the one nearest to `near`.
 
-    Raises UsageError naming the link whose pose or twist differs by more than the tolerance from what its joint allows.
+    Raises UsageError naming the link whose pose or twist differs from those that its joint allows by more than the
+    tolerance.
     """
     model, names = compiled.model, compiled.labels.links
     q, v = np.array(near, float), np.zeros(len(model.dof_body))

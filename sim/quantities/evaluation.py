@@ -165,7 +165,7 @@ class Evaluation:
         return {name: aligned_zeros([rows, *(self.sizes[dim] for dim in dims[name])]) for name in names}
 
     def bind(self) -> tuple[Array, Callable[[], None], Callable[[str, Array], None]]:
-        """The rows of a worker, the function that computes them, and that which puts an array in its place."""
+        """The rows of a worker, the function that computes them, and the function that replaces an array."""
         model, width = self._model, self.width
         rows = np.zeros(2, np.int64)
         parent = model.independent_parent if self._options["reduced"] else model.dof_parent
@@ -193,7 +193,7 @@ class Evaluation:
 class Workers:
     """The scratch of threads that compute rows of the same arrays, which `point_at` names before the rows are computed.
 
-    What points at arrays does not keep them alive. Two threads never call the same Workers at once.
+    Pointers at arrays do not keep them alive. Two threads never call one Workers at once.
     """
 
     def __init__(self, evaluation: Evaluation, threads: int) -> None:

@@ -1,8 +1,8 @@
-"""What `Robot.compute` keeps between calls: an evaluator for each request, with its scratch and tables of addresses.
+"""The evaluators that `Robot.compute` keeps between calls, one for each request, with scratch and tables of addresses.
 
-To make these anew takes 400 µs, of which the rows of a small call need less than one. The rows of small tables, and
-those that fill the last pack of a large one in part, are copied through a few kept rows; all others are computed from
-the caller's arrays into the results, in place. The bytes of a row do not depend on that.
+A new evaluator takes 400 µs, while the rows of a small call need less than one. The rows of small tables, and those
+that fill the last pack of a large table in part, are copied through a few kept rows; all others are computed from the
+caller's arrays into the results, in place. The bytes of a row do not depend on that.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Evaluators:
 
 
 class Evaluator:
-    """Checks and evaluates tables for one request. It holds scratch: two threads never call it at once."""
+    """Checks and evaluates tables for one request. An evaluator holds scratch: two threads never call one at once."""
 
     def __init__(self, prepare: Callable[[int], Evaluation], status: bool) -> None:
-        """`prepare` makes the Evaluation of a width; `status`: whether it is among the results."""
+        """`prepare` makes the Evaluation of a width; `status`: True if the status is among the results."""
         self._prepare = prepare
         self._with_status = status
         self._wide = wide = prepare(WIDTH)
@@ -218,7 +218,7 @@ def _refuse_shared(out: Mapping[str, Array]) -> None:
 
 
 class _FewRows:
-    """A few rows that are kept, with what computes them."""
+    """A few rows that are kept, with the call that computes them."""
 
     def __init__(self, evaluation: Evaluation, rows: int) -> None:
         self.inputs, self.outputs = evaluation.allocate(rows)

@@ -1,4 +1,4 @@
-"""The constraint rows that a robot has at a pose, whatever its motion, their J and K = J M⁻¹ Jᵀ (Delassus matrix).
+"""The constraint rows that a robot has at a pose, for any motion, their J and K = J M⁻¹ Jᵀ (Delassus matrix).
 
 Rows are couplings of joints (mimics, gears, polynomials, equalities) and of axes of balls, equalities of tendons, and
 the axes that loop joints hold, hard ones and ones that give way, in the order and with the names of a run with rows for
@@ -76,7 +76,7 @@ class Row(NamedTuple):
 
 
 class PoseConstraints:
-    """The rows of a robot, and what computes them.
+    """The rows of a robot, and the source of their quantities.
 
     Attributes:
         names: of the rows, in order.

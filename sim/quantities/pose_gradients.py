@@ -1,6 +1,6 @@
 """Kernel of pose_constraints.py: the constraint rows' J and K = J M⁻¹ Jᵀ of many configurations, one by one.
 
-M is that of `compute`, with the inertia of tendons. Rows are those of a run (constraints/), whatever their softness.
+M is that of `compute`, with the inertia of tendons. Rows are those of a run (constraints/), of any softness.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _gradients(robot: RobotBundle, equipment: EquipmentBundle | None, task: Pose
 
 @njit
 def _delassus(robot: RobotBundle, equipment: EquipmentBundle | None, task: PoseTask, row: int) -> float:
-    """task.delassus[row] = J M⁻¹ Jᵀ; returns 0, or something else where M is singular or K not finite."""
+    """task.delassus[row] = J M⁻¹ Jᵀ; returns 0, or another number if M is singular or K not finite."""
     model, data = robot.model, robot.data
     world_inertia(model, data)
     composites(model, data)
@@ -136,7 +136,7 @@ def _delassus_of(
     task: PoseTask,
     row: int,
 ) -> float:
-    """The same from M (n, n), lower triangle over the elimination tree that `parent` and `run` describe."""
+    """The Delassus matrix from M (n, n), lower triangle over the elimination tree that `parent` and `run` describe."""
     if task.chain.shape[0] == 0:
         wrong = _factorise(M, parent, run, task)
         return wrong + _products(M, parent, run, task, row)

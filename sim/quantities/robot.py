@@ -130,7 +130,7 @@ class Robot:
             out: arrays for results, by name: float64 (`status` int64) of their shapes, C-contiguous. A quantity without
                 one gets a new array.
 
-        Scratch is kept for later calls that ask for the same; threads may call at once.
+        Scratch is kept for later calls with these arguments; threads may call at once.
 
         Returns:
             name → (N, …), or (…) for a single configuration. A row whose input is not finite, or whose mass matrix is
@@ -209,10 +209,10 @@ class Robot:
 
         Args:
             near: (nq,) of several solutions the one nearest to it is taken; default: the file's pose.
-            tolerance: largest deviation of each link's pose [m, rad] and twist [m/s, rad/s] from what its joint allows.
+            tolerance: largest deviation of a link's pose [m, rad] and twist [m/s, rad/s] from those its joint allows.
 
         Raises:
-            UsageError: the link whose joint does not allow its pose or twist, and by how much.
+            UsageError: the link whose joint does not allow its pose or twist, and the deviation.
         """
         from artsim.sim.quantities.coordinates import LinkStates, from_maximal
         from artsim.sim.quantities.evaluator import table_of

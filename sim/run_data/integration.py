@@ -1,4 +1,4 @@
-"""Declares each integrator once: its kernel and what it supports. Does not import numba.
+"""Declares each integrator once: its kernel and the features that it supports. Does not import numba.
 
 An integrator's kernel takes the records of step.simulate in the same order, None for those it does not support.
 """
@@ -19,13 +19,13 @@ ONE_SIDED_OPTIONS = (
 
 
 class Integrator(NamedTuple):
-    """What an integrator supports; plan.py refuses runs, and notes replacements, by this."""
+    """The features that an integrator supports, by which plan.py refuses runs and notes replacements."""
 
     name: str  # of --integrator
     kernel: str
     module: str
     asked_for: str = ""  # the `integrator` of MJCF files that selects it
-    solver: str = ""  # solver whose scratch its kernel takes, whatever --solver says; "": the chosen one
+    solver: str = ""  # solver whose scratch its kernel takes, regardless of --solver; "": the chosen solver
     midway: float = 0.0  # share of a step's change of velocities after which Coriolis and gyroscopic terms act
     one_sided: bool = True  # unilateral rows: limits, friction, contacts, ONE_SIDED_OPTIONS
     wrapped_equalities: bool = True  # hard equalities of tendons that wrap around geoms

@@ -1,6 +1,6 @@
 """User-set rules of links besides their joints, as arrays: damping of their motion, and limits of their velocities.
 
-These are PhysX's linearDamping, angularDamping, maxLinearVelocity and maxAngularVelocity of links, and
+The rules are PhysX's linearDamping, angularDamping, maxLinearVelocity and maxAngularVelocity of links, and
 setMaxCOMLinearVelocity and setMaxCOMAngularVelocity of articulations. Constants are in LinkRules, results of a step in
 LinkRuleWork. This file does not import numba.
 """
@@ -43,9 +43,9 @@ class LinkRuleWork(NamedTuple):
     direction: Reals2  # (n, 3) direction of the row
     unbound: Reals2  # (n, 3) the velocity at the end of the step without the bounds
     seen: Reals2  # (n, 3) the velocity at the end of the step, in the pose before it, as the rows see it
-    ahead: Reals1  # (n,) excess of the velocity at the step's end over what the row sees of it
+    ahead: Reals1  # (n,) excess of the velocity at the step's end over the part that the row sees
     speed: Reals1  # (n,) speed in the previous round where it is above the bound; else 0
-    share: Reals1  # (n,) how much of the previous direction is kept
+    share: Reals1  # (n,) share of the previous direction that is kept
     centre: Reals1  # (3,) of mass [m]
     velocity: Reals1  # (3,)
     inertia: Reals1  # (6,) of the robot about its centre of mass

@@ -1,4 +1,4 @@
-"""Declares each solver of constraint rows once: its name, its scratch, and what the engine must know of it.
+"""Declares each solver of constraint rows once: its name, its scratch, and the properties that the engine must know.
 
 Each solver is an entry, which a step reaches by a pointer (solvers/calls.py). Kernels read the declarations as tuples
 by number (SWEEPING …). This file does not import numba, since the process that starts with warm kernels imports it.
@@ -14,17 +14,17 @@ NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT, JACOBI, BRUTE = range(8)  # Inp
 
 
 class Solver(NamedTuple):
-    """What the engine must know of a solver besides its kernel. Every solver takes every kind of row."""
+    """Properties of a solver that the engine must know, besides its kernel. Every solver takes every kind of row."""
 
     number: int
     work: tuple[type[Any], ...]  # its scratch
     kernel: str
     module: str
-    bare_kernel: str = ""  # the kernel of runs without contacts and crowds, if they have their own
+    bare_kernel: str = ""  # the kernel of runs without contacts and crowds, if the solver has one
     sweeping: bool = False  # as in PhysX: all drives are rows, springs are implicit, errors are corrected at once
     mean_velocity: bool = False  # positions move with the mean velocity of its sweeps
     mass_matrix: bool = True  # M̂ is formed
-    exact: bool = False  # solves as newton does, which packs may use in its place where there are no rows
+    exact: bool = False  # results are newton's, which packs may use in place of this solver in runs without rows
     packs: bool = False  # supports packs of robots
 
 

@@ -45,29 +45,29 @@ ITERATIONS, RESIDUAL, LARGE = range(3)
     AT_REST,
     EVALUATION,
 ) = range(8)
-# why a run stopped: Step.counters[STOP_REASON]
+# reasons why a run stopped: Step.counters[STOP_REASON]
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
-# how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
+# evaluations of a step (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last five are 1 or 0
+# entries of Step.retries: number of times that the step was solved again, by reason (retries.py); the last five: 1 or 0
 SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE, TAUT = range(9)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.work, by source (stepping/work.py); MOTION: of none of them
 APPLIED, DRIVE, WEIGHT, MEDIUM, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT, MOTION = range(11)
 SOURCES = MOTION
-# entries of Step.account (stepping/energy_account.py): by source its work, what its springs stored at first, the most
-# that it can have given, and what of its work counts as given [J]; then energy at the last comparison, the least
-# potential so far, created energy [J], the step in which the account began, 1: rows were asked what they store, the
-# share of a step by which velocities lag, what rows take in a step that is an impact [J], 1: one was since the last
-# comparison
+# entries of Step.account (stepping/energy_account.py): by source its work, the energy that its springs stored at first,
+# the most that it can have given, and the part of its work that counts as given [J]; then energy at the last
+# comparison, the least potential so far, created energy [J], the step in which the account began, 1: the energy stored
+# by rows has been added, the share of a step by which velocities lag, the energy that rows take in a step that counts
+# as an impact [J], 1: there was an impact since the last comparison
 WORK, STORED, CEILING, CREDIT = range(0, 4 * SOURCES, SOURCES)
 ENERGY, LOWEST, CREATED, BEGAN, ASKED, LAG, IMPACT, STRUCK = range(4 * SOURCES, 4 * SOURCES + 8)
 ACCOUNT_ENTRIES = 4 * SOURCES + 8
-# entries of Step.watch: of the first excess step + 1, the dof with most of it, the source, the energy created and what
-# else was there [J]
+# entries of Step.watch: of the first excess step + 1, the dof of the body with most kinetic energy, the source, the
+# energy created and the energy besides [J]
 EXCESS_STEP, EXCESS_DOF, EXCESS_SOURCE, EXCESS, AVAILABLE = range(5)
-# an entry of Step.beside, and what it says shall be done (stepping/beside.py)
+# an entry of Step.beside, and its values, the tasks of stepping/beside.py
 TASK = 2
 BEGIN, WATCH, RECORD, END, LOOK = range(5)
 # entries of Step.contact_extremes
@@ -119,7 +119,7 @@ class Rows(NamedTuple):
     s.
 
     Row n has the entries start[n] ≤ e < start[n + 1] in full coordinates, which carry its force to the dofs, and
-    start[n] ≤ e < stop[n] in independent ones, which the solvers see. Every step has the same rows in the same order,
+    start[n] ≤ e < stop[n] in independent ones, which the solvers see. Rows and their order stay from step to step,
     except those of contacts, which come last, and of limits that nothing presses, which are left out.
 
     A cone is a run of rows, the normal first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
@@ -129,45 +129,46 @@ class Rows(NamedTuple):
     number: Ints1
     kind: Ints1  # (rows,)
     place: Ints1  # (rows,) the row's number if no limit were left out: its impulse in State.impulse
-    dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
-    part: Ints1  # (rows,) which of its owner's rows of this kind it is (constraints/kinds.py: RowKind.parts)
+    dof: Ints1  # (rows,) the dof on which it acts, or its kind's index; couplings: the follower
+    part: Ints1  # (rows,) number of the row among those of this kind of its owner (constraints/kinds.py: RowKind.parts)
     start: Ints1  # (rows + 1,) first entry of each row
     stop: Ints1  # (rows,) end of its entries in independent coordinates
-    entry_dof: Ints1  # (entries,) which dof
-    entry_value: Lanes1  # (entries,)
-    column: Ints1  # (entries,) which independent dof
-    value: Lanes1  # (entries,)
+    entry_dof: Ints1  # (entries,) dof of the entry
+    entry_value: Lanes1  # (entries,) J in full coordinates
+    column: Ints1  # (entries,) independent dof of the entry
+    value: Lanes1  # (entries,) J in independent coordinates
     error: Lanes1  # (rows,) C, the error that the bias corrects [rad or m]
-    rate: Lanes1  # (rows,) how much of it per second the bias corrects; 0: the bias does not follow C [1/s]
+    rate: Lanes1  # (rows,) share of the error that the bias corrects per second; 0: the bias does not follow C [1/s]
     bias: Lanes1  # (rows,) [rad/s or m/s]
     cfm: Lanes1  # (rows,) velocity per impulse; one for all rows of a cone
     lower: Lanes1  # (rows,) bounds of the impulse
     upper: Lanes1
     cone: Ints1  # (rows,) 0: bounds; first row of a cone: its number of rows; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
-    # (rows,) at contacts' first rows: for how many steps they have yielded (solvers/regularisation.py)
+    # (rows,) at contacts' first rows: number of steps in which they have yielded (solvers/regularisation.py)
     regularised: Ints1
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
     found: Reals1  # (rows,) by place: λ of the step's previous solution
-    miss: Reals1  # (rows,) by how much a loop or tendon equality misses its target [m or rad]
+    miss: Reals1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
     unaimed: Reals1  # (rows,) bias before the last aim
-    implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
+    implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)
     report: Reals1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)
 
 
 class Step(NamedTuple):
-    """What a step finds, in full coordinates unless said otherwise."""
+    """Results and scratch of a step, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (8,) STEP_NUMBER, …
     retries: Ints1  # (9,) SEARCHES, …
-    beside: Ints1  # (3,) the entry of what is done beside steps (stepping/beside.py), its table, and TASK
-    nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
+    beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
+    nearest: Reals1  # (1,) distance of step.middle from its target in the previous evaluation [rad/s or m/s]
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     loop_gap: Reals1  # (2,) largest opening of loops at the start of a step or the end of a block [m], [rad]
-    opened: Reals1  # (6,) of hard loops, [m] and [rad]: the least of their largest gaps, beyond it, and which loop was
+    # (6,) of hard loops, [m] and [rad]: the least of their largest gaps, the largest gap beyond it, and its loop
+    opened: Reals1
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) largest constraint residual of any step so far [rad/s or m/s]
     yielded: Reals1  # (6,) depths at the start and where contacts yielded [m], share of a shape, links; unsolved steps
@@ -175,8 +176,8 @@ class Step(NamedTuple):
     work: Reals1  # (10,) of this step by source [J]
     account: Reals1  # (46,) WORK, …
     watch: Reals1  # (5,) EXCESS_STEP, …
-    last_account: Reals1  # these two with a comparison at the present state, as LOOK leaves them
-    last_watch: Reals1
+    last_account: Reals1  # (46,) copy of `account` with a comparison at the present state, made by LOOK
+    last_watch: Reals1  # (5,) copy of `watch` with that comparison
     held: Reals1  # (5,) steps in which hard loops held contacts inside; of the deepest its depth [m], links and loop
     contact_extremes: Reals1  # (4,) most contacts in a step so far, largest depth [m], number of regularised steps
     # and of those with penetration left
@@ -193,7 +194,7 @@ class Step(NamedTuple):
     stiffness: Reals1  # (nv,) drive gains in force units
     damping: Reals1
     share: Reals1  # (nv,) 1 for an energy-conserving spring; 0: implicit Euler (actuation.py)
-    place: Reals1  # (nv,) coordinates as drives see them; where there are none, the target less the rotation to it
+    place: Reals1  # (nv,) coordinates as drives see them; for rotations without coordinates, the target less e
     force: Reals1  # (nv,) explicit right-hand side
     velocity: Reals1  # (nv,) v at the end of the step
     middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
@@ -257,7 +258,7 @@ class Block(NamedTuple):
     external_wrench: Reals3
     # constraint rows of the recorded rows and the entries of their K, in sequence; a block ends before a step's could
     # exceed the room
-    constraints: Ints1  # (2,) CONSTRAINTS, ENTRIES: how many there are
+    constraints: Ints1  # (2,) CONSTRAINTS, ENTRIES: their numbers
     constraint_count: Reals1
     constraint_step: Reals1
     constraint_kind: Reals1  # constraints/kinds.py
@@ -272,15 +273,15 @@ class Block(NamedTuple):
     entry_value: Reals1  # [1/kg or 1/(kg m²)]
     contact_count: Reals1
     # contacts of the recorded rows, in sequence; a block ends before a step's contacts could exceed the room
-    contacts: Ints1  # (1,) how many there are
+    contacts: Ints1  # (1,) number of contacts
     contact_step: Reals1
     contact_shapes: Reals2  # (, 2)
     contact_point: Reals2  # (, 3) world axes [m]
     contact_normal: Reals2  # (, 3) from the first shape to the second
-    contact_tangent: Reals2  # (, 3) the first of two; the second is normal × it
+    contact_tangent: Reals2  # (, 3) the first tangent; the second is normal × first
     contact_depth: Reals1  # [m]
-    contact_force: Reals2  # (, 3) on the second: along normal and tangents [N]
-    contact_torque: Reals2  # (, 3) about them [N m]
+    contact_force: Reals2  # (, 3) on the second shape: along normal and tangents [N]
+    contact_torque: Reals2  # (, 3) on the second shape: about normal and tangents [N m]
 
 
 CONTACT_TABLE = Block._fields[Block._fields.index("contact_step") :]
@@ -288,7 +289,7 @@ _FIRST, _SECOND = Block._fields.index("constraint_step"), Block._fields.index("e
 CONSTRAINT_TABLE = Block._fields[_FIRST:_SECOND]
 ENTRY_TABLE = Block._fields[_SECOND + 1 : Block._fields.index("contact_count")]
 TABLES = {"contact_count": CONTACT_TABLE, "constraint_count": CONSTRAINT_TABLE, "entry_count": ENTRY_TABLE}
-"""Fields whose length differs from step to step, by the field that counts how many of them belong to a recorded row."""
+"""Fields whose length differs from step to step, by the field with the number of their entries in a recorded row."""
 TABLES_OF = {"contacts": ("contact_count",), "delassus": ("constraint_count", "entry_count")}
 """The counts of the tables that are recorded together, by the name in --record."""
 _OF_TABLES = ("contacts", "constraints", *TABLES, *(name for table in TABLES.values() for name in table))
@@ -296,11 +297,11 @@ RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_TABLES
 
 
 class RunBundle(NamedTuple):
-    """The inputs of a run and what its step finds; in a run's own kernel also what is recorded."""
+    """The inputs of a run and the results of its step; in a run's own kernel also the recorded rows."""
 
     inputs: Inputs
     step: Step
-    block: Block | Any = None  # None where nothing is recorded
+    block: Block | Any = None  # None in kernels that do not record
     clock: Clock | None = None  # of timed phases
     lanes: Any = None  # of packs: packs.LaneBundle
 

@@ -27,21 +27,21 @@ from artsim.sim.run_data.run_records import Rows
 
 MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
 MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
-MOST_OF_LANE = 48  # rows of a lane of a pack, the same (solvers/lane_coulomb.py)
+MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/lane_coulomb.py)
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
 CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
 BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
-# entries of SolverCall.task: what is asked for, and of ANSWER the first dof and the one past the last
+# entries of SolverCall.task: the task, and for ANSWER the first dof and the one past the last
 ASKED_FOR, FROM, TO = range(3)
-# values of the first: solve the rows; with another bias than before; take M̂ = M + step.diagonal, reduced to the
-# independent dofs; factorise it; data.reduced = M̂⁻¹ data.reduced
+# tasks: solve the rows; solve them with another bias than before; take M̂ = M + step.diagonal, reduced to the
+# independent dofs; factorise M̂; data.reduced = M̂⁻¹ data.reduced
 SOLVE, SOLVE_AGAIN, REDUCE, FACTORISE, ANSWER = range(5)
 # entries of SolverCall.traits, 1 where they hold (registry.py)
 SWEEPS, FORMS_MASS_MATRIX = range(2)
-# values of NewtonWork.again: begin; go on with another bias, from what was solved, or from what was not
+# values of NewtonWork.again: begin; go on with another bias, from a solution; begin anew, since there was none
 BEGIN, GO_ON, BEGIN_ANEW = range(3)
 # entries of NewtonWork.taken
 TURN, LARGEST = range(2)
@@ -57,46 +57,46 @@ class NewtonWork(NamedTuple):
     """Scratch of solvers/newton.py. A unit is a row with bounds or a cone; for blocks and islands see
     elimination.py."""
 
-    start_helpers: Ints1  # (2,) addresses of what has other threads take islands, as of solvers/alone.py; 0: none
-    await_helpers: Ints1  # (2,) and of what waits until they have solved those
-    taken: Ints1  # (2,) how many islands threads have taken in this solution; which one is the first, as the largest
-    again: Ints1  # (1,) whether the step is solved again: BEGIN, GO_ON or BEGIN_ANEW
-    # (8,) blocks, islands, Newton steps of the island, rows for which these were found, units in few_first and in
-    # few_kept, 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the units in few_kept,
-    # 1: this is the scratch of a thread that helps
+    start_helpers: Ints1  # (2,) addresses of the call that makes other threads take islands, and of its table; 0: none
+    await_helpers: Ints1  # (2,) addresses of the call that waits until these threads have solved them
+    taken: Ints1  # (2,) number of islands that threads have taken in this solution; the largest island, taken first
+    again: Ints1  # (1,) BEGIN; if the step is solved again, GO_ON or BEGIN_ANEW
+    # (8,) numbers of blocks, islands, Newton steps of the island, rows for which blocks and islands were found, units
+    # in few_first and in few_kept; 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the
+    # units in few_kept; 1: this is the scratch of a thread that helps
     sizes: Ints1
-    block: Ints1  # (nu,) of a dof
+    block: Ints1  # (nu,) block of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
-    island: Ints1  # (nu,) of a block
-    island_start: Ints1  # (nu + 1,) where an island's blocks begin
+    island: Ints1  # (nu,) island of a block
+    island_start: Ints1  # (nu + 1,) entry of `member` at which an island's blocks begin
     member: Ints1  # (nu,) the blocks, island by island
-    order: Ints1  # (nu,) the same in elimination order
-    marked: Ints1  # (rows,) pack_coulomb.py: 1 where a unit is one of some lanes
-    unit_start: Ints1  # (nu + 1,) where an island's units begin
+    order: Ints1  # (nu,) the blocks, island by island, in elimination order
+    marked: Ints1  # (rows,) pack_coulomb.py: 1 for units of some lanes
+    unit_start: Ints1  # (nu + 1,) entry of `listed` at which an island's units begin
     listed: Ints1  # (rows,) first rows of the units, island by island
     factorised: Ints1  # (nu,) 1: the matrix of an island is factorised, with weight_used
-    degree: Ints1  # (nu,) dofs that a block is tied to; nsgs.py: the root of a dof's tree
-    list: Ints1  # (nu,) blocks of a row; nsgs.py: where a root's tree ends
+    degree: Ints1  # (nu,) number of dofs to which a block is tied; nsgs.py: the root of a dof's tree
+    list: Ints1  # (nu,) blocks of a row; nsgs.py: the end of a root's tree
     tie: Ints2  # (blocks, blocks) 1: tied
-    place: Ints1  # (nu,) of a dof in the matrix
-    block_at: Ints1  # (nu,) which block begins at a place
+    place: Ints1  # (nu,) place of a dof in the matrix
+    block_at: Ints1  # (nu,) the block that begins at a place
     run_count: Ints1  # (nu,) runs of entries left of a block
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
     crowded: Ints1  # (nu,) 1: an island is a crowd, which has no order
-    known_cone: Ints1  # (rows,) Rows.cone of the rows for which all this was found
-    known_soft: Ints1  # (rows,) 1: they had a compliance
-    known_start: Ints1  # (rows,) start, stop and column of their entries
+    known_cone: Ints1  # (rows,) Rows.cone of the rows for which the structure was found
+    known_soft: Ints1  # (rows,) 1: these rows had a compliance
+    known_start: Ints1  # (rows,) start, stop and column of these rows' entries
     known_stop: Ints1  # (rows,)
     known_column: Ints1  # (entries,)
-    span: Ints1  # (entries,) of a unit: where the run of columns ends
+    span: Ints1  # (entries,) of a unit: the end of the run of columns
     matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
     transpose: Lanes2  # (nu, nu) coulomb.py: of its H
     pivot: Lanes1  # (nu,) 1 / D of the factor
     # (sum of the dofs' depths,) nsgs.py, crowd.py: M̂'s factor, of each dof its own entry and those of its ancestors
     tree_factor: Lanes1
-    tree_start: Ints1  # (nu,) where a dof's entries begin
-    tree_pivot: Lanes1  # (nu,) 1 / D of that; crowd.py: the root of it
+    tree_start: Ints1  # (nu,) entry of tree_factor at which those of a dof begin
+    tree_pivot: Lanes1  # (nu,) 1 / D of tree_factor; crowd.py: 1 / √D
     factors: Lanes1  # (nu or MOST_FEW, + 8,)
     right: Lanes2  # (1, nu) a right-hand side, by place
     lines: Lanes2  # (MOST_LINES, entries) D J of the units that add_product adds at once
@@ -106,11 +106,11 @@ class NewtonWork(NamedTuple):
     few_pivot: Lanes1  # (MOST_FEW,)
     few_change: Lanes1  # (MOST_FEW,) dλ
     few_first: Ints1  # (MOST_FEW,) first rows of the units that take part
-    few_kept: Ints1  # (MOST_FEW,) those of which W is kept
-    few_row: Ints1  # (MOST_FEW,) of a row of W
-    few_stop: Ints1  # (MOST_FEW,) where a unit's rows end
+    few_kept: Ints1  # (MOST_FEW,) first rows of the units of which W is kept
+    few_row: Ints1  # (MOST_FEW,) the row in Rows of a row of W
+    few_stop: Ints1  # (MOST_FEW,) the end of a unit's rows
     few_idle: Ints1  # (MOST_FEW,) 1: a unit takes no part in a step
-    reach: Ints2  # (MOST_FEW, nu) 1: a unit moves a block, or what it is tied to
+    reach: Ints2  # (MOST_FEW, nu) 1: a unit moves a block, or blocks to which it is tied
     solution: Lanes1  # (rows,) λ of a solution that is changed
     resting: Lanes1  # (nu,) of an island: the least velocity to whose digits it is solved
     change: Lanes1  # (nu,) x, of the velocities
@@ -131,32 +131,32 @@ class NewtonWork(NamedTuple):
     linear: Lanes1  # (rows,) λ after a full step, to first order
     shift: Lanes1  # (rows,) of cones
     before: Lanes1  # (rows,) the previous shift
-    off: Lanes1  # (rows,) distance of that shift from the one the velocities called for
+    off: Lanes1  # (rows,) distance of the previous shift from the one that the velocities called for
     low: Lanes1  # (rows,) a shift below the root
     high: Lanes1  # (rows,) a shift above the root
     unit: Lanes1  # (rows,) direction of the cones' tangential impulse
     pull: Lanes1  # (rows,) coulomb.py: μ v̂, the shift's change with the velocity; nsgs.py: impulse per velocity
     weight: Lanes1  # (rows,) D of a row with bounds, c0 of a cone
-    weight_used: Lanes1  # (rows,) the same in `matrix`
+    weight_used: Lanes1  # (rows,) `weight` in `matrix`
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
     weight2: Lanes1
     weight3: Lanes1
-    # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves; crowd.py: where J̃ has the columns of J
+    # (rows,) nsgs.py: 1 if a unit has every dof of the trees that it moves; crowd.py: 1 if J̃ has the columns of J
     whole: Ints1
-    # (entries,) laid out as Rows.value; nsgs.py: M̂⁻¹ Jᵀ of such units; crowd.py: J̃ of units that keep it
+    # (entries,) laid out as Rows.value; nsgs.py: M̂⁻¹ Jᵀ of whole units; crowd.py: J̃ of whole units
     inverse_mass_jacobian: Lanes1
     impulse: Reals1  # (rows,) crowd.py: λ of the island, one unit after the other
-    law: Reals2  # (rows, 8) crowd.py: what is constant in a unit's law, in the same order
+    law: Reals2  # (rows, 8) crowd.py: constants of the units' laws, one unit after the other
     seat: Ints1  # (nu,) crowd.py: place of a dof in `moving`
-    moving: Reals2  # (rows of WIDTH + 1, WIDTH) crowd.py: y, and what the world has in its place, 0
-    sides: Ints2  # (rows, 3) crowd.py: 1 where a unit has its J̃ in `pairs`, and the rows of `moving` of its blocks
+    moving: Reals2  # (rows of WIDTH + 1, WIDTH) crowd.py: y, and 0 for the world
+    sides: Ints2  # (rows, 3) crowd.py: 1 if a unit has its J̃ in `pairs`, and the rows of `moving` of its blocks
     pairs: Reals2  # (rows, 2 WIDTH) crowd.py: J̃ of a unit that moves one or two short blocks, side by side
     sequence: Ints1  # (rows,) crowd.py: first rows of the island's units in the order of the sweeps
-    colours: Ints1  # (nu,) crowd.py: those that units of a tree have, one per bit, by its root
+    colours: Ints1  # (nu,) crowd.py: colours of the units of a tree, one per bit, by the tree's root
     group_of: Ints1  # (rows,) crowd.py: 3 times the colour of a unit, and its kind
-    group_start: Ints1  # (3 rows + 1,) crowd.py: where units of a group begin in the sequence
-    together: Ints1  # (rows,) crowd.py: how many units of the sequence have their turn at once, by the first of them
-    abreast: Reals2  # (3, WIDTH) crowd.py: velocities of the rows of such units
+    group_start: Ints1  # (3 rows + 1,) crowd.py: entry of `sequence` at which the units of a group begin
+    together: Ints1  # (rows,) crowd.py: number of units of `sequence` that are visited at once, by the first of them
+    abreast: Reals2  # (3, WIDTH) crowd.py: velocities of the rows of units that are visited at once
     history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
     gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
 
@@ -172,7 +172,7 @@ has its own entries, those of its blocks, dofs, units or rows."""
 
 
 class PropagationWork(NamedTuple):
-    """Scratch of solvers/published/propagation.py, which holds H as its parts (full_coordinates.py). k wide rows."""
+    """Scratch of solvers/published/propagation.py, which holds parts of H (full_coordinates.py). k wide rows."""
 
     counts: Ints1  # (2,) number of wide rows, of lifted pivots
     diagonal: Reals1  # (nv,) M̂ - M: armature, h D + h² K
@@ -196,24 +196,24 @@ class PropagationWork(NamedTuple):
 class DirectWork(NamedTuple):
     """Scratch of solvers/published/direct.py, H by its parts (full_coordinates.py): k wide rows, g edges."""
 
-    elder: ConstInts1  # (nb,) the previous joint on the same parent, 0: none
+    elder: ConstInts1  # (nb,) the previous joint on the same parent; 0: none
     edge_start: ConstInts1  # (nb + 1,) first edge of each joint: to its elders, nearest first, and its parent's
     counts: Ints1  # (2,) number of wide rows
-    diagonal: Reals1  # as in PropagationWork
-    inertia: Reals1
-    weight: Reals1
-    wide: Reals2
-    compliance: Reals1
-    multiplier: Reals1
-    total: Reals1
-    gap: Reals1
-    small: Reals2
-    moved: Reals1
-    force: Reals1
-    speed: Reals2
-    wrench: Reals2
-    right: Reals1
-    left: Reals1
+    diagonal: Reals1  # (nv,) M̂ - M: armature, h D + h² K
+    inertia: Reals1  # (nu,) M̂'s diagonal
+    weight: Reals1  # (nv,) δ: `diagonal` and the weight of rows on one dof
+    wide: Reals2  # (k, nv) B: rows on several dofs, eliminated couplings
+    compliance: Reals1  # (k,) 1 / weight; 0: hard
+    multiplier: Reals1  # (k,) the change of λ by a solve
+    total: Reals1  # (k,) λ
+    gap: Reals1  # (k,) -(B v + compliance λ)
+    small: Reals2  # (k, k) compliance + B A⁻¹ Bᵀ, its factor
+    moved: Reals1  # (nv,) v
+    force: Reals1  # (nv,)
+    speed: Reals2  # (nb, 6) velocities of bodies: linear, angular
+    wrench: Reals2  # (nb, 6) force, torque
+    right: Reals1  # (nu,) b
+    left: Reals1  # (nu,) the remainder of b after d and λ
     share: Reals2  # (nb, 2) mass and inertia of a body besides its own
     centre: Reals2  # (nb, 3) of mass, from the body's origin [m]
     inverse_mass: Reals1  # (nb,)
@@ -221,7 +221,7 @@ class DirectWork(NamedTuple):
     dof_row: Ints1  # (nv,) index among its joint's rows
     push: Reals3  # (nb, 6, 3) force of each row
     turn: Reals3  # (nb, 6, 3) its torque about the body's centre
-    back: Reals3  # (nb, 6, 3) about the parent's
+    back: Reals3  # (nb, 6, 3) its torque about the parent's centre
     scale: Reals2  # (nb, 6) √δ of dofs, 1 of locked directions
     soft: Reals2  # (nb, 6) 1 of dofs
     stiff: Reals2  # (nb, 6) δ J W Jᵀ of dofs
@@ -240,25 +240,25 @@ class SweepWork(NamedTuple):
     """Scratch of the sweeping solvers: solvers/published: sweep.py, pgs.py, tgs.py and block_gs.py."""
 
     inverse_mass_jacobian: Reals2  # (rows, nu) lines of M̂⁻¹ Jᵀ
-    line: Ints1  # (rows,) which of these lines a row uses
+    line: Ints1  # (rows,) number of the line that a row uses
     scale: Reals1  # (rows,) factor on that line
     delassus: Reals1  # (rows,) the diagonal of the Delassus matrix J M̂⁻¹ Jᵀ; of a cone's tangential rows not below any
     of_column: Ints1  # (nu,) the row whose line is that of a unit impulse on a dof, or -1
     order: Ints1  # (rows,) the order in which rows have their turns
     key: Ints1  # (rows,) sort key of that order
-    sorted: Ints1  # (1,) how many rows `order` holds
+    sorted: Ints1  # (1,) number of rows in `order`
     wanted: Reals1  # (rows,) impulses before bounds are applied
     error: Reals1  # (rows,) tgs: C at the sub-step
-    corrected: Reals1  # (rows,) tgs: times the row's rate what the bias corrects
+    corrected: Reals1  # (rows,) tgs: the error that the bias corrects at the row's rate
     rest: Reals1  # (rows,) tgs: the bias without C's part; block_gs: velocities without impulses
     mean: Reals1  # (nv,) tgs: mean velocity of the independent dofs
-    end: Ints1  # (rows,) block_gs, and the fields below: where a block ends
+    end: Ints1  # (rows,) block_gs, and the fields below: the end of a block
     matrix: Reals2  # (rows, BLOCK) matrix of the block's rows
     triangle: Reals2  # (rows, BLOCK) its factor
     pivot: Reals1  # (rows,)
-    factorised: Ints1  # (rows,) at a block's first row, whether it is factorised
+    factorised: Ints1  # (rows,) at a block's first row: 1 if the block is factorised
     state: Ints1  # (rows,) lower bound, free, upper bound
-    right: Ints1  # (rows,) what the state should be
+    right: Ints1  # (rows,) the state that a row should have
 
 
 class BruteWork(NamedTuple):
@@ -272,7 +272,7 @@ class BruteWork(NamedTuple):
     right: Reals1  # (n,) right-hand side, and the step
     speed: Reals1  # (n,) J u + bias without impulses
     share: Reals1  # (n,) compliance with which contacts share loads
-    given: Reals1  # (n,) K's diagonal without it
+    given: Reals1  # (n,) K's diagonal without that compliance
     centre: Reals1  # (n,) λ_k
     velocity: Reals1  # (n,) with impulses
     kept: Reals1  # (n,) the best impulses of an attempt
@@ -297,7 +297,7 @@ class SolverBundle(NamedTuple):
     steps of a single robot have `call` alone.
     """
 
-    newton: NewtonWork | Any = None  # None where the solver needs none
+    newton: NewtonWork | Any = None  # None if the solver needs none
     sweeps: SweepWork | Any = None
     tree: PropagationWork | None = None
     graph: DirectWork | None = None
@@ -330,12 +330,12 @@ def make_call(sweeps: bool, forms_mass_matrix: bool, scratch: SolverBundle) -> S
 
 
 def make_solver_bundle(model: Model, rows: Rows, works: Iterable[type[Any]], narrow: int = 0) -> SolverBundle:
-    """Allocate a solver's scratch for so many rows, of which `narrow` surely act on one dof."""
+    """Allocate a solver's scratch for these rows, of which `narrow` surely act on one dof."""
     return SolverBundle(**{MEMBERS[work]: make_solver_work(model, rows, work, narrow) for work in works})
 
 
 def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0) -> Any:
-    """Allocate a scratch record for so many rows, of which `narrow` surely act on one dof."""
+    """Allocate a scratch record for these rows, of which `narrow` surely act on one dof."""
     nu, n = len(model.independent_dof), len(rows.bias)
     if work is NewtonWork:
         shape = newton_shapes(model.independent_parent, n, len(model.dof_body), len(rows.value))
@@ -359,7 +359,7 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0)
 
 
 def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of NewtonWork's fields for so many rows, over M̂'s elimination tree; a row has at most 2 nv entries."""
+    """Shapes of NewtonWork's fields for `rows` rows, over M̂'s elimination tree; a row has at most 2 nv entries."""
     nu = len(parent)
     children = np.bincount(parent[parent >= 0], minlength=nu)
     follows = (parent == np.arange(nu) - 1) & (np.arange(nu) > 0)
@@ -421,7 +421,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
 
 
 def _full_shapes(model: Model, rows: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of PropagationWork's and DirectWork's fields for so many rows on several dofs."""
+    """Shapes of PropagationWork's and DirectWork's fields for `rows` rows on several dofs."""
     nb, nv, nu = len(model.body_parent), len(model.dof_body), len(model.independent_dof)
     k = rows + len(model.coupling_follower)
     return {

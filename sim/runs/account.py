@@ -48,7 +48,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.runs.plan import Plan
 
-# what the sources of work are called where they gave what they cannot have had
+# names of the sources of work, for messages about a source that gave more energy than it can have had
 GIVERS = (
     *("applied forces", "drives and actuators", "compensated weights", "the medium"),
     *("springs, dampers and friction of joints", "couplings", "limits", "loops", "tendons", "contacts"),
@@ -57,8 +57,8 @@ GIVERS = (
 
 
 class Excess(NamedTuple):
-    """Energy that nothing can have given: when it was found [s], the joint that has most of the energy of motion, which
-    source gave it, and how much of it there was beside how much else [J]."""
+    """Energy that no source can have given: the time at which it was found [s], the joint with most of the kinetic
+    energy, the source that gave it, the energy created, and the energy that was there besides [J]."""
 
     time: float
     joint: str
@@ -75,7 +75,7 @@ class Account:
 
     plan: Plan
     stop_reason: int
-    _odd: str  # which part of the recorded rows or the state is not finite
+    _odd: str  # the part of the recorded rows or of the state that is not finite
     _room: int
     _state: State
     _step: Step
@@ -149,8 +149,8 @@ class Account:
 
     @property
     def loops_opened(self) -> tuple[tuple[float, str], tuple[float, str]] | None:
-        """By how much hard loops came open beyond the least that they were, and which did, [m] and [rad]; None without
-        loops.
+        """The largest opening of hard loops beyond their smallest gap, and the loop, for gaps [m] and for angles [rad];
+        None without loops.
         """
         if self.loop_gap is None or self.plan.equipped is None:
             return None
@@ -170,8 +170,8 @@ class Account:
 
     @property
     def energy_excess(self) -> Excess | None:
-        """Energy that nothing can have given, when it was first more than stepping/energy_account.py tolerates; None if
-        it never was."""
+        """Energy that no source can have given, at the first time that it exceeded the tolerance of
+        stepping/energy_account.py; None if it never did."""
         watch = self._step.watch
         if not watch[EXCESS_STEP]:
             self._look()
@@ -187,7 +187,7 @@ class Account:
         )
 
     def _look(self) -> None:
-        """Have step.last_watch hold what the account says now; here, where none is kept, nothing."""
+        """Bring step.last_watch up to date with the account of energy; this class keeps no account."""
 
     @property
     def contact_extremes(self) -> tuple[int, float]:
@@ -206,8 +206,8 @@ class Account:
 
     @property
     def held_inside(self) -> tuple[int, float, str, str, str] | None:
-        """Contacts that hard loops hold inside (stepping/strain.py): in how many steps so far, and of the deepest its
-        depth [m], links and loop; None if there were none.
+        """Contacts that hard loops hold inside (stepping/strain.py): the number of steps with any so far, and depth
+        [m], links and loop of the deepest; None if there were none.
         """
         held = self._step.held
         if not held[HELD_STEPS] or self.plan.equipped is None:
@@ -223,9 +223,8 @@ class Account:
 
     @property
     def gave_way(self) -> tuple[str, str, float, float] | None:
-        """Where hard contacts got deepest, whatever the reason; None: nowhere.
-
-        Two links, by how much deeper than at the start [m], and its share of the thickness of the thinner shape.
+        """The hard contact that got deepest, for any reason: its two links, the depth beyond that at the start [m], and
+        this depth as a share of the thickness of the thinner shape. None if no hard contact got deeper.
         """
         yielded = self._step.yielded
         if not yielded[DEPTH] > 0.0:
@@ -235,7 +234,8 @@ class Account:
 
     @property
     def sunk(self) -> tuple[float, float, int, int]:
-        """The same as numbers: share, depth [m], and links, -1: the scene."""
+        """The hard contact that got deepest: depth beyond that at the start as a share of the thinner shape's
+        thickness, that depth [m], and the indices of its two links; -1: the scene."""
         yielded = self._step.yielded
         return float(yielded[SHARE]), float(yielded[DEPTH]), int(yielded[LINK_A]), int(yielded[LINK_B])
 
@@ -295,7 +295,7 @@ def link_name(plan: Plan, link: int) -> str:
 
 
 def bound_of_link(plan: Plan, n: int) -> str:
-    """Why a run stops at velocity limit n of the links."""
+    """The reason, in words, for which a run stops at velocity limit n of the links."""
     rules = plan.rules
     assert rules is not None
     kind = "angular" if rules.bound_angular[n] else "linear"

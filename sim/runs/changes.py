@@ -1,8 +1,8 @@
-"""Changes of a run between two of its steps: of its state, or of settings. They are made in place where a run is
-stepped, and again where its file is simulated again.
+"""Changes of a run between two of its steps: of its state, or of settings. Changes are made in place where a run is
+stepped, and repeated where its file is simulated again.
 
-A changed setting makes a new plan from the robot's description, so that it means what it means at the start of a run;
-the state goes on.
+A changed setting makes a new plan from the robot's description, so that the setting has the meaning that it has at the
+start of a run; the state goes on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STATES = ("qpos", "qvel", "activation")
 
 
 class Change(NamedTuple):
-    """What changes before a step: settings by the names of RunConfig, or parts of the state, whole."""
+    """A change before a step: settings by the names of RunConfig, or whole parts of the state."""
 
     step: int
     settings: Mapping[str, Any] = {}
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
     @classmethod
     def from_json(cls, line: str) -> Change:
-        """Read what `to_json` wrote. Raises ModelError for anything else."""
+        """Read a line written by `to_json`. Raises ModelError for any other text."""
         try:
             content = json.loads(line)
             step, settings, state = int(content["step"]), dict(content["settings"]), dict(content["state"])
@@ -68,7 +68,7 @@ def changed_config(config: RunConfig, settings: Mapping[str, Any]) -> RunConfig:
 def changed(simulation: Simulation, change: Change) -> Simulation:
     """The simulation that goes on from this one's state with a change; the same object if only the state changes.
 
-    Raises what plan_run raises, and UsageError for a state of wrong size, not finite, or that breaks a coupling.
+    Raises the errors of plan_run, and UsageError for a state of wrong size, not finite, or that breaks a coupling.
     """
     if change.settings:
         old = simulation.plan
@@ -109,7 +109,7 @@ def _checked_state(simulation: Simulation, state: Mapping[str, Sequence[float]])
 
 
 def controls_for(controls: Controls, before: Plan, after: Plan) -> Controls:
-    """The controls of one plan for another: wrenches that only the other has are as its settings say."""
+    """The controls of one plan for another: wrenches that only the other plan has take the values of its settings."""
     told, tells = _wrenches(before), _wrenches(after)
     if [*told] == [*tells]:
         return controls

@@ -93,7 +93,7 @@ def yielding_couplings(couplings: Sequence[Coupling], config: RunConfig) -> tupl
 
 
 def yielding_tendons(couplings: Sequence[TendonCoupling], config: RunConfig) -> tuple[TendonCoupling, ...]:
-    """The same of tendon equalities."""
+    """The tendon equalities with the compliance and erp of the configuration, without those of infinite compliance."""
     return tuple(
         replace(c, frequency=None, softness=Softness(), compliance=_compliance(c.follower, config), erp=erp)
         if (erp := _erp(c.follower, config)) is not None or c.follower in config.compliance
@@ -104,7 +104,7 @@ def yielding_tendons(couplings: Sequence[TendonCoupling], config: RunConfig) -> 
 
 
 def yielding_loops(loops: Sequence[Loop], config: RunConfig) -> tuple[Loop, ...]:
-    """The same of loops."""
+    """The loops with the compliance and erp of the configuration, without those of infinite compliance."""
     found = []
     for loop in loops:
         erp, compliance = _erp(loop.name, config), _compliance(loop.name, config)
@@ -146,7 +146,7 @@ def told_of_compliances(articulation: Articulation, config: RunConfig) -> list[s
 
 
 def told_of_open_loops(equipped: Equipped, gaps: Mapping[str, float], erp: float) -> list[str]:
-    """Notes on loops that start open [m or rad], and on how those are closed that neither yield nor have an erp."""
+    """Notes on loops that start open [m or rad], and on the closing of those that neither yield nor have an erp."""
     told = []
     for name, gap in gaps.items():
         n = equipped.labels.loops.index(name)

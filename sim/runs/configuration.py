@@ -113,8 +113,8 @@ def read_angles(setting: str, entry: object, what: str = "") -> Angles:
 
 
 def record_names(names: Sequence[Any], default: Sequence[str] = DEFAULT_RECORD) -> tuple[Any, ...]:
-    """The variables to record, in the order of the file. "+NAME" adds to the default; what is no name stays, to be
-    refused."""
+    """The variables to record, in the order of the file. "+NAME" adds to the default; entries that are no names stay,
+    and are refused later."""
     if not all(isinstance(name, str) for name in names):
         return tuple(names)
     added = [name.removeprefix("+") for name in names]

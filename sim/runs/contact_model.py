@@ -1,4 +1,4 @@
-"""Builds the Contacts and Shapes of an articulation before a run: which geoms may touch, and how."""
+"""Builds the Contacts and Shapes of an articulation before a run: the geoms that may touch, and their parameters."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
 
 
 def _why_not(articulation: Articulation, robot: Robot, pairs: CollisionPairs) -> str:
-    """Why no geom can touch the ground, and how to change that."""
+    """The reason why no geom can touch the ground, and the remedy, in words."""
     links = [link for link, _ in pairs.geoms if link >= 0]
     if not links:
         return "it has no collision geometry"

@@ -34,7 +34,7 @@ class Controls:
     target_velocity: FloatArray
     control: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     target_acceleration: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))  # by default 0
-    begin: int = field(default=0, init=False)  # the step of a file's first row; what is held without a file acts before
+    begin: int = field(default=0, init=False)  # the step of a file's first row; inputs without a file act before it
 
     def __post_init__(self) -> None:
         start = _frozen(np.asarray(self.start_step, dtype=np.int64))
@@ -70,7 +70,7 @@ class Controls:
         return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows, acceleration[None])
 
     def beginning_at(self, step: int) -> Controls:
-        """These controls, of which a file gave those from this step on."""
+        """The controls with the note that a file gave those from this step on."""
         object.__setattr__(self, "begin", step)
         return self
 

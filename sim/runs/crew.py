@@ -1,8 +1,8 @@
 """Threads that solve islands of rows beside the thread that takes the steps.
 
 The step's kernel calls back where a solution begins and where it has run out of islands (solvers/newton.py); in between
-every thread takes islands from the same count, so that which thread solves which is up to chance, and what comes out is
-not. A helper sleeps otherwise.
+every thread takes islands from the same count. The thread that solves an island is up to chance; the result does not
+depend on it. A helper sleeps otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from artsim.sim.run_data.scratch import (
     SolverBundle,
 )
 
-_PATIENCE = 1.0  # s between looks at a helper whose word was missed, since a signal came with it
+_PATIENCE = 1.0  # s between looks at a helper, whose `returned` is missed if a signal comes at the same time
 
 
 class _Helper:
@@ -42,7 +42,7 @@ class _Helper:
         threading.Thread(target=self.work, daemon=True).start()
 
     def work(self) -> None:
-        """Until there is None instead of a ticket."""
+        """Make the calls of all tickets, until None comes in place of a ticket."""
         while (order := self.tickets.get()) is not None:
             ticket, call = order
             if ticket > self.last:
@@ -55,7 +55,8 @@ class _Helper:
 
 
 class Crew:
-    """So many threads, of which one takes the steps, or as many as `model` has trees, of which an island has one."""
+    """At most `threads` threads, one of which takes the steps. No more threads than trees of `model` are started, since
+    every island has at least one tree."""
 
     def __init__(self, model: Model, threads: int) -> None:
         trees = int(np.count_nonzero(model.independent_parent < 0))
@@ -65,7 +66,7 @@ class Crew:
         weakref.finalize(self, _dismiss, self._helpers)
 
     def connect(self, entry: Entry, robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> object:
-        """Have newton's entry helped with these rows, for as long as the returned object is kept."""
+        """Let the helpers solve islands of these rows beside newton's entry, while the returned object is kept."""
         newton = solver.newton
         newton.start_helpers[:] = newton.await_helpers[:] = 0
         helpers, ticket, failures = self._helpers, self._ticket, self._failures
@@ -107,11 +108,12 @@ class Crew:
 
     @property
     def times(self) -> int:
-        """How many solutions have been helped with."""
+        """The number of solutions in which the helpers took part."""
         return self._ticket[0]
 
     def watched(self, call: Callable[[], None]) -> Callable[[], None]:
-        """The call, which afterwards raises what was raised while a kernel waited for it, that cannot raise."""
+        """Wrap a call of a kernel: exceptions of helpers and of callbacks, which a kernel cannot raise, are raised once
+        the kernel has returned."""
         failures = self._failures
 
         def call_and_raise() -> None:
@@ -125,7 +127,8 @@ class Crew:
 
 
 def _in_spite_of_signals(work: Callable[[], None], failures: list[BaseException]) -> None:
-    """Do what may be done twice, again where a signal's handler raises in the middle of it, and note what it raised."""
+    """Do work that may be done twice: it is repeated if a signal's handler raises within it, and the exception is added
+    to `failures`."""
     while True:
         try:
             work()

@@ -1,4 +1,5 @@
-"""The single robot's step inside a pack: it takes what a lane leaves, and finds rows and forces for lanes."""
+"""The single robot's step inside a pack: takes steps that a lane cannot take in the pack, and finds rows and forces for
+lanes."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ from artsim.sim.stepping.packs import (
 )
 
 CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
-_BOUNDED = ("actuator_implicit", "actuator_force", "actuator_total", "dof_held")  # what tells of forces at bounds
-# what of a helper's records is in Helpers
+_BOUNDED = ("actuator_implicit", "actuator_force", "actuator_total", "dof_held")  # arrays about forces at their bounds
+# fields of a helper's records that are in Helpers
 _OF_STATE, _OF_STEP = ("qpos", "qvel", "activation", "history"), ("counters", "retries", "velocity", "middle")
 _OF_WORK = (
     *("gain", "drift", "rotation", "offset", "arm", "axis"),
@@ -90,13 +91,13 @@ class LaneSimulation(Simulation):
         )
 
     def _of_equipment(self, names: Sequence[str]) -> dict[str, Array]:
-        """Arrays of its equipment."""
+        """Arrays of the robot's equipment, by name."""
         if self._equipment is None:
             return dict.fromkeys(names, np.zeros(0)) | {"loop_mobility": np.zeros((0, 2))}
         return {name: getattr(self._equipment.data, name) for name in names}
 
     def as_helpers(self) -> Helpers:
-        """Its arrays as those of the one helper of all lanes."""
+        """The robot's arrays as Helpers with a single row, for one helper that serves all lanes."""
         state, step, work, calibrated = self._state, self._step, self._work, self._of_equipment(CALIBRATED)
         arrays = {
             **{name: getattr(state, name) for name in _OF_STATE},
@@ -109,7 +110,7 @@ class LaneSimulation(Simulation):
         return Helpers(**pointers, **{name: values[None] for name, values in arrays.items()})
 
     def become_helper(self, helpers: Helpers, lane: int) -> None:
-        """Have row `lane` of the helpers' arrays in the place of its own."""
+        """Replace the robot's own arrays by row `lane` of the helpers' arrays."""
         mine = {name: getattr(helpers, name)[lane] for name in helpers._fields}
         for name, values in self.as_helpers()._asdict().items():
             mine[name][...] = values[0]
@@ -142,7 +143,7 @@ class LaneSimulation(Simulation):
             getattr(model, name)[...] = getattr(of, name)
 
     def calibrate(self, exerted: Exerted) -> None:
-        """Find what its actuators have from its masses, in the pose of the file."""
+        """Compute the constants of actuators that depend on the robot's masses, in the pose of the file."""
         if self._equipment is None:
             return
         self._equipment.data.calibrated[0] = 0.0
@@ -151,30 +152,34 @@ class LaneSimulation(Simulation):
         self._calibrator()
 
     def exert_at(self, pointers: Array, exerted: Exerted) -> object:
-        """Let kernels that receive `pointers` find what its equipment exerts, while the returned object is kept."""
+        """Let kernels that receive `pointers` find the forces of the robot's equipment, while the returned object is
+        kept."""
         return point_at(EXERT, 1, pointers, self._robot, self._run, self._equipment, exerted)
 
     def clamp_at(self, pointers: Array, exerted: Exerted) -> object:
-        """The same for bounds of actuators that are rows."""
+        """Let kernels that receive `pointers` hold actuators that are rows at their bounds, while the returned object
+        is kept."""
         return point_at(CLAMP, 1, pointers, self._run, self._equipment, exerted)
 
     def bound_at(self, pointers: Array, exerted: Exerted) -> object:
-        """The same for velocity bounds of its links."""
+        """Let kernels that receive `pointers` direct the rows that bound velocities of links, while the returned object
+        is kept."""
         return point_at(BOUND, 1, pointers, self._robot, self._run, self._rules, exerted)
 
     def find_at(self, pointers: Array, found: Rows) -> object:
-        """The same for its rows."""
+        """Let kernels that receive `pointers` find the robot's rows, while the returned object is kept."""
         rules = self._rules if is_bounded(self.plan) else None
         entry = find_entry(self._equipment is not None, rules is not None)
         return point_at(entry, 1, pointers, self._robot, self._run, found, self._equipment, rules, SolverBundle())
 
     def miss_at(self, pointers: Array, found: Rows) -> object:
-        """The same for what these miss by."""
+        """Let kernels that receive `pointers` find the misses of the rows' targets, while the returned object is
+        kept."""
         bundles = self._robot, self._run, found, self._equipment
         return point_at(miss_entry(self._equipment is not None), 1, pointers, *bundles)
 
     def sweep_in(self, work: ContactWork) -> object:
-        """Let kernels that receive `work` run the continuous check over its motion, as connect_advancement does."""
+        """Let kernels that receive `work` run the continuous check over the robot's motion, by connect_advancement."""
         plan = self.plan
         assert plan.touching is not None
         return connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)

@@ -132,7 +132,7 @@ def _checked(
 
 
 class _Pull(Simulation):
-    """A simulation in which one actuator pulls (sign -1) or pushes (1), its force scaled like in MuJoCo's evalAct."""
+    """A simulation in which one actuator pulls (sign -1) or pushes (1), its force scaled as in MuJoCo's evalAct."""
 
     def __init__(self, plan: Plan, actuator: int, search: LengthSearch, sign: float) -> None:
         zero = np.zeros(plan.robot.nv)

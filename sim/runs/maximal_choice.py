@@ -1,4 +1,4 @@
-"""Chooses the scheme of a run in maximal coordinates, and refuses by name what such runs do not support."""
+"""Chooses the scheme of a run in maximal coordinates, and refuses by name features that such runs lack."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def with_scheme(
 ) -> RunConfig:
     """Resolve scheme, α and β of the configuration; it is returned unchanged for joint coordinates.
 
-    Raises UsageError: Baumgarte's scheme without maximal coordinates, invalid factors, and what maximal coordinates
-    lack.
+    Raises UsageError: Baumgarte's scheme without maximal coordinates, invalid factors, and features that maximal
+    coordinates lack.
     """
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
     own = {"constraint_alpha": config.constraint_alpha, "constraint_beta": config.constraint_beta}

@@ -1,7 +1,7 @@
 """A run in maximal coordinates: the same plan and the same recorded rows as a run in joint coordinates.
 
-It is slow on purpose: numpy and a sparse LU factorisation per step, sharing nothing with the kernels but the model's
-arrays, so that each can be checked against the other.
+This engine is slow on purpose: numpy and a sparse LU factorisation per step. Engine and kernels share nothing but the
+model's arrays, so that each can be checked against the other.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ class MaximalSimulation(Simulation):
         share = np.divide(model.friction, most, out=np.zeros_like(most), where=most > 0)
         return {"friction_constant": share * friction, "friction_by_load": (1.0 - share) * friction}
 
-    # ------------------------------------------------------------------ what a robot carries
+    # ------------------------------------------------------------------ forces that a robot carries
 
     def _with_inputs(self, control: int) -> Lines:
         """The robot's lines, and one for each wrench on a link that is an input."""
@@ -346,7 +346,7 @@ class MaximalSimulation(Simulation):
         return self._held_weight()
 
     def _held_weight(self) -> Real:
-        """What carries the robot's weight at rest (nv,)."""
+        """The joint forces (nv,) that carry the robot's weight at rest."""
         model, still = self._model, replace(self._bodies, velocity=np.zeros_like(self._bodies.velocity))
         M = inertias(self._masses, still.rotation)
         lines = joint_lines(model, self._masses, still)
@@ -387,7 +387,7 @@ class MaximalSimulation(Simulation):
         return self._contact_rows.stuck(bool(solved), taken.line_force[at], lines.rate[at], after[at])
 
     def _note_contacts(self, taken: Taken) -> None:
-        """Store the contacts' forces, and what the account tells of contacts."""
+        """Store the contacts' forces, and their extremes for the account."""
         assert self._contact is not None
         d, step = self._contact.data, self._step
         count = int(d.number[CONTACTS])
@@ -440,7 +440,7 @@ class MaximalSimulation(Simulation):
         """J M⁻¹ Jᵀ (n,) of rows, without springs, dampers and drives; M is factorised on first use."""
         return lambda rows: self._factor("bare", inertia, lines, rigid).mobility(rows, lines)
 
-    # ------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------ checks of the step
 
     def _note(self, now: Now, rows: BodyRows, solution: Solution) -> None:
         """Note non-finite velocities, active limits, gaps and residuals of the step."""

@@ -18,7 +18,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._steps = _FIRST
-        self.slow = True  # whether steps may take so long that even a single one is watched
+        self.slow = True  # True while steps may take so long that even a single one is watched
 
     def steps(self) -> int:
         """The number of steps of the next call."""

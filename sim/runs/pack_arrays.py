@@ -1,4 +1,4 @@
-"""Allocates what a pack computes with: robots, rows, equipment and contacts of all lanes, from the plan of one run.
+"""Allocates the arrays of a pack: robots, rows, equipment and contacts of all lanes, from the plan of one run.
 
 Parts that the run lacks are None, as its kernel has them (packs.PackFeatures). No numba here.
 """
@@ -73,7 +73,7 @@ from artsim.sim.stepping.packs import (
 
 
 def in_lanes(record: type[Any], values: Any, width: int) -> Any:
-    """A record with lanes that all hold the same values."""
+    """A record with lanes that all hold `values`."""
     arrays = {}
     for name, kind in kinds(record).items():
         value = getattr(values, name)
@@ -108,7 +108,7 @@ def make_pack_inputs(plan: Plan, width: int) -> Any:
 
 
 def make_pack_step(plan: Plan, width: int) -> Any:
-    """Room for what a step finds."""
+    """Allocate the scratch of a step of all lanes."""
     step = make_step(plan.robot.model)
     return PackStep(**{name: zeros(getattr(step, name).shape, kind, width) for name, kind in kinds(PackStep).items()})
 
@@ -116,7 +116,7 @@ def make_pack_step(plan: Plan, width: int) -> Any:
 def make_lane_bundle(
     plan: Plan, needs: PackFeatures, single: Single, helpers: Helpers, controls: PackControls, width: int
 ) -> LaneBundle:
-    """What only packs have of a run's records."""
+    """The records of a run that only packs have."""
     exerted = make_exerted(plan)
     work = _make_pack_work(plan, single, len(exerted.activation), width)
     return LaneBundle(
@@ -155,7 +155,7 @@ def _make_pack_work(plan: Plan, single: Single, activations: int, width: int) ->
     bounded = np.flatnonzero(drive >= 0)
     work = work._replace(bounded=np.stack([bounded, drive[bounded]], axis=1).astype(np.int64))
     e = equipment_of(plan)
-    if e is not None:  # what is not calibrated stays so
+    if e is not None:  # values that are not calibrated stay so
         damping = -e.bias_parameters[:, PER_VELOCITY]
         work.actuator_damping[...] = damping[:, None] if width > 1 else damping
     return work
@@ -218,7 +218,7 @@ def _make_found_rows(plan: Plan) -> Any:
     return allocate(FoundRows, shapes)
 
 
-# ------------------------------------------------------------------ what robots have, and what acts on them
+# ------------------------------------------------------------------ equipment of robots, and forces on them
 
 
 def make_actuators(plan: Plan, width: int) -> Any:
@@ -239,7 +239,7 @@ def make_actuators(plan: Plan, width: int) -> Any:
 
 
 def make_pack_rules(plan: Plan, width: int) -> Any:
-    """What the pack computes of links' damping; None where links have no rules."""
+    """The record of the pack's damping of links; None where links have no rules."""
     if plan.rules is None:
         return None
     work = make_link_rule_work(plan.robot.model, plan.rules)
@@ -271,7 +271,7 @@ def _make_load(plan: Plan, width: int) -> PackLoad:
 
 
 def make_contact_bundle(plan: Plan, needs: PackFeatures, slots: Slots, room: int, width: int) -> PackContactBundle:
-    """The contacts of all lanes, with room for so many in each, and those that detection finds for one lane."""
+    """The contacts of all lanes, with room for `room` in each, and those that detection finds for one lane."""
     touching = plan.touching
     assert touching is not None
     found = make_contact_work(touching, room)
@@ -286,7 +286,7 @@ def make_contact_bundle(plan: Plan, needs: PackFeatures, slots: Slots, room: int
 
 
 def enlarge_contacts(contact: PackContactBundle, plan: Plan, room: int) -> PackContactBundle:
-    """The same contacts with room for more."""
+    """The contacts of all lanes with more room in each."""
     assert plan.touching is not None
     found = make_contact_work(plan.touching, room)
     sweep = None if contact.sweep is None else PackSweep(found.straight)

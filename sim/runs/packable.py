@@ -1,4 +1,4 @@
-"""What packs of 8 robots take of a run: which features, which kernels, which rows and actuators."""
+"""The part of a run that packs of 8 robots take: features, kernels, rows and actuators."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def needs_matrix(plan: Plan) -> bool:
 
 
 def _is_inertial(plan: Plan) -> bool:
-    """True if the gains of drives are accelerations."""
+    """True if the gains of some drive are accelerations."""
     return bool(np.any(plan.inputs["drive_acceleration"]))
 
 
@@ -160,7 +160,7 @@ def finds_rows(plan: Plan) -> bool:
 
 
 def _has_curved_couplings(plan: Plan) -> bool:
-    """True if a hard coupling row follows a polynomial that is not a straight line: it is aimed."""
+    """True if a hard coupling row follows a polynomial that is not a straight line: the row is then aimed."""
     model = plan.robot.model
     return bool(np.any(model.row_polynomial[model.row_frequency < 0.0, 2:]))
 
@@ -174,8 +174,8 @@ def _has_whole_powers(impedances: Array) -> bool:
 def stiff_tendons(plan: Plan) -> int:
     """The number of tendons whose springs and dampers may be rows (equipment/tendon_forces.py); 0 where none are.
 
-    That is known of tendons of joints. A path through space may have any moment arms: where these make its spring
-    stiffer than the step resolves, lanes take that step alone.
+    The stiffness of tendons along joints is known beforehand. A path through space may have any moment arms: where they
+    make its spring stiffer than the step resolves, lanes take that step alone.
     """
     e = equipment_of(plan)
     if e is None:
@@ -200,7 +200,7 @@ def places_of(plan: Plan) -> Places:
 
 
 def has_helpers(plan: Plan) -> bool:
-    """True if each lane has a single robot of its own that finds for it."""
+    """True if each lane has a single robot of its own, which finds rows or delayed samples for the lane."""
     return finds_rows(plan) or plan.delayed is not None
 
 
@@ -219,8 +219,8 @@ def is_bounded(plan: Plan) -> bool:
 
 
 def is_laden(plan: Plan) -> bool:
-    """True if the equipment exerts more than the actuators that packs know, these follow activations, or rows are found
-    lane by lane.
+    """True if forces of the equipment are found lane by lane: it has more than the actuators that packs know,
+    activations, or helpers of lanes.
     """
     e = equipment_of(plan)
     if e is None:
@@ -241,7 +241,8 @@ def _has_acting_tendons(e: Equipment) -> bool:
 
 
 def is_calibrated(plan: Plan) -> bool:
-    """True if the equipment has anything from the robot's masses, or is found by a single robot, which has."""
+    """True if constants of the equipment depend on the robot's masses, or a single robot, which has such constants,
+    finds the forces."""
     e = equipment_of(plan)
     if e is None:
         return False
@@ -264,7 +265,7 @@ def _is_affine(e: Equipment, a: int) -> bool:
 
 
 def _is_on_fixed_tendon(e: Equipment, a: int) -> bool:
-    """True if actuator a acts on a sum of joints' coordinates, in the same manner."""
+    """True if actuator a acts on a fixed tendon, by constant slopes that never make its force explicit."""
     if e.actuator_transmission[a] != TENDON or e.actuator_by_inertia[a]:
         return False
     t = e.actuator_target[a]
@@ -276,7 +277,7 @@ def _is_on_fixed_tendon(e: Equipment, a: int) -> bool:
 
 
 def _is_constant(e: Equipment, a: int) -> bool:
-    """True if packs know all but the input of actuator a: its moment arms and its slopes."""
+    """True if packs know the moment arms and the slopes of actuator a, which is all but its input."""
     return _is_affine(e, a) or _is_on_fixed_tendon(e, a)
 
 
@@ -384,7 +385,7 @@ def constant_slopes(plan: Plan, actuators: PackActuators) -> tuple[Array, Array]
 
 
 def calibrated_dampings(plan: Plan, actuators: PackActuators) -> Array:
-    """Which of the actuators that packs know have constant dampings by a ratio."""
+    """True for those of the actuators that packs know whose dampings are constant and given by a ratio."""
     e = equipment_of(plan)
     if e is None:
         return np.zeros(0, np.int64)
@@ -394,7 +395,7 @@ def calibrated_dampings(plan: Plan, actuators: PackActuators) -> Array:
 
 
 def make_exerted(plan: Plan) -> Exerted:
-    """Allocate what the equipment exerts."""
+    """Allocate the record of the forces of the equipment."""
     e, nv = equipment_of(plan), plan.robot.nv
     dofs = dict.fromkeys(("force", "passive", "tendon"), (nv,))
     if e is None or plan.equipped is None:
@@ -445,7 +446,7 @@ def entry_of_packs(plan: Plan) -> Entry:
 
 
 def pack_features(plan: Plan) -> PackFeatures:
-    """What the packs of this plan need."""
+    """The features that the packs of this plan need."""
     e, touching = equipment_of(plan), plan.touching
     return PackFeatures(
         rows=has_rows(plan),
@@ -464,7 +465,7 @@ def pack_features(plan: Plan) -> PackFeatures:
 
 
 def attractors(plan: Plan) -> Array:
-    """The active actuators that attract what touches a body."""
+    """The active actuators that make a body adhere to bodies that it touches."""
     of_bodies = [a for e, a in zip(*_actuators(plan), strict=True) if e.actuator_transmission[a] == BODY]
     return np.array(of_bodies, np.int64)
 

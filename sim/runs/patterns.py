@@ -1,8 +1,8 @@
 """Names and patterns in a configuration, replaced by the names of a robot's joints, coordinates, actuators.
 
-A name that is one counts as such, whatever characters it has; any other may contain * and ?, as in a shell. A pattern
-stands for joints of one degree of freedom that follow no other, "*" not for those that place a base. Names given
-exactly win over patterns, a later pattern over an earlier one.
+The name of an object stands for that object, even if it contains * or ?; any other text may contain * and ? as in a
+shell. A pattern stands for joints of one degree of freedom that follow no other, "*" not for those that place a base.
+Names given exactly win over patterns, a later pattern over an earlier one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS = {name: setting.kind.of for name, setting in SETTINGS.items() if setting.
 
 
 class Names(NamedTuple):
-    """The names of a kind; those of what follows nothing, those that patterns can match, and those that "*" matches.
+    """The names of a kind: all, those of objects that follow no other, those that patterns match, those that "*" does.
 
     `units` [m, rad, m/s, rad/s] are those of coordinates or of their velocities.
     """

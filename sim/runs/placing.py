@@ -1,4 +1,4 @@
-"""Where free bodies start: at a pose that is given, or so that they stand on the ground."""
+"""The initial poses of free bodies: given poses, or heights at which they stand on the ground."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import Touching
 from artsim.sim.runs.settings import Place
 
-_WALL = 0.1  # cosine to the vertical above which nothing stands on a plane
+_WALL = 0.1  # cosine of a plane's normal to the vertical below which no body stands on the plane
 
 
 def place_bases(model: Model, labels: Labels, q: Real, given: Mapping[str, Place]) -> None:
@@ -32,8 +32,8 @@ def place_bases(model: Model, labels: Labels, q: Real, given: Mapping[str, Place
 
 
 def stand_on_ground(model: Model, labels: Labels, q: Real, touching: Touching | None, gap: float) -> None:
-    """Move the free bodies of the world, in coordinates q (nq,), straight up or down until the lowest of the shapes of
-    each, and of what hangs on it, is `gap` [m] above the planes that it may touch.
+    """Move the free bodies of the world, in coordinates q (nq,), straight up or down until the lowest shape of each
+    body and its descendants is `gap` [m] above the planes that it may touch.
 
     Raises SettingError without a free body, or without a plane that one of its shapes may touch.
     """
@@ -50,7 +50,7 @@ def stand_on_ground(model: Model, labels: Labels, q: Real, touching: Touching | 
 
 
 def _lifts(model: Model, q: Real, touching: Touching, gap: float) -> dict[int, float]:
-    """By how much each body on the world, with all that hangs on it, is to rise [m]."""
+    """The heights by which bodies on the world, with their descendants, are to rise [m], by body."""
     contacts, shapes = touching.contacts, touching.shapes
     rotation, origin = body_poses(model, q)
     turn = rotation[contacts.body] @ contacts.turn
@@ -78,7 +78,7 @@ def _roots(model: Model) -> list[int]:
 
 
 def _support(shapes: Shapes, n: int, direction: Real) -> float:
-    """How far shape n reaches from its origin along a unit vector in its own axes [m]."""
+    """The reach of shape n from its origin along a unit vector in its own axes [m]."""
     kind, size = shapes.kind[n], shapes.size[n]
     along, across = abs(direction[2]), math.hypot(direction[0], direction[1])
     if kind == SPHERE:
@@ -98,7 +98,7 @@ def _support(shapes: Shapes, n: int, direction: Real) -> float:
 
 
 def _free_bodies(model: Model, labels: Labels) -> dict[str, int]:
-    """The bodies on free joints by the names of these."""
+    """The bodies on free joints, by joint name."""
     body_of = {int(coord): body for body, coord in enumerate(model.body_coord[:-1]) if body > 0}
     joints = ((name, body_of.get(coords.start, 0)) for name, coords in labels.joint_coords.items())
     return {name: body for name, body in joints if model.joint_type[body] == FREE}

@@ -130,7 +130,7 @@ class Plan:
 
     @property
     def beside_entry(self) -> Entry:
-        """The kernel of what is done beside steps."""
+        """The kernel of the tasks beside steps (stepping/beside.py)."""
         return beside_entry(self.equipped is not None, self.touching is not None)
 
     @property
@@ -241,7 +241,7 @@ def _plan_start(
     pushed: LinkWrenches,
     notes: list[str],
 ) -> _Start:
-    """The start that the configuration, its keyframe and the file give, with notes about what was moved or is open."""
+    """The start that the configuration, its keyframe and the file give, with notes on moved joints and open loops."""
     labels, model = robot.labels, robot.model
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
@@ -276,7 +276,7 @@ def _with_limits(robot: Robot, config: RunConfig) -> Robot:
 def _plan_inputs(
     articulation: Articulation, config: RunConfig, robot: Robot, equipped: Equipped | None, notes: list[str]
 ) -> dict[str, Array]:
-    """The fields of Inputs except the controls, with notes about what constraints of the run differ from the file's."""
+    """The fields of Inputs except the controls, with notes on constraints of the run that differ from the file's."""
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
     notes += _hard_axes(articulation, config)
@@ -309,7 +309,7 @@ def _with_names(articulation: Articulation, config: RunConfig) -> RunConfig:
 
 
 def _with_loop_targets(config: RunConfig, names: EquipmentLabels) -> RunConfig:
-    """The configuration with targets of loops' drives among the controls, which they are."""
+    """The configuration with targets of loops' drives moved to the controls, since these targets are controls."""
     for setting, suffix in (("target", "target"), ("target_velocity", "velocity")):
         values: Mapping[str, float] = getattr(config, setting)
         moved = {name: value for name, value in values.items() if f"{name}.{suffix}" in names.controls}
@@ -324,7 +324,7 @@ def _with_loop_targets(config: RunConfig, names: EquipmentLabels) -> RunConfig:
 
 
 def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
-    """Fill in the file's time step and integrator where the configuration leaves them open."""
+    """The configuration with the file's time step and integrator, if it leaves these open."""
     integrator = config.integrator
     if integrator == "auto":
         integrator = integrator_for(articulation, config, notes).name
@@ -334,7 +334,7 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
 
 def _refuse_large(articulation: Articulation) -> None:
     """Raise MemoryShortageError if the matrices of a step (M̂, its factors, the solver's) are too large. Of a crowd, an
-    island of more than CROWD_TREES trees, no matrix is made, and what is never written takes no memory.
+    island of more than CROWD_TREES trees, no matrix is made, and arrays that are never written take no memory.
     """
     tree: dict[str, str] = {}  # its root, by link
     dofs: dict[str, int] = {}  # by root
@@ -475,8 +475,8 @@ def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoup
 
 
 def _told_of_order(articulation: Articulation, config: RunConfig) -> list[str]:
-    """A note where RK4 is of second order: its four stages hold the accelerations of loops and bent couplings, and what
-    their positions drift by is corrected within a step.
+    """A note where RK4 is of second order: its four stages constrain the accelerations of loops and curved couplings,
+    and the drift of their positions is corrected within a step.
     """
     if config.integrator != RK4.name:
         return []
@@ -513,7 +513,7 @@ def _by_name(follower: str, given: float | Value | None) -> bool:
 
 
 def _softness(follower: str, config: RunConfig) -> tuple[float | None, float]:
-    """The frequency [Hz] and damping ratio of the coupling of a joint or tendon; no frequency: it stays as it is."""
+    """The frequency [Hz] and damping ratio of the coupling of a joint or tendon; None: the coupling stays as it is."""
     frequency, ratio = config.coupling_frequency, config.coupling_damping
     if isinstance(frequency, Mapping):
         frequency = frequency.get(follower)
@@ -545,7 +545,7 @@ def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
 
 
 def _position_limits(robot: Robot, config: RunConfig) -> dict[str, Array]:
-    """The limits of coordinates that the configuration gives, of every axis of a joint, and how they give way."""
+    """The limits of coordinates that the configuration gives, for every axis of a joint, and the limits' softness."""
     model, labels = robot.model, robot.labels
     changes: dict[str, Array] = {}
     for setting, name in (("lower_limit", "lower"), ("upper_limit", "upper")):
@@ -581,7 +581,8 @@ def drivable(model: Model) -> list[int]:
 
 
 def _scheme(config: RunConfig) -> Array:
-    """α and β; without either, α is -1 and springs have the weights of joints' springs. And where the bias acts."""
+    """α and β of the scheme, and the place in the step where the bias acts. Without α and β, α is -1 and springs have
+    the weights of joints' springs."""
     alpha, beta = config.scheme_alpha, config.scheme_beta
     if alpha is None:
         sweeping = SWEEPING[SOLVERS[config.solver].number]  # implicit Euler, as their drives
@@ -651,7 +652,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
 
 
 def _chosen(given: str | Value | Mapping[str, str], choice: str, default: str, robot: Robot) -> Array:
-    """(nv,) whether each dof has this choice; "*" sets every independent joint of one dof, others have the default."""
+    """(nv,) True for dofs with this choice; "*" sets every independent joint of one dof, others have the default."""
     if isinstance(given, str):
         return np.full(robot.nv, given == choice)
     chosen = np.full(robot.nv, default == choice)
@@ -701,7 +702,7 @@ def make_inputs(plan: Plan, controls: Controls) -> Inputs:
 
 def control_tables(plan: Plan, controls: Sequence[Controls]) -> dict[str, Real]:
     """The controls of n samples over time, by their names in Inputs, each (n, rows, ·); missing ones come from the
-    plan. They are copies, into which a Python controller may write. All samples' rows begin at the same steps.
+    plan. The arrays are copies, into which a Python controller may write. The rows of all samples begin at equal steps.
 
     Raises UsageError as `make_inputs` does.
     """

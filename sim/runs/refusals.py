@@ -1,4 +1,4 @@
-"""Refuses, before a run starts, what its integrator, solver, controller or coordinates do not serve."""
+"""Refuses, before a run starts, features that its integrator, solver, controller or coordinates do not serve."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _one_sided_part(articulation: Articulation) -> str:
 def refuse_unservable(
     robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None = None
 ) -> None:
-    """Raise UsageError for what is known before the run not to be served by the integrator or the solver."""
+    """Raise UsageError for features that the integrator or the solver does not serve, if known before the run."""
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     refuse_unservable_weights(robot.articulation, config)
@@ -122,7 +122,8 @@ def refuse_unservable(
 
 
 def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None) -> str:
-    """What has one-sided rows in every step, or an empty string. Limits do not count, as they may never be reached."""
+    """The part of the run that has one-sided rows in every step, or an empty string. Limits do not count, as they may
+    never be reached."""
     model = robot.model
     rubbing = (model.friction > 0) | (model.friction_coefficient > 0)
     if rubbing.any():
@@ -164,8 +165,8 @@ NEEDS_COMPUTED_TORQUE = "needs --controller computed-torque"
 
 
 def refuse_idle_targets(config: RunConfig, robot: Robot, inputs: Mapping[str, Array], target: Array) -> None:
-    """Raise UsageError for targets that nothing would follow, but for followers' that agree with their leaders', and
-    for such accelerations."""
+    """Raise UsageError for targets, and target accelerations, that no drive or controller follows. Targets of followers
+    that agree with their leaders' are accepted."""
     labels = robot.labels
     for name in config.target_acceleration:
         dof = labels.dofs.index(name)
@@ -193,7 +194,7 @@ def refuse_idle_targets(config: RunConfig, robot: Robot, inputs: Mapping[str, Ar
 
 
 def led_targets(model: Model, target: Array) -> set[int]:
-    """The dofs that follow others, and whose targets (rows, nv) are what their couplings make of their leaders'."""
+    """The dofs that follow others and whose targets (rows, nv) agree with their leaders' by the couplings."""
     found = set()
     for followers, leaders, polynomials in (
         (model.coupling_follower, model.coupling_leader, model.coupling_polynomial),

@@ -1,4 +1,4 @@
-"""Many runs of one robot that differ in initial state, inputs, masses and the like: in packs of 8 where possible.
+"""Many runs of one robot that differ in initial state, inputs or factors of properties: in packs of 8 where possible.
 
 A pack takes a step in all lanes at once; see pack_step.py. A robot with features that packs lack
 (`reason_against_packs`) runs sample after sample through Simulation. Samples do not depend on each other: their bytes
@@ -74,11 +74,11 @@ ROLLOUT_RECORDED = ("qpos", "qvel")
 
 @dataclass
 class Results:
-    """Arrays for n samples: recorded rows, final states, and how far each sample got.
+    """Arrays for n samples: recorded rows, final states, and reasons of early stops.
 
-    `start_depth`: of the deepest contact at the start [m], 0 where nothing is inside anything. `sunk`, (n, 4): where a
-    hard contact got deepest beside that, as PackContacts.sunk. `reason`: why the sample
-    stopped early, else RUNNING; `stopped`: at which step, else -1; `stopped_dof`: the dof.
+    `start_depth` (n,): depth of the deepest contact at the start [m], 0 without penetrations. `sunk` (n, 4): the hard
+    contact that got deepest since the start, as in Account.sunk. `reason` (n,): the reason of an early stop, else
+    RUNNING; `stopped` (n,): the step of the stop, else -1; `stopped_dof` (n,): the dof that caused it.
     """
 
     rows: dict[str, Array]  # of ROLLOUT_RECORDED: (n, rows, ·); without rows where not recorded
@@ -92,7 +92,7 @@ class Results:
 
     @classmethod
     def of(cls, plan: Plan, samples: int) -> Results:
-        """Allocate zeroed results for so many samples, rounded up to whole packs."""
+        """Allocate zeroed results for `samples` samples, rounded up to whole packs."""
         n, config, robot = -(-samples // WIDTH) * WIDTH, plan.config, plan.robot
         count = -(-config.steps // config.every)
         sizes = {"qpos": robot.nq, "qvel": robot.nv}
@@ -168,14 +168,14 @@ class SingleRoller:
 class PackRoller:
     """Runs packs of 8 samples, the last one filled up with copies of the last sample.
 
-    Its arrays are those of one plan (pack_arrays.py); `_fill` writes what differs between samples into them.
+    Its arrays are those of one plan (pack_arrays.py); `_fill` writes the values that differ between samples into them.
     """
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.alone = results, dict[str, int]()
         self._plan, self._varied = plan, VariedArrays(plan)
         self._needs, self._width = pack_features(plan), pack_width()
-        self._kept: dict[str, object] = {}  # what kernels call through addresses
+        self._kept: dict[str, object] = {}  # objects that kernels call through addresses
         self._calibrated, self._by_masses = False, is_calibrated(plan) or self._needs.found
         self._simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
         slots = None if plan.touching is None else make_slots(plan.robot.model, plan.touching)
@@ -201,7 +201,7 @@ class PackRoller:
             self._connect_detection(self._contact)
         self._bind()
 
-    # -------------------------------------------------------------- what kernels call
+    # -------------------------------------------------------------- entries that kernels call
 
     def _connect_single(self) -> None:
         """Connect the kernels of a single robot, for one lane after the other."""
@@ -213,7 +213,7 @@ class PackRoller:
                 self._kept["equipment"] = self._simulation.exert_at(helpers.exerter[0], self._lanes.exerted)
 
     def _make_helpers(self, controls: Controls) -> list[LaneSimulation]:
-        """A single robot for each lane, which finds its rows and forces."""
+        """The single robots, one for each lane, that find the lanes' rows and forces."""
         plan, shared, kept = self._plan, self._lanes.helpers, list[object]()
         helpers = Helpers(*(np.zeros((self._width, *values.shape[1:]), values.dtype) for values in shared))
         self._lanes = self._lanes._replace(helpers=helpers)
@@ -235,7 +235,7 @@ class PackRoller:
         return helping
 
     def _connect_detection(self, contact: PackContactBundle) -> None:
-        """Connect the contact detection, which finds those of one lane after the other, and the continuous check."""
+        """Connect the contact detection, which takes one lane after the other, and the continuous check."""
         assert self._plan.touching is not None
         self._kept["detection"] = connect_detection(self._plan.touching, contact.found.data, contact.data.detector)
         if self._needs.swept:
@@ -298,7 +298,7 @@ class PackRoller:
         return True
 
     def _reset(self, samples: int) -> None:
-        """Forget the pack before; `samples`: how many lanes are not copies."""
+        """Forget the pack before; `samples`: the number of lanes that are not copies."""
         lanes, data, width = self._lanes, self._lanes.data, self._width
         data.counters[[STEP, INPUT_ROW, STIFFENED_LANES]] = 0, -1, 0
         data.alive[:] = np.arange(width) < samples

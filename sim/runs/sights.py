@@ -1,4 +1,4 @@
-"""What rangefinders see, as arrays: every geom that is not fully transparent; meshes as they are, not their hulls.
+"""The shapes that rangefinders see, as arrays: every geom that is not fully transparent; meshes, not their hulls.
 
 The kernel that casts the rays (ray_casting.py) is an entry of its own, since only runs with rangefinders need it. No
 numba here.

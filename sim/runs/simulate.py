@@ -106,7 +106,7 @@ class Simulation(Account):
     def __post_init__(self) -> None:
         self.stop_reason = 0
         self.signalled: Callable[[], bool] | None = (
-            None  # whether the run shall end soon; long calls are watched if given
+            None  # True if the run shall end soon; long calls are watched if this function is given
         )
         self._pace = Pace()
         self._abandoned: list[Any] = []  # the arrays of an abandoned call
@@ -139,7 +139,7 @@ class Simulation(Account):
         if self.plan.rules is not None:
             self._rules = RuleBundle(self.plan.rules, make_link_rule_work(model, self.plan.rules))
         self._failure: ArtsimError | None = None
-        self._odd = ""  # what of the recorded rows or the state is not finite
+        self._odd = ""  # the part of the recorded rows or of the state that is not finite
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._end = self.plan.config.steps
         self.reblock()
@@ -264,9 +264,9 @@ class Simulation(Account):
     def save(self) -> dict[str, Array]:
         """A snapshot of everything that later steps depend on, as plain arrays by name, for `restore` in any process.
 
-        It holds the fields of State (including the warm start and the joints' last loads), `step`, and the statistics
-        of the run so far. It does not hold model, configuration and inputs, which must be the same, nor a Python
-        controller's own memory.
+        A snapshot holds the fields of State (including the warm start and the joints' last loads), `step`, and the
+        statistics of the run so far. Model, configuration and inputs, which must be the same, are not part of it, nor
+        is a Python controller's own memory.
         """
         noted = {name: getattr(self._step, name) for name in _NOTED}
         arrays = {**self._state._asdict(), **noted, "step": np.int64(self.step)}
@@ -316,7 +316,7 @@ class Simulation(Account):
         self._step.energy[AT_START] = math.nan
 
     def go_on_from(self, other: Simulation) -> None:
-        """Take over the state of another run of this robot, in its own arrays, and its account so far.
+        """Copy the state of another run of this robot, and its account so far.
 
         Impulses of the last step, the solver's first guess, start at zero where the runs have other rows.
         """
@@ -356,7 +356,7 @@ class Simulation(Account):
         return min(self.block_rows * self.plan.config.every, MOST_STEPS)
 
     def take(self, steps: int) -> bool:
-        """Take at most steps_per_block steps by one call of the kernel, without looking at what is recorded.
+        """Take at most steps_per_block steps by one call of the kernel, without a check of the recorded rows.
 
         False if the call ended early: `left_blocks` then gives its rows and goes on.
         """
@@ -396,7 +396,7 @@ class Simulation(Account):
         yield from self.blocks(end - self.step)
 
     def blocks(self, steps: int | None = None) -> Iterator[BlockOfRows]:
-        """Yield recorded rows until the run ends or stops, or for `steps` steps; `stop_reason` says what stopped it."""
+        """Yield recorded rows until the run ends or stops, or for `steps` steps; `stop_reason` gives the cause."""
         self._end = self.plan.config.steps if steps is None else self.step + steps
         while self.step < self._end and not self.stop_reason:
             first = self.step
@@ -408,7 +408,7 @@ class Simulation(Account):
         self._look_at_state()
 
     def _measure(self) -> None:
-        """Note how deep contacts are at the state, by a call that takes no step; what it recorded stays."""
+        """Note the depths of contacts at the state, by a call that takes no step; rows recorded before stay."""
         if self._contact is None or not self.step or self.stop_reason:
             return
         block, counters = self._block, self._step.counters
@@ -420,7 +420,7 @@ class Simulation(Account):
 
     @property
     def deepest(self) -> float:
-        """Depth of the deepest contact at the start of the last step [m]; 0 where nothing is inside anything."""
+        """Depth of the deepest contact at the start of the last step [m]; 0 without penetrations."""
         if self._contact is None:
             return 0.0
         found = self._contact.data.distance[: self._contact.data.number[CONTACTS]]
@@ -460,7 +460,7 @@ class Simulation(Account):
         return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, tables=tables)
 
     def _whose(self, name: str, place: tuple[int, ...]) -> str:
-        """The text ` of 'elbow'` if a variable's entries are dofs or links."""
+        """The text ` of 'elbow'` if the entries of a variable are dofs or links."""
         if name.startswith(("link_", "incoming_", "contact_")):
             return f" of {self.plan.robot.labels.links[place[0]]!r}"
         if name.startswith(("tau_", "q")) and name != "qpos":
@@ -504,7 +504,7 @@ class Simulation(Account):
 
     @property
     def times_helped(self) -> int:
-        """How often other threads have solved islands of a step beside this one."""
+        """The number of solutions in which other threads solved islands beside this one."""
         return self._crew.times
 
     @property
@@ -522,7 +522,7 @@ class Simulation(Account):
         self._end = self.step
 
     def _note_stop(self) -> bool:
-        """Note why the call ended; True if it lacked room for contacts, which has now been enlarged."""
+        """Note the reason why the call ended; True if it lacked room for contacts, which has now been enlarged."""
         self.stop_reason = int(self._step.counters[STOP_REASON])
         crowded = self.stop_reason == CROWDED
         if crowded:

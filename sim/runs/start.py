@@ -37,10 +37,8 @@ def initial_qpos(
     key: Sequence[float] = (),
     bases: Mapping[str, Place] | None = None,
 ) -> Real:
-    """Initial coordinates (nq,): those of a keyframe or of the file's pose clamped to the limits, then `bases`, the
-    poses of free bodies, then `given` ones.
-
-    Followers come last.
+    """Initial coordinates (nq,): those of a keyframe or of the file's pose clamped to the limits, replaced by `bases`,
+    the poses of free bodies, then by `given` values; followers are set last.
 
     Raises UsageError: unknown coordinate, value not finite, or a follower that contradicts its leader.
     """

@@ -1,4 +1,4 @@
-"""What differs between samples of one robot, and the arrays that factors of its properties change."""
+"""The values that differ between samples of one robot, and the arrays that factors of its properties change."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Push(NamedTuple):
 
 
 class LinkWrenches(NamedTuple):
-    """The wrenches of a run: where they act, what acts on them without a control file, and pushes."""
+    """The wrenches of a run: links and points at which they act, their values without a control file, and pushes."""
 
     wrenches: tuple[LinkWrench, ...] = ()
     held: Real = np.zeros(0)  # (6 nw,) [N, N m]
@@ -81,7 +81,7 @@ def link_wrenches(links: Sequence[str], config: RunConfig) -> LinkWrenches:
 
 
 def idle_wrenches(model: Model, labels: Labels, acting: LinkWrenches, duration: float) -> list[str]:
-    """Warnings about pushes after the end of the run, and about links that nothing moves."""
+    """Warnings about pushes after the end of the run, and about links that cannot move."""
     notes = [
         f"push of {push.link!r} at {push.time:g} s is after the end of the run ({duration:g} s)"
         for push in acting.pushes
@@ -145,7 +145,7 @@ def read_push(text: str) -> Push:
 
 
 def with_links(config: RunConfig, links: Iterable[str]) -> RunConfig:
-    """The configuration with wrenches, of zeros, on further links: those that a control file pushes."""
+    """The configuration with zero wrenches on further links: those that a control file pushes."""
     more = [link for link in links if not any(link == name or fnmatchcase(link, name) for name in config.wrench)]
     return replace(config, wrench={**config.wrench, **dict.fromkeys(more, (0.0,) * WRENCH)}) if more else config
 

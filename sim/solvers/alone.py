@@ -15,14 +15,14 @@ def solve_alone(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBu
     """step.next (nu,) gets the velocities at the end of the step [rad/s or m/s], rows.impulse (rows,) the impulses that
     cause them [N s or N m s]; see `newton`.
 
-    Over the scratch of a thread that helps, it takes islands that another thread has begun.
+    With the scratch of a helping thread, the entry takes islands that another thread has begun.
     """
     _solve(robot, run, rows, solver, True)
 
 
 @njit
 def solve_without_contacts(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
-    """The same for runs without contacts, a quarter of the code."""
+    """`solve_alone` for runs without contacts: a quarter of the code."""
     _solve(robot, run, rows, solver, None)
 
 

@@ -18,7 +18,7 @@ from artsim.sim.solvers.nsgs import sweep_island
 CLOSE = 0.1  # times the convex problem's ε, with which coulomb.py starts near the solution
 SLIDING_STEPS = 8  # of coulomb.py at most where contacts go on sliding
 RESTING = 1e-9  # of the largest velocity: slower slides count as rest
-FAR = 1e3  # the same for a start far from the solution
+FAR = 1e3  # times the convex problem's ε, for a start far from the solution
 
 
 @njit
@@ -34,7 +34,7 @@ def attempt(
 ) -> float:
     """Solve Coulomb's law of island k from the warm-start λ; return the residual of its rows [rad/s or m/s].
 
-    `effort`: most sweeps of nsgs.py, most steps of coulomb.py, and the initial ε of these, relative to the convex
+    `effort`: most sweeps of nsgs.py, most steps of coulomb.py, and the initial ε of these steps, relative to the convex
     problem's. Impulses above `limit` [N s or N m s] are no solution.
     """
     model, data = robot.model, robot.data

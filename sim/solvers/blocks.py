@@ -83,13 +83,13 @@ def times_inertia(
 
 @njit
 def add_product(rows: Rows, work: NewtonWork, n: int, many: int, H: Lanes2) -> None:
-    """H += Jᵀ T of so many rows from row n on, which have the same columns; lower triangle. T (rows, entries) is in
+    """H += Jᵀ T of `many` rows from row n on, which have the same columns; lower triangle. T (rows, entries) is in
     work.lines, ordered as by `set_lines`. O(entries²)."""
     count = rows.stop[n] - rows.start[n]
     step = direction_of_columns(rows, n)
     begin = rows.start[n] if step > 0 else rows.stop[n] - 1
     e = 0
-    while e < count:  # work.span: where the contiguous run of columns that begins with an entry ends
+    while e < count:  # work.span: the end of the contiguous run of columns that begins with an entry
         stop = e + 1
         while stop < count and (
             work.place[rows.column[begin + step * stop]] == work.place[rows.column[begin + step * (stop - 1)]] + 1
@@ -132,7 +132,7 @@ def _reduce_row(
     work: NewtonWork, b: int, H: Lanes2, G: Lanes2, both: bool, i: int, rows: tuple[int, int], own: int
 ) -> None:
     """Subtract rows of block b, the first to the one before the last, from row i: in the block itself, which begins at
-    `own`, or beyond (-1).
+    `own`, or beyond the block (own = -1).
     """
     _reduce(work, b, H, G, i, rows, own)
     if both:
@@ -141,7 +141,8 @@ def _reduce_row(
 
 @inlined
 def _reduce(work: NewtonWork, b: int, H: Lanes2, G: Lanes2, i: int, rows: tuple[int, int], own: int) -> None:
-    """The same for one of the two triangles, over the runs of entries that the block has besides its own."""
+    """Subtract the rows from row i of one of the two triangles, over the runs of entries that the block has besides its
+    own."""
     runs = (work.run_start[b], work.run_stop[b], work.run_count[b])
     _reduce_runs((work.pivot, work.factors), runs, H, G, i, rows, own)
 
@@ -156,7 +157,7 @@ def _reduce_runs(
     rows: tuple[int, int],
     own: int,
 ) -> None:
-    """The same with arrays, passed in registers; runs: their starts, their ends and their number."""
+    """`_reduce` with arrays, passed in registers; runs: their starts, their ends and their number."""
     pivot, x = scratch
     starts, stops, count = runs
     first, last = rows

@@ -1,5 +1,5 @@
-"""Calls of a step's solver, which is an entry over the rows: its own for every solver, the same for all variants of the
-step. The step knows of it what SolverCall holds. Packs, whose SolverBundle has no call, keep M̂ as a matrix.
+"""Calls of a step's solver: one entry over the rows for each solver, for all variants of the step. The step knows of
+the solver the content of SolverCall only. Packs, whose SolverBundle has no call, keep M̂ as a matrix.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from artsim.sim.run_data.scratch import (
 
 @inlined
 def ask(call: SolverCall, task: int) -> None:
-    """Have the solver do a task: SOLVE, SOLVE_AGAIN, REDUCE, FACTORISE."""
+    """Let the solver do a task: SOLVE, SOLVE_AGAIN, REDUCE, FACTORISE."""
     call.task[ASKED_FOR] = task
     run_entry(call.entry)
 
@@ -61,7 +61,7 @@ def reduce_system(model: Model, data: Workspace, step: Step, solver: SolverBundl
 
 @njit
 def factorise_system(model: Model, data: Workspace, solver: SolverBundle) -> None:
-    """Factorise that matrix alone, without rows."""
+    """Factorise M̂ alone, without rows."""
     if solver.call is None:
         factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
     else:
@@ -70,9 +70,7 @@ def factorise_system(model: Model, data: Workspace, solver: SolverBundle) -> Non
 
 @inlined
 def answer(model: Model, data: Workspace, solver: SolverBundle, first: int, end: int) -> None:
-    """data.reduced = M̂⁻¹ data.reduced, which is 0 but for one tree, whose entries are those from `first` to before
-    `end`.
-    """
+    """data.reduced = M̂⁻¹ data.reduced, which is 0 except for the entries of one tree, from `first` to before `end`."""
     if solver.call is None:
         parent, run = model.independent_parent, model.independent_run
         solve_part(data.factor, data.inverse_pivot, parent, run, data.reduced, first, end)
@@ -84,7 +82,7 @@ def answer(model: Model, data: Workspace, solver: SolverBundle, first: int, end:
 
 @njit
 def is_to_solve(robot: RobotBundle, step: Step, call: SolverCall) -> bool:
-    """True if the rows are to be solved; does the other tasks for a solver that takes M̂ as a matrix."""
+    """True if the rows are to be solved; other tasks are done here, for a solver that takes M̂ as a matrix."""
     model, data, task = robot.model, robot.data, call.task
     if task[ASKED_FOR] == REDUCE:
         reduce_matrix(model, data, step.diagonal)
@@ -98,7 +96,8 @@ def is_to_solve(robot: RobotBundle, step: Step, call: SolverCall) -> bool:
 
 @inlined
 def is_to_sweep(robot: RobotBundle, step: Step, call: SolverCall) -> bool:
-    """The same for solvers that solve a step once, whatever its retries ask."""
+    """True if the rows are to be solved, for solvers that solve a step only once, regardless of retries; other tasks
+    are done here."""
     return is_to_solve(robot, step, call) and call.task[ASKED_FOR] == SOLVE
 
 

@@ -4,8 +4,8 @@ The unknowns are x and λ, with M̂ x = f + Jᵀλ, and the rows' equations are 
 cone and û the rows' velocity with De Saxcé's shift and the proximal term (Alart and Curnier 1991, with the shift's
 derivative in the matrix); residual and matrix are in coulomb_system.py. That matrix is not symmetric, and there is no
 merit function: a step is halved once where the residual would rise above a mean of the previous ones (Zhang and Hager
-2004), and then taken. Shorter steps were tried: they get stuck at kinks that a bold one passes. ε decreases from round
-to round; a round that takes long raises it again.
+2004), and then taken. Shorter steps were tried: they get stuck at kinks that a bold step passes. ε decreases from round
+to round; a round that takes long raises ε again.
 
 Solved to 1e-9: 800 throws of one to three bodies with three or four contacts each, friction mixed from 0.1 to 1, in 16
 steps on average and 30 at most; 100 stacks of two to ten boxes with four contacts per face, kicked, in 35 and 131 (with
@@ -39,13 +39,13 @@ from artsim.sim.solvers.tolerance import (
 )
 
 ROUND_STEPS = 15  # per round, before the problem is made easier; where loads are shared, at most
-EASIER = 10.0  # factor on ε then
+EASIER = 10.0  # factor on ε to make the problem easier
 HARDER = 0.03  # factor on ε in every further round
-SHARED_EPS = SHARED / PROXIMAL  # the least ε relative to work.eps where rows leave loads open: with it they are shared
+SHARED_EPS = SHARED / PROXIMAL  # least ε, relative to work.eps, of rows that leave loads open: it shares the loads
 REACHED = 1.001 * SHARED_EPS
-# residuals too small to change how loads are shared, on the way and at last, relative to velocities left by compliance
+# residuals too small to change the sharing of loads, on the way and at last, relative to velocities left by compliance
 _TOLD_APART, _TOLD_WELL = 1e-2, 1e-3
-ANEW = 1e4  # ε relative to work.eps at first, where loads are shared anew: starts then do not matter
+ANEW = 1e4  # first ε, relative to work.eps, of loads that are shared anew: the start then does not matter
 NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
 MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
 GLANCE = 2  # steps within which a start near the solution must get nearer
@@ -139,7 +139,8 @@ def is_met(size: Real, last: Real, good: Real, tolerance: Real) -> Real:
 
 @inlined
 def bound_of_sharing(rows: Rows, work: NewtonWork, k: int, tolerance: Real, ease: Real) -> Real:
-    """The residual [rad/s or m/s] below which loads are shared with this ε, a small part of that which it leaves."""
+    """The residual [rad/s or m/s] below which loads are shared with this ε: a small part of the velocities that its
+    compliance leaves."""
     zero = zero_like(ease)
     share = where_greater(ease, zero + REACHED, zero + _TOLD_APART, zero + _TOLD_WELL)
     return largest(tolerance, share * PROXIMAL * ease * largest_pull(rows, work, k))
@@ -147,9 +148,9 @@ def bound_of_sharing(rows: Rows, work: NewtonWork, k: int, tolerance: Real, ease
 
 @njit
 def go_on_sharing(rows: Rows, work: NewtonWork, k: int, chosen: Real, ease: Real) -> Vec3:
-    """In lanes where `chosen` is 1, go on with a smaller ε; after the one with which loads are shared λ_k is λ, so that
-    rows lose the velocities that compliance has left them. Return the residual [rad/s or m/s], 1 where loads are still
-    to be shared, and ε relative to work.eps at the start.
+    """In lanes where `chosen` is 1, go on with a smaller ε. After the ε that shares the loads, λ_k is set to λ, so that
+    rows lose the velocities that compliance has left. Return the residual [rad/s or m/s], 1 where loads are still to be
+    shared, and ε relative to work.eps at the start.
     """
     zero = zero_like(ease)
     shared = where_greater(ease, zero + REACHED, zero, chosen)
@@ -165,10 +166,10 @@ def go_on_sharing(rows: Rows, work: NewtonWork, k: int, chosen: Real, ease: Real
 @njit
 def begin_rounds(rows: Rows, work: NewtonWork, k: int, first: float, opened: Real, loaded: Real) -> Vec3:
     """Begin the first round with ε times `first`, or times ANEW where loads are open; return its residual [rad/s or
-    m/s], 1 where loads are to be shared, and that factor.
+    m/s], 1 where loads are to be shared, and the factor on ε.
 
-    loaded: the residual [rad/s or m/s] within which the λ given are the loads of the step before, shared there; those
-    of a step that goes on as the one before are followed from `first`. -1: they are shared anew.
+    loaded: the residual [rad/s or m/s] within which the given λ are the loads of the step before, which were shared
+    there. The loads of a step that goes on as the one before are followed from `first`. -1: loads are shared anew.
     """
     zero = zero_like(opened)
     anew = where_greater(zero, loaded, opened, zero)
@@ -195,7 +196,7 @@ def begin_round(rows: Rows, work: NewtonWork, k: int, factor: Real, chosen: Real
 def _end_round(
     rows: Rows, work: NewtonWork, k: int, size: float, before: float, limit: float, good: float, tolerance: float
 ) -> tuple[float, bool]:
-    """Set λ_k to λ, with the residual `size`; return the rows' residual [rad/s or m/s], and whether to stop: impulses
+    """Set λ_k to λ, with the residual `size`; return the rows' residual [rad/s or m/s], and True for a stop: impulses
     are too large, or the tolerance is met, or the round is `good` and hardly better than the one before.
     """
     left = max(size, recentre(rows, work, k, 1.0))
@@ -221,8 +222,8 @@ def _better_of_both(
 
 @njit
 def find_step(model: Model, data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, few: bool) -> None:
-    """Find the Newton step: work.linear = dλ, work.along = J dx, and unless it is one of `few` rows, in their impulses,
-    work.direction = dx.
+    """Find the Newton step: work.linear = dλ, work.along = J dx, and work.direction = dx unless the step is taken in
+    the impulses of `few` rows.
     """
     if few:
         find_few(rows, work, k)
@@ -234,8 +235,8 @@ def find_step(model: Model, data: Workspace, rows: Rows, step: Step, work: Newto
 
 @njit
 def refresh(rows: Rows, step: Step, work: NewtonWork, k: int, chosen: Real, few: bool) -> None:
-    """Recompute work.velocity from x in lanes where `chosen` is 1: steps on the way may have been so long that its
-    digits are lost. After steps of `few` rows, which move λ alone, x is computed first.
+    """Recompute work.velocity from x in lanes where `chosen` is 1: earlier steps may have been so long that digits of
+    work.velocity are lost. After steps of `few` rows, which move λ alone, x is computed first.
     """
     if few:
         set_change(rows, step.free, work, k)
@@ -271,7 +272,7 @@ def balance(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int)
 
 @njit
 def balance_by_factor(rows: Rows, work: NewtonWork, k: int) -> None:
-    """The same where M̂ is factorised in work.matrix."""
+    """Move x of island k to where M̂ x = f + Jᵀλ, with M̂ factorised in work.matrix; see `balance`."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -291,7 +292,7 @@ def balance_by_factor(rows: Rows, work: NewtonWork, k: int) -> None:
 
 @njit
 def scale(rows: Rows, work: NewtonWork, k: int, factor: Real) -> None:
-    """Scale every ε of island k, and set what follows from it."""
+    """Scale every ε of island k, and set the quantities that depend on ε."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
@@ -301,8 +302,8 @@ def scale(rows: Rows, work: NewtonWork, k: int, factor: Real) -> None:
 
 @njit
 def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> Real:
-    """Set λ_k of island k to λ in lanes where `chosen` is 1, with no step pending; return how far the rows move for
-    that [rad/s or m/s]."""
+    """Set λ_k of island k to λ in lanes where `chosen` is 1, with no step pending; return the resulting motion of the
+    rows [rad/s or m/s]."""
     left = zero_like(chosen)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -317,12 +318,12 @@ def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> Real:
 
 @njit
 def take_step(rows: Rows, work: NewtonWork, k: int, bar: Real, size: Real, follows: Real, chosen: Real) -> Real:
-    """Take the step if the residual then does not exceed the bar, else half of it, in lanes where `chosen` is 1; return
-    the residual there [rad/s or m/s].
+    """Take the step if the residual after it does not exceed the bar, else half the step, in lanes where `chosen` is 1;
+    return the residual after the step taken [rad/s or m/s].
 
     Where a row jumps from one bound to the other, and would jump back in the next step, the residual keeps its size:
-    that step is halved too. Where `follows` is 1, λ_k becomes λ after a whole step that is good, as the residual after
-    it has it.
+    that step is halved, too. Where `follows` is 1, λ_k becomes λ after a whole step that is good, and the residual is
+    that with the new λ_k.
     """
     zero = zero_like(size)
     one = zero + 1.0

@@ -39,8 +39,8 @@ def set_rates(rows: Rows, work: NewtonWork, k: int, tolerance: Real) -> None:
     """work.rate: ρ of island k's rows [impulse per velocity], from a row's mobility, or large enough that velocities
     count where impulses are large.
 
-    Whether a contact slides depends on λ - ρ û: where a drive presses a light link onto the ground with 1e7 N s, ρ û of
-    a slow slide is less than the last digit of λ.
+    The sliding of a contact is decided by λ - ρ û: where a drive presses a light link onto the ground with 1e7 N s, ρ û
+    of a slow slide is less than the last digit of λ.
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -60,8 +60,8 @@ def residual(rows: Rows, work: NewtonWork, k: int) -> Real:
 
 @njit
 def residual_after(rows: Rows, work: NewtonWork, k: int, t: Real, off: Real) -> Real:
-    """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; work.miss = λ - P(λ - ρ û), with P's
-    derivative in work.weight to work.weight3. O(rows). off: 1, or 0 for the residual with λ_k at the λ then reached.
+    """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; sets work.miss = λ - P(λ - ρ û) and the
+    derivative of P in work.weight to work.weight3. O(rows). off: 1, or 0 for the residual with λ_k at the λ reached.
     """
     zero = zero_like(work.change[0])
     square = zero
@@ -125,7 +125,7 @@ def _cone_residual(rows: Rows, work: NewtonWork, n: int, t: Real, off: Real) -> 
 
 @inlined
 def _past(limit: Real, length: Real) -> Real:
-    """limit - length, or 0 where that is rounding."""
+    """limit - length, or 0 if the difference is rounding."""
     past = limit - length
     return where_greater(absolute(past), _LAST_DIGITS * (limit + length), past, zero_like(past))
 

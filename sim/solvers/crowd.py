@@ -2,16 +2,16 @@
 
 An iteration visits all units twice (Jean 1999). A contact's three rows get the impulse that satisfies Coulomb's law
 exactly at the current velocities of its two bodies (Bonnefon and Daviet 2011 list the cases); other units take a
-projection step. What the two sweeps move is then mixed with that of the iterations before so that the least of it is
-left (Anderson 1965; Walker and Ni 2011), and projected onto the cones. Where mixing does not help, sweeps go on without
-for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts), however they are connected. Units are visited by
-colours, none of which moves a body twice, WIDTH at once (crowd_lanes.py); that takes as many iterations as the order
-in which they are listed, or a few fewer.
+projection step. The motion of λ in the two sweeps is then combined with the motions of earlier iterations so that the
+least motion is left (Anderson 1965; Walker and Ni 2011), and the result is projected onto the cones. Where this mixture
+does not help, sweeps go on without it for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts) for any
+connections. Units are visited by colours, none of which moves a body twice, WIDTH at once (crowd_lanes.py); that takes
+as many iterations as the order in which they are listed, or a few fewer.
 
-Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by its
-root. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at ε =
-0.01 (sweeps alone: 400), 20 at 0.1, 180 at 0.001; cold 100 to 260. Several contacts of two bodies count as one: with ε
-for each of them, boxes take twice as many. An iteration takes longest where contacts slide. As hard as they are, such
+Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by the
+root of ε. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at
+ε = 0.01 (sweeps alone: 400), 20 at 0.1, 180 at 0.001; cold 100 to 260. Several contacts of two bodies count as one:
+with ε for each of them, boxes take twice as many. An iteration takes longest where contacts slide. Without ε these
 heaps take more than 10,000 sweeps: the impulses that wedge them build up slowly. Conjugate gradients on the sweeps
 (Silcowitz, Niebe, Erleben 2010), ADMM, Newton's method on each convex problem of De Saxcé's shift, and on the law
 itself, all stall at 1e-4 m/s there. Sweeps forwards and backwards took a fifth more time, and did not converge on a
@@ -67,14 +67,14 @@ from artsim.sim.solvers.nsgs import factorise_trees, find_trees
 from artsim.sim.solvers.tolerance import UNTRIED
 
 SOLVED_CROWD = 0.1 * UNSOLVED  # [rad/s or m/s] residual at which iterations end
-SOLVED_FEW = 1e-3 * UNSOLVED  # the same for islands that are no crowds
+SOLVED_FEW = 1e-3 * UNSOLVED  # [rad/s or m/s] residual at which iterations end for islands that are no crowds
 _HARD_ITERATIONS = 300  # in all rounds with contacts as hard as they are
-_PROXIMAL = 0.01  # ε of the first of these, relative to a row's mobility
-_HARDER = 0.1  # factor on ε in every further one, which takes
-_LONGER = 3.0  # times the iterations of the one before
-_WINDOW = 20  # iterations in which a mixture must
-_PROGRESS = 0.5  # leave at most this share of the motion: else as many do without, then twice as many
-_RISING = 2.0  # times the last one: what a pair of sweeps moves after a mixture that is taken back
+_PROXIMAL = 0.01  # ε of the first round, relative to a row's mobility
+_HARDER = 0.1  # factor on ε in every further round
+_LONGER = 3.0  # iterations of a further round, as a multiple of those of the round before
+_WINDOW = 20  # iterations in which a mixture must help: else as many go without it, then twice as many
+_PROGRESS = 0.5  # share of the motion that a mixture may leave at most in these iterations
+_RISING = 2.0  # a mixture is taken back if the next pair of sweeps moves λ by more than this multiple of the last one
 _RANK = 1e-12  # relative to the trace: added to the diagonal of the mixture's normal equations
 _COLOURS = 60  # at most, one per bit
 _CONTACT, _ROW, _ELSE = range(3)  # kinds of a colour's units: contacts and rows that take turns with others; the rest
@@ -86,8 +86,8 @@ def solve_hard_crowd(
     model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int
 ) -> tuple[float, bool]:
     """Solve Coulomb's law of island k, a crowd, with contacts as hard as they are, by the proximal point method: rounds
-    with ever smaller ε, each about the impulses of the one before. Returns the residual [rad/s or m/s], and whether
-    that solves it.
+    with ever smaller ε, each about the impulses of the one before. Returns the residual [rad/s or m/s], and True if
+    the island is solved.
 
     Turn: first; every 64 steps where contacts are regularised. Costs: 300 iterations. Gives up: after these, or where
     the next round would take more. Needed by test_crowd.py::test_what_newton_solves_comes_out_the_same.
@@ -134,7 +134,7 @@ def _set_proximal(rows: Rows, work: NewtonWork, k: int, share: float) -> None:
 
 @njit
 def _give(rows: Rows, work: NewtonWork, k: int) -> float:
-    """How far rows of island k move for λ not to be λ_k [rad/s or m/s]."""
+    """The largest velocity by which rows of island k yield since λ is not λ_k [rad/s or m/s]."""
     most = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -157,9 +157,9 @@ def sweep_crowd(
     """
     count = _begin(model, data, rows, work, k)
     left = _residual(model, rows, work, k)
-    known, last = 0, -1.0  # differences in the mixture; how far the last sweeps moved, -1: not comparable
-    plain, rest = False, _WINDOW  # whether iterations do without a mixture, and for how many they will
-    bar, since = UNTRIED, 0  # how far sweeps moved before these iterations, and how many there have been
+    known, last = 0, -1.0  # number of differences in the mixture; motion of the last sweeps, -1: not comparable
+    plain, rest = False, _WINDOW  # True while iterations go without a mixture; for how many iterations
+    bar, since = UNTRIED, 0  # motion of the sweeps before these iterations, and the number of iterations since
     steps = 0
     while steps < most and left > tolerance:
         steps += 1
@@ -202,7 +202,7 @@ def sweep_crowd(
 
 @njit
 def _begin(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> int:
-    """Factorise M̂ = LᵀDL of island k, set y and what is constant in the iterations, and return how many rows it has.
+    """Factorise M̂ = LᵀDL of island k, set y and the constants of the iterations, and return the number of its rows.
 
     y = D^½ L x, in work.moving: J x = J̃ y, and y changes by J̃ᵀ dλ, with one J̃ = J L⁻¹ D^-½ for both, as in
     delassus.py. L is as sparse as the tree (Featherstone 2008, section 6.5), so that J̃ has the columns of J where these
@@ -246,7 +246,7 @@ def _begin(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) 
 
 @inlined
 def _turn_strip(work: NewtonWork, p: int, count: int) -> None:
-    """Turn the lines of WIDTH units with so many rows, as crowd_lanes.py has them."""
+    """Turn the lines of WIDTH units with `count` rows each into the layout of crowd_lanes.py."""
     width = 0
     for lane in range(WIDTH):
         width = max(work.sides[p + lane, PAIRED], width)
@@ -261,11 +261,11 @@ def _turn_strip(work: NewtonWork, p: int, count: int) -> None:
 
 @njit
 def _line_up(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
-    """work.sequence: the units of island k by colours, so that those that share no tree follow each other, can have
-    their turn at once, and the processor need not wait for one to begin with the next.
+    """Set work.sequence: the units of island k by colours, so that units that share no tree follow each other and can
+    be visited at once, and the processor need not wait for one unit to begin with the next.
 
-    A unit has the first colour that no earlier one of its trees has. Of a colour, contacts have their turn first, WIDTH
-    at once as long as there are so many; then rows with bounds do. What finds no colour has its turn last, alone.
+    A unit gets the first colour that no earlier unit of its trees has. Of a colour, contacts are visited first, WIDTH
+    at once while there are enough, then rows with bounds. Units without a colour are visited last, one by one.
     """
     first = work.unit_start[k]
     count = work.unit_start[k + 1] - first
@@ -313,8 +313,8 @@ def _line_up(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
 
 @inlined
 def _kind_of(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int) -> int:
-    """Whether the unit of row n can have its turn with others, and with which: it moves one or two short blocks, and
-    keeps its J̃.
+    """The kind of the unit of row n: _CONTACT or _ROW if it can be visited with others of that kind, since it moves one
+    or two short blocks and keeps its J̃; else _ELSE.
     """
     if (rows.cone[n] > 1 and rows.cone[n] != 3) or not _has_ancestors(parent, rows, n):
         return _ELSE
@@ -326,7 +326,7 @@ def _kind_of(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int) -> int:
 
 @njit
 def _end(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
-    """Set x, the impulses of the rows of island k and their velocities from what the iterations found."""
+    """Set x, the impulses of the rows of island k and their velocities from the result of the iterations."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
@@ -404,7 +404,7 @@ def _prepare(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int, s
 
 @inlined
 def _set_contact(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int, stride: int, soft: float) -> None:
-    """The law of a contact with friction, and its J̃ and λ in the axes of that."""
+    """Set the law of a contact with friction, and its J̃ and λ in the axes of the law."""
     law = work.law
     law[p + 2 * stride, COSINE], law[p + 2 * stride, SINE] = 1.0, 0.0
     _answer(parent, rows, work, n, n, p)
@@ -435,8 +435,8 @@ def _set_contact(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: in
 
 @inlined
 def _short_blocks(rows: Rows, work: NewtonWork, n: int) -> tuple[int, int]:
-    """The blocks that the unit of row n moves, and -1 in place of a second one; twice -1 where it moves none, more than
-    two, or one of more than WIDTH dofs.
+    """The two blocks that the unit of row n moves, -1 in place of a second one; twice -1 if the unit moves no block,
+    more than two, or a block of more than WIDTH dofs.
     """
     a, b = -1, -1
     for e in range(rows.start[n], rows.stop[n]):
@@ -452,7 +452,7 @@ def _short_blocks(rows: Rows, work: NewtonWork, n: int) -> tuple[int, int]:
 
 @inlined
 def _pair(rows: Rows, work: NewtonWork, n: int, p: int, stride: int, count: int) -> None:
-    """work.pairs and work.sides of the unit of row n, if it moves one or two blocks that are short: J̃ of both."""
+    """Set work.pairs and work.sides of the unit of row n, if it moves one or two short blocks: J̃ of both."""
     a, b = _short_blocks(rows, work, n)
     if a < 0:
         return
@@ -488,7 +488,7 @@ def _has_ancestors(parent: ConstInts1, rows: Rows, n: int) -> bool:
 
 @inlined
 def _set_line(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int) -> None:
-    """J̃ of a row, in the places of its J."""
+    """Set J̃ of a row, in the places of its J."""
     for e in range(rows.start[row], rows.stop[row]):
         work.direction[rows.column[e]] += rows.value[e]
     root = -1
@@ -518,7 +518,7 @@ def _answer(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int, 
 
 @njit
 def _answer_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int, p: int) -> None:
-    """The same where J̃ is not kept."""
+    """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`, by its trees, without J̃."""
     work.linear[row] = 1.0
     _apply(parent, rows, work, n, p)
     _find_velocities(parent, rows, work, n, p)
@@ -693,7 +693,8 @@ def _apply(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> 
 
 @njit
 def _apply_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> None:
-    """The same where J̃ is not kept; work.linear of a contact with friction then leaves the axes of its law."""
+    """y += J̃ᵀ dλ of the unit of row n by its trees, without J̃; work.linear of a contact with friction then leaves the
+    axes of its law."""
     if rows.cone[n] == 3:
         c, s = work.law[p + 2, COSINE], work.law[p + 2, SINE]
         b, d = work.linear[n + 1], work.linear[n + 2]
@@ -725,7 +726,7 @@ def _fold(parent: ConstInts1, work: NewtonWork, root: int) -> None:
 
 @inlined
 def _move(work: NewtonWork, root: int) -> None:
-    """y += work.direction of that tree, which is then 0."""
+    """y += work.direction of the tree that begins with a root; work.direction is then 0."""
     for i in range(root, work.list[root]):
         if work.degree[i] == root:
             work.moving[work.seat[i] >> _SHIFT, work.seat[i] & _MASK] += work.direction[i]
@@ -734,7 +735,7 @@ def _move(work: NewtonWork, root: int) -> None:
 
 @inlined
 def _unfold(parent: ConstInts1, work: NewtonWork, root: int, out: Reals1) -> None:
-    """out = x = L⁻¹ D^-½ y of that tree."""
+    """out = x = L⁻¹ D^-½ y of the tree that begins with a root."""
     for i in range(root, work.list[root]):
         if work.degree[i] == root:
             value = work.moving[work.seat[i] >> _SHIFT, work.seat[i] & _MASK] * work.tree_pivot[i]
@@ -750,15 +751,15 @@ def _unfold(parent: ConstInts1, work: NewtonWork, root: int, out: Reals1) -> Non
 
 @inlined
 def _copy(x: Reals1, out: Reals1, count: int) -> None:
-    """out = x, of so many entries."""
+    """out = x, of `count` entries."""
     for p in range(count):
         out[p] = x[p]
 
 
 @njit
 def _measure(work: NewtonWork, count: int) -> tuple[float, float]:
-    """Set work.before to by how much λ has moved since it was noted there, times its scale; return the norm of that,
-    and the largest velocity that a row's own impulse has changed [rad/s or m/s].
+    """Set work.before to the motion of λ since λ was noted there, times its scale; return the norm of this motion, and
+    the largest change of a row's velocity by its own impulse [rad/s or m/s].
     """
     square, most = 0.0, 0.0
     for p in range(count):
@@ -771,8 +772,9 @@ def _measure(work: NewtonWork, count: int) -> tuple[float, float]:
 
 @njit
 def _remember(work: NewtonWork, count: int, known: int, place: int) -> None:
-    """Note by how much the motion of λ, and λ after the sweeps, differ from the last ones, at a place of work.history,
-    and in work.gram the products of these motions with each other, and in its last column with the present one.
+    """Note the differences of the motion of λ, and of λ after the sweeps, from the last ones, at a place of
+    work.history; and in work.gram the products of the motions' differences with each other, and in its last column with
+    the present motion.
     """
     motion, result = work.history[place], work.history[MIXED + place]
     subtract(work.before, work.off, motion, count)
@@ -787,7 +789,7 @@ def _remember(work: NewtonWork, count: int, known: int, place: int) -> None:
 
 @njit
 def _mix(work: NewtonWork, count: int, known: int) -> None:
-    """work.before = the λ after the sweeps, less the combination of noted differences that leaves least of the motion.
+    """work.before = the λ after the sweeps, less the combination of noted differences that leaves the least motion.
 
     The least squares are solved by their normal equations, L D Lᵀ in the last rows of work.gram.
     """
@@ -816,7 +818,7 @@ def _mix(work: NewtonWork, count: int, known: int) -> None:
 
 @njit
 def _set_impulses(model: Model, rows: Rows, work: NewtonWork, k: int, wanted: Reals1) -> None:
-    """Set λ of island k to what is wanted, within bounds and cones, and y to match."""
+    """Set λ of island k to `wanted`, within bounds and cones, and y to match."""
     q, p = 0, 0
     while q < work.unit_start[k + 1] - work.unit_start[k]:
         n, together = work.sequence[q], work.together[q]
@@ -832,7 +834,7 @@ def _set_impulses(model: Model, rows: Rows, work: NewtonWork, k: int, wanted: Re
 
 @inlined
 def _set_unit(model: Model, rows: Rows, work: NewtonWork, n: int, p: int, wanted: Reals1) -> None:
-    """The same of the unit of row n."""
+    """Set λ of the unit of row n to `wanted`, within bounds or cone, and y to match."""
     last = n + max(rows.cone[n], 1)
     z = wanted[p]
     scale = 1.0
@@ -894,7 +896,7 @@ def _miss(model: Model, rows: Rows, work: NewtonWork, n: int, p: int) -> float:
 
 @inlined
 def _miss_in_lane(work: NewtonWork, p: int, count: int, lane: int, rate: float) -> float:
-    """The same of a unit that has its turn with others, whose velocities are in work.abreast."""
+    """|λ - P(λ - ρ û)| of a unit that is visited with others, whose velocities are in work.abreast."""
     law = work.law
     soft, mu = law[p + SOFT, lane], law[p + SLOPE, lane]
     z = work.impulse[p + lane]

@@ -1,12 +1,12 @@
 """Visits WIDTH units of a crowd at once, one in each lane: contacts with friction, or rows with bounds, of which no two
 move the same body.
 
-Row r of the unit in lane l has the place p + WIDTH r + l among the island's rows, so that a row of all of them is a
-strip. Their lines of `law` and `pairs` are turned (`turn`): what was column c of row r in lane l is entry l of line
+Row r of the unit in lane l has the place p + WIDTH r + l among the island's rows, so that row r of all units is a
+strip. The units' lines of `law` and `pairs` are turned (`turn`): column c of row r in lane l becomes entry l of line
 p + WIDTH r + c, or, of the second body in `pairs`, entry WIDTH + l. The strips of velocities in `moving`, one per body,
 are turned in registers. A lane's result does not depend on the others.
 
-Without numba the same is computed lane by lane.
+Without numba the results are computed lane by lane.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from artsim.sim.foundation.strips import _store
 from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.crowd_law import impulse_at
 
-# columns of work.law, of the line of a unit's first row
+# columns of work.law, in the line of a unit's first row
 MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
 LOWER, UPPER = W0, W1  # of a row with bounds
-BIG, SMALL = 1, 2  # of the line of a contact's second row
-COSINE, SINE = 1, 2  # of that of its third row
-# columns of work.sides, of the line of a unit's first row
+BIG, SMALL = 1, 2  # in the line of a contact's second row
+COSINE, SINE = 1, 2  # in the line of a contact's third row
+# columns of work.sides, in the line of a unit's first row
 PAIRED, BODY, OTHER = range(3)
 _FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free one: columns beyond need not be read
 
@@ -40,7 +40,7 @@ _of_law, _of_pairs = loading(WIDTH), loading(2 * WIDTH)
 
 @inlined
 def _within_cone(z: Vec3, mu: Pack) -> Vec3:
-    """An impulse with its normal part not below 0 and its tangential part at most μ times that."""
+    """An impulse with its normal part not below 0 and its tangential part at most μ times the normal part."""
     zero = zero_like(mu)
     z0 = where_greater(z[0], zero, z[0], zero)
     square = z[1] * z[1] + z[2] * z[2]
@@ -54,7 +54,7 @@ def _within_cone(z: Vec3, mu: Pack) -> Vec3:
 
 @inlined
 def _times(J: Reals2, line: int, column: int, width: int, y: tuple[Pack, ...]) -> Pack:
-    """Σ J[line + i, column : column + WIDTH] y[i], of so many columns."""
+    """Σ J[line + i, column : column + WIDTH] y[i], over `width` columns."""
     v = (
         _of_pairs(J, line, column) * y[0]
         + _of_pairs(J, line + 1, column) * y[1]
@@ -77,7 +77,7 @@ def _column_times(J: Reals2, line: int, column: int, z: Vec3) -> Pack:
 
 @inlined
 def _move_three(J: Reals2, p: int, column: int, width: int, y: tuple[Pack, ...], z: Vec3) -> tuple[Pack, ...]:
-    """y + J̃ᵀ z of one body per lane, of three rows."""
+    """y + J̃ᵀ z of one body per lane, for three rows."""
     y0 = y[0] + _column_times(J, p, column, z)
     y1 = y[1] + _column_times(J, p + 1, column, z)
     y2 = y[2] + _column_times(J, p + 2, column, z)
@@ -94,7 +94,7 @@ def _move_three(J: Reals2, p: int, column: int, width: int, y: tuple[Pack, ...],
 
 @inlined
 def _move_one(J: Reals2, p: int, column: int, width: int, y: tuple[Pack, ...], z: Pack) -> tuple[Pack, ...]:
-    """The same of one row."""
+    """y + J̃ᵀ z of one body per lane, for one row."""
     y0 = y[0] + _of_pairs(J, p, column) * z
     y1 = y[1] + _of_pairs(J, p + 1, column) * z
     y2 = y[2] + _of_pairs(J, p + 2, column) * z
@@ -117,21 +117,21 @@ def _velocity_in_lanes(J: Reals2, line: int, width: int, y: tuple[Pack, ...], x:
 
 @inlined
 def _push_three(work: NewtonWork, p: int, width: int, y: tuple[Pack, ...], x: tuple[Pack, ...], z: Vec3) -> None:
-    """Add J̃ᵀ z of three rows to the velocities of both bodies."""
+    """Add J̃ᵀ z of three rows to the velocities y, x of both bodies."""
     scatter(work.moving, work.sides, p, BODY, _move_three(work.pairs, p, 0, width, y, z))
     scatter(work.moving, work.sides, p, OTHER, _move_three(work.pairs, p, WIDTH, width, x, z))
 
 
 @inlined
 def _push_one(work: NewtonWork, p: int, width: int, y: tuple[Pack, ...], x: tuple[Pack, ...], z: Pack) -> None:
-    """The same of one row."""
+    """Add J̃ᵀ z of one row to the velocities y, x of both bodies."""
     scatter(work.moving, work.sides, p, BODY, _move_one(work.pairs, p, 0, width, y, z))
     scatter(work.moving, work.sides, p, OTHER, _move_one(work.pairs, p, WIDTH, width, x, z))
 
 
 @inlined
 def _bodies(work: NewtonWork, p: int) -> tuple[int, tuple[Pack, ...], tuple[Pack, ...]]:
-    """How many columns of J̃ are read, and the velocities of both bodies."""
+    """The number of columns of J̃ that are read, and the velocities of both bodies."""
     y = gather(work.moving, work.sides, p, BODY)
     x = gather(work.moving, work.sides, p, OTHER)
     return work.sides[p, PAIRED], y, x
@@ -179,7 +179,7 @@ def _visit_contacts(work, p):  # type: ignore[no-untyped-def]
         v0 = _velocity_in_lanes(J, p, width, y, x) + _of_law(law, p + MISS, 0)
         zero = zero_like(a)
         if not any_positive(where_greater(a, zero, a, -v0)):
-            return  # all of them stay open
+            return  # all contacts stay open
         b, c = read(work.impulse, p + WIDTH), read(work.impulse, p + 2 * WIDTH)
         v1 = _velocity_in_lanes(J, p + WIDTH, width, y, x)
         v2 = _velocity_in_lanes(J, p + 2 * WIDTH, width, y, x)
@@ -235,7 +235,7 @@ def _visit_rows(work, p):  # type: ignore[no-untyped-def]
 
 
 def set_contacts(work: Any, p: int, wanted: Any) -> None:
-    """Set the impulses of WIDTH contacts to what is wanted, within their cones, and y to match."""
+    """Set the impulses of WIDTH contacts to those wanted, within their cones, and y to match."""
     for lane in range(WIDTH):
         places = p + lane, p + WIDTH + lane, p + 2 * WIDTH + lane
         impulse: Any = [wanted[place] for place in places]
@@ -264,7 +264,7 @@ def _set_contacts(work, p, wanted):  # type: ignore[no-untyped-def]
 
 
 def set_rows(work: Any, p: int, wanted: Any) -> None:
-    """The same of WIDTH rows with bounds."""
+    """Set the impulses of WIDTH rows with bounds to those wanted, within their bounds, and y to match."""
     for lane in range(WIDTH):
         found = min(max(work.law[p + LOWER, lane], wanted[p + lane]), work.law[p + UPPER, lane])
         _move(work, p, 0, lane, found - work.impulse[p + lane])
@@ -286,7 +286,7 @@ def _set_rows(work, p, wanted):  # type: ignore[no-untyped-def]
 
 
 def velocities(work: Any, p: int, count: int) -> None:
-    """work.abreast = J̃ y of so many rows of WIDTH units, a line per row."""
+    """work.abreast = J̃ y of `count` rows of WIDTH units, a line per row."""
     for row in range(count):
         for lane in range(WIDTH):
             work.abreast[row, lane] = _velocity(work, p, row, lane)

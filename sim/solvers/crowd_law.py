@@ -10,9 +10,9 @@ from artsim.sim.foundation.records import Real, Vec3, Vec4, Vec6
 from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest, least
 
 _ROOTS = 60  # steps at most to a contact's root
-_STEEP = 1e6  # times the tangential velocity per impulse: the largest κ from which they start
+_STEEP = 1e6  # largest κ from which the steps start, as a multiple of the tangential velocity per impulse
 _ROOT = 1e-11  # relative accuracy of that root
-_LEAST = 1e-12  # of the mean of the two entries of `principal`: the smaller one at least
+_LEAST = 1e-12  # least share of the mean of the two entries of `principal` for the smaller one
 
 
 @njit
@@ -70,7 +70,7 @@ def contact_impulse(axes: tuple[Real, ...], free: Vec3, mu: Real, rate: Real) ->
     z0 = most - p1 * z1 - p2 * z2
     over = z1 * z1 + z2 * z2 - mu * mu * z0 * z0
     over = where_greater(zero, z0, real(1.0, zero), over)
-    over = where_greater(most, zero, over, zero)  # positive where it slides
+    over = where_greater(most, zero, over, zero)  # positive for a contact that slides
     if any_positive(over):
         s0, s1, s2, found = _sliding((big, small), (g1, g2), (p1, p2), most, (mu, rate, over))
         z0 = where_greater(over, zero, s0, z0)
@@ -87,7 +87,7 @@ def contact_impulse(axes: tuple[Real, ...], free: Vec3, mu: Real, rate: Real) ->
 def _sliding(stiff: tuple[Real, Real], g: tuple[Real, Real], p: tuple[Real, Real], most: Real, given: Vec3) -> Vec4:
     """The impulse of a sliding contact, and κ: (stiff + κ) z_t = -g, z_n = most - p·z_t, |z_t| = μ z_n for a κ > 0.
 
-    given = (mu, κ of before, what is positive where it slides); elsewhere the result has no meaning.
+    given = (mu, κ of before, a number that is positive for contacts that slide); of others the result has no meaning.
     """
     big, small = stiff
     mu, first, over = given
@@ -96,7 +96,7 @@ def _sliding(stiff: tuple[Real, Real], g: tuple[Real, Real], p: tuple[Real, Real
     start = sqrt(g[0] * g[0] + g[1] * g[1]) / divisor(mu * most) - big
     start = largest(start, 1e-3 * big)
     rate = where_greater(first, zero, first, start)
-    rate = least(rate, _STEEP * big)  # of a contact that was hardly loaded: what follows would lose its digits
+    rate = least(rate, _STEEP * big)  # the κ of a contact that was hardly loaded would cost the digits of the result
     low, high = zero, zero + 1e300
     z0, z1, z2, length = most, zero, zero, zero
     for _ in range(_ROOTS):
@@ -113,8 +113,8 @@ def _sliding(stiff: tuple[Real, Real], g: tuple[Real, Real], p: tuple[Real, Real
             break
         low = where_greater(off, zero, rate, low)
         high = where_greater(off, zero, high, rate)
-        falls = z1 * z1 * i1 + z2 * z2 * i2  # by how much the length falls with the rate, times the length
-        lifts = p[0] * z1 * i1 + p[1] * z2 * i2  # by how much z0 rises
+        falls = z1 * z1 * i1 + z2 * z2 * i2  # -d length / d rate, times the length
+        lifts = p[0] * z1 * i1 + p[1] * z2 * i2  # d z0 / d rate
         part = where_greater(z0, zero, off * square, off * length)  # mu z0 / length is nearly linear in the rate
         slope = where_greater(z0, zero, mu * (falls * z0 + lifts * square), falls + mu * lifts * length)
         following = where_greater(slope, zero, rate + part / divisor(slope), zero - 1.0)

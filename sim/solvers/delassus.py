@@ -3,12 +3,12 @@
 Once M̂ x = f + Jᵀλ holds, a Newton step of coulomb_system.py keeps it, so that the rows' velocities change by W dλ with
 the Delassus matrix W = J M̂⁻¹ Jᵀ, and dλ = -D S W dλ + the change of λ at fixed x, with D S of `_stiffness` and the
 shift. W is computed once, from J L⁻¹ with M̂ = Lᵀ D L; a step then costs O(rows³) instead of a factorisation of
-M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_FEW rows the latter is cheaper; where a stiff drive
-presses on a light link, it is more accurate.
+M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_FEW rows the factorisation is cheaper; where a stiff
+drive presses on a light link, it is more accurate.
 
-Every function serves both widths. The units that take part are listed in work.few_first, the rows of these numbered
+Every function serves both widths. The units that take part are listed in work.few_first, and their rows are numbered
 from 0. Packs list the rows of some lanes (pack_coulomb.py), where other lanes' rows are zeros that change nothing; of
-their W, lanes whose rows differ take their own part (lane_coulomb.py).
+the pack's W, lanes whose rows differ take their own part (lane_coulomb.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_PULL = 1e3  # [rad/s or m/s] by an impulse, beyond which W dλ loses too ma
 
 @njit
 def list_few(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """List all units of island k; False where they have too many rows for that."""
+    """List all units of island k; False if they have too many rows for steps in impulses."""
     count = 0
     work.sizes[FEW_UNITS] = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -121,7 +121,8 @@ def _eliminate(work: NewtonWork, b: int, row: int) -> None:
 
 @inlined
 def _eliminate_three(work: NewtonWork, b: int, m: int) -> None:
-    """The same for the three lines of a contact from line m, which take each entry of the factor together."""
+    """Subtract block b's rows of the factor from the three lines of work.half of a contact, from line m, each entry of
+    the factor from all three together."""
     start, stop = start_of(work, b), stop_of(work, b)
     for i in range(stop - 1, start - 1, -1):
         pivot = work.pivot[i]
@@ -168,7 +169,7 @@ def _set_products(work: NewtonWork, k: int, unit: int, m: int, count: int) -> No
 
 @inlined
 def _multiply_three(work: NewtonWork, k: int, unit: int, other: int, m: int, j: int) -> None:
-    """The same for two contacts, whose lines begin with m and j: nine entries at once."""
+    """Set the products of two contacts, whose lines begin with m and j: nine entries at once."""
     H = work.half
     zero = zero_like(H[0, 0])
     w00, w01, w02, w10, w11, w12, w20, w21, w22 = zero, zero, zero, zero, zero, zero, zero, zero, zero
@@ -250,7 +251,7 @@ def _set_system(rows: Rows, work: NewtonWork, m: int) -> None:
 
 @inlined
 def _set_three(work: NewtonWork, n: int, i: int, m: int, numbers: Vec4) -> None:
-    """D S W of a contact of three rows, in the lines from i."""
+    """Set D S W of a contact of three rows, in the lines from i."""
     A, W = work.few, work.delassus
     d0, d1, d2, d3 = numbers
     p1, p2, e1, e2 = work.pull[n + 1], work.pull[n + 2], work.unit[n + 1], work.unit[n + 2]
@@ -301,7 +302,7 @@ def _take_out(work: NewtonWork, i: int, begin: int, end: int, c: int, m: int) ->
 
 @inlined
 def _take_out_three(work: NewtonWork, i: int, r: int, first: int, m: int) -> None:
-    """The same for the three rows from r and the three lines from i, which take each of their entries together."""
+    """Eliminate the three rows from r from the three lines from i, nine factors at once."""
     A, pivot = work.few, work.few_pivot
     u01, u02, u12 = A[r, r + 1], A[r, r + 2], A[r + 1, r + 2]
     x00, x10, x20 = A[i, r] * pivot[r], A[i + 1, r] * pivot[r], A[i + 2, r] * pivot[r]

@@ -24,20 +24,20 @@ from artsim.sim.run_data.scratch import BLOCKS, CROWD_TREES, ISLANDS, TIED_ROWS,
 
 # units, and bodies or robots: with more of both, the matrix of a Newton step takes longer than sweeps
 _CROWD, _CROWD_TREES = 300, 100
-_SOFT_CROWD = 100  # of more than CROWD_TREES, where all contacts are soft, so that sweeps end soon
+_SOFT_CROWD = 100  # units, with more than CROWD_TREES trees, if all contacts are soft, so that sweeps end soon
 
 
 @njit
 def find_structure(model: Model, rows: Rows, work: NewtonWork, in_lanes: bool, whole: bool) -> None:
     """Find islands, order and fill for the present rows: work.member, order, place, run_start and so on.
 
-    Blocks are found once, since they belong to the model, and the rest again where columns of rows have changed: those
-    of a robot that stands or slides are the same for many steps. O(blocks² · fill) at most for the largest island that
-    is ordered; O(blocks + entries) without contacts; O(entries) where nothing has changed.
+    Blocks are found once, since they belong to the model, and the rest again when columns of rows have changed: the
+    columns of a robot that stands or slides stay for many steps. O(blocks² · fill) at most for the largest island that
+    is ordered; O(blocks + entries) without contacts; O(entries) without a change.
 
-    in_lanes: the rows are those of all robots of a pack, of which each shall compute as if it were alone. The order is
-    then that of the tree, and all is one island where rows may tie branches (`whole`); what the rows of others add to
-    the fill are zeros, which change no sum. Otherwise crowds are not ordered.
+    in_lanes: the rows are those of all robots of a pack, each of which shall be computed as if it were alone. The order
+    is then that of the tree, and all is one island if rows may tie branches (`whole`); the entries that rows of others
+    add to the fill are zeros, which change no sum. Otherwise crowds are not ordered.
     """
     if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
@@ -59,7 +59,7 @@ def find_structure(model: Model, rows: Rows, work: NewtonWork, in_lanes: bool, w
 
 @njit
 def _is_crowd(model: Model, rows: Rows, work: NewtonWork, k: int) -> int:
-    """1 where island k is many bodies with so many contacts that its matrix takes too long."""
+    """1 if island k has so many bodies and contacts that its matrix takes too long, else 0."""
     units = work.unit_start[k + 1] - work.unit_start[k]
     if units <= _SOFT_CROWD:
         return 0
@@ -85,7 +85,7 @@ def _is_soft(rows: Rows, n: int) -> bool:
 
 @njit
 def _is_known(rows: Rows, work: NewtonWork) -> bool:
-    """True if the rows have the columns, and are soft, as those for which the structure was found."""
+    """True if the rows have the columns and the softness of those for which the structure was found."""
     if work.sizes[TIED_ROWS] != rows.number[ALL_ROWS]:
         return False
     for n in range(rows.number[ALL_ROWS]):
@@ -220,9 +220,10 @@ def _list_members(work: NewtonWork) -> None:
 
 @njit
 def _list_units(rows: Rows, work: NewtonWork) -> None:
-    """work.listed: units by island, as their first rows; work.unit_start: where an island's units begin.
+    """Set work.listed, the units by island, as their first rows, and work.unit_start, the entry at which an island's
+    units begin.
 
-    A unit is a row with bounds or a cone. A unit without columns belongs to the first island; where nothing can move,
+    A unit is a row with bounds or a cone. A unit without columns belongs to the first island; without any mobility
     there are no islands.
     """
     for k in range(work.sizes[ISLANDS] + 1):

@@ -94,7 +94,7 @@ def project(rows: Rows, work: NewtonWork, k: int) -> None:
 
 @njit
 def _project_cone(rows: Rows, work: NewtonWork, n: int) -> None:
-    """The same for the cone that begins with row n; see `cone_projection`."""
+    """Set the impulses of the cone that begins with row n, and their derivatives; see `cone_projection`."""
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n])
     square = zero_like(normal)
     for row in range(n + 1, n + rows.cone[n]):
@@ -116,10 +116,10 @@ def _project_cone(rows: Rows, work: NewtonWork, n: int) -> None:
 
 @njit
 def hold(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Make contacts that carried force in the last step stick in the first Newton step of this one; return whether
-    there are any.
+    """Make contacts that carried force in the last step stick in the first Newton step of this one; True if there are
+    any.
 
-    From x = 0 a line search would follow every kink on the way to where most of them stick after all.
+    From x = 0 a line search would follow every kink on the way to a solution in which most of these contacts stick.
     """
     holds = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -182,7 +182,7 @@ def weigh_lines(rows: Rows, work: NewtonWork, n: int, at: int, d0: Real, d1: Rea
 
 @njit
 def pull_lines(rows: Rows, work: NewtonWork, n: int) -> None:
-    """Add μ v̂ times the first line to the others: the transpose of what `set_lines` adds to the first."""
+    """Add μ v̂ times the first line to the others: the transpose of the addition to the first line in `set_lines`."""
     for row in range(1, rows.cone[n]):
         for e in range(rows.stop[n] - rows.start[n]):
             work.lines[row, e] = work.lines[row, e] + work.pull[n + row] * work.lines[0, e]

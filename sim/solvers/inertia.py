@@ -30,7 +30,7 @@ def reduce_inertia(model: Model, data: Workspace, step: Step, solver: SolverBund
 
 @njit
 def factorise_inertia(model: Model, data: Workspace, solver: SolverBundle) -> None:
-    """Factorise that M̂ without rows."""
+    """Factorise the tree's or the graph's M̂ without rows."""
     if solver.tree is not None:
         note_couplings(model, data, solver.tree)
         factorise_tree(model, data, solver.tree)
@@ -76,7 +76,7 @@ def factorise_with_rows(model: Model, data: Workspace, rows: Rows, solver: Solve
     else:
         work.sizes[KEPT_ISLAND] = 0
         set_inertia(model, data, work, k, work.matrix)
-        first, lines = 0, 0  # of contacts of one pair that are added at once
+        first, lines = 0, 0  # rows of contacts of one pair that are added at once
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
             n = work.listed[q]
             work.weight_used[n] = work.weight[n]
@@ -96,7 +96,7 @@ def factorise_with_rows(model: Model, data: Workspace, rows: Rows, solver: Solve
 
 @inlined
 def _follows(rows: Rows, n: int, first: int, lines: int) -> bool:
-    """True if the unit of row n follows so many rows from `first` on, and moves the same dofs as these."""
+    """True if the unit of row n follows the `lines` rows from `first` on, and moves the dofs that these move."""
     fits: bool = n == first + lines and lines + max(rows.cone[n], 1) <= MOST_LINES
     return fits and are_of_one_pair(rows, first, n)
 

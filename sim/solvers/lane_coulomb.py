@@ -1,10 +1,9 @@
 """Coulomb's law for one lane of a pack, in the impulses of its own few rows.
 
 Robots of a pack touch with different limbs, and need different numbers of Newton steps: 8 lanes that step together
-solve the rows of all for as long as the slowest needs. What depends on the robot, M̂'s factor and W = J M̂⁻¹ Jᵀ, is
-therefore found for all lanes at once (delassus.py), and what is left, a dense problem as small as the lane's own rows,
-for one lane after the other, by the functions of coulomb.py for a single robot. A lane's result cannot depend on the
-others then.
+solve the rows of all for as long as the slowest needs. The factor of M̂ and W = J M̂⁻¹ Jᵀ are therefore found for all
+lanes at once (delassus.py). The remaining dense problem, as small as the lane's own rows, is solved for one lane after
+the other, by the functions of coulomb.py for a single robot, so that a lane's result cannot depend on the others.
 
 The rows that act in the lane are copied into records of one robot (contact/pack_contacts.py: LaneSolver), without dofs:
 velocities of rows follow from impulses by W alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
@@ -40,7 +39,7 @@ from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit
 from artsim.sim.solvers.tolerance import ABSURD, ENOUGH, UNTRIED, largest_impulse, largest_pull, rounding
 
-GIVEN_UP, SETTLED, HEAVY = range(3)  # how the steps of a lane end; HEAVY: impulses are too large for steps in them
+GIVEN_UP, SETTLED, HEAVY = range(3)  # ends of a lane's steps; HEAVY: impulses are too large for steps in impulses
 
 
 @njit
@@ -113,7 +112,7 @@ def _take_row(rows: Rows, solver: SolverBundle, n: int, lane: int, to: int) -> N
 
 @inlined
 def _row_count(work: NewtonWork) -> int:
-    """How many rows the units listed have."""
+    """The number of rows of the units listed."""
     units = work.sizes[FEW_UNITS]
     return work.few_stop[units - 1] if units > 0 else 0
 
@@ -133,7 +132,7 @@ def _put_impulses(rows: Rows, solver: SolverBundle, lane: int) -> None:
 def _settle(
     rows: Rows, work: NewtonWork, tolerance: float, limit: float, effort: tuple[int, float, bool, bool], opened: float
 ) -> int:
-    """The steps of `coulomb`, from the λ and velocities in `work`; how they end."""
+    """Take the steps of `coulomb`, from the λ and velocities in `work`; return GIVEN_UP, SETTLED or HEAVY."""
     most, first, near, _ = effort
     left = UNTRIED
     set_rates(rows, work, 0, tolerance)
@@ -181,9 +180,9 @@ def _settle(
 def _find_step(rows: Rows, work: NewtonWork) -> None:
     """The step of delassus.py: work.linear = dλ, work.along = W dλ. O(active rows² · rows).
 
-    Rows are taken in whole strips, whatever their last columns hold; what is not a strip is not written among them,
-    since reading it back with the others would wait for it. A unit that is idle keeps its change at fixed x; the rows
-    of the others, listed in work.few_kept, are eliminated column by column.
+    Rows are read and written in whole strips, including unused last columns: a strip read back after a narrower write
+    would wait for that write. A unit that is idle keeps its change at fixed x; the rows of the other units, listed in
+    work.few_kept, are eliminated column by column.
     """
     A, W, x, z = work.few, work.delassus, work.factors, work.linear
     set_still_change(rows, work, 0)
@@ -220,14 +219,14 @@ def _find_step(rows: Rows, work: NewtonWork) -> None:
 
 @inlined
 def _strips(count: int) -> int:
-    """So many columns, rounded up to whole strips."""
+    """`count` columns, rounded up to whole strips."""
     return (count + (WIDTH - 1)) // WIDTH * WIDTH
 
 
 @njit
 def _set_system(rows: Rows, work: NewtonWork, width: int) -> int:
-    """work.few (rows, rows) = 1 + D S W in rows of units that are not idle; return how many these are, which
-    work.few_kept lists."""
+    """work.few (rows, rows) = 1 + D S W in rows of units that are not idle; work.few_kept lists these rows. Return
+    their number."""
     A, W, units, x = work.few, work.delassus, work.history, work.factors
     active = 0
     for unit in range(work.sizes[FEW_UNITS]):

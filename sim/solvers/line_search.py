@@ -26,8 +26,8 @@ _COARSE = 1e-6  # of a row's mobility: the least by which wrong impulses are mea
 
 @njit
 def take(rows: Rows, force: Lanes1, work: NewtonWork, k: int, tolerance: Real, close: float) -> Real:
-    """Step along d to the minimum of island k's function; return how far the rows then are from work.linear [rad/s or
-    m/s].
+    """Step along d to the minimum of island k's function; return the distance of the rows from work.linear after the
+    step [rad/s or m/s].
 
     The whole step is taken where it removes nine tenths of the slope, or is shorter than the tolerance [rad/s or m/s];
     otherwise t is found to the relative accuracy `close`. O(rows · evaluations of the slope).
@@ -60,8 +60,8 @@ def take(rows: Rows, force: Lanes1, work: NewtonWork, k: int, tolerance: Real, c
 
 @njit
 def leap(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
-    """Take the whole step along d regardless of the function; return how far the rows then are from work.linear [rad/s
-    or m/s].
+    """Take the whole step along d regardless of the function; return the distance of the rows from work.linear after
+    the step [rad/s or m/s].
     """
     _move(rows, work, k, zero + 1.0)
     project(rows, work, k)
@@ -84,7 +84,7 @@ def _move(rows: Rows, work: NewtonWork, k: int, t: Real) -> None:
 
 @njit
 def _off(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
-    """How far the rows' impulses are from work.linear, as velocities [rad/s or m/s]."""
+    """The distance of the rows' impulses from work.linear, as a velocity [rad/s or m/s]."""
     moved, larger, most, size = zero, zero, zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -99,8 +99,8 @@ def _off(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
 
 @inlined
 def _measured(moved: Real, larger: Real, most: Real, size: Real) -> Real:
-    """How far rows are off [rad/s or m/s]: measured by their compliance, or by more where an impulse is wrong and not
-    just rounded.
+    """The distance of rows from work.linear [rad/s or m/s]: measured by their compliance, or by more if an impulse is
+    wrong and not just rounded.
 
     Where rows have next to no compliance, a wrong impulse would otherwise count as a small velocity.
     """
@@ -109,10 +109,10 @@ def _measured(moved: Real, larger: Real, most: Real, size: Real) -> Real:
 
 @njit
 def _off_at_the_end(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
-    """How far the rows would be from work.linear after the whole step [rad/s or m/s].
+    """The distance of the rows from work.linear after the whole step [rad/s or m/s].
 
-    Where that is zero, so is the slope. The slope itself cannot show it: it is a sum of large impulses times small
-    velocities, whose last digits are lost.
+    Where this distance is zero, so is the slope. The slope itself, a sum of large impulses times small velocities,
+    cannot show its zero, since its last digits are lost.
     """
     moved, larger, most, size = zero, zero, zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -199,7 +199,7 @@ def _search(rows: Rows, work: NewtonWork, k: int, base: Real, bend: Real, full: 
     low = zero
     high = zero + 1e300
     t = zero + 1.0
-    found = zero  # 1: this robot's t is found, and stays fixed while others in its pack go on
+    found = zero  # 1: t of this robot is found, and stays fixed while other robots of the pack go on
     for _ in range(_MOST_EVALUATIONS):
         value, fall = _slope_at(rows, work, k, t)
         value = base + t * bend - value

@@ -1,17 +1,18 @@
-"""Loads that rows leave open: which of the impulses that Coulomb's law allows are taken.
+"""Loads that rows leave open: a choice among the impulses that Coulomb's law allows.
 
-Two pads hold a box by eight points: its weight fixes neither what each point bears nor, where the pads slip, about
-which axis the box then turns. Of all solutions that one is taken to which contacts come that are compliant, as their
-compliance goes to 0: ε of multipliers.py, the same share of the mobility for all rows and the same for all contacts of
-two bodies. That answer has no unit and depends neither on earlier steps nor on the order of bodies. Among impulses that
-hold a body at rest it is the least sum of squares, each weighed by the mobility that it meets (Tikhonov's
+Two pads hold a box by eight points: the weight of the box determines neither the load of each point nor, if the pads
+slip, the axis about which the box turns. The solution chosen is the limit of that with compliant contacts as their
+compliance goes to 0. The compliance is ε of multipliers.py: one share of the mobility for all rows, one value for all
+contacts of two bodies. This choice has no unit and depends neither on earlier steps nor on the order of bodies. Among
+impulses that hold a body at rest it is the least sum of squares, each weighed by the mobility of its row (Tikhonov's
 regularisation).
 
-So λ_k is 0 in the first round of rows that leave loads open, instead of what the step began with. Further rounds move λ
-by no more than that leaves of the rows' velocities, a millionth. Where contacts slip, their loads decide how bodies
-move: shifts (shift.py) that are held while λ is found stay near those from which they start, so that only coulomb.py,
-which finds both together, has these. With little compliance its equations have many solutions there, of which it finds
-the one next to its start: it comes from a large compliance, where there is one, or goes on from the step before.
+In the first round of rows that leave loads open λ_k is therefore 0, not the impulses with which the step began. Further
+rounds move λ only by the velocities that the compliance leaves, a millionth. If contacts slip, their loads decide the
+motion of bodies: shifts (shift.py) that are held while λ is found stay near their starts, so that only coulomb.py,
+which finds shifts and λ together, shares the loads. With little compliance its equations have many solutions there, of
+which coulomb.py finds the one next to its start: it therefore comes from a large compliance, where there is one
+solution, or goes on from the step before.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork
 
 SHARED = 1e-7  # compliance of contacts that share loads, relative to their mobility J diag(M̂)⁻¹ Jᵀ
-SOFT = 1e-10  # a row whose cfm is above this, relative to the same, needs no ε
+SOFT = 1e-10  # cfm, relative to that mobility, above which a row needs no ε
 _ON_EDGE = 1.0 - 1e-6  # of the square of the largest friction: above it the cone's edge shares in the answer
 
 
@@ -100,8 +101,8 @@ def are_of_one_pair(rows: Rows, n: int, other: int) -> bool:
 
 @njit
 def forget(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> None:
-    """Set λ_k of island k to 0 in lanes where `chosen` is 1; from that of the step before, rounds lead to the nearest
-    impulses that satisfy the rows, which would keep for ever what an impact left."""
+    """Set λ_k of island k to 0 in lanes where `chosen` is 1. From the λ_k of the step before, rounds would lead to the
+    nearest impulses that satisfy the rows, which would keep the loads left by an impact for ever."""
     zero = zero_like(chosen)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

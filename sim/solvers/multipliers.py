@@ -7,8 +7,8 @@ soft rows alone: Todorov 2014; Castro, Permenter, Han 2022). Then λ_k becomes �
 (1976), and shifts become those that the velocities call for.
 
 `prepare_island`, `newton_step` and `recentre` serve one robot (T is a float) and packs of 8 (T is 8 lanes); `iterate`
-is the loop for one robot, pack_newton.py has that for packs. x is in rad/s or m/s, as are rows' velocities; λ in N s or
-N m s.
+is the loop for one robot, and pack_newton.py has the loop for packs. x is in rad/s or m/s, as are rows' velocities; λ
+in N s or N m s.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from artsim.sim.solvers.shift import follow_shift, start_shift
 from artsim.sim.solvers.tolerance import AT_REST, ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
 
 # ε, relative to a row's mobility J M̂⁻¹ Jᵀ
-PROXIMAL = 1e-6  # to which ε falls where rounds converge slowly: a body much heavier than a row moves presses
-_LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
+PROXIMAL = 1e-6  # ε at the start
+_LEAST_PROXIMAL = 1e-13  # least ε, for rows that agree slowly: a body much heavier than those that a row moves presses
 _TIGHTER = 0.01  # factor on ε at each decrease
 
-# when a round of Newton steps ends, and when rounds do
-_BALANCED = 1e-13  # of the largest impulse on a dof: what equations of motion may miss after a single step
+# ends of a round of Newton steps, and of all rounds
+_BALANCED = 1e-13  # share of the largest impulse on a dof by which equations of motion may be off after a single step
 _NO_PROGRESS = 0.7  # a step or round that leaves a larger share of the previous residual does not help
 _STUCK_STEPS = 4  # unhelpful steps that end a round: the residual is lost in the digits of the impulses
 _STALLED_ROUNDS = 8  # unhelpful rounds that end the search: rows contradict each other
@@ -49,8 +49,8 @@ _CANCELLING = 1e5  # times a soft row's impulse: terms so large lose its digits 
 
 @njit
 def prepare_island(data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
-    """Set what is constant in the steps of island k: x = 0 and λ_k = λ, the rows' velocities there, the ε of the rows
-    (eps), inverse = 1 / (cfm + ε) and the velocity that counts as none, in solver.newton. O(entries).
+    """Set x = 0 and λ_k = λ of island k, the rows' velocities there, and the constants of its steps, in solver.newton:
+    the ε of the rows (eps), inverse = 1 / (cfm + ε) and the velocity that counts as none. O(entries).
     """
     work = solver.newton
     u = step.next
@@ -82,10 +82,11 @@ def prepare_island(data: Workspace, rows: Rows, step: Step, solver: SolverBundle
 
 @njit
 def _prepare_unit(data: Workspace, rows: Rows, u: Lanes1, work: NewtonWork, n: int, most: Real) -> None:
-    """The same for the unit of row n; `most`: the highest mobility among contacts between the same bodies.
+    """Set λ_k, velocities and constants of the unit of row n; `most`: the highest mobility among contacts between the
+    same bodies.
 
-    Contacts of one pair of bodies share one ε, so that among all impulses that satisfy the rows they get the least sum
-    of squares.
+    Contacts of one pair of bodies share one ε, so that among all impulses that satisfy the rows those with the least
+    sum of squares are found.
     """
     mobility = work.eps[n]
     eps = where_greater(rows.cfm[n], SOFT * mobility, like(0.0, data), PROXIMAL * most)
@@ -120,8 +121,8 @@ def newton_step(
 ) -> tuple[Real, Real]:
     """One Newton step of island k: d = -H⁻¹ gradient, x += t d, λ the projection at the new velocities.
 
-    t is found by the line search, or is 1 if the step `leaps`. Returns how far λ then is from its linearisation (linear
-    in solver.newton), and the tolerance, both T [rad/s or m/s].
+    t is found by the line search, or is 1 if the step `leaps`. Returns the distance of the new λ from its linearisation
+    (linear in solver.newton), and the tolerance, both T [rad/s or m/s].
     """
     work = solver.newton
     if work.factorised[k] == 0 or _differs(rows, work, k):
@@ -143,8 +144,8 @@ def newton_step(
 
 @njit
 def _unless_rounded(rows: Rows, force: Lanes1, work: NewtonWork, k: int, bent: Pack) -> Pack:
-    """`bent`, or more than any tolerance in lanes where the first step lost digits, as iterate has it: of a soft row's
-    impulse (`_is_cancelling`), or of M̂ x = f + Jᵀλ (`_is_balanced`).
+    """`bent`, or more than any tolerance in lanes where the first step lost digits of a soft row's impulse
+    (`_is_cancelling`) or of M̂ x = f + Jᵀλ (`_is_balanced`), as in `iterate`.
     """
     zero = zero_like(bent)
     worst = zero - 1.0
@@ -199,7 +200,8 @@ def _linearise(rows: Rows, work: NewtonWork, k: int) -> None:
 @njit
 def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real, shifts: bool) -> tuple[Real, Real]:
     """End a round of island k in lanes where `chosen` is 1: λ and λ_k become work.linear, and shifts follow the
-    velocities if `shifts`. Returns how far the rows move for the former and for both, T [rad/s or m/s].
+    velocities if `shifts`. Returns the motion of the rows by the new impulses, and by impulses and shifts, T [rad/s or
+    m/s].
     """
     zero = zero_like(chosen)
     left = zero
@@ -225,11 +227,11 @@ def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real, shifts: bool) -
 def iterate(
     robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, most: int, shifts: bool, hasty: bool
 ) -> tuple[float, bool]:
-    """Take Newton steps until the rows of island k are solved; return their residual [rad/s or m/s], and whether
+    """Take Newton steps until the rows of island k are solved; return their residual [rad/s or m/s], and True if
     further steps would not help.
 
-    `most`: most steps. `shifts`: whether these follow the velocities; in the first step all contacts that carried force
-    before then stick. `hasty`: stop where the remaining steps will not suffice.
+    `most`: most steps. `shifts`: True if shifts follow the velocities; in the first step all contacts that carried
+    force before then stick. `hasty`: stop if the remaining steps will not suffice.
     """
     data = robot.data
     work = solver.newton
@@ -328,7 +330,7 @@ def _unfinished(data: Workspace, rows: Rows, force: Reals1, solver: SolverBundle
 
 @njit
 def _tighten(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Decrease every ε of island k that is not at its least already; return whether there are any."""
+    """Decrease every ε of island k that is not at its least already; True if there are any."""
     tightened = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

@@ -2,17 +2,17 @@
 
 A step asks for the change x of the velocities u with M̂ x = f + Jᵀλ and, for every row, its velocity J (u + x) + bias +
 cfm λ complementary to λ in its bounds or its cone. Outer iterations are the method of multipliers (proximal point,
-Rockafellar 1976): a row may deviate by ε (λ - λ_k), and λ_k becomes λ. That converges fast for ε far below J M̂⁻¹ Jᵀ,
+Rockafellar 1976): a row may deviate by ε (λ - λ_k), and λ_k becomes λ. They converge fast for ε far below J M̂⁻¹ Jᵀ,
 also for redundant rows. With λ_k fixed the step is the minimum of a convex function, found by Newton steps:
 multipliers.py.
 
 Coulomb friction is a cone |λ_t| ≤ μ λ_n with De Saxcé's shift: the normal velocity carries μ |v_t|, which the outer
 iterations hold fixed, so that the inner problem stays convex (Acary, Cadoux, Lemaréchal, Malick 2011): shift.py.
-Contacts that stick or slide independently converge in a step or two; several that slide together take coulomb.py. What
-that does not solve either may have no solution: bodies wedged by friction cannot be separated. strategies.py lists what
-is tried, in order.
+Contacts that stick or slide independently converge in a step or two; several that slide together take coulomb.py. Rows
+that coulomb.py does not solve either may have no solution: bodies wedged by friction cannot be separated. strategies.py
+lists all strategies, in order.
 
-Islands, rows and dofs that nothing couples to others, are solved separately (elimination.py).
+Islands, groups of rows and dofs that no row or body couples to others, are solved separately (elimination.py).
 
 Impulses that a stiff drive transmits through light links lose the digits of their velocities: ε falls where rounds
 converge slowly, and a row's residual is measured beyond the rounding of its impulse (tolerance.py).
@@ -43,7 +43,7 @@ from artsim.sim.solvers.multipliers import prepare_island
 from artsim.sim.solvers.strategies import settle_island, settle_rows
 
 _HUGE = 1e6  # [rad/s or m/s] pull of impulses from which a step that is solved again does not start
-_SHARED = 500  # units outside the largest island from which solving these side by side gains about what it takes
+_SHARED = 500  # units outside the largest island above which a solution of islands side by side pays
 
 
 @njit
@@ -84,7 +84,7 @@ def newton_again(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundl
 
 @njit
 def begin_again(rows: Rows, step: Step, work: NewtonWork) -> None:
-    """Go back to where the solution before started from; work.change holds what it changed."""
+    """Restore the velocities from which the last solution started; work.change holds the change that it made."""
     work.again[0] = BEGIN_ANEW if rows.report[RESIDUAL] > UNSOLVED else GO_ON
     for a in range(step.next.shape[0]):
         step.next[a] = step.next[a] - work.change[a]
@@ -92,7 +92,7 @@ def begin_again(rows: Rows, step: Step, work: NewtonWork) -> None:
 
 @njit
 def _settle_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
-    """Find x and λ island by island, then u. Other threads help, if there are any, where that is worth while."""
+    """Find x and λ island by island, then u. Other threads, if there are any, help if that pays."""
     work = solver.newton
     work.taken[TURN] = 0
     work.taken[LARGEST] = 0
@@ -123,8 +123,8 @@ def _find_largest(work: NewtonWork) -> int:
 def take_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, contacts: bool | None) -> None:
     """Find x and λ of one island after the other that no thread has taken yet, the largest first.
 
-    rows.report[RESIDUAL] and work.sizes[NEWTON_STEPS] get the most of any of these. What is found of an island depends
-    on nothing of another, nor on what was solved before with this scratch.
+    rows.report[RESIDUAL] and work.sizes[NEWTON_STEPS] get the largest values of any of these islands. The result of an
+    island depends neither on other islands nor on earlier content of this scratch.
     """
     work = solver.newton
     most = 0
@@ -147,7 +147,7 @@ def take_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundl
 
 @njit
 def begin_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
-    """Set island k to x = 0 and its warm start, or to what was found with another bias, where it needs no new start."""
+    """Set island k to x = 0 and its warm start, or to the solution with another bias, if no new start is needed."""
     work = solver.newton
     if work.again[0] != GO_ON or count_cones(rows, work, k) > 0:
         work.factorised[k] = 0

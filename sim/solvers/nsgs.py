@@ -1,4 +1,4 @@
-"""Nonsmooth Gauss-Seidel: contact by contact, for what coulomb.py does not solve from the start of a step.
+"""Nonsmooth Gauss-Seidel: contact by contact, for rows that coulomb.py does not solve from the start of a step.
 
 Every row or cone in turn gets the impulse that satisfies Coulomb's law at the current velocities, by one projection
 step with its own block J M̂⁻¹ Jᵀ of the Delassus matrix (Jean 1999; Acary and Brogliato 2008, chapter 13). The sweeps
@@ -22,7 +22,7 @@ from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.impulses import add_transposed, rows_times
 
-_NEAR = 1e5  # tolerances: once no row moves by more in a sweep, the rest is left to coulomb.py
+_NEAR = 1e5  # tolerances: once no row moves by more in a sweep, coulomb.py continues
 
 
 @njit
@@ -80,7 +80,7 @@ def end_sweeps(rows: Rows, work: NewtonWork, k: int) -> None:
 
 @njit
 def _visit(model: Model, rows: Rows, work: NewtonWork, n: int) -> float:
-    """Solve the unit of row n; return how far its rows move for that [rad/s or m/s]."""
+    """Solve the unit of row n; return the resulting motion of its rows [rad/s or m/s]."""
     rows_times(rows, n, work.change, work.along)
     z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + rows.cfm[n] * rows.impulse[n])
     if rows.cone[n] > 1:
@@ -110,7 +110,7 @@ def add_impulses(model: Model, rows: Rows, work: NewtonWork, n: int) -> None:
 
 @inlined
 def _add_velocities(rows: Rows, work: NewtonWork, n: int) -> None:
-    """The same where M̂⁻¹ Jᵀ is kept."""
+    """x += M̂⁻¹ Jᵀ dλ of the unit, from its M̂⁻¹ Jᵀ, which is kept."""
     first = rows.start[n]
     if rows.cone[n] == 3:
         s = rows.start[n + 1]
@@ -146,7 +146,7 @@ def rub(rows: Rows, work: NewtonWork, n: int, most: float, soft: float) -> None:
 
 @njit
 def note_reach(rows: Rows, work: NewtonWork, n: int) -> None:
-    """work.whole of the unit: M̂⁻¹ Jᵀ is kept where it has no more entries than J: where the unit moves all dofs of its
+    """Set work.whole of the unit. M̂⁻¹ Jᵀ is kept if it has no more entries than J: if the unit moves all dofs of its
     trees.
     """
     work.whole[n] = 1
@@ -213,7 +213,8 @@ def _spread(model: Model, rows: Rows, work: NewtonWork, n: int, out: Reals1) -> 
 
 @njit
 def find_trees(parent: ConstInts1, work: NewtonWork, k: int) -> None:
-    """work.degree: the root of the tree of each dof of island k; work.list at a root: where its tree's dofs end."""
+    """Set work.degree: the root of the tree of each dof of island k; and work.list at a root: the end of its tree's
+    dofs."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):

@@ -74,11 +74,11 @@ def slide(
     effort: tuple[int, float, bool, bool],
 ) -> Pack:
     """Solve Coulomb's law of island k from x = 0 and the warm-start λ in lanes where `chosen` is 1; return 1 in lanes
-    where that succeeded, whose results are then in pack.change and pack.impulse. effort: (most, first, near, shared) as
-    in `coulomb`. work.gradient holds -f - Jᵀλ.
+    that are solved, whose results are then in pack.change and pack.impulse. effort: (most, first, near, shared) as in
+    `coulomb`. work.gradient holds -f - Jᵀλ.
 
-    Lanes of few rows take steps in impulses; of these as many share W as it has room for. Which lanes take part
-    together changes nothing in any of them.
+    Lanes of few rows take steps in impulses; as many of these lanes share W as it has room for. The result of a lane
+    does not depend on the lanes with which it shares.
     """
     left = chosen * has_few(rows, solver, k)
     others = chosen - left
@@ -114,11 +114,10 @@ def differ(solver: SolverBundle) -> bool:
 
 @njit
 def has_few(rows: Rows, solver: SolverBundle, k: int) -> Pack:
-    """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for that.
+    """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for such steps.
 
-    Where lanes step together, only those with contacts, and these with no more rows than there are dofs; where they
-    step one by one, those with contacts or limits: other rows hardly leave their bounds, and one step solves them in
-    all lanes.
+    If lanes step together, these are lanes with contacts that have no more rows than there are dofs; if lanes step one
+    by one, those with contacts or limits: other rows hardly leave their bounds, and one step solves them in all lanes.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
@@ -201,8 +200,8 @@ def _slide_one_by_one(
     effort: tuple[int, float, bool, bool],
     kept: bool,
 ) -> Pack:
-    """The same in lanes where pack.together is 1, whose units are listed: each by itself, from W; x, the velocities
-    that follow from it, and their residual are then found for all.
+    """Solve Coulomb's law in lanes where pack.together is 1, whose units are listed, each lane by itself from W; x, the
+    velocities that follow from x, and their residual are then found for all. Return 1 in lanes that are solved.
     """
     work = solver.newton
     running = solver.pack.together[0]
@@ -254,10 +253,11 @@ def _slide(
     effort: tuple[int, float, bool, bool],
     way: tuple[bool, bool],
 ) -> Pack:
-    """The same in lanes that take their steps together. way: whether in impulses, and whether W is kept.
+    """Solve Coulomb's law in chosen lanes, which take their steps together; return 1 in lanes that are solved. way:
+    True for steps in impulses; True if W is kept.
 
-    A lane whose rows are solved waits, without moving, for the others: what x then says of its residual decides whether
-    it has ended.
+    A lane whose rows are solved waits, without moving, for the others; its residual by x then decides whether the lane
+    has ended.
     """
     work = solver.newton
     most, first, near, shared = effort
@@ -341,7 +341,7 @@ def _slide(
 
 @inlined
 def _is_too_large(rows: Rows, work: NewtonWork, k: int, limit: Pack) -> Pack:
-    """1 where impulses are no solution: they exceed what loads and motion call for, or pull absurdly."""
+    """1 where impulses are no solution: they exceed the demand of loads and motion, or pull absurdly."""
     zero = zero_like(limit)
     beyond = where_greater(largest_impulse(rows, work, k), limit, zero + 1.0, zero)
     return where_greater(largest_pull(rows, work, k), zero + ABSURD, zero + 1.0, beyond)

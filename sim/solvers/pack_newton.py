@@ -1,8 +1,8 @@
 """newton for a pack: the first strategies of strategies.py for 8 robots, each of which ends independently.
 
-A robot's result is what it has found when its own rows are solved; neither other robots of the pack that still go on
-nor rows that only these have change any of it. Robots that these strategies do not solve are left to the step of a
-single robot.
+A robot's result is that found when its own rows are solved; neither other robots of the pack that still go on nor rows
+that only others have change any of it. Robots that these strategies do not solve are left to the step of a single
+robot.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def solve_pack(model: Model, data: Workspace, rows: Rows, step: Step, solver: So
     """Set step.next (nu,) to the velocities at the end of the step [rad/s or m/s], pack.impulse (rows,) to the impulses
     that cause them [N s or N m s].
 
-    pack.skip: 1 for robots to be ignored; pack.solved: 1 for those, and for those whose rows are solved. M̂ is in
+    pack.skip: 1 for robots to be ignored; pack.solved: 1 for robots that are ignored or whose rows are solved. M̂ is in
     data.factor, the impulse of all other forces in step.free, the warm start in rows.impulse.
     """
     work = solver.newton
@@ -121,7 +121,7 @@ def _slide_anew(
     chosen: Pack,
     effort: tuple[int, float, bool, bool],
 ) -> Pack:
-    """`slide` from where the step began; 1 in lanes where that succeeded."""
+    """`slide` from the start of the step; 1 in lanes that are solved."""
     if not any_positive(chosen):
         return zero_like(chosen)
     restart(model, data, rows, step, solver, k)
@@ -132,7 +132,7 @@ def _slide_anew(
 def _convex(
     model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int, chosen: Pack
 ) -> tuple[Pack, Pack]:
-    """The convex steps in lanes where `chosen` is 1; 1 in lanes whose rows that solves, and 1 in those where loads are
+    """Take the convex steps in lanes where `chosen` is 1; 1 in lanes that are solved, and 1 in lanes whose loads are
     still to be shared: their solution is kept, too.
     """
     work = solver.newton

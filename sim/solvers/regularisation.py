@@ -1,12 +1,12 @@
 """Regularised contacts: a hard contact's velocity may deviate by a share of its mobility times the change of its
 impulse from the step before.
 
-That is one round of the method of multipliers per step, which a resting contact does not feel. Penetration may be held
-by friction (a ball wedged into a corner), so that no impulses separate it, or only unbounded ones; and many contacts
-that carry each other are hard to solve to the last digit. Part of the normal impulses is discarded each step, so that
-they cannot grow without bound; since less is kept than was taken, no energy is gained.
+Regularisation is one round of the method of multipliers per step, which a resting contact does not feel. Penetration
+may be held by friction (a ball wedged into a corner), so that no impulses separate it, or only unbounded ones; and many
+contacts that carry each other are hard to solve to the last digit. Part of the normal impulses is discarded each step,
+so that they cannot grow without bound; since less is kept than was taken, no energy is gained.
 
-rows.regularised counts, at a contact's first row, for how many consecutive steps it has been regularised.
+rows.regularised counts, at a contact's first row, the consecutive steps in which the contact has been regularised.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from artsim.sim.solvers.tolerance import (
     natural_impulse,
 )
 
-_GIVE = (0.01, 0.1, 1.0)  # regularisation, relative to a row's mobility: at first, and where that is not solved
-_LEVELS = 2  # of these for islands that are no crowds
+_GIVE = (0.01, 0.1, 1.0)  # levels of regularisation, relative to a row's mobility: the next if one is not solved
+_LEVELS = 2  # number of these levels for islands that are no crowds
 _KEPT = 0.9  # share of the previous normal impulse that is the preload of a regularised contact
 _KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, per larger regularisation
 _HALTED = 1e-9  # of the largest velocity: a contact that gets deeper more slowly counts as at rest
 _THROWING = 100.0  # times the impulse demanded: larger warm-start impulses, a little rotated, would inject energy
 _RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard ones
-_EARLY_RETRIES = (8, 16, 32)  # and after so many steps
+_EARLY_RETRIES = (8, 16, 32)  # numbers of steps after which they are tried, too
 _NEAR = (0, 30, CLOSE)  # effort of an attempt from the previous impulses
 _SWEPT = (100, 30, CLOSE)  # effort of an attempt from the result of sweeps
 _CROWD_SWEEPS = 300  # iterations of crowd.py at most, for each softness
@@ -52,8 +52,8 @@ def regularise(
 ) -> float:
     """Solve Coulomb's law of island k with regularised contacts; return the residual of its rows [rad/s or m/s].
 
-    A solution in which a contact goes deeper faster than `sinking` [m/s] does not count: what presses is too heavy for
-    what gives way.
+    A solution in which a contact goes deeper faster than `sinking` [m/s] does not count: the load is too heavy for the
+    contact.
 
     Turn: in strategies.py first with sinking 0 and few units, then with more of articulated robots. Costs: 200 sweeps
     and 120 Coulomb steps. Gives up: after two softnesses with up to two attempts each; contacts are hard again then.
@@ -85,8 +85,8 @@ def regularise(
 @njit
 def regularise_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
     """Solve Coulomb's law of island k, a crowd, with regularised contacts; return the residual of its rows [rad/s or
-    m/s], at most the tolerance if it succeeds: SOLVED_CROWD, and SOLVED_FEW where units are fewer. Where hard contacts
-    regularised a little are not solved, all contacts are, and more.
+    m/s], at most the tolerance if it succeeds: SOLVED_CROWD, and SOLVED_FEW for fewer units. If hard contacts with a
+    little regularisation are not solved, all contacts are regularised, and more.
 
     Turn: of a crowd whose contacts are not solved as they are, or were not lately; of fewer free bodies that nothing
     else solves, even nearly. Costs: thrice 300 iterations of crowd.py, 50 as a rule. Gives up: never. Needed by
@@ -130,8 +130,8 @@ def _forget_unnatural(data: Workspace, rows: Rows, step: Step, work: NewtonWork,
 
 @njit
 def _soften(rows: Rows, work: NewtonWork, k: int, level: int, crowd: bool) -> None:
-    """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload;
-    `crowd`: whether the island is one, whose soft contacts are included from the second level on, and in which several
+    """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload; `crowd`:
+    True if the island is a crowd, whose soft contacts are included from the second level on, and in which several
     contacts of two bodies together give way as a single one would."""
     first = work.unit_start[k]
     while first < work.unit_start[k + 1]:
@@ -164,11 +164,12 @@ def _harden(rows: Rows, work: NewtonWork, k: int, level: int, crowd: bool) -> No
 
 @inlined
 def _preload(rows: Rows, work: NewtonWork, n: int, row: int, level: int, crowd: bool) -> float:
-    """The impulse [N s or N m s] about which a contact is regularised; 0 where it was not regularised before.
+    """The impulse [N s or N m s] about which a contact is regularised; 0 for a contact that was not regularised before.
 
-    λ·v = give λ·(preload - λ) ≤ give / 2 (preload² - λ²): it returns at most what it took before, as a spring does. So
-    nothing of a hard contact's impulse is kept, and less at the larger regularisation. In a crowd only contacts that
-    remove penetration lose some, without which their impulses would grow: all others would sink for it.
+    λ·v = give λ·(preload - λ) ≤ give / 2 (preload² - λ²): a regularised contact returns at most the energy that it took
+    before, as a spring does. No part of a hard contact's impulse is therefore kept, and a smaller part at the larger
+    regularisation. In a crowd only contacts that remove penetration lose part of their impulses, which would otherwise
+    grow; the loss would make all other contacts sink.
     """
     pushes = rows.rate[n] * rows.error[n] < 0.0
     kept = (_KEPT if row == n and (pushes or not crowd) else 1.0) * _KEPT_IF_SOFTER**level
@@ -179,8 +180,7 @@ def _preload(rows: Rows, work: NewtonWork, n: int, row: int, level: int, crowd: 
 def _sinks(rows: Rows, work: NewtonWork, k: int, level: int, sinking: float) -> bool:
     """True if a regularised contact gets deeper faster than `sinking` [m/s]: the load is too heavy for it.
 
-    For a contact that penetrates already, only getting deeper counts, not how much more slowly its penetration is
-    removed.
+    For a contact that penetrates already, only getting deeper counts, not a slower removal of its penetration.
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -206,7 +206,7 @@ def steps_regularised(rows: Rows, work: NewtonWork, k: int) -> int:
 
 @njit
 def mark_regularised(rows: Rows, work: NewtonWork, k: int, steps: int) -> None:
-    """Note that contacts of island k have been regularised for so many steps."""
+    """Note that contacts of island k have been regularised for `steps` steps."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         rows.regularised[n] = steps if rows.kind[n] == CONTACT_ROW else 0
@@ -214,7 +214,7 @@ def mark_regularised(rows: Rows, work: NewtonWork, k: int, steps: int) -> None:
 
 @inlined
 def is_retried(steps: int, crowd: bool) -> bool:
-    """True if contacts regularised for so many steps, or none, are tried as hard ones; a crowd, which takes longer to
-    try, less often.
+    """True if contacts that have been regularised for `steps` steps (0: not at all) are tried as hard ones; those of a
+    crowd, in which a trial takes longer, are tried less often.
     """
     return steps % _RETRY_STEPS == 0 or (steps in _EARLY_RETRIES and not crowd)

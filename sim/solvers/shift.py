@@ -1,9 +1,9 @@
-"""De Saxcé's shift of friction cones: how it follows the velocities from one convex problem to the next.
+"""De Saxcé's shift of friction cones, which follows the velocities from one convex problem to the next.
 
 With the shift μ |v_t| added to a contact's normal velocity, Coulomb's law is one complementarity over the cone and its
-dual (De Saxcé and Feng 1998). Held fixed, it leaves the problem convex (Acary, Cadoux, Lemaréchal, Malick 2011);
-between problems it is moved to the value that the velocities found call for. Shifts are in m/s. A cone is identified by
-its first row, n.
+dual (De Saxcé and Feng 1998). A shift that is held fixed leaves the problem convex (Acary, Cadoux, Lemaréchal, Malick
+2011); between problems it is moved to the value that the velocities found call for. Shifts are in m/s. A cone is
+identified by its first row, n.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artsim.sim.run_data.scratch import NewtonWork
 
 _UNKNOWN = 1e300  # [m/s] above every shift
 _TELLING = (
-    10.0  # a shift is known to be too small or too large if it is off by this many times what impulses leave open
+    10.0  # a shift is known to be too small or too large if its error is this many times the residual of impulses
 )
 _ROUNDED = 1e-6  # relative to a shift: one that is off by less follows secants alone
 _ON_EDGE = 0.999  # of the square of the largest friction, above which a contact counts as having slid
@@ -50,8 +50,8 @@ def start_shift(rows: Rows, work: NewtonWork, n: int) -> None:
 
 @inlined
 def follow_shift(rows: Rows, work: NewtonWork, n: int, left: Real, chosen: Real) -> Real:
-    """Move the cone's shift, in lanes where `chosen` is 1, towards what the velocities call for; return by how much
-    [m/s].
+    """Move the cone's shift, in lanes where `chosen` is 1, towards the shift that the velocities call for; return the
+    change [m/s].
 
     From the second time on the shift follows the secant through the last two, which is exact for a contact that slides
     independently, but stays between shifts known to be too small or too large. `left`: the residual that the impulses
@@ -138,7 +138,7 @@ def farthest_shift(rows: Rows, work: NewtonWork, k: int) -> float:
 
 @njit
 def move_shifts(rows: Rows, work: NewtonWork, k: int) -> float:
-    """Set all shifts of island k to those wanted; return how far the farthest was off [m/s]."""
+    """Set all shifts of island k to those wanted; return the largest change [m/s]."""
     farthest = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -151,9 +151,9 @@ def move_shifts(rows: Rows, work: NewtonWork, k: int) -> float:
 
 @njit
 def drop_large_shifts(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Zero the shifts of island k that exceed those wanted, which let contacts sink; return whether there are any.
+    """Zero the shifts of island k that exceed those wanted, which let contacts sink; True if there are any.
 
-    A contact without a shift never sinks: one that slides rises (Anitescu and Potra 1997).
+    A contact without a shift never sinks: a sliding one rises (Anitescu and Potra 1997).
     """
     dropped = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):

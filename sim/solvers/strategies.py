@@ -1,4 +1,4 @@
-"""The strategies of the newton solver: what is tried on an island, in this order, until one of them solves it.
+"""The strategies of the newton solver, tried on an island in this order until one of them solves it.
 
 | strategy            | trigger                                   | costs at most                    |
 |---------------------|-------------------------------------------|----------------------------------|
@@ -22,10 +22,10 @@
 A crowd (elimination.py: more than 300 units of more than 100 bodies) is solved by crowd.py alone: `solve_hard_crowd`,
 then `regularise_crowd`, with at most 1200 iterations of O(contacts) together.
 
-The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
-test fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without symmetry,
-a sweep O(contacts). Every strategy returns what is left of the rows [rad/s or m/s], most of them also whether that
-solves the island.
+The docstring of a strategy gives its method, its turn, its highest cost, the condition on which it gives up, and the
+test that fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without
+symmetry, a sweep O(contacts). Every strategy returns the residual of the rows [rad/s or m/s], most of them also True if
+the island is solved.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ _FEW = 60  # units: with more, some attempts would take too long
 _SWEEPS = 20  # of `_slide_on` for free bodies: more cost as much as the Coulomb steps that they save
 
 # `_convex`: Newton steps at most
-_STEPS_OF_ROWS = 40  # without contacts, where others are tried then
-_STEPS_WITHOUT_CONTACTS = 400  # where nothing else is
+_STEPS_OF_ROWS = 40  # without contacts, if other strategies are tried afterwards
+_STEPS_WITHOUT_CONTACTS = 400  # without contacts, if no other strategy is
 _STEPS_OF_ONE = 100  # with one contact, whose shift is bracketed
 _STEPS_OF_CONTACTS = 30
 _STEPS_OF_ROLLING = 2  # where all may stick as before
@@ -147,7 +147,8 @@ def settle_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBund
 
 @njit
 def settle_rows(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
-    """The same for an island without contacts that is no crowd: a convex problem."""
+    """Find x and λ of island k, which has no contacts and is no crowd: a convex problem. Return the residual [rad/s or
+    m/s]."""
     note_start(rows, solver.newton, k)
     left, _ = _convex(robot, rows, step, solver, k, 0, _STEPS_WITHOUT_CONTACTS)
     return left
@@ -155,13 +156,13 @@ def settle_rows(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle
 
 @njit
 def _settle_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
-    """The same for a crowd."""
+    """Find x and λ of island k, a crowd; return the residual of its rows [rad/s or m/s]."""
     work = solver.newton
     hard = has_hard_contacts(rows, work, k)
     if not hard or is_retried(steps_regularised(rows, work, k), True):
         left, solved = solve_hard_crowd(model, data, rows, step, solver, k)
         if solved:
-            if hard or work.again[0] == BEGIN:  # else they are soft since they were regularised in this step
+            if hard or work.again[0] == BEGIN:  # else contacts are soft since they were regularised in this step
                 mark_regularised(rows, work, k, 0)
             return left
     return regularise_crowd(model, data, rows, step, solver, k)
@@ -174,7 +175,7 @@ def _settle_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver:
 def _solve_as_hard(
     robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, attempts: int
 ) -> tuple[float, bool]:
-    """The first three strategies; return the residual of island k [rad/s or m/s], and whether that solves it."""
+    """The first three strategies; return the residual of island k [rad/s or m/s], and True if the island is solved."""
     model = robot.model
     work = solver.newton
     cones = count_cones(rows, work, k)
@@ -209,7 +210,7 @@ def _solve_as_hard(
 
 @njit
 def _slide_on(robot: RobotBundle, rows: Rows, step: Step, work: NewtonWork, k: int, sweeps: int) -> tuple[float, bool]:
-    """Coulomb's law from the impulses of the last step, after so many sweeps, λ_k following every good step of
+    """Coulomb's law from the impulses of the last step, after `sweeps` sweeps, λ_k following every good step of
     coulomb.py.
 
     Turn: a contact slid in the last step and still does; without that, after sweeps, free bodies that roll and knock:
@@ -231,7 +232,7 @@ def _convex(
     robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, cones: int, most: int
 ) -> tuple[float, bool]:
     """The method of multipliers with shifts that follow the velocities: for rows without contacts, and for contacts
-    that stick or slide each by itself. Contacts share what they hold.
+    that stick or slide each by itself. Contacts share the loads that they hold.
 
     Turn: always. Costs: `most` Newton steps, 2 to 6 as a rule. Gives up: where those will not be enough, or rows
     contradict each other; rows without contacts count as solved then. Needed by
@@ -278,7 +279,7 @@ def _copy(rows: Rows, work: NewtonWork, k: int, source: Reals1, target: Reals1) 
 
 @njit
 def _convex_steps(cones: int) -> int:
-    """How many Newton steps of `_convex` are worthwhile before `_coulomb`."""
+    """The number of Newton steps of `_convex` that are worthwhile before `_coulomb`."""
     if cones == 0:
         return _STEPS_OF_ROWS
     return _STEPS_OF_ONE if cones == 1 else _STEPS_OF_CONTACTS
@@ -292,8 +293,8 @@ def _coulomb(
     open, one that shares them; then, with loads as they come, one near, after sweeps or, where these are slow, without;
     then from afar; then after more sweeps.
 
-    Turn: always. Costs: 500 sweeps and 120 Coulomb steps, and 60 that share loads. Gives up: after so many attempts, or
-    where impulses grow without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need and
+    Turn: always. Costs: 500 sweeps and 120 Coulomb steps, and 60 that share loads. Gives up: after `attempts` attempts,
+    or where impulses grow without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need and
     test_loads.py::test_lanes_slip_as_single_runs.
     """
     work = solver.newton
@@ -319,17 +320,17 @@ def _coulomb(
     return left, is_solved(left, tolerance)
 
 
-# ------------------------------------------------------------------ contacts that have no such solution
+# ------------------------------------------------------------------ contacts without a solution as hard ones
 
 
 @njit
 def _keep_penetration(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> tuple[float, bool]:
     """The first three strategies, with rows that separate nothing and push nothing away before it arrives.
 
-    So the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang 1998;
-    Acary, Cadoux, Lemaréchal and Malick 2011): else there may be none, as for what is wedged.
+    The velocity 0 then breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang 1998;
+    Acary, Cadoux, Lemaréchal and Malick 2011): otherwise there may be none, as for wedged bodies.
 
-    Turn: a row asks for more than that, and units are few. Costs: the same as those, less 400 sweeps and 40 Coulomb
+    Turn: a row separates bodies, and units are few. Costs: those of the first three, less 400 sweeps and 40 Coulomb
     steps. Gives up: as they do. Needed by test_contact_hard.py::test_contacts_that_contradict_each_other.
     """
     if not _spare(rows, solver.newton, k):
@@ -340,7 +341,7 @@ def _keep_penetration(robot: RobotBundle, rows: Rows, step: Step, solver: Solver
 
 @njit
 def _spare(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Clear the bias of hard rows of island k that separate bodies; return whether there are any."""
+    """Clear the bias of hard rows of island k that separate bodies; True if there are any."""
     spared = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -363,11 +364,11 @@ def _sweep_long(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle
 
 @njit
 def _freeze_shifts(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
-    """The convex problem with shifts as sweeps leave them; where these let contacts sink, once more without them.
+    """The convex problem with shifts as sweeps leave them; if these shifts let contacts sink, once more without them.
 
     Turn: always; it is the last one, but for free bodies that it leaves as fast as contacts may sink.
-    Costs: 200 sweeps and 200 Newton steps. Gives up: never, what is left includes how
-    far shifts are from those wanted. Needed by test_strategies.py::test_what_nothing_solves_is_a_compromise.
+    Costs: 200 sweeps and 200 Newton steps. Gives up: never, the residual includes the distance of shifts from those
+    wanted. Needed by test_strategies.py::test_what_nothing_solves_is_a_compromise.
     """
     model, data = robot.model, robot.data
     work = solver.newton

@@ -1,8 +1,8 @@
 """Decides when rows count as solved, and which impulses count as a solution.
 
-The residual of rows is a velocity [rad/s or m/s]: how far they still move when impulses and velocities are made
-consistent. It is compared with a tolerance that follows from the island's largest velocity and from the digits of its
-impulses. Impulses are in N s or N m s.
+The residual of rows is a velocity [rad/s or m/s]: the motion of the rows when impulses and velocities are made
+consistent. The residual is compared with a tolerance that follows from the island's largest velocity and from the
+digits of its impulses. Impulses are in N s or N m s.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from artsim.sim.run_data.run_records import Rows, Step
 from artsim.sim.run_data.scratch import NewtonWork
 
 TOLERANCE = 1e-14  # relative to the largest velocity: rounding of velocities
-AT_REST = 32.0  # times what forces alone would add in the step to a dof at rest, but not above 1 [rad/s or m/s]
+AT_REST = 32.0  # times the velocity that forces alone would add in the step to a dof at rest, at most 1 [rad/s or m/s]
 ENOUGH = 1e4  # tolerances that may remain where nothing improves
 UNTRIED = 1e300  # [rad/s or m/s] residual of rows that have not been tried, or not successfully
 CONTRADICTION = 1e301  # [rad/s or m/s] residual of rows whose impulses grew without bound
 # [rad/s or m/s] by which an impulse would move its row alone if rows contradict each other; a drive of 1e8 N m/rad
 # against a light link pulls by 1e10
 ABSURD = 1e13
-UNBOUNDED = 1e300  # [N s or N m s] the natural impulse of what may press as hard as it likes
-_ROUNDING = 1e-22  # of the largest pull: what rounds in it, divided by ENOUGH
+UNBOUNDED = 1e300  # [N s or N m s] the natural impulse of rows that may press without bound
+_ROUNDING = 1e-22  # rounding of the largest pull, divided by ENOUGH, as a share of that pull
 _LARGEST_PULL = 1e11  # [rad/s or m/s] of a stiff drive that presses on a light link; no more is taken for rounding
-_NATURAL_CHANGE = (
-    30.0  # times the largest velocity: by how much impulses of contacts may be expected to move their rows
-)
+_NATURAL_CHANGE = 30.0  # largest expected motion of rows by impulses of contacts, as a multiple of the largest velocity
 
 
 @inlined
@@ -41,7 +39,7 @@ def is_solved(left: float, tolerance: float) -> bool:
 @njit
 def largest_speed(u: Lanes1, work: NewtonWork, k: int) -> Real:
     """The velocity that sets the scale of rounding in island k, a T: the largest of its dofs' [rad/s or m/s] at the
-    start u (nu,) or the end u + x of the step, at least that of what comes from rest.
+    start u (nu,) or the end u + x of the step, at least that of a dof that starts from rest.
     """
     size = work.resting[k]
     for e in range(work.island_start[k], work.island_start[k + 1]):
@@ -90,8 +88,8 @@ def largest_impulse(rows: Rows, work: NewtonWork, k: int) -> Real:
 def natural_impulse(data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, tolerance: Real) -> Real:
     """The largest impulse to be expected in island k [N s or N m s], from loads, motion and previous impulses.
 
-    Friction can hold a body by arbitrarily large forces (a ball between floor and wall): impulses that nothing calls
-    for are no solution. Rows other than contacts, of a stiff drive or a limit, may press as hard as they like.
+    Friction can hold a body by arbitrarily large forces (a ball between floor and wall): impulses beyond the demand of
+    loads and motion are no solution. Rows other than contacts, of a stiff drive or a limit, may press without bound.
     """
     zero = zero_like(work.change[0])
     before, others = zero, zero
@@ -106,7 +104,7 @@ def natural_impulse(data: Workspace, rows: Rows, step: Step, work: NewtonWork, k
 
 @njit
 def demanded_impulse(rows: Rows, data: Workspace, step: Step, work: NewtonWork, k: int, tolerance: Real) -> Real:
-    """The same [N s or N m s] from loads and motion alone."""
+    """The largest impulse to be expected in island k [N s or N m s], from loads and motion alone."""
     heaviest = zero_like(work.change[0])
     momentum = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):

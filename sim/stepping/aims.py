@@ -33,10 +33,10 @@ def close_loops(
     """Solve once more with hard loops, tendon equalities and curved couplings aimed at where the velocities found lead.
 
     Curved constraints are then satisfied to third order. Where a step turns too far for that, aims are repeated as long
-    as each reduces the miss. One that does not is shortened, or turned round, by the secant along it (a change point of
-    a linkage). A miss that no aim reduces (a redundant row held by others) would be pulled on without end, so that all
-    aims at it are taken back. The last aim is taken back where aimed rows contradict each other, or nearly do: an aim
-    corrects what is of second order in the step, and must not turn a velocity into a much larger one for it.
+    as each reduces the miss. An aim that does not is shortened, or turned round, by the secant along it (a change point
+    of a linkage). A miss that no aim reduces (a redundant row held by others) would be pulled on without end, so that
+    all aims at it are taken back. The last aim is taken back where aimed rows contradict each other, or nearly do: an
+    aim corrects an error of second order in the step, and must not turn a velocity into a much larger one.
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -69,7 +69,7 @@ def close_loops(
 
 @njit
 def _relax(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, solver: SolverBundle) -> None:
-    """Solve again without what the rows of hard loops leave open."""
+    """Solve again without the velocities by which rows of hard loops yield."""
     if relax_loops(run.inputs, rows, equipment):
         ask(solver.call, SOLVE_AGAIN)
         if tighten_loops(run.inputs, rows):
@@ -88,7 +88,7 @@ def _aim_on(rows: Rows, h: float) -> None:
 
 @njit
 def _turn_aim(rows: Rows, h: float, aims: int) -> None:
-    """Shorten the last of so many aims, or turn it round; or take all aims back at what does not move."""
+    """Shorten the last of `aims` aims, or turn it round; or take all back if the last one hardly changed the miss."""
     along, square = 0.0, 0.0
     for n in range(rows.number[LASTING_ROWS]):
         target = h * (rows.bias[n] - rows.unaimed[n])
@@ -152,7 +152,7 @@ def find_misses(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Equip
 
 @njit
 def _find_misses_of_equipment(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> float:
-    """The same for loops and tendon equalities, at step.stage_qpos."""
+    """Set rows.miss of loops and tendon equalities at step.stage_qpos, and return the largest."""
     model, data, step = robot.model, robot.data, run.step
     kinematics(model, step.stage_qpos, data)
     worst = find_loop_misses(model, data, rows, equipment)

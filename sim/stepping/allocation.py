@@ -1,4 +1,4 @@
-"""Allocates what a step finds and records: every constraint row that can occur, scratch, recorded rows.
+"""Allocates the arrays of a step: every constraint row that can occur, scratch, recorded rows.
 
 This file does not import numba, since the process that starts with warm kernels imports it.
 """

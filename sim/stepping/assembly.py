@@ -1,7 +1,7 @@
 """Assembles the constraint rows: one record for every kind, built joint by joint in the PhysX guide's solving order.
 
 Each kind is declared in kinds.py and built in a file of its own. Adding a kind takes a declaration, a builder and its
-line in `build_rows`, and one in `needs_rows` if every step with it needs rows.
+line in `build_rows`, and a line in `needs_rows` if every step of a robot with this kind needs rows.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ def build_rows(
 ) -> None:
     """Build all rows of this step, rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
-    The numbers of contact rows and of limits that press change; all other rows are the same at every step, in the same
-    order.
+    The numbers of contact rows and of limits that press change; all other rows and their order stay from step to step.
 
     A coupling's row comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and
     the drive may be on the leader as well as on the follower.
@@ -94,7 +93,7 @@ def build_rows(
     for n in range(rows.number[ALL_ROWS]):
         rows.impulse[n] = state.impulse[rows.place[n]]
     rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
-    if contact is not None:  # last: their number changes, and the other rows keep their places
+    if contact is not None:  # last: the number of contacts changes, and the other rows keep their places
         contact_rows(robot, run, rows, equipment, contact)
 
 

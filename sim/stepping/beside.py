@@ -1,4 +1,4 @@
-"""What a run does beside its steps: an entry of its own, compiled once for all integrators and solvers."""
+"""The tasks of a run beside its steps: an entry of its own, compiled once for all integrators and solvers."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from artsim.sim.stepping.recording import record
 def take_task(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, contact: ContactBundle | None
 ) -> None:
-    """Do what step.beside[TASK] says: prepare a block of steps, compare energies, record a row, look whether energies
-    agree now, or note the last energy.
+    """Do the task step.beside[TASK]: prepare a block of steps, compare energies, record a row, compare copies of the
+    account with the present state, or note the last energy.
     """
     step = run.step
     task = step.beside[TASK]
@@ -80,7 +80,7 @@ def _begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
         step.watch[EXCESS_STEP] = 0.0
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = 0.0
-        note_load(robot, step)  # the load on the joints before anything moves: friction acts from the first step
+        note_load(robot, step)  # the load on the joints at rest, since friction acts from the first step
 
 
 @njit
@@ -95,7 +95,7 @@ def _record_row(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, contact: ContactBundle | None
 ) -> None:
     """Record the state before the step and the forces in it as the next row of the block."""
-    if run.block.constraint_count.shape[0] > 0:  # first: what follows overwrites M
+    if run.block.constraint_count.shape[0] > 0:  # first: the other records overwrite M
         record_constraints(robot, run, rows)
     if run.step.counters[EVALUATION] == AGAIN:
         if run.block.tau_passive.shape[0] + run.block.tau_coupling.shape[0] > 0:

@@ -103,7 +103,7 @@ def book_forces(
 
 @njit
 def rest(robot: RobotBundle, step: Step) -> None:
-    """Balance the forces of a sleeping robot: the remainder of those of a step from rest is booked as passive."""
+    """Balance the forces of a sleeping robot: the remainder of the forces of a step from rest is booked as passive."""
     model, state, data = robot.model, robot.state, robot.data
     step.counters[AT_REST] = 1
     step.counters[EVALUATION] = ONCE

@@ -20,8 +20,8 @@ from artsim.sim.run_data.run_records import Step
 def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step) -> None:
     """Store in equipment.data the lengths and mobilities that are defined in the pose of the file. Runs once.
 
-    Mobilities are MuJoCo's: of the tree without couplings but with the inertia of tendons. That M is left factorised in
-    data.mass_matrix and equipment.data.row2 until the step computes its own.
+    Mobilities are MuJoCo's: of the tree without couplings but with the inertia of tendons. The M of these mobilities is
+    left factorised in data.mass_matrix and equipment.data.row2 until the step computes its own.
     """
     model, data = robot.model, robot.data
     if equipment.data.calibrated[0] == 1.0:
@@ -56,7 +56,7 @@ def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step) -> Non
 
 @njit
 def _needs_mobilities(model: Model, equipment: EquipmentBundle) -> bool:
-    """True if anything is given relative to the robot's inertia."""
+    """True if a parameter of the equipment is given relative to the robot's inertia."""
     for a in range(equipment.model.actuator_target.shape[0]):
         if (
             equipment.model.actuator_gain[a] == MUSCLE

@@ -1,7 +1,7 @@
 """Aims contacts of bodies that turn far at where the velocities found lead, and solves the rows again.
 
-Each aim measures the gaps at the end of the step (contact/foresight.py) and corrects the biases by them, as SHAKE does:
-what is left shrinks by about the angle of a step with each.
+Each aim measures the gaps at the end of the step (contact/foresight.py) and corrects the biases by them, as SHAKE does.
+With each aim the remaining miss shrinks by a factor of about the angle [rad] turned in a step.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from artsim.sim.stepping.aims import fastest_of
 from artsim.sim.stepping.system import found
 
 _AIMS = 6  # per step at most
-_MANY = 200  # contacts that are too many for more than _FEW_AIMS: each takes as long as the step
+_MANY = 200  # contacts above which at most _FEW_AIMS are taken: each aim takes as long as the step
 _FEW_AIMS = 2
 
 
 @njit
 def aim_contacts(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle) -> None:
-    """Aim the chosen contacts until that changes nothing that counts. An aim is taken back where aimed rows
-    contradict each other, or turn velocities into much larger ones. Needs the bodies' velocities of step.velocity, and
-    leaves them.
+    """Aim the chosen contacts until a further aim would change too little to matter. An aim is taken back where aimed
+    rows contradict each other, or turn velocities into much larger ones. Needs the bodies' velocities of step.velocity,
+    and leaves them.
     """
     model, data, step = robot.model, robot.data, run.step
     most = FASTER * fastest_of(step)

@@ -5,9 +5,9 @@ tau = Gᵀ (M a + bias - passive), where the bias and the passive forces are tho
 midway or at the start, as the integrator has it, damping, springs and soft couplings at the step's end, as they are
 implicit, tendons, fluids and compensated weight at its start, and dry friction.
 
-Friction is taken in the direction in which a joint shall move, not in that in which it does: that cannot chatter,
-and a joint that shall rest gets none and is held by its friction. Steps of Euler find velocities that lead
-from one position to the next, half a step before the position at their end: v_d is taken there.
+Friction is taken in the direction of the wanted velocity, not of the velocity: its sign cannot chatter, and a joint
+that shall rest gets no such force and is held by its friction. Steps of Euler find velocities that lead from one
+position to the next, half a step before the position at their end: v_d is taken there.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def applied_forces(
 ) -> None:
     """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links.
 
-    `ahead`: how long after (q, v) implicit forces act [s]: the time step, 0 where all forces are those at (q, v). The
-    equipment's forces at (q, v) are up to date.
+    `ahead`: time after (q, v) at which implicit forces act [s]: the time step, or 0 if all forces are those at (q, v).
+    Needs the equipment's forces at (q, v).
     """
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
@@ -129,7 +129,7 @@ def _computed_torque(
 
 @njit
 def _wanted_accelerations(model: Model, data: Workspace, q: Reals1, v: Reals1, run: RunBundle, ahead: float) -> None:
-    """Set step.qacc (nv,); a follower's is what its leader's makes it."""
+    """Set step.qacc (nv,) to the accelerations wanted; those of followers are given by their leaders'."""
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
     for k in range(step.force.shape[0]):
@@ -149,7 +149,7 @@ def _wanted_accelerations(model: Model, data: Workspace, q: Reals1, v: Reals1, r
 
 @njit
 def _expect_wanted(robot: RobotBundle, ahead: float, step: Step) -> None:
-    """Have the step expect the changes of velocity that the controller wants, where joints are actuated."""
+    """Set the changes of velocity that the step expects to those that the controller wants, for actuated joints."""
     model, state = robot.model, robot.state
     for k in range(step.qacc.shape[0]):
         a = model.dof_independent[k]
@@ -175,7 +175,7 @@ def _direction(v: float) -> float:
 
 @njit
 def _add_joints_own(robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, ahead: float) -> None:
-    """Add to step.force what damping, springs and friction of the joints take."""
+    """Add to step.force the forces that make up for damping, springs and friction of the joints."""
     model, step = robot.model, run.step
     for k in range(step.force.shape[0]):
         x = coordinate(model, q, k) + ahead * foreseen(step.share[k], v[k], step.velocity[k])
@@ -187,7 +187,7 @@ def _add_joints_own(robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, ah
 
 @njit
 def _add_soft_couplings(model: Model, data: Workspace, q: Reals1, v: Reals1, run: RunBundle, ahead: float) -> None:
-    """Subtract from step.force what couplings that are springs, or yield as in MuJoCo, exert."""
+    """Subtract from step.force the forces of couplings that are springs, or that yield as in MuJoCo."""
     step = run.step
     prepared = False
     for c in range(model.row_follower.shape[0]):
@@ -201,7 +201,7 @@ def _add_soft_couplings(model: Model, data: Workspace, q: Reals1, v: Reals1, run
         reference = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:
             mobility = step.effective_coupling[c]
-            if not (mobility > 0.0 and ahead > 0.0):  # RK4 holds such rows as constraints of the accelerations
+            if not (mobility > 0.0 and ahead > 0.0):  # RK4 holds these rows as constraints of the accelerations
                 continue
             d = impedance(model.row_impedance, c, abs(error))
             reference = safe_reference(ahead, reference[0], reference[1], model.row_time[c])
@@ -261,8 +261,8 @@ def _mobility(model: Model, data: Workspace, follower: int, leader: int, slope: 
 
 @njit
 def _add_equipment(robot: RobotBundle, v: Reals1, run: RunBundle, equipment: EquipmentBundle, ahead: float) -> None:
-    """Add to step.force what tendons take, and subtract other passive forces: nonlinear springs and damping, fluids,
-    compensated weight."""
+    """Add to step.force the forces that make up for tendons, and subtract other passive forces: nonlinear springs and
+    damping, fluids, compensated weight."""
     model, data, step = robot.model, robot.data, run.step
     for k in range(step.force.shape[0]):
         step.force[k] -= equipment.data.passive[k]

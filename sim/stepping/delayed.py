@@ -20,8 +20,8 @@ from artsim.sim.stepping.recording import joint_wrenches
 
 @njit
 def delay_controls(state: State, run: RunBundle, equipment: EquipmentBundle, delays: Delays) -> None:
-    """Set equipment.data.control of the delayed controls; set equipment.data.pending[0] to 1 if one of them is still to
-    change."""
+    """Set equipment.data.control of the delayed controls, and equipment.data.pending[0] to 1 if one of these controls
+    is still to change."""
     step = run.step
     row = step.counters[CONTROL_ROW]
     now = step.counters[STEP_NUMBER] + equipment.data.stage[0]
@@ -77,14 +77,14 @@ def keep_samples(state: State, run: RunBundle, equipment: EquipmentBundle, delay
 
 @inlined
 def _ticks(history: Reals1, delays: Delays, line: int, now: int) -> bool:
-    """True if a sensor measures in this step: it has no period, or its next tick has come."""
+    """True if a sensor measures in this step: the sensor has no period, or its next tick has come."""
     due = delays.before[line] + (history[delays.place[line] + TICKS] + 1.0) * delays.period[line]
     return delays.period[line] == 0.0 or due <= now + NEARLY
 
 
 @inlined
 def _next_slot(history: Reals1, delays: Delays, line: int, now: int) -> int:
-    """The slot for a sample of this step: that of the oldest sample, or of a sample of this same step."""
+    """The slot for a sample of this step: that of the oldest sample, or of an earlier sample of this step."""
     start = delays.place[line]
     slot = int(history[start + NEWEST])
     if history[start + HEAD + slot] != now:

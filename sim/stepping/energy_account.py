@@ -1,14 +1,16 @@
-"""Keeps an account of energy: what was there and what was given since (work.py), against the energy of the state.
+"""Keeps an account of energy: the energy at the start and the work of all sources since (work.py), compared with the
+energy of the state.
 
 Velocities of semi-implicit Euler are those half a step before its positions, so that energy is measured at q ⊖ ½ h v:
 there the account of a free body, a weight or a linear spring (actuation.py) is exact, and others differ by h².
 
-Inputs, drives and actuators, compensated weight and wind give and take. Springs give what they have stored. Everything
-else only takes: of joints (damping, friction) never less than before, of rows (couplings, limits, loops, tendons,
-contacts) never less than none in all, since soft ones store, but for what closes them where they start open. Whatever
-is there beyond what these have given was created. Of it remains the share that is not dissipated since.
+Inputs, drives and actuators, compensated weight and wind give and take. Springs give the energy that they have stored.
+All other sources only take: the energy taken by joints (damping, friction) never decreases; that taken by rows
+(couplings, limits, loops, tendons, contacts) may decrease, since soft rows store energy, but is never negative, except
+for the work of closing rows that start open. Energy of the state beyond the sum of these is created energy. The account
+keeps the share of the created energy that has not been dissipated since.
 
-Sums of work miss nothing between the steps in which they are compared with the energy at the state.
+Work is summed over all steps, also between the steps in which the sums are compared with the energy at the state.
 """
 
 from __future__ import annotations
@@ -61,22 +63,22 @@ from artsim.sim.run_data.run_records import (
     Step,
 )
 
-TOO_MUCH = 0.05  # created energy over what is there otherwise, above which it is told
-_SLACK = 5e-5  # [J/kg] created in any case: 1 cm/s
-_ROUNDING = 1e-10  # of the energies that are added
-_IMPACT = 0.5  # of the energy there, which rows take in one step
-_LATE = 4.0  # what is created within steps that take more than (1 - 1 / _LATE) of the energy is taken with it
-_LOOSE = 0.125  # [J/kg] with which loops, equalities and contacts may be closed: 0.5 m/s
-_PLACING = 1.0  # [s] at the start, during which they are
+TOO_MUCH = 0.05  # ratio of created energy to all other energy above which a warning is given
+_SLACK = 5e-5  # [J/kg] created energy that is tolerated in any case: 1 cm/s
+_ROUNDING = 1e-10  # tolerated share of the energies that are added
+_IMPACT = 0.5  # share of the energy that rows take in a step which counts as an impact
+_LATE = 4.0  # steps that take more than (1 - 1 / _LATE) of the energy also take the energy created within them
+_LOOSE = 0.125  # [J/kg] energy that may close loops, equalities and contacts: 0.5 m/s
+_PLACING = 1.0  # [s] from the start, during which loops, equalities and contacts may be closed
 
 
 @njit
 def energies(
     robot: RobotBundle, q: Reals1, v: Reals1, step: Step, equipment: EquipmentBundle | None
 ) -> tuple[float, ...]:
-    """Energy of motion and that of heights, joint springs, tendons and loops at (q, v) [J]; leaves data there.
+    """Energies of motion, heights, joint springs, tendons and loops at (q, v) [J]; leaves data at (q, v).
 
-    Tendons have that of their springs and of their inertia.
+    The energy of tendons is that of their springs and of their inertia.
     """
     model, data = robot.model, robot.data
     kinematics(model, q, data)
@@ -135,20 +137,20 @@ def compare_energy(
 
 @njit
 def look(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
-    """Compare the account with the present state, in copies: the account does not depend on when it is looked at."""
+    """Compare the account with the present state, in copies, so that the account does not depend on these calls."""
     step = run.step
     for n in range(step.account.shape[0]):
         step.last_account[n] = step.account[n]
     for n in range(step.watch.shape[0]):
         step.last_watch[n] = step.watch[n]
     compare_energy(robot, run, equipment, step.last_account, step.last_watch)
-    kinematics(robot.model, robot.state.qpos, robot.data)  # what else is done between steps finds data at the state
+    kinematics(robot.model, robot.state.qpos, robot.data)  # other tasks between steps need data at the state
     velocities(robot.model, robot.state.qvel, robot.data)
 
 
 @njit
 def _measure(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> tuple[float, ...]:
-    """`energies` where the velocities of the state belong: account[LAG] of a step before its positions."""
+    """`energies` at the time to which the velocities of the state belong: account[LAG] steps before its positions."""
     model, state, step = robot.model, robot.state, run.step
     for n in range(step.stage_qpos.shape[0]):
         step.stage_qpos[n] = state.qpos[n]
@@ -165,7 +167,7 @@ def _measure(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | No
 def _open(
     step: Step, equipment: EquipmentBundle | None, account: Reals1, springs: float, tendons: float, loops: float
 ) -> None:
-    """Begin the account anew: nothing was given, and rows may close what is open."""
+    """Begin the account anew: no source has given energy yet, and rows may close gaps that are open."""
     for s in range(SOURCES):
         account[WORK + s] = 0.0
         account[CREDIT + s] = 0.0
@@ -187,7 +189,7 @@ def _is_windy(equipment: EquipmentBundle) -> bool:
 
 @inlined
 def _stored(s: int, springs: float, tendons: float, loops: float) -> float:
-    """What the springs of source s store [J]."""
+    """The energy that the springs of source s store [J]."""
     if s == PASSIVE:
         return springs
     if s == TENDON:
@@ -199,11 +201,11 @@ def _stored(s: int, springs: float, tendons: float, loops: float) -> float:
 def _settle(
     model: Model, run: RunBundle, account: Reals1, springs: float, tendons: float, loops: float
 ) -> tuple[float, float]:
-    """Energy that sources can have given since the last comparison, and how much of it they took [J]."""
+    """The energy that sources can have given since the last comparison, and the energy that sources took back [J]."""
     step = run.step
     time = (step.counters[STEP_NUMBER] - account[BEGAN]) * run.inputs.time_step[0]
     deep, open_by = step.yielded[START_DEPTH], step.loop_gap[LINEAR]
-    speed = 2.0 * deep / RECOVERY  # with which bodies are pushed out, and turn
+    speed = 2.0 * deep / RECOVERY  # of bodies that are pushed out, and turn
     placed = _moving_mass(model) * (_LOOSE + 0.5 * speed * speed + _weight_of(model) * max(deep, open_by))
     given = 0.0
     taken = 0.0
@@ -228,7 +230,7 @@ def _weight_of(model: Model) -> float:
 
 @inlined
 def _moving_mass(model: Model) -> float:
-    """Mass of all bodies but what is fixed to the world [kg]."""
+    """Mass of all bodies that are not fixed to the world [kg]."""
     return model.carried_mass[WORLD] - model.body_mass[WORLD]
 
 

@@ -20,12 +20,12 @@ _OF_NEWTON = ("newton", "fallback")
 
 
 def solver_of(integrator: Integrator, solver: Solver) -> Solver:
-    """The solver that solves an integrator's steps when this one is chosen."""
+    """The solver that solves an integrator's steps when the user chooses `solver`."""
     return SOLVERS[integrator.solver] if integrator.solver else solver
 
 
 def solver_entry(solver: Solver, whole: bool = True) -> Entry:
-    """The kernel of a solver; not `whole`: pruned of what contacts and crowds need, if it has such a form."""
+    """The kernel of a solver; not `whole`: the form without code for contacts and crowds, if the solver has one."""
     members: dict[str, Any] = {MEMBERS[kind]: kind for kind in solver.work}
     if NewtonWork in solver.work and len(members) > 1:
         members["fallback"] = SolverCall
@@ -35,7 +35,7 @@ def solver_entry(solver: Solver, whole: bool = True) -> Entry:
 
 
 def beside_entry(equipped: bool, touching: bool) -> Entry:
-    """The kernel of what is done beside steps, for all integrators and solvers."""
+    """The kernel of the tasks beside steps, for all integrators and solvers."""
     bundles = (
         RobotBundle,
         UNCLOCKED_RUN,
@@ -56,7 +56,7 @@ def simulate_entry(
 ) -> Entry:
     """The kernel of an integrator, pruned of equipment, contacts and rules that the run lacks.
 
-    clocked: with marks between the phases of a step, if the integrator has any.
+    clocked: the kernel with marks between the phases of a step, if the integrator has any.
     """
     clocked = clocked and integrator.phases
     bundles = (

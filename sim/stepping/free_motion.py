@@ -12,8 +12,8 @@ from artsim.sim.run_data.run_records import Rows, RunBundle
 
 @njit
 def free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None, again: bool) -> None:
-    """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7); `again`: from
-    the articulated inertias of before, of which those stand that M̂'s implicit terms have not changed."""
+    """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7); `again`: reuse
+    the articulated inertias of the last call wherever M̂'s implicit terms have not changed."""
     model = robot.model
     step = run.step
     h = run.inputs.time_step[0]

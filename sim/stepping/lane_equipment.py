@@ -1,8 +1,8 @@
 """Equipment of packs that acts with forces known at the start of a step: found robot by robot, handed to the lanes.
 
-Tendons and their springs, transmissions, muscles, motors and filters branch on what they meet; each lane's share is
-found by the code of a single robot. Actuators of joints that are implicit are those of equipment/pack_actuation.py: of
-these the inputs are taken from here or, where their gains vary, all that their forces are made of.
+Tendons and their springs, transmissions, muscles, motors and filters branch on their data; each lane's share is found
+by the code of a single robot. Implicit actuators of joints are those of equipment/pack_actuation.py: this file gives
+their inputs or, where their gains vary, constant, stiffness and damping of their forces.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from artsim.sim.stepping.packs import STEP, Exerted, Helpers, LaneBundle
 
 @njit
 def find_exerted(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, exerted: Exerted) -> None:
-    """Find what a single robot's equipment exerts at its state, and its activations at the end of the step. Its
-    kinematics are in robot.data.
+    """Find the forces of a single robot's equipment at its state, and its activations at the end of the step. Needs
+    the robot's kinematics in robot.data.
     """
     state, step = robot.state, run.step
     calibrate(robot, equipment, step)
@@ -68,7 +68,7 @@ def _note_affine_force(equipment: EquipmentBundle, exerted: Exerted, a: int) -> 
 
 @inlined
 def _is_explicit(equipment: EquipmentBundle, exerted: Exerted, a: int) -> bool:
-    """True if an actuator acts as a force. Guesses of forces at their bounds are those of rows only."""
+    """True if an actuator acts as a force: it is explicit, or a row whose force is guessed to be at its bound."""
     how = equipment.data.actuator_implicit[a]
     return how == EXPLICIT or (how == GUESSED and exerted.varying[a] == 0)
 
@@ -88,7 +88,7 @@ def _add_explicit_actuators(equipment: EquipmentBundle, exerted: Exerted) -> Non
 
 @njit
 def clamp_actuators_of_lane(run: RunBundle, equipment: EquipmentBundle, exerted: Exerted) -> None:
-    """Have actuators that are rows and leave their bounds over the step that ends at step.velocity act as forces, and
+    """Make actuators that are rows and leave their bounds over the step that ends at step.velocity act as forces, and
     those that return act as rows.
     """
     exerted.changed[0] = 1 if clamp_row_actuators(run, equipment) else 0
@@ -97,7 +97,7 @@ def clamp_actuators_of_lane(run: RunBundle, equipment: EquipmentBundle, exerted:
 
 @njit
 def exert(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
-    """Find what the equipment of every lane exerts, and the constant forces of the actuators that packs know."""
+    """Find the forces of the equipment of every lane, and the constant forces of the actuators that packs know."""
     lanes, found, data = run.lanes, run.lanes.exerted, equipment.data
     helpers = lanes.helpers
     if lanes.found is not None:
@@ -142,7 +142,7 @@ def exert(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
 
 @inlined
 def _take_affine_force(found: Exerted, a: int, data: PackActuation, n: int, lane: int) -> None:
-    """Take the force of an actuator that varies; what is explicit is not held."""
+    """Take the force of an actuator that varies; an explicit force is not held at a bound."""
     lane_set(data.constant, n, lane, found.actuator_constant[a])
     lane_set(data.slope, n, lane, found.actuator_slope[a])
     lane_set(data.resistance, n, lane, found.actuator_resistance[a])
@@ -162,7 +162,7 @@ def _vary(equipment: PackEquipment) -> bool:
 
 @njit
 def take_actuators(lanes: LaneBundle, lane: int) -> None:
-    """Copy a lane's activations and delayed samples, and what was calibrated by its masses, to the single robot."""
+    """Copy a lane's activations, delayed samples and constants that depend on its masses to the single robot."""
     take_lane(lanes.data.activation, lane, lanes.single.activation)
     take_lane(lanes.data.acceleration0, lane, lanes.single.acceleration0)
     take_lane(lanes.data.actuator_damping, lane, lanes.single.actuator_damping)
@@ -186,7 +186,7 @@ def keep_lanes(robot: RobotBundle, run: RunBundle) -> None:
 
 @inlined
 def helper_of(helpers: Helpers, lane: int) -> int:
-    """The number of the single robot that finds for this lane."""
+    """The number of the single robot that finds rows and forces for this lane."""
     return lane if helpers.qpos.shape[0] > 1 else 0
 
 

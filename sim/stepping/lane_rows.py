@@ -1,7 +1,7 @@
 """Rows that packs have in every step: found by a single robot's code, lane by lane (rows_of_lane.py), where they are
 not built in all lanes at once (pack_rows.py); clamped, aimed, noted.
 
-What depends on a lane alone is decided lane by lane here. The pack solves all of them together with its other rows.
+Decisions that depend on a lane alone are made here, lane by lane. The pack solves these rows together with its others.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lan
 from artsim.sim.stepping.packs import STIFFENED_LANES, LaneBundle, LoopBundle, OwnRows
 
 FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS, HAS_SPRINGS = range(5)  # of OwnRows.fixed
-# of OwnRows.phase: what has been solved, as in aims.close_loops
+# of OwnRows.phase: the last solution of the lane in the sequence of aims.close_loops
 UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, CLOSED_LOOPS = range(7)
 
 
@@ -68,7 +68,7 @@ def takes_springs(lanes: LaneBundle) -> bool:
 
 @njit
 def begin_own_rows(lanes: LaneBundle, chosen: Pack) -> None:
-    """Have the rows of lanes where `chosen` is 1 found anew, and aimed from the beginning."""
+    """Mark the rows of lanes where `chosen` is 1 to be found anew, and aimed from the beginning."""
     own = lanes.own
     zero = zero_like(chosen)
     own.stale[0] = where_greater(chosen, zero, zero + 1.0, own.stale[0])
@@ -148,13 +148,13 @@ def _note_rows(own: OwnRows, found: Rows, lane: int) -> None:
         cfm[t], lower[t], upper[t] = found.cfm[n], found.lower[n], found.upper[n]
 
 
-# ------------------------------------------------------------------ what the velocities found show
+# ------------------------------------------------------------------ reactions to the velocities found
 
 
 @njit
 def clamp_own_actuators(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, chosen: Pack) -> Pack:
-    """Have actuators that are rows and leave their bounds act as forces, and those that return as rows again; 1 in
-    lanes where that changes any. Only lanes where `chosen` is 1 change.
+    """Make actuators that are rows and leave their bounds act as forces, and those that return act as rows again; 1 in
+    lanes where an actuator changes. Only lanes where `chosen` is 1 change.
     """
     own = run.lanes.own
     own.again[0] = zero_like(chosen)
@@ -179,9 +179,9 @@ def aim_bounds_in_lanes(robot: RobotBundle, run: RunBundle, chosen: Pack) -> Pac
 def _ask_helpers(
     robot: RobotBundle, run: RunBundle, equipment: PackEquipment | None, entry: Ints2, chosen: Pack
 ) -> None:
-    """Have the helpers of lanes where `chosen` is 1 look at the velocities found, by one of their entries. Where that
-    changes something, own.again is Exerted.changed, rows are to be found anew, and `equipment` gets the forces of rows
-    that now are forces, unless it is None.
+    """Let the helpers of lanes where `chosen` is 1 react to the velocities found, by one of their entries. In lanes
+    with a change own.again is Exerted.changed, rows are to be found anew, and `equipment`, unless None, gets the forces
+    of actuators that no longer act as rows.
     """
     lanes, own = run.lanes, run.lanes.own
     for lane in range(lane_count(robot.state.qpos)):
@@ -223,8 +223,8 @@ def _some_aim(phase: Pack, chosen: Pack) -> bool:
 
 @njit
 def strains(run: RunBundle, rows: Rows, solver: SolverBundle, contact: PackContactBundle | None, chosen: Pack) -> Pack:
-    """1 in lanes where `chosen` is 1 and hard loops, not aimed yet, are strained (stepping/strain.py): such lanes take
-    the step alone.
+    """1 in lanes where `chosen` is 1 and hard loops, not aimed yet, are strained (stepping/strain.py). Strained lanes
+    take the step alone.
     """
     lanes, own, h = run.lanes, run.lanes.own, run.inputs.time_step[0]
     zero = zero_like(chosen)
@@ -308,7 +308,7 @@ def _aim(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
 
 @inlined
 def _aim_on(own: OwnRows, h: float, lane: int) -> None:
-    """See aims.close_loops, as for the next."""
+    """Aim at where the velocities found miss, as in aims.close_loops."""
     for t in range(own.aim.shape[0]):
         aim = lane_get(own.aim, t, lane)
         lane_set(own.unaimed, t, lane, aim)
@@ -333,14 +333,14 @@ def _turn_aim(own: OwnRows, h: float, aims: float, lane: int) -> None:
 
 @inlined
 def _go_to(own: OwnRows, lane: int, phase: int) -> bool:
-    """Note a lane's phase; whether it is to be solved for it."""
+    """Note a lane's phase; True if the lane is to be solved in this phase."""
     lane_set(own.phase, 0, lane, 1.0 * phase)
     return phase != CLOSED_LOOPS
 
 
 @njit
 def _relax(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
-    """See loop_rows.relax_loops."""
+    """Relax the rows of hard loops in a lane, as loop_rows.relax_loops does; True if the lane is to be solved again."""
     own, h = run.lanes.own, run.inputs.time_step[0]
     found = False
     for t in range(own.kind.shape[0]):
@@ -364,7 +364,7 @@ def _is_hard(loops: LoopBundle, n: int) -> bool:
 
 @njit
 def _tighten(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
-    """See loop_rows.tighten_loops."""
+    """Tighten the relaxed rows in a lane, as loop_rows.tighten_loops does; True if the lane is to be solved again."""
     own, h = run.lanes.own, run.inputs.time_step[0]
     found = False
     for t in range(own.kind.shape[0]):
@@ -377,7 +377,7 @@ def _tighten(run: RunBundle, solver: SolverBundle, lane: int) -> bool:
 
 @inlined
 def _left(own: OwnRows, solver: SolverBundle, t: int, lane: int) -> float:
-    """What row t yields by [rad/s or m/s]."""
+    """The velocity by which row t yields [rad/s or m/s]."""
     return lane_get(own.cfm, t, lane) * lane_get(solver.pack.impulse, own.fixed[FIRST_ROW] + t, lane)
 
 
@@ -412,7 +412,7 @@ def _find_misses(run: RunBundle, lane: int) -> float:
 
 @njit
 def _find_loop_misses(lanes: LaneBundle, own: OwnRows, lane: int) -> float:
-    """The same where the loops' errors are known."""
+    """Set own.miss of a lane's loops from their errors at the end of the step, and return the largest."""
     worst = 0.0
     for t in range(own.kind.shape[0]):
         miss = 0.0
@@ -425,7 +425,7 @@ def _find_loop_misses(lanes: LaneBundle, own: OwnRows, lane: int) -> float:
 
 @inlined
 def _loop_miss(loops: LoopBundle, n: int, axis: int, lane: int) -> float:
-    """By how much line `axis` of loop n misses its aim in a lane."""
+    """The miss of the target of line `axis` of loop n in a lane [m]."""
     if loops is None:
         return 0.0
     place = 6 * n + axis

@@ -1,7 +1,8 @@
 """Re-evaluates a semi-implicit step where one evaluation at its start is not enough: spin, taut bodies, curvature.
 
-All three have one remedy: the step is evaluated again with what the previous evaluation found, until it no longer
-changes. Where an evaluation leads away from there, or leaves rows unsolved, the evaluation before it is the step.
+All three have one remedy: the step is evaluated again with the velocities and forces that the previous evaluation
+found, until these no longer change. If an evaluation diverges, or leaves rows unsolved, the evaluation before it is the
+step.
 
 Spin: gyroscopic and Coriolis terms act at the midpoint velocity ½ (v + v⁺). This implicit midpoint rule conserves the
 energy and the angular momentum of a free body, where terms at the start feed in energy by (hω)² per step. The spin of a
@@ -36,7 +37,7 @@ from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED,
 from artsim.sim.solvers.tolerance import UNTRIED
 
 MOST_EVALUATIONS = 8  # each reduces the error of a spin by a factor of about ½ hω
-SETTLED = 1e-4  # change to come, relative to the largest velocity, that ends them: less is of third order in the step
+SETTLED = 1e-4  # next change, relative to the largest velocity, that ends evaluations: less is of third order in h
 _SPINS = 1e-4  # [rad] per step above which the spin of a body alone is foreseen
 _FORESEEN = 5  # Newton iterations, of which four reach rounding at 0.3 rad per step
 _TURN = 0.02  # [rad] per step above which the velocities expected midway are checked against those found
@@ -59,8 +60,8 @@ def note_struck(data: Workspace, contact: ContactBundle) -> None:
 
 @njit
 def note_changes(state: State, step: Step, taut: Real) -> None:
-    """Set state.change and state.earlier_change at the end of a step, before state.qvel. Where bodies are taut, nothing
-    is expected to go on: the step does not resolve their swings, which would be fed by what they were a step ago.
+    """Set state.change and state.earlier_change at the end of a step, before state.qvel. Where bodies are taut, changes
+    are set to 0: the step does not resolve the bodies' swings, to which changes of a step ago would add energy.
     """
     zero = zero_like(taut)
     for k in range(state.change.shape[0]):
@@ -112,7 +113,7 @@ def expected_change(state: State, k: int) -> Real:
 def foresee_spin(model: Model, v: Lanes1, data: Workspace, h: float, middle: Lanes1, chosen: Real) -> None:
     """middle (nv,) gets the midpoint angular velocity of the bodies that turn alone, in lanes where `chosen` is 1.
 
-    It solves I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): no second
+    This ω solves I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): no second
     evaluation is needed, and the energy of a spin is kept to rounding. Bodies with contacts, or that turn by less than
     _SPINS, are left as they are. Needs kinematics and `world_inertia`.
     """
@@ -202,15 +203,15 @@ def _midway(model: Model, v: Lanes1, data: Workspace, h: float, i: int, first: i
 
 @inlined
 def misled(robot: RobotBundle, step: Step) -> tuple[Real, Real]:
-    """The largest distance of step.middle from where the velocities found lead, and the largest of these [rad/s or
-    m/s]."""
+    """The largest distance of step.middle from the midway velocities that follow from the velocities found, and the
+    largest of these midway velocities [rad/s or m/s]."""
     model, data = robot.model, robot.data
     change = like(0.0, data)
     most = change
     for a in range(step.next.shape[0]):
         k = model.independent_dof[a]
         if model.dof_linear[k] == 1 and model.body_alone[model.dof_body[k]] == 1:
-            continue  # no force depends on it
+            continue  # no force depends on this velocity
         middle = 0.5 * (robot.state.qvel[k] + step.next[a])
         change = largest(change, absolute(middle - step.middle[k]) * (1.0 - data.struck[model.dof_body[k]]))
         most = largest(most, absolute(middle))
@@ -222,7 +223,7 @@ def unsettled(change: Real, before: Real, most: Real) -> Real:
     """More than 0 where a further evaluation is to follow one that changed step.middle by `change`, and the one before
     it by `before` (UNTRIED: there was none), for velocities of at most `most`.
 
-    Changes shrink by a nearly constant ratio, so that change²/before is what the next one would be.
+    Changes shrink by a nearly constant ratio, so that change²/before estimates the next one.
     """
     bound = SETTLED * most
     first = zero_like(change) + UNTRIED
@@ -253,8 +254,9 @@ def go_back(step: Step, chosen: Real) -> None:
 
 @inlined
 def turning_and_tautness(model: Model, data: Workspace, h: float) -> tuple[Real, Real]:
-    """More than 0 where a body without contacts turns too fast for one evaluation; and whether what hangs on a body may
-    be too heavy for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
+    """More than 0 where a body without contacts turns too fast for one evaluation; and more than 0 where the bodies
+    that hang on a body may be too heavy for it (a bound: |F| ≤ carried mass times the acceleration of the joint that
+    carries them).
 
     Needs the bodies' angular velocities midway and accelerations.
     """
@@ -262,7 +264,7 @@ def turning_and_tautness(model: Model, data: Workspace, h: float) -> tuple[Real,
     tautness = turning
     for i in range(1, model.body_parent.shape[0]):
         most = _TURN * _TURN / h
-        if model.body_alone[i] == 1:  # foreseen as if nothing acted on it
+        if model.body_alone[i] == 1:  # foreseen as if no force acted on the body
             most = _SPINS * _SPINS / h
         elif model.joint_type[i] == FREE or model.joint_type[i] == BALL:
             most = _FREE_RATE
@@ -270,7 +272,7 @@ def turning_and_tautness(model: Model, data: Workspace, h: float) -> tuple[Real,
         o1 = data.angular_velocity[i, 1]
         o2 = data.angular_velocity[i, 2]
         fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
-        turning = largest(turning, fast * (1.0 - data.struck[i]))  # how a struck body turns midway is not known
+        turning = largest(turning, fast * (1.0 - data.struck[i]))  # the midway velocity of a struck body is not known
         above = model.body_parent[i]
         if above == 0:
             continue

@@ -48,7 +48,7 @@ def roll_rk4(
     solver: SolverBundle,
 ) -> None:
     """Take a pack's steps as rk4.simulate_rk4 does; the arguments are those of pack_step.roll. A lane that stops keeps
-    the state before the step, and is computed on without meaning.
+    the state before the step; its later numbers carry no meaning.
     """
     state, data = robot.state, robot.data
     step, block, lanes = run.step, run.block, run.lanes
@@ -148,7 +148,7 @@ def _end_lanes(robot: RobotBundle, run: RunBundle, values: Lanes1, at_start: boo
 
 @njit
 def _why_to_end(robot: RobotBundle, values: Lanes1, lane: int) -> tuple[int, int]:
-    """The reason why a lane stops, RUNNING where there is none, and the dof."""
+    """The reason why a lane stops, RUNNING if there is none, and the dof."""
     model, state = robot.model, robot.state
     for a in range(values.shape[0]):
         if not math.isfinite(lane_get(values, a, lane)):

@@ -84,10 +84,12 @@ def build_in_lanes(
 
 @njit
 def _order(solver: SolverBundle, contact: PackContactBundle | None) -> None:
-    """Move what has been listed since rows were built to its place: sides by number, then slots by number. A lane's
-    rows have the same order then, and its sums the same rounding, whichever other lanes have rows, and when.
+    """Move the entries that have been listed since rows were built to their places: sides by number, then slots by
+    number. The order of a lane's rows, and with it the rounding of its sums, then does not depend on the rows of other
+    lanes, nor on the time at which they were listed.
 
-    The impulses of the rows behind move on: those of lanes that are solved, and of those that start from them.
+    The impulses of the rows behind a new entry move on by its number of rows, in lanes that are solved and in lanes
+    that start from these impulses.
     """
     pack = solver.pack
     sides = pack.pressed.shape[0]
@@ -139,8 +141,8 @@ def _own_rows(robot: RobotBundle, rows: Rows, lanes: LaneBundle) -> None:
 
 @njit
 def _lasting_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
-    """Append the rows of couplings, actuators and loops, all lanes at once, or if no lane's are stale, the same as
-    before but for their aims.
+    """Append the rows of couplings, actuators and loops, for all lanes at once; if the rows of no lane are stale, those
+    of the last call with new aims.
     """
     own, first = run.lanes.own, rows.number[ALL_ROWS]
     if any_positive(own.stale[0]):
@@ -225,7 +227,7 @@ def list_slots(solver: SolverBundle, contact: PackContactBundle) -> None:
 def _contact_rows(
     robot: RobotBundle, inputs: Inputs, rows: Rows, contact: PackContactBundle, slot: int, same: int
 ) -> None:
-    """Build the rows of a slot, or if they are the `same` as before but for their biases, set these anew."""
+    """Build the rows of a slot; if only their biases differ from those before (`same`), set the biases."""
     data = robot.data
     if same == 1:
         rows.number[ALL_ROWS] += contact.data.rows[slot]
@@ -271,7 +273,7 @@ def _pull_together(run: RunBundle, rows: Rows, contact: PackContactBundle) -> No
 
 @inlined
 def _is_of(contact: PackContactBundle, slot: int, body: int) -> bool:
-    """True if a slot's contacts are those of this body."""
+    """True if a slot's contacts are on this body."""
     one, two = contact.data.shape[slot, 0], contact.data.shape[slot, 1]
     return contact.model.body[one] == body or contact.model.body[two] == body
 
@@ -299,7 +301,7 @@ def _kept(value: Pack, opening: Pack) -> Pack:
 
 @njit
 def slips_in_lanes(rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> Pack:
-    """More than 0 where a contact slips for want of grip, of which single robots have more."""
+    """More than 0 where a contact slips for want of grip; single robots can give it more."""
     worst = zero_like(impulse[0]) - 1.0
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1 and contact.data.dimension[slot] > 1:
@@ -310,8 +312,8 @@ def slips_in_lanes(rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> P
 
 @njit
 def throw(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, contact: PackContactBundle) -> Pack:
-    """More than 0 where `contact_rows.limit_energy` intervenes although nothing bounces: the removal of penetration
-    throws something.
+    """More than 0 where the removal of penetration throws a body, so that `contact_rows.limit_energy` intervenes in a
+    lane without bounces.
     """
     worst = like(-1.0, robot.data)
     for slot in range(contact.data.active.shape[0]):

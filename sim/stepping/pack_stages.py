@@ -2,9 +2,9 @@
 
 All lanes take the step without rows, or the step with couplings and the rows of joint friction, of limits and of
 contacts with static shapes. Lanes whose limits or actuators leave their bounds get further rows and held forces, and
-the step is solved again; the others then find what they found before, to the last bit. lanes.beyond marks the lanes
-that touch something else, or are not solved by the packs' solver: pack_step.py takes the steps of those lanes one by
-one.
+the step is solved again; the other lanes then find the velocities found before, to the last bit. lanes.beyond marks the
+lanes that touch something else, or are not solved by the packs' solver: pack_step.py takes the steps of those lanes one
+by one.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ from artsim.sim.stepping.secants import secant_drift
 
 _ROUNDS_ONE_BY_ONE = 16  # in which bounds settle before a lane takes the step alone
 _MOST_SEARCHES = 3  # for contacts, besides the first
-_MOST_SEARCHES_OF_BLOWS = 39  # the same where contacts bounce
+_MOST_SEARCHES_OF_BLOWS = 39  # for contacts that bounce, besides the first
 
 
 @njit
@@ -102,8 +102,8 @@ def look_for_contacts_in_lanes(robot: RobotBundle, run: RunBundle, contact: Pack
 
 @njit
 def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None, solver: SolverBundle) -> None:
-    """Set what the step starts from: the velocities before it, the contacts found, and the limits that pressed in the
-    last step.
+    """Set the start of the step: the velocities before it, the contacts found, and the limits that pressed in the last
+    step.
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.beyond[0] = like(-1.0, robot.data)
@@ -136,8 +136,8 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
 
 @inlined
 def _start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Pack) -> None:
-    """Set what evaluations with these contacts start from in lanes where `chosen` is 1, the others having ended: the
-    velocities expected midway and the drift of couplings.
+    """Set the velocities expected midway and the drift of couplings, from which evaluations with these contacts start,
+    in lanes where `chosen` is 1; the other lanes have ended.
     """
     data, lanes = robot.data, run.lanes
     zero = like(0.0, data)
@@ -182,7 +182,8 @@ def hold_without_rows_in_lanes(
 
 @inlined
 def _free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
-    """Take the step without rows; only lanes whose M̂ is new need articulated inertias, which others find again."""
+    """Take the step without rows; only lanes whose M̂ is new need articulated inertias, and all others find theirs
+    unchanged."""
     counters = run.lanes.data.counters
     free_step(robot, run, rows, equipment, counters[WEIGHED] & INERTIAS != 0)
     counters[WEIGHED] |= INERTIAS
@@ -215,7 +216,7 @@ def _keep_what_stands(robot: RobotBundle, run: RunBundle, solver: SolverBundle) 
 
 @inlined
 def leave(lanes: LaneBundle, value: Pack, cause: int) -> None:
-    """Have lanes where the value is more than 0 take this step alone, for the first such cause."""
+    """Make lanes where the value is more than 0 take this step alone; the first cause of a lane is kept."""
     zero = zero_like(value)
     first = where_greater(lanes.data.beyond[0], zero, lanes.data.cause[0], zero + cause)
     lanes.data.cause[0] = where_greater(value, zero, first, lanes.data.cause[0])
@@ -232,9 +233,9 @@ def changes_in_lanes(
     solver: SolverBundle,
 ) -> bool:
     """True if the step must be solved again, since in some lanes the velocities found call for other rows of limits,
-    other forces held at their bounds, or the bias at another step.middle. These are then set.
+    other forces held at their bounds, or the bias at another step.middle, which are then set.
 
-    What a lane does depends on its own velocities only. A lane whose bounds change settles these first.
+    The changes of a lane depend on its own velocities only. A lane whose bounds change settles its bounds first.
     """
     lanes = run.lanes
     zero = like(0.0, robot.data)
@@ -318,7 +319,8 @@ def _count_round(lanes: LaneBundle, changed: Pack) -> Pack:
 
 @inlined
 def _breaks_bounds(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None, chosen: Pack) -> Pack:
-    """As aim_bounds_in_lanes; lanes that no round brings within their bounds take the step alone."""
+    """Direct the rows that bound velocities of links; 1 in lanes to be solved again. Lanes that no round brings within
+    their bounds take the step alone."""
     broken = aim_bounds_in_lanes(robot, run, chosen)
     one = zero_like(chosen) + 1.0
     leave(run.lanes, broken - one, BOUNDS)
@@ -337,7 +339,8 @@ def _press_after_bounces(
     solver: SolverBundle,
     chosen: Pack,
 ) -> Pack:
-    """Give chosen lanes, solved again for bounces, the rows of limits that this violates; 1 in lanes that get any."""
+    """Give chosen lanes, solved again for bounces, the rows of limits that the bounces violate; 1 in lanes that get
+    any."""
     pressed = zero_like(chosen)
     if any_positive(chosen):
         pressed = _press(robot, run, equipment, solver, chosen)
@@ -350,8 +353,8 @@ def _press_after_bounces(
 @njit
 def _misplaces_bias(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chosen: Pack) -> Pack:
     """1 in lanes where the bias must act at another step.middle, which is then moved, or on stiffened bodies, as in
-    retries.py. Only lanes where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut, and they
-    are stiffened.
+    retries.py. Only lanes where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut; taut
+    bodies are stiffened.
     """
     lanes, step = run.lanes, run.step
     zero = zero_like(chosen)
@@ -364,7 +367,7 @@ def _misplaces_bias(robot: RobotBundle, run: RunBundle, solver: SolverBundle, ch
             fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
         fast = first if lanes.data.counters[BENT] == 1 else fast
         turning = turning + where_greater(taut, zero, zero, fast)
-        waiting = taut * fast  # where unstiffened bodies would go carries no information
+        waiting = taut * fast  # the motion of unstiffened bodies carries no information
     lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen - 0.5 * taut
     change, most = misled(robot, step)
     late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
@@ -421,7 +424,7 @@ def _note_stiffening(data: Workspace, lanes: LaneBundle) -> None:
 
 @inlined
 def _recall_stiffening(data: Workspace, lanes: LaneBundle, chosen: Pack) -> None:
-    """Restore it in all but the lanes where `chosen` is 1."""
+    """Restore the stiffening in all but the lanes where `chosen` is 1."""
     zero = zero_like(chosen)
     for i in range(data.stiffening.shape[0]):
         for c in range(6):

@@ -71,8 +71,8 @@ def roll(
     """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room.
 
     run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
-    what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers are computed
-    on but carry no meaning.
+    the arrays that all rows share, or is None without rows. A lane whose velocities are not finite is dead: its numbers
+    are still computed, but carry no meaning.
     """
     state, data = robot.state, robot.data
     block, lanes = run.block, run.lanes
@@ -119,8 +119,8 @@ def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: Pack
 
 @inlined
 def _spread_row(data: Workspace, table: ConstReals3, row: int, out: Lanes2) -> Pack:
-    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n); more than 0 in lanes where that
-    changes any.
+    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n); more than 0 in lanes where a
+    value changes.
     """
     differs = like(0.0, data)
     for k in range(out.shape[1]):
@@ -166,7 +166,7 @@ def _take_step(
     rules: None,
     solver: SolverBundle,
 ) -> None:
-    """Take one semi-implicit step of all lanes; none, with lanes.counters[CROWD] = 1, where contacts exceed the
+    """Take one semi-implicit step of all lanes; no step, with lanes.counters[CROWD] = 1, if contacts exceed the
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes = run.lanes
@@ -211,7 +211,7 @@ def _take_step(
 
 @njit
 def _keep_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
-    """Store the impulses of lasting rows for the next step: those that lanes found together, or alone."""
+    """Store the impulses of lasting rows, found by lanes together or alone, for the next step."""
     lanes = run.lanes
     zero = like(0.0, robot.data)
     for n in range(lanes.data.impulse.shape[0]):
@@ -223,7 +223,7 @@ def _keep_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> 
 
 @njit
 def _begin_load(robot: RobotBundle, run: RunBundle) -> None:
-    """Note the load on the joints before anything moves."""
+    """Note the load on the joints before the first step."""
     step = run.step
     place(robot)
     for k in range(step.qacc.shape[0]):
@@ -267,7 +267,7 @@ def _move(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None)
 
 @njit
 def _sweep(robot: RobotBundle, run: RunBundle, contact: PackContactBundle) -> None:
-    """Have each lane move to where the continuous check stops its trees."""
+    """Move each lane to where the continuous check stops its trees."""
     lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and not lane_get(lanes.data.beyond, 0, lane) > 0.0:
@@ -298,7 +298,7 @@ def _step_alone(
         if n != EVALUATION:  # a step that was left has yet to be cleared of its stiffening
             lanes.single.counters[n] = 0
     lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
-    lanes.single.still[0] = 0.0  # whether it sleeps is decided with the other lanes
+    lanes.single.still[0] = 0.0  # sleep of this lane is decided together with the other lanes
     run_entry(lanes.data.single)
     if lanes.single.counters[STOP_REASON] == CROWDED:
         lanes.data.counters[CROWD] = 1
@@ -348,7 +348,7 @@ def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> 
 
 @njit
 def _take_robot(model: Model, inputs: Inputs, lanes: LaneBundle, lane: int) -> None:
-    """Copy what a lane has of its own beside its state to the single robot."""
+    """Copy a lane's own properties, gains and inputs to the single robot."""
     take_lane(model.body_mass, lane, lanes.single.body_mass)
     take_lane(model.carried_mass, lane, lanes.single.carried_mass)
     take_lane(model.body_moment, lane, lanes.single.body_moment)

@@ -37,9 +37,9 @@ from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBund
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(6)  # of PackWork.counters
-# of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂
+# bits of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂, are those of this step
 M_IS_SET, INERTIAS = 1, 2
-# why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
+# reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
 UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
 CAUSES = (
     "rows unsolved",
@@ -52,7 +52,7 @@ CAUSES = (
     "contacts that need large coefficients of friction",
     "loops that contacts or loads strain",
 )
-# what every lane has of its own: fields of Model, and of Inputs the gains of drives and what changes over time
+# fields that every lane has of its own: of Model, and of Inputs the gains of drives and the inputs over time
 LANE_PROPERTIES = (
     *("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia"),
     *("armature", "damping", "stiffness", "friction", "friction_coefficient"),
@@ -102,77 +102,80 @@ class PackControls(NamedTuple):
 
 
 class Exerted(NamedTuple):
-    """What a robot's equipment exerts at a state, beside actuators that packs know; of one robot."""
+    """Forces of one robot's equipment at a state, beside those of actuators that packs know."""
 
     counted: ConstInts1  # (na,) 1: an actuator whose force is found here
-    varying: ConstInts1  # (na,) 1: one of these that may be part of M̂
-    # (1,) 1: actuators that may be rows act otherwise than the velocities before had it, or links exceed the bounds of
-    # their velocities; 2: whatever is tried
+    varying: ConstInts1  # (na,) 1: a counted actuator that may be part of M̂
+    # (1,) 1: actuators that may be rows leave their bounds or return, or links exceed the bounds of their velocities;
+    # 2: links exceed these bounds, and no further round is to be tried
     changed: Ints1
-    force: Reals1  # (nv,) explicit forces of these, and of gravity compensation by motors
-    passive: Reals1  # (nv,) as in EquipmentWork, and the forces of wrenches on links
-    tendon: Reals1  # (nv,) these six as in EquipmentWork
-    tendon_by_row: Reals1  # (1,)
-    tendon_length: Reals1  # (nt,)
-    tendon_moment: Reals1  # (entries,)
-    pending: Reals1  # (1,)
-    actuator_input: Reals1  # (na,)
-    actuator_force: Reals1  # (na,) as in EquipmentWork
-    actuator_acts: Reals1  # (na,) these four as in PackActuation, of actuators that vary
-    actuator_constant: Reals1
-    actuator_slope: Reals1
-    actuator_resistance: Reals1
+    force: Reals1  # (nv,) explicit forces of counted actuators, and of gravity compensation by motors [N m or N]
+    passive: Reals1  # (nv,) explicit passive forces (EquipmentWork.passive) and wrenches on links [N m or N]
+    tendon: Reals1  # (nv,) explicit forces of the springs and dampers of tendons [N m or N]
+    tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are constraint rows in this step
+    tendon_length: Reals1  # (nt,) [m or rad]
+    tendon_moment: Reals1  # (entries,) dL/dq of tendon_dof
+    pending: Reals1  # (1,) 1: a changed control has yet to act
+    actuator_input: Reals1  # (na,) the input that the gain multiplies
+    actuator_force: Reals1  # (na,) [N or N m]
+    actuator_acts: Reals1  # (na,) of varying actuators; 0: the force is explicit in this step, 1: implicit
+    actuator_constant: Reals1  # (na,) of varying actuators: force at length 0 and velocity 0
+    actuator_slope: Reals1  # (na,) of varying actuators: stiffness along the length
+    actuator_resistance: Reals1  # (na,) of varying actuators: damping along the length
     activation: Reals1  # (nact,) at the end of the step
 
 
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (6,) STEP, INPUT_ROW, CROWD: a lane's contacts exceeded the room, BENT: there are nonlinear couplings, WEIGHED:
-    # what is that of this step, STIFFENED_LANES: some have stiffened bodies
+    # (6,) STEP; INPUT_ROW; CROWD 1: a lane's contacts exceeded the room; BENT 1: there are nonlinear couplings;
+    # WEIGHED: bits M_IS_SET and INERTIAS; STIFFENED_LANES 1: some lanes have stiffened bodies
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
-    stopped_dof: Ints1  # (lanes,) these two as in Step.counters
-    reason: Ints1  # (lanes,)
+    stopped_dof: Ints1  # (lanes,) the dof that stopped the lane, as in Step.counters[STOP_DOF]
+    reason: Ints1  # (lanes,) RUNNING, NON_FINITE, … as in Step.counters[STOP_REASON]
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
-    cause: Lanes1  # (1,) why: an index of CAUSES
+    cause: Lanes1  # (1,) the reason for that: an index of CAUSES
     drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
-    drive_was_held: Lanes1  # (nv,) the same at the end of the last step
+    drive_was_held: Lanes1  # (nv,) drive_held at the end of the last step
     bounded: ConstInts2  # (nd, 2) drives that have a largest force: dof, and the place of their row in `impulse`
     searches: Lanes1  # (1,) for other contacts in this step
-    rounds: Lanes1  # (1,) how often bounds of limits, drives and actuators changed in this step
+    rounds: Lanes1  # (1,) number of changes of bounds of limits, drives and actuators in this step
     evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
     settled: Lanes1  # (1,) 1: the bias needs no further evaluation
-    nearest: Lanes1  # (1,) as in Step
-    stiffening: Lanes2  # (nb, 6) as in Workspace, of the lanes whose bodies are stiffened already
-    slack: Lanes1  # (nv,) the same
+    nearest: Lanes1  # (1,) distance of step.middle from its target in the previous evaluation [rad/s or m/s]
+    stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
+    slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
     dead: Lanes1  # (1,) more than 0: the step is not finite
-    loop_mobility: Lanes2  # (nloop, 2) these two as in EquipmentWork: they depend on the masses
-    tendon_mobility: Lanes1  # (nte,)
+    # mobilities of loops and tendons by each lane's masses, in the pose of the file
+    loop_mobility: Lanes2  # (nloop, 2) response of the links to unit force and unit torque
+    tendon_mobility: Lanes1  # (nte,) J M⁻¹ Jᵀ summed over the tendons of an equality
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)
-    change: Lanes1  # (nv,) as in State
+    change: Lanes1  # (nv,) of the velocities in the last step [rad/s or m/s]
     activation: Lanes1  # (nact,) at the start of the step, of all lanes
     next_activation: Lanes1  # (nact,) at its end
-    acceleration0: Lanes1  # (na,) these two as in EquipmentWork: they depend on the masses
-    actuator_damping: Lanes1  # (na,)
-    effective_coupling: Lanes1  # (ns,) as in Step: those that depend on the masses and the inertia of tendons
-    impulse: Lanes1  # (rows,) as in State, of all lanes, which take a step together or alone
-    found: Lanes1  # (rows,) the same after the step, of lanes that took it alone
+    acceleration0: Lanes1  # (na,) |M⁻¹ moment| by each lane's masses, in the pose of the file
+    actuator_damping: Lanes1  # (na,) velocity coefficient of an affine bias by each lane's masses
+    effective_coupling: Lanes1  # (ns,) J M⁻¹ Jᵀ of coupling rows by each lane's masses and inertia of tendons
+    impulse: Lanes1  # (rows,) of lasting rows at the start of the step, of all lanes [N s or N m s]
+    found: Lanes1  # (rows,) of lasting rows after the step, of lanes that took it alone [N s or N m s]
 
 
 class Single(NamedTuple):
-    """Arrays of a single robot's step, through which a lane's numbers pass when it takes a step alone."""
+    """Arrays of a single robot's step, through which a lane's numbers pass when it takes a step alone. A field is the
+    array of that name in the robot's Step, State, EquipmentWork, Model or Inputs.
+    """
 
-    counters: Ints1  # as in Step
+    counters: Ints1  # of Step
     qpos: Reals1
     qvel: Reals1
     activation: Reals1
-    acceleration0: Reals1  # these eight as in EquipmentWork
+    acceleration0: Reals1  # of EquipmentWork, down to dof_held
     actuator_damping: Reals1
     loop_mobility: Reals2
     tendon_mobility: Reals1
@@ -180,12 +183,12 @@ class Single(NamedTuple):
     actuator_force: Reals1
     actuator_total: Reals1
     dof_held: Reals1
-    history: Reals1  # these five as in State
+    history: Reals1  # of State, down to earlier_change
     still: Reals1
     load: Reals1
     change: Reals1
     earlier_change: Reals1
-    tangent: Reals1  # these three as in Step
+    tangent: Reals1  # of Step, down to yielded
     effective_coupling: Reals1
     yielded: Reals1
     impulse: Reals1
@@ -207,15 +210,15 @@ class Single(NamedTuple):
     target_velocity: Reals2
     target_acceleration: Reals2
     control: Reals2
-    contact: Reals2  # as in State
+    contact: Reals2  # (k, 10) of State: contacts of the last step
     contact_friction: Reals2
     pair_friction: Reals2
 
 
 class RolloutBlock(NamedTuple):
-    """What is recorded of some samples. A field whose second extent is 0 is not recorded."""
+    """Recorded rows of some samples. A field whose second extent is 0 is not recorded."""
 
-    plan: Ints1  # (3,) steps to take now, every how many a row is recorded, first sample of the pack
+    plan: Ints1  # (3,) steps to take now, steps per recorded row, first sample of the pack
     qpos: Reals3  # (samples, rows, nq)
     qvel: Reals3  # (samples, rows, nv)
     final_qpos: Reals2  # (samples, nq)
@@ -226,39 +229,40 @@ AnyBlock: TypeAlias = RolloutBlock | Any  # of a RunBundle, whose block is decla
 
 
 class Helpers(NamedTuple):
-    """Arrays of n single robots, whose code finds what packs have lane by lane: n is the number of lanes, or 1 where
-    nothing that it found in one stage of the step is needed in a later one.
+    """Arrays of n single robots, whose code finds rows and forces of packs lane by lane: n is the number of lanes, or 1
+    where no result of one stage of the step is needed in a later one. Arrays with a leading extent n that bear the name
+    of a field of Step, State, EquipmentWork or Workspace take its place in the single robot.
     """
 
-    exerter: Ints2  # (n, 2) the entry that finds Exerted; zeros: there is no such equipment
+    exerter: Ints2  # (n, 2) the entry that finds Exerted; zeros: no forces are found lane by lane
     finder: Ints2  # (n, 2) the entry that finds OwnRows, zeros: there are none
-    clamper: Ints2  # (n, 2) the entry that has actuators at their bounds act as forces; zeros: none acts as a row
-    misser: Ints2  # (n, 2) the entry that finds by how much own rows miss
+    clamper: Ints2  # (n, 2) the entry that makes actuators at their bounds act as forces; zeros: none acts as a row
+    misser: Ints2  # (n, 2) the entry that finds the misses of own rows
     bounder: Ints2  # (n, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (n, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
-    counters: Ints2  # (n, 8) these two as in Step
-    retries: Ints2
-    history: Reals2  # (n, …) as in State
+    counters: Ints2  # (n, 8) STEP_NUMBER, …
+    retries: Ints2  # (n, 9) SEARCHES, …
+    history: Reals2  # (n, …) samples of delayed controls and sensors
     qpos: Reals2  # (n, nq)
     qvel: Reals2  # (n, nv)
-    activation: Reals2
-    acceleration0: Reals2  # these four as in EquipmentWork
-    actuator_damping: Reals2
-    loop_mobility: Reals3
-    tendon_mobility: Reals2
+    activation: Reals2  # (n, nact)
+    acceleration0: Reals2  # (n, na) |M⁻¹ moment| in the pose of the file
+    actuator_damping: Reals2  # (n, na) velocity coefficient of an affine bias
+    loop_mobility: Reals3  # (n, nloop, 2) response of the links to unit force and unit torque, in the pose of the file
+    tendon_mobility: Reals2  # (n, nte) J M⁻¹ Jᵀ summed over the tendons of an equality
     control: Reals2  # (n, ncontrol)
-    velocity: Reals2  # (n, nv) these two as in Step
-    middle: Reals2
-    gain: Reals2  # (n, nv) these ten as in Workspace
-    drift: Reals2
-    rotation: Reals4  # (n, nb, 3, 3)
-    offset: Reals3
-    arm: Reals3
-    axis: Reals3
-    angular_velocity: Reals3
-    acceleration: Reals3
-    angular_acceleration: Reals3
-    stiffening: Reals3  # (n, nb, 6)
+    velocity: Reals2  # (n, nv) v at the end of the step [rad/s or m/s]
+    middle: Reals2  # (n, nv) v at which gyroscopic and Coriolis terms act [rad/s or m/s]
+    gain: Reals2  # (n, nv) dof velocity per velocity of the independent dof that moves it (G)
+    drift: Reals2  # (n, nv) dof acceleration at zero independent acceleration (Ġ u)
+    rotation: Reals4  # (n, nb, 3, 3) body axes to world
+    offset: Reals3  # (n, nb, 3) from the parent's origin to the body's [m]
+    arm: Reals3  # (n, nb, 3) the origin, from the tree's reference point [m]
+    axis: Reals3  # (n, nv, 3) direction of each dof's translation, or axis of its rotation
+    angular_velocity: Reals3  # (n, nb, 3) [rad/s]
+    acceleration: Reals3  # (n, nb, 3) of the origin, minus gravity [m/s²]
+    angular_acceleration: Reals3  # (n, nb, 3) [rad/s²]
+    stiffening: Reals3  # (n, nb, 6) inertia added to taut bodies in M̂ [kg m²]
 
 
 class OwnRows(NamedTuple):
@@ -269,33 +273,34 @@ class OwnRows(NamedTuple):
     single robot's code finds all of them for one lane after the other, and which dofs they act on may differ.
     """
 
-    # (5,) first of these rows in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds
-    # of links' velocities; 1: some are springs of tendons
+    # (5,) first own row in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds of
+    # links' velocities; 1: some are springs of tendons
     fixed: ConstInts1
-    kind: Ints1  # (rows,) these three as in Rows
-    dof: Ints1
-    part: Ints1
+    kind: Ints1  # (rows,) constraints/kinds.py
+    dof: Ints1  # (rows,) the dof, or number of the loop, tendon or actuator, that the row acts on, as in Rows.dof
+    part: Ints1  # (rows,) number of the row among those of this kind of its owner (kinds.py: RowKind.parts)
     marked: Ints2  # (rows, nv) 1: some lane has had the row act on this dof
     value: Lanes1  # (rows nv,) J
-    error: Lanes1  # (rows,) these six as in Rows
-    rate: Lanes1
-    bias: Lanes1
-    cfm: Lanes1
-    lower: Lanes1
-    upper: Lanes1
+    error: Lanes1  # (rows,) C, the error that the bias corrects [rad or m]
+    rate: Lanes1  # (rows,) share of the error that the bias corrects per second; 0: the bias does not follow C [1/s]
+    bias: Lanes1  # (rows,) [rad/s or m/s]
+    cfm: Lanes1  # (rows,) velocity per impulse
+    lower: Lanes1  # (rows,) bounds of the impulse [N s or N m s]
+    upper: Lanes1  # (rows,)
     place: ConstInts1  # (rows,) in PackWork.impulse
-    aim: Lanes1  # (rows,) what aims add to the bias
-    unaimed: Lanes1  # (rows,) the same before the last aim
-    miss: Lanes1  # (rows,) as in Rows
+    aim: Lanes1  # (rows,) the part of the bias that aims add [rad/s or m/s]
+    unaimed: Lanes1  # (rows,) `aim` before the last aim
+    miss: Lanes1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
     stale: Lanes1  # (1,) 1: the rows have to be found anew
     again: Lanes1  # (1,) scratch
-    value_table: Reals2  # (lanes, rows nv) these seven: what was found, lane by lane
+    # value, error, … upper as found, lane by lane, before they go into the lanes of the fields above
+    value_table: Reals2  # (lanes, rows nv)
     error_table: Reals2  # (lanes, rows)
-    rate_table: Reals2
-    bias_table: Reals2
-    cfm_table: Reals2
-    lower_table: Reals2
-    upper_table: Reals2
+    rate_table: Reals2  # (lanes, rows)
+    bias_table: Reals2  # (lanes, rows)
+    cfm_table: Reals2  # (lanes, rows)
+    lower_table: Reals2  # (lanes, rows)
+    upper_table: Reals2  # (lanes, rows)
     phase: Lanes1  # (1,) of aims: UNAIMED … CLOSED_LOOPS (stepping/lane_rows.py)
     aims: Lanes1  # (1,) number of aims in this step
     before: Lanes1  # (1,) largest miss before the last aim
@@ -303,18 +308,18 @@ class OwnRows(NamedTuple):
 
 
 class LoopForces(NamedTuple):
-    """What a pack computes of loops."""
+    """Scratch of the loops of a pack."""
 
-    loop_force: Lanes2  # (nloop, 6) these five as in EquipmentWork
-    loop_error: Lanes2  # (nloop, 6)
-    loop_aim: Lanes2  # (nloop, 6)
-    loop_drift: Lanes1  # (6,)
-    loop_mobility: Lanes2  # (nloop, 2) that of PackWork
+    loop_force: Lanes2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
+    loop_error: Lanes2  # (nloop, 6) C: translation [m]; rotation times torque scale [m]; 0 where free
+    loop_aim: Lanes2  # (nloop, 6) C at the end of the step
+    loop_drift: Lanes1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
+    loop_mobility: Lanes2  # (nloop, 2) response of the links to unit force and unit torque; the array of PackWork
     columns: Lanes2  # (6, nv) J of the loop at hand
 
 
 class LoopBundle(NamedTuple):
-    """Loops of a pack, for what is written for an EquipmentBundle."""
+    """Loops of a pack, in place of an EquipmentBundle, for functions of both widths."""
 
     model: Equipment
     data: LoopForces
@@ -323,7 +328,7 @@ class LoopBundle(NamedTuple):
 class PackSleep(NamedTuple):
     """Sleep of the lanes."""
 
-    still: Lanes1  # (1,) as in State
+    still: Lanes1  # (1,) number of consecutive steps in which every link was slow
     asleep: Lanes1  # (1,) 1: the lane sleeps through this step
     pending: Lanes1  # (1,) 1: a delayed control is still to change
 
@@ -331,14 +336,14 @@ class PackSleep(NamedTuple):
 class PackDrives(NamedTuple):
     """Drives of which some have gains that are accelerations."""
 
-    scale: Lanes1  # (nv,) the inertias that these meet [kg m² or kg], 1 for other drives
+    scale: Lanes1  # (nv,) inertias that acceleration drives move [kg m² or kg]; 1 for other drives
 
 
 class PackLoad(NamedTuple):
-    """The load on the joints of a pack, by which friction goes."""
+    """The load on the joints of a pack, to which joint friction is proportional [N or N m]."""
 
-    kept: Lanes1  # (nv,) that before the step
-    found: Lanes1  # (nv,) in lanes that took the step alone
+    kept: Lanes1  # (nv,) the load before the step
+    found: Lanes1  # (nv,) the load in lanes that took the step alone
 
 
 class LaneBundle(NamedTuple):
@@ -367,7 +372,7 @@ _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=La
 SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
 
 
-_OF_LANE = "artsim.sim.stepping.lane_equipment"  # modules of what a single robot finds for its lane
+_OF_LANE = "artsim.sim.stepping.lane_equipment"  # modules of the kernels of a single robot that serves its lane
 _ROWS_OF_LANE = "artsim.sim.stepping.rows_of_lane"
 EXERT = Entry("find_exerted", _OF_LANE, (RobotBundle, UNCLOCKED_RUN, EquipmentBundle, Exerted))
 CLAMP = Entry("clamp_actuators_of_lane", _OF_LANE, (UNCLOCKED_RUN, EquipmentBundle, Exerted))
@@ -382,18 +387,19 @@ def find_entry(equipped: bool, bounded: bool) -> Entry:
 
 
 def miss_entry(equipped: bool) -> Entry:
-    """The kernel that finds by how much these miss where velocities lead."""
+    """The kernel that finds the misses of a single robot's rows at the end of the step."""
     bundles = (RobotBundle, UNCLOCKED_RUN, Rows, EquipmentBundle if equipped else None)
     return Entry("find_row_misses", _ROWS_OF_LANE, bundles, "_equipped" * equipped)
 
 
 class PackFeatures(NamedTuple):
-    """What the packs of a run need beside free motion with affine actuators; their kernel is named after the fields."""
+    """The features that the packs of a run need beside free motion with affine actuators; their kernel is named after
+    the fields."""
 
     rows: bool = False  # constraint rows
     touching: bool = False  # contacts
     own: bool = False  # rows of loops, couplings that give way, tendons, actuators, balls and links
-    found: bool = False  # these are found lane by lane
+    found: bool = False  # own rows are found lane by lane
     looped: bool = False  # loops
     damped: bool = False  # damping and velocity bounds of links
     sleepy: bool = False  # robots may fall asleep
@@ -405,7 +411,7 @@ class PackFeatures(NamedTuple):
 
 
 def roll_entry(needs: PackFeatures, rk4: bool = False) -> Entry:
-    """The packs' kernel, pruned of what the run does not need."""
+    """The packs' kernel, pruned of features that the run does not need."""
     adhesion = PackAdhesion if needs.sticky else None
     lanes = with_members(
         LaneBundle,

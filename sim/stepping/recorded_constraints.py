@@ -1,8 +1,8 @@
 """Records the constraint rows of a step and K = J M̂⁻¹ Jᵀ + cfm, from their impulses to changes of their velocities.
 
 K is the constraint matrix of Sakalauskas, Recoil Notes, 2021, 1.2: a row's diagonal entry is a node, an entry of two
-rows that share a body an edge. It is formed anew, by M̂'s factor, since no solver keeps it as a whole; what is zero is
-left out.
+rows that share a body an edge. K is formed anew, by M̂'s factor, since no solver keeps it as a whole; entries that are
+zero are left out.
 """
 
 from __future__ import annotations

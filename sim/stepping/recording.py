@@ -76,7 +76,7 @@ def record(
         _poses(model, data, row, block)
     if model.coupling_follower.shape[0] > 0 and block.tau_coupling.shape[0] > 0:
         _coupling_remainder(model, state.qvel, data, step)
-    if equipment is not None:  # what tendons' inertias need is part of M qacc + bias, not of the forces
+    if equipment is not None:  # forces of tendons' inertias are part of M qacc + bias, not of the forces here
         add_inertia_forces(model, state.qvel, step.qacc, data, equipment, step.tendon)
     _copy(step.tendon, row, block.tau_tendon)
     if contact is not None and block.contact_wrench.shape[0] > 0:
@@ -92,7 +92,7 @@ def record(
     _copy(step.coupling, row, block.tau_coupling)
     _copy_wrenches(step, row, 1.0, block.incoming_wrench)
     if equipment is not None and block.sensors.shape[0] > 0:
-        if not connected(equipment.data.feeler):  # otherwise already done, in this step as in all
+        if not connected(equipment.data.feeler):  # otherwise sensors have already been measured, in every step
             sensor_values(robot, run, equipment, contact)
         _copy(equipment.data.sensor, row, block.sensors)
     if contact is not None and block.contact_count.shape[0] > 0:
@@ -139,7 +139,7 @@ def is_full(run: RunBundle, contact: ContactBundle) -> bool:
 
 @njit
 def _contacts(run: RunBundle, row: int, contact: ContactBundle) -> None:
-    """Record the contacts that touch or carry a force; those that are only near are left out."""
+    """Record the contacts that touch or carry a force; contacts that are only near are left out."""
     block = run.block
     first = block.contacts[0]
     k = first
@@ -182,8 +182,8 @@ def _copy_wrenches(step: Step, row: int, sign: float, out: Reals3) -> None:
 def _take_off_all(
     robot: RobotBundle, step: Step, equipment: EquipmentBundle | None, contact: ContactBundle | None
 ) -> None:
-    """Subtract from step.link_force and step.link_torque all that acts on links except their weights and the tree's
-    joints.
+    """Subtract from step.link_force and step.link_torque all forces on links except their weights and the forces
+    through the tree's joints.
     """
     model, data = robot.model, robot.data
     if equipment is not None:
@@ -211,11 +211,11 @@ def _poses(model: Model, data: Workspace, row: int, block: Block) -> None:
 def joint_wrenches(
     robot: RobotBundle, v: Reals1, step: Step, equipment: EquipmentBundle | None, contact: ContactBundle | None
 ) -> None:
-    """step.link_force, step.link_torque: what each link receives through its joint, by Newton-Euler per link.
+    """Set step.link_force and step.link_torque: the wrench that each link receives through its joint, by Newton-Euler.
 
-    Computed link by link rather than body by body, since a link merged into another still has a joint that transmits
-    force. The forces of loop joints, contacts, spatial tendons and actuators at sites are subtracted; all other forces
-    count as acting in the joints.
+    The recursion goes link by link rather than body by body, since a link merged into another still has a joint that
+    transmits force. The forces of loop joints, contacts, spatial tendons and actuators at sites are subtracted; all
+    other forces count as acting in the joints.
     """
     model, data = robot.model, robot.data
     accelerations(model, v, step.qacc, data)
@@ -293,8 +293,8 @@ def _between(model: Model, data: Workspace, link: int, above: int) -> Vec3:
 
 @njit
 def _coupling_remainder(model: Model, v: Reals1, data: Workspace, step: Step) -> None:
-    """step.coupling = M qacc + bias - all other forces: what exact couplings transmit. Tendons' inertias count as
-    forces here.
+    """step.coupling = M qacc + bias - all other forces: the forces that exact couplings transmit. Tendons' inertias
+    count as forces here.
     """
     inverse_dynamics(model, v, step.qacc, data, step.force)
     for k in range(step.force.shape[0]):

@@ -1,8 +1,8 @@
-"""Decides whether a step is solved again, and from where: step.solve_step loops on what `look_again` returns.
+"""Decides whether a step is solved again, and from where: step.solve_step loops on the result of `look_again`.
 
-| the velocities found show that | what changes | solved again | at most |
+| the velocities found show that | change | solved again | at most |
 |---|---|---|---|
-| a limit would be violated that has no row (constraints/limit_rows.py) | it gets one | from the rows | 4 nv |
+| a limit would be violated that has no row (constraints/limit_rows.py) | the limit gets a row | from the rows | 4 nv |
 | an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 8 + 8 (nv +
 actuators) |
 | hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
@@ -96,14 +96,14 @@ from artsim.sim.stepping.system import found
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
-_ROUNDS_PER_FORCE = 8  # that may be at a bound
+_ROUNDS_PER_FORCE = 8  # rounds per force that may be at a bound
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than their margins
-_SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds what those just struck meet
+_SEARCHES_OF_BLOWS = 40  # for contacts that bounce: each search finds contacts of the bodies just struck
 
 
 @njit
 def start_search(robot: RobotBundle, run: RunBundle, contact: EitherContacts, solver: SolverBundle) -> None:
-    """Set what evaluations with these contacts start from: the velocities expected midway."""
+    """Set the velocities expected midway, from which evaluations with these contacts start."""
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
         return
@@ -136,7 +136,7 @@ def holds_without_rows(
     contact: EitherContacts,
     solver: SolverBundle,
 ) -> bool:
-    """True if the step without rows suffices. It is tried, in O(n), where only limits may call for rows."""
+    """True if the step without rows suffices. This step is tried, in O(n), where only limits may call for rows."""
     if run.lanes is not None:
         return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
     inputs, step = run.inputs, run.step
@@ -170,8 +170,8 @@ def look_again(
 ) -> int:
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
-    Lanes of a pack are solved again together, each for its own reasons; those that the pack does not solve take
-    the step alone.
+    Lanes of a pack are solved again together, each for its own reasons; lanes that the pack does not solve take the
+    step alone.
     """
     if run.lanes is not None:
         if changes_in_lanes(robot, run, rows, equipment, contact, solver):
@@ -200,8 +200,8 @@ def look_again(
 
 @njit
 def _leaves_bounds(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """True if rows must be rebuilt since actuators leave their bounds, or return within them. What is still wrong after
-    the last round counts as the solver's residual.
+    """True if rows must be rebuilt since actuators leave their bounds, or return within them. Bounds that are still
+    violated after the last round count as the solver's residual.
     """
     if equipment is None:
         return False
@@ -225,8 +225,8 @@ def _solve_on(
     contact: ContactBundle | None,
     solver: SolverBundle,
 ) -> None:
-    """Solve the same rows again with other biases, of loops and of contacts. The sweeping solvers take the published
-    step as it stands, without this.
+    """Solve the rows again with other biases, of loops and of contacts. The sweeping solvers take the published step as
+    it stands, without further solutions.
     """
     if sweeps_rows(solver):
         return
@@ -300,16 +300,16 @@ def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBun
 def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
     """True if the bias must act at another step.middle, which is then moved, or on stiffened bodies.
 
-    The first evaluation shows what is taut, which the second one stiffens, and whether bodies turn fast or couplings
-    curve; if so, step.middle follows the velocities found until it no longer changes. An evaluation that leads away
-    from there, or leaves rows unsolved, is taken back.
+    The first evaluation shows the bodies that are taut, which the second one stiffens, and those that turn fast, and
+    curved couplings; for these, step.middle follows the velocities found until it no longer changes. An evaluation that
+    moves step.middle away from its target, or leaves rows unsolved, is taken back.
     """
     step = run.step
     if step.retries[EVALUATIONS] == 0:
         step.retries[EVALUATIONS] = 1
         if run.inputs.scheme[MIDWAY] > 0.0 and _turns_fast_or_is_taut(robot, run, rows, equipment):
             step.retries[BENT_OR_FAST] = 1
-        if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies would go carries no information
+        if step.counters[EVALUATION] == STIFFENED:  # the motion of unstiffened bodies carries no information
             return True
     if step.retries[BENT_OR_FAST] == 0 or step.retries[AWAY] == 1 or step.retries[EVALUATIONS] > MOST_EVALUATIONS:
         return False
@@ -332,12 +332,12 @@ def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: E
 
 @njit
 def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """True if bodies turn too fast for one evaluation. Taut ones are stiffened, and step.counters[EVALUATION] says
-    so."""
+    """True if bodies turn too fast for one evaluation. Taut bodies are stiffened; step.counters[EVALUATION] is then
+    STIFFENED."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
-    if step.retries[WITHOUT_ROWS] == 0:  # otherwise they are up to date
+    if step.retries[WITHOUT_ROWS] == 0:  # the step without rows leaves velocities and accelerations up to date
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
         accelerations(model, step.middle, step.qacc, data)
@@ -355,8 +355,8 @@ def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, rows: Rows, equip
 
 @njit
 def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: ContactBundle, solver: SolverBundle) -> bool:
-    """True if shapes leave their speculative margins and meet other contacts, where bodies have their velocities from
-    before the step again; else they have those at its end. Where contacts exceed the room, step.counters say so.
+    """True if shapes leave their speculative margins and meet other contacts; bodies then have their velocities from
+    before the step again, else those at its end. If contacts exceed the room, step.counters say so.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -385,10 +385,10 @@ def _aims_contacts(
 ) -> bool:
     """True if contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions.
 
-    Bodies have their velocities at the step's end, and then those from before it again.
+    Needs the bodies' velocities at the step's end, and leaves those from before the step.
     """
     aims: bool = not sweeps_rows(solver) and run.inputs.scheme[BETA] == 1.0
-    aims = aims and contact.data.advancement[0] == 0  # its contacts are of earlier times than the end
+    aims = aims and contact.data.advancement[0] == 0  # the continuous check has contacts of times before the end
     aims = aims and run.step.counters[STOP_REASON] != CROWDED and choose_aimed(robot, run, rows, contact)
     if aims:
         aim_contacts(robot, run, rows, contact, solver)

@@ -1,6 +1,7 @@
 """Classical Runge-Kutta method of order 4 for free motion: all forces explicit, couplings exact or as rows.
 
-It has no unilateral rows: a run that meets a limit stops. Rotations are integrated on the group (Munthe-Kaas 1999).
+The method has no unilateral rows: a run that meets a limit stops. Rotations are integrated on the group (Munthe-Kaas
+1999).
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _stage(
     solver: SolverBundle,
     activation: Reals1,
 ) -> None:
-    """step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), all explicit, with equality rows as
+    """Set step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), all explicit, with equality rows as
     constraints."""
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -282,7 +283,7 @@ def keep_start(state: State, step: Step) -> None:
 
 @njit
 def _keep_equipment(state: State, equipment: EquipmentBundle) -> None:
-    """The same for activations, lengths and their rates."""
+    """Keep activations, lengths and their rates before the step, and start the sum of the activations' rates."""
     for n in range(state.activation.shape[0]):
         equipment.data.start_activation[n] = state.activation[n]
         equipment.data.sum_activation[n] = equipment.data.activation_rate[n]
@@ -352,12 +353,12 @@ def advance_state(robot: RobotBundle, run: RunBundle) -> None:
 
 @njit
 def _advance_equipment(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
-    """The same for activations."""
+    """Set the activations at the end of the step, of the sums of the stages."""
     state = robot.state
     for n in range(state.activation.shape[0]):
         state.activation[n] = equipment.data.start_activation[n]
         equipment.data.activation_rate[n] = equipment.data.sum_activation[n] / 6.0
-    # exact integration advances these with the values at the step's start, as in MuJoCo
+    # exactly integrated activations advance with the values at the step's start, as in MuJoCo
     for n in range(equipment.data.start_length.shape[0]):
         equipment.data.actuator_length[n] = equipment.data.start_length[n]
         equipment.data.actuator_velocity[n] = equipment.data.start_velocity[n]
@@ -366,8 +367,8 @@ def _advance_equipment(robot: RobotBundle, run: RunBundle, equipment: EquipmentB
 
 @njit
 def _inside(robot: RobotBundle, step: Step, equipment: EquipmentBundle | None) -> bool:
-    """True if all coordinates and tendons are within their limits; if not, step.counters say why and which (tendons: +
-    nv).
+    """True if all coordinates and tendons are within their limits; if not, step.counters hold the reason and the dof
+    (nv + t for tendon t).
     """
     model, state = robot.model, robot.state
     for k in range(state.qvel.shape[0]):

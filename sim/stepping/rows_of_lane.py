@@ -1,7 +1,7 @@
-"""Rows that packs have lane by lane, found for a lane by the code of a single robot, and by how much they miss.
+"""Rows that packs have lane by lane, found for a lane by the code of a single robot, and their misses.
 
-These are the rows that every step has and whose columns may be any: loops, couplings that give way, couplings of axes
-of balls, limits of balls, actuators that are rows, of tendons equalities, inertia and friction, and velocity limits of
+The rows found here are those of every step that may have any columns: loops, couplings that give way, couplings of axes
+of balls, limits of balls, actuators that are rows, equalities, inertia and friction of tendons, and velocity limits of
 links. Stiff springs of tendons are rows in some steps only, and come last.
 """
 
@@ -33,8 +33,8 @@ from artsim.sim.stepping.system import bare_system, has_springs
 def find_rows(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, rules: None, solver: SolverBundle
 ) -> None:
-    """Build a robot's rows at its state, with the bias at step.middle; forces of the equipment are known, and so are
-    kinematics and the bodies' velocities and accelerations as the bias leaves them.
+    """Build a robot's rows at its state, with the bias at step.middle. Needs forces of the equipment, kinematics, and
+    the bodies' velocities and accelerations as the bias leaves them.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -67,7 +67,7 @@ def find_rows(
 
 @inlined
 def _needs_mass(model: Model, equipment: EquipmentBundle) -> bool:
-    """True if rows are scaled by the mobility that they have now."""
+    """True if rows are scaled by their mobility at the present state."""
     if equipment is not None:
         return has_springs(model) or has_sprung_tendons(equipment) or has_inertial_drives(equipment)
     return has_springs(model)

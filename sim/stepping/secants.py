@@ -15,8 +15,8 @@ def secant_drift(robot: RobotBundle, h: float, step: Step, chosen: Real) -> bool
     """data.drift from the secants of the last step and of the step that leads to step.next (nu,), in lanes where
     `chosen` is 1; False where no coupling is nonlinear.
 
-    A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu is that less G u̇; its
-    step.middle is the mean velocity over both steps, (g(y + h u⁺) - g(y - h u)) / 2 h.
+    A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu is this acceleration less G u̇;
+    its step.middle is the mean velocity over both steps, (g(y + h u⁺) - g(y - h u)) / 2 h.
     """
     model, state, data = robot.model, robot.state, robot.data
     zero = zero_like(chosen)

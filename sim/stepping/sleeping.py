@@ -5,7 +5,7 @@ awake: while a drive has a target velocity, an actuator's state changes, or a de
 change of the inputs wakes it: forces, targets, controls.
 
 A sleeping robot has zero velocity and acceleration, and its recorded forces balance: they are those of a step from
-rest, and a passive force, acting like stiction, cancels what the step would still move.
+rest, and a passive force, acting like stiction, cancels the remaining acceleration.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def note_commands(state: State, run: RunBundle) -> None:
 
 @njit
 def count_still(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
-    """Update state.still after the step; a robot that falls asleep loses its velocity. equipment.data.start_activation
-    holds the activations before the step.
+    """Update state.still after the step; a robot that falls asleep loses its velocity. Needs the activations before the
+    step in equipment.data.start_activation.
     """
     state = robot.state
     inputs = run.inputs
@@ -138,7 +138,7 @@ def wake_lanes(run: RunBundle, differs: Pack) -> None:
 
 @njit
 def begin_asleep(robot: RobotBundle, run: RunBundle) -> None:
-    """Find which lanes sleep through this step, and note where they are."""
+    """Find the lanes that sleep through this step, and note their positions."""
     sleep, step = run.lanes.sleep, run.step
     zero = like(0.0, robot.data)
     sleep.asleep[0] = where_greater(zero + run.inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, zero + 1.0)
@@ -148,8 +148,8 @@ def begin_asleep(robot: RobotBundle, run: RunBundle) -> None:
 
 @njit
 def end_asleep(robot: RobotBundle, run: RunBundle) -> None:
-    """Put lanes that sleep back to where they were, count the others' slow steps, and take the velocities of those that
-    fall asleep. lanes.data.activation holds the activations before the step.
+    """Put lanes that sleep back to their positions, count the slow steps of the others, and clear the velocities of
+    lanes that fall asleep. Needs the activations before the step in lanes.data.activation.
     """
     state, step, inputs = robot.state, run.step, run.inputs
     sleep, data = run.lanes.sleep, run.lanes.data

@@ -107,7 +107,7 @@ def simulate(
 
 @njit
 def measure(robot: RobotBundle, run: RunBundle, contact: ContactBundle) -> None:
-    """Note how deep contacts are at the state; each step notes that for the state from which it starts."""
+    """Note the depths of contacts at the state; each step notes the depths at the state from which it starts."""
     kinematics(robot.model, robot.state.qpos, robot.data)
     find_contacts(robot, run.inputs, contact)
     note_depths(run.step, contact)
@@ -188,7 +188,7 @@ def place(robot: RobotBundle) -> None:
 
 @njit
 def find_forces(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) -> None:
-    """Forces at the state, applied and of controllers and equipment, and the targets of drives."""
+    """Set the forces at the state, applied and of controllers and equipment, and the targets of drives."""
     if run.lanes is not None:
         find_forces_in_lanes(robot, run, equipment)
         return
@@ -222,14 +222,14 @@ def begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None,
 
 @inlined
 def run_beside(step: Step, task: int) -> None:
-    """Have the entry of beside.py do one of its tasks."""
+    """Let the entry of beside.py do one of its tasks."""
     step.beside[TASK] = task
     run_entry(step.beside)
 
 
 @njit
 def choose_controls(run: RunBundle) -> None:
-    """step.counters[CONTROL_ROW] of this step."""
+    """Set step.counters[CONTROL_ROW] for this step."""
     counters = run.step.counters
     counters[CONTROL_ROW] = control_row(run.inputs.start_step, counters[CONTROL_ROW], counters[STEP_NUMBER])
 

@@ -3,16 +3,17 @@
 A row of a hard loop yields by a share of its links' mobility (constraints/loop_rows.py), so that redundant rows have a
 solution. There are three reasons why that opens the loop noticeably, and a remedy for each:
 
-Contacts that push apart what the loop holds together. No motion removes their penetration. They would open the loop at
-the speed of the removal, against its yield alone (5e7 N), and the loop would close again: energy from nothing. Such
-contacts are left out of the step, and the summary names them.
+Contacts that push apart links that the loop holds together. No motion removes their penetration. These contacts would
+open the loop at the speed of the removal, against its yield alone (5e7 N), and the loop would close again: energy from
+nothing. The contacts are left out of the step, and the summary names them.
 
-Loads on links that are light beside what they carry, or beside the drives that hold them: their mobility is no measure
-of what the loop meets (legs of a milligram under a platform). Their rows get as stiff as a hair takes.
+Loads on links that are light beside the bodies that they carry, or beside the drives that hold them: the mobility of
+such links is no measure of the load on the loop (legs of a milligram under a platform). Their rows are stiffened until
+they yield by less than a hair.
 
-Redundant rows that contradict each other. Neither of these helps, and aims.py relaxes them.
+Redundant rows that contradict each other. Neither of the remedies above helps, and aims.py relaxes these rows.
 
-The reason shows in what a remedy changes: one that leaves more than _HELPED of the yield is taken back.
+The effect of a remedy shows the reason: a remedy that leaves more than _HELPED of the yield is taken back.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from artsim.sim.stepping.system import found
 _LEFT = 1e-8  # [m or rad] to which a stiffened row opens
 _STIFFEST = 1e-7  # least factor on the cfm of a row
 _HELPED = 0.5  # share of the yield that a remedy may leave
-_MINOR = 0.1  # share of the largest yield below which a row's may be the effect of others
+_MINOR = 0.1  # share of the largest yield below which the yield of a row may be the effect of other rows
 _ROUNDS = 3  # at most for either reason
-_APART = 1e3  # times the largest velocity: how fast contacts left out seem to open
+_APART = 1e3  # times the largest velocity: speed at which contacts that are left out seem to open
 
 
 @njit
@@ -98,8 +99,9 @@ def _leave_out(
     contact: ContactBundle,
     solver: SolverBundle,
 ) -> bool:
-    """Leave out the contacts that strain loops; whether there are any and that helped. Those whose bodies then move
-    into each other are only kept from it instead, if that helps as well.
+    """Leave out the contacts that strain loops; True if there are any and leaving them out helped. If bodies of these
+    contacts then move into each other, all of these contacts stay in the step without removal of their penetration,
+    provided that this helps as well.
     """
     h = run.inputs.time_step[0]
     most = _HELPED * _yield_of_loops(rows, equipment)
@@ -137,8 +139,7 @@ def _has_helped(rows: Rows, equipment: EquipmentBundle, most: float) -> bool:
 
 @njit
 def _open_wide(step: Step, rows: Rows, contact: ContactBundle) -> None:
-    """Have contacts that are chosen open too fast to act; their biases and rates are kept in rows.unaimed and
-    rows.miss."""
+    """Make chosen contacts open too fast to act; their biases and rates are kept in rows.unaimed and rows.miss."""
     fastest = 1.0
     for a in range(step.next.shape[0]):
         fastest = max(fastest, abs(step.next[a]))
@@ -151,7 +152,7 @@ def _open_wide(step: Step, rows: Rows, contact: ContactBundle) -> None:
 
 @njit
 def _set_back(rows: Rows, contact: ContactBundle, inside: bool) -> None:
-    """Restore contacts that are chosen; `inside`: without the removal of what is inside."""
+    """Restore the rows of chosen contacts; `inside`: without the removal of their penetration."""
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.held[n] < 0:
             for row in range(contact.data.row[n], contact.data.row[n] + normal_rows(contact, n)):
@@ -172,8 +173,8 @@ def _rate_of(rows: Rows, step: Step, row: int) -> float:
 
 @njit
 def _choose(rows: Rows, equipment: EquipmentBundle, contact: ContactBundle) -> bool:
-    """Set contact.data.held of the contacts that may strain loops, and of all that are inside between the same two
-    bodies, to -1 less the loop that yields most; whether there are any.
+    """Set contact.data.held to -1 - loop, for the loop that yields most, of contacts that may strain loops, and of all
+    penetrating contacts between the same two bodies; True if there are any.
     """
     loop, total = _most_strained(rows, equipment)
     chosen = False
@@ -189,7 +190,7 @@ def _choose(rows: Rows, equipment: EquipmentBundle, contact: ContactBundle) -> b
 
 @inlined
 def _may_push(contact: ContactBundle, n: int) -> bool:
-    """True if contact n is a hard one that is inside and takes part in the step."""
+    """True if contact n is hard, penetrates and takes part in the step."""
     may: bool = contact.data.row[n] >= 0 and contact.data.soft[n] == 0 and contact.data.held[n] <= 0
     return may and contact.data.gap[n] <= 0.0
 
@@ -228,8 +229,8 @@ def _most_strained(rows: Rows, equipment: EquipmentBundle) -> tuple[int, float]:
 def _stiffen_rows(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, solver: SolverBundle
 ) -> bool:
-    """Have the rows of loops that yield to a load yield less; whether that helped. Those that then still yield as
-    before contradict others, and get back their softness; yields from before are in rows.miss.
+    """Stiffen the rows of loops that yield to a load; True if all of them then yield less. Rows that still yield as
+    before contradict others, and get back their softness; the yields before are in rows.miss.
     """
     h = run.inputs.time_step[0]
     worst = _yield_of_loops(rows, equipment)
@@ -256,7 +257,7 @@ def _stiffen_rows(
 
 @njit
 def _solve_anew(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
-    """Solve again with other softness, so that nothing of the last solution but its impulses is kept."""
+    """Solve again with other softness: only the impulses of the last solution are kept."""
     rows.report[RESIDUAL] = UNTRIED
     ask(solver.call, SOLVE_AGAIN)
 
@@ -265,7 +266,7 @@ def _solve_anew(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle
 def _solve_without_start(
     robot: RobotBundle, rows: Rows, step: Step, equipment: EquipmentBundle, solver: SolverBundle
 ) -> None:
-    """The same without the impulses of contacts and hard loops, which were no answer to a load."""
+    """Solve again from zero impulses of contacts and hard loops, since the last ones were no answer to a load."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.kind[n] == CONTACT_ROW or _is_of_hard_loop(rows, equipment, n):
             rows.impulse[n] = 0.0

@@ -55,7 +55,7 @@ def set_bias(
     rules: RuleBundle | None,
     solver: SolverBundle,
 ) -> None:
-    """Compute M and b, with b at step.middle, and what else an evaluation of the step computes once."""
+    """Compute M, b at step.middle, and other terms that an evaluation of the step computes once."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
@@ -194,7 +194,7 @@ def bare_system(
     equipment: EquipmentBundle | None,
     solver: SolverBundle,
 ) -> None:
-    """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
+    """Bias, M, and terms defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
 
     M is not formed for solvers that do without (propagation, direct).
     """
@@ -234,7 +234,7 @@ def bare_system(
         scale_by_inertia(model, v, data, run, equipment)
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:
-            inertia = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))  # without mobility there is no force
+            inertia = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))  # no force without mobility
             step.stiffness[k] *= inertia
             step.damping[k] *= inertia
 

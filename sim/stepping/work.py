@@ -43,13 +43,13 @@ from artsim.sim.run_data.run_records import (
 )
 
 _FIRST = 8  # step of the first comparison
-_CYCLE, _WITHIN = 32, 13  # two comparisons in so many steps, apart by 13 and 19: no period meets both
+_CYCLE, _WITHIN = 32, 13  # two comparisons in 32 steps, apart by 13 and 19: no period meets both
 _SOURCE_OF = (DRIVE, PASSIVE, COUPLING, LIMIT, LOOP, TENDON, CONTACT)  # by TAU
 
 
 @inlined
 def _add_way(step: Step, equipment: EquipmentBundle | None, k: int, way: float) -> None:
-    """Add to step.work what the forces on dof k do along its way; in both widths."""
+    """Add to step.work the work of the forces on dof k along its way; in both widths."""
     work = step.work
     work[APPLIED] = work[APPLIED] + step.applied[k] * way
     work[DRIVE] = work[DRIVE] + step.drive[k] * way
@@ -68,7 +68,7 @@ def _add_way(step: Step, equipment: EquipmentBundle | None, k: int, way: float) 
 def find_work(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Set step.work, by source, of the forces booked along the mean of the velocities before and after the step.
 
-    Needs step.passive without what midpoint.py adds to it for files.
+    Needs step.passive without the terms that midpoint.py adds for files.
     """
     model, state, data, step = robot.model, robot.state, robot.data, run.step
     half = 0.5 * run.inputs.time_step[0]
@@ -82,7 +82,7 @@ def find_work(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | N
 
 @njit
 def add_pull_work(robot: RobotBundle, run: RunBundle, contact: ContactBundle) -> None:
-    """Add to the actuators' work that of adhesion, which step.contact holds besides the rows' forces since then."""
+    """Add the work of adhesion to the actuators' work. Adhesion has been added to step.contact after `find_work`."""
     pulled = False
     for n in range(contact.data.number[CONTACTS]):
         pulled = pulled or contact.data.pull[n] > 0.0
@@ -100,7 +100,7 @@ def add_pull_work(robot: RobotBundle, run: RunBundle, contact: ContactBundle) ->
 
 @njit
 def add_stage_work(step: Step, equipment: EquipmentBundle | None, v: Reals1, first: bool, time: float) -> None:
-    """Add to step.work what the forces of a stage of RK4 do at velocities v (nv,) in its share of time [s]."""
+    """Add to step.work the work of the forces of a stage of RK4 at velocities v (nv,) over its share of time [s]."""
     for s in range(step.work.shape[0]):
         if first:
             step.work[s] = v[0] - v[0]
@@ -110,7 +110,7 @@ def add_stage_work(step: Step, equipment: EquipmentBundle | None, v: Reals1, fir
 
 @njit
 def book_work(run: RunBundle, rows: Rows) -> None:
-    """Add a step's work to the account; in its first step, what rows that are not closed may give."""
+    """Add a step's work to the account; in the account's first step, also the energy that open rows may give."""
     step, account = run.step, run.step.account
     for s in range(step.work.shape[0]):
         account[WORK + s] += step.work[s]
@@ -124,7 +124,8 @@ def book_work(run: RunBundle, rows: Rows) -> None:
 
 @njit
 def _let_close(rows: Rows, step: Step, h: float) -> None:
-    """Raise the ceilings of rows' sources by what their errors store, or the motion that corrects these has."""
+    """Raise the ceilings of rows' sources by the energy stored in their errors, or that of the motion that corrects
+    the errors."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.kind[n] == TENDON_ROW and rows.part[n] == TENDON_SPRING:
             continue
@@ -137,7 +138,7 @@ def _let_close(rows: Rows, step: Step, h: float) -> None:
 
 @njit
 def note_lag(run: RunBundle, rows: Rows) -> None:
-    """Note by how much of a step the velocities found are behind the positions: ½, or less of sub-steps."""
+    """Note the share of a step by which the velocities found are behind the positions: ½, or less with sub-steps."""
     run.step.account[LAG] = run.inputs.scheme[BETA] - 0.5
     if MEAN_VELOCITY[run.inputs.solver[0]] and rows.number[ALL_ROWS] > 0:
         run.step.account[LAG] /= run.inputs.iterations[0]
@@ -153,7 +154,7 @@ def is_new(step: Step) -> bool:
 def is_due(step: Step) -> bool:
     """True if the account is to be compared with the energy before this step.
 
-    After an impact, too, so that what is created later does not count as taken with the rest.
+    A comparison follows every impact, too, so that energy created later does not count as taken by the impact.
     """
     n = step.counters[STEP_NUMBER]
     due: bool = n == _FIRST or n % _CYCLE == 0 or n % _CYCLE == _WITHIN or is_new(step)

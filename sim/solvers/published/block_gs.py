@@ -59,8 +59,8 @@ def block_gs(model: Model, data: Workspace, run: RunBundle, rows: Rows, sweeps: 
 
 @njit
 def _divide(model: Model, rows: Rows, sweeps: SweepWork) -> None:
-    """Set sweeps.end[k], where the block that begins at place k of the order ends, and sweeps.matrix, its rows' part of
-    the Delassus matrix, J M̂⁻¹ Jᵀ + cfm.
+    """Set sweeps.end[k], the end of the block that begins at place k of the order, and sweeps.matrix, the block's part
+    of the Delassus matrix, J M̂⁻¹ Jᵀ + cfm.
     """
     k = 0
     while k < rows.number[ALL_ROWS]:
@@ -140,8 +140,8 @@ def _solve_block(rows: Rows, u: Reals1, sweeps: SweepWork, k: int, end: int) -> 
 
 @njit
 def _solve_free(rows: Rows, sweeps: SweepWork, k: int, end: int) -> None:
-    """Set sweeps.wanted to the impulses for sweeps.state, by LDLᵀ of the free rows' matrix, kept while they stay the
-    same.
+    """Set sweeps.wanted to the impulses for sweeps.state, by LDLᵀ of the free rows' matrix, kept until other rows are
+    free.
     """
     if sweeps.factorised[k] == 0:
         _factorise_free(sweeps, k, end)
@@ -175,7 +175,7 @@ def _solve_free(rows: Rows, sweeps: SweepWork, k: int, end: int) -> None:
 
 @njit
 def _factorise_free(sweeps: SweepWork, k: int, end: int) -> None:
-    """sweeps.triangle: L below the diagonal, 1 / D on it; 0 for a row that nothing moves."""
+    """Set sweeps.triangle: L below the diagonal, 1 / D on it; 0 for a row without mobility."""
     L = sweeps.triangle
     for p in range(k, end):
         if sweeps.state[p] != _FREE:
@@ -217,7 +217,8 @@ def _right_state(rows: Rows, sweeps: SweepWork, p: int, k: int, end: int) -> int
 
 @njit
 def _count_wrong(rows: Rows, sweeps: SweepWork, k: int, end: int) -> int:
-    """Count the rows of the block whose state differs from the one they should have, which goes to sweeps.right."""
+    """Set sweeps.right to the states that the rows of the block should have; return the number of rows in another
+    state."""
     wrong = 0
     for p in range(k, end):
         sweeps.right[p] = _right_state(rows, sweeps, p, k, end)

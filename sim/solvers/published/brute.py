@@ -1,10 +1,9 @@
 """The brute direct solver: K = J M̂⁻¹ Jᵀ + cfm as a dense matrix, and the rows' conditions solved with it.
 
-Sakalauskas, Recoil Notes, 2021, 3.2.1: slow, to validate the other solvers. It shares with them the rows and M̂'s
-factor, and nothing else: impulses λ are found such that w = K λ + q, the rows' velocities, is complementary to λ in
-its bounds or cone, by a semismooth Newton method on the conditions of Alart and Curnier (1991) with an LU
-factorisation of all rows at once. Redundant rows are told apart by a proximal term, whose effect repeated solutions
-remove.
+Sakalauskas, Recoil Notes, 2021, 3.2.1: slow, to validate the other solvers. The brute solver shares with them only the
+rows and M̂'s factor: impulses λ are found such that w = K λ + q, the rows' velocities, is complementary to λ in its
+bounds or cone, by a semismooth Newton method on the conditions of Alart and Curnier (1991) with an LU factorisation of
+all rows at once. Redundant rows are told apart by a proximal term, whose effect repeated solutions remove.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _STEPS = 60  # of Newton's method; as many as the states of rows change, a few a
 _ROUNDS = 4  # of the proximal term, between which sweeps give another start
 _SWEEPS = 50
 _SOLVED = 1e-13  # residual relative to the largest velocity of a row
-_GOOD = 1e-9  # the same, of the worst solution whose loads are shared
+_GOOD = 1e-9  # residual, relative to that velocity, of the worst solution whose loads are shared
 _EASY = 1e5  # first compliance of contacts that share loads, relative to the last
 _ENDING = 3  # rounds that take this compliance away
 _SHARP = 1e-17  # residual sought with the last compliance: even a small one leaves loads unequal
@@ -110,7 +109,8 @@ def _share(rows: Rows, work: BruteWork, n: int, best: float, fastest: float) -> 
 
 @njit
 def _set_shares(data: Workspace, rows: Rows, work: BruteWork) -> None:
-    """work.share (rows,): the compliance with which contacts share loads, of diag(M̂), one for those of two bodies."""
+    """Set work.share (rows,): the compliance with which contacts share loads, from diag(M̂); one value for all contacts
+    of two bodies."""
     first, n = 0, rows.number[ALL_ROWS]
     while first < n:
         last, most = first, 0.0
@@ -166,13 +166,13 @@ def _velocity(rows: Rows, work: BruteWork, i: int, n: int) -> float:
 
 @njit
 def _scale(work: BruteWork, i: int) -> float:
-    """A row's mobility, by which velocities and impulses are compared; 1 where nothing moves."""
+    """A row's mobility, by which velocities and impulses are compared; 1 for a row that moves nothing."""
     return work.delassus[i, i] if work.delassus[i, i] > 0.0 else 1.0
 
 
 @njit
 def _residual(rows: Rows, work: BruteWork, n: int) -> float:
-    """Set work.velocity to w; return by how much rows miss their conditions [rad/s or m/s]."""
+    """Set work.velocity to w; return the residual of the rows' conditions [rad/s or m/s]."""
     for i in range(n):
         work.velocity[i] = _velocity(rows, work, i, n)
     left = 0.0

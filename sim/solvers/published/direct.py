@@ -10,9 +10,9 @@ leaves, each as a Cholesky block of 6 × 6, it fills in nowhere else. Wide rows 
 √δ, so that rows of zero weight need no special case, and every block is 6 × 6.
 
 Some bodies have no inverse mass: they stand between the joints of one link, or are points. Each body therefore receives
-a hundred-millionth of the inertia that it carries. Two rounds of refinement with the exact H correct for that, and for
-rounding in K where light bodies carry heavy ones. O(n) for a chain; O(s²) for s joints on one body; O(k n + k² n + k³)
-for k wide rows.
+a hundred-millionth of the inertia that it carries. Two rounds of refinement with the exact H correct for the added
+inertia, and for rounding in K where light bodies carry heavy ones. O(n) for a chain; O(s²) for s joints on one body;
+O(k n + k² n + k³) for k wide rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from artsim.sim.solvers.published.full_coordinates import (
     start_solve,
 )
 
-_SHARE = 1e-8  # of what a body carries, added to its own inertia
+_SHARE = 1e-8  # share of the inertia that a body carries, added to its own inertia
 _ROUNDS = 3  # solves, of which all but the first refine
 
 
@@ -155,7 +155,7 @@ def _joint_rows(model: Model, data: Workspace, graph: DirectWork, i: int) -> Non
             graph.push[i, row, axis] = R[i, axis, row] if row < 3 else 0.0
             graph.turn[i, row, axis] = R[i, axis, row - 3] if row >= 3 else 0.0
     kind = model.joint_type[i]
-    if kind == PLANAR or kind == FREE:  # these push along axes that do not turn with the body
+    if kind == PLANAR or kind == FREE:  # joints that push along axes that do not turn with the body
         for row in range(3):
             graph.push[i, row, 0], graph.push[i, row, 1], graph.push[i, row, 2] = axis_of(data, k + row)
     above = model.body_parent[i]
@@ -333,7 +333,7 @@ def _eliminate(model: Model, graph: DirectWork, i: int) -> None:
     j = graph.elder[i]
     for n in range(first, last):
         _into_node(graph.node[j if j > 0 else model.body_parent[i]], graph.edge[n])
-        if j > 0:  # its edges are to the elders that follow here, in the same order
+        if j > 0:  # the edges of j are to the elders that follow here, in this order
             for o in range(n + 1, last):
                 _into_edge(graph.edge[graph.edge_start[j] + o - n - 1], graph.edge[n], graph.edge[o])
         for q in range(graph.counts[WIDE_ROWS]):

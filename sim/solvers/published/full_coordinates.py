@@ -225,7 +225,7 @@ def outward(model: Model, data: Workspace, V: Reals2, i: int) -> None:
 
 @inlined
 def inward(model: Model, data: Workspace, F: Reals2, i: int) -> None:
-    """F[parent] += the wrench F[i] (force, torque about body i's origin). The world's is not computed."""
+    """F[parent] += the wrench F[i] (force, torque about body i's origin). The wrench on the world is not computed."""
     above = model.body_parent[i]
     if above > 0:
         c0, c1, c2 = cross(data.offset[i, 0], data.offset[i, 1], data.offset[i, 2], F[i, 0], F[i, 1], F[i, 2])

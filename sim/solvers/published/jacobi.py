@@ -1,15 +1,15 @@
 """Jacobi iteration: the impulses of all rows from the velocities at hand, then the velocities that they lead to.
 
-Sakalauskas, Recoil Notes, 2021, 3.1.1, with the rows of `pgs`. Rows that share bodies correct the same error several
-times over, so that plain Jacobi diverges where they outweigh a row's own mobility. Two remedies:
+Sakalauskas, Recoil Notes, 2021, 3.1.1, with the rows of `pgs`. Rows that share bodies correct one error several times
+over, so that plain Jacobi diverges where these rows outweigh a row's own mobility. Two remedies:
 
 - relaxation: a row takes a share ω of its turn;
-- mass splitting (Tonge, Benevolenski, Voroshilov 2012; the "body shattering" of the notes' plan): what n rows share
-  is n shards with an n-th of the mass each, so that a row sees n times its mobility J M̂⁻¹ Jᵀ. In joint coordinates
-  the rows that share with a row are those that its impulse moves. Of D⁻¹ (J M̂⁻¹ Jᵀ) with D = n diag(J M̂⁻¹ Jᵀ) no
-  eigenvalue exceeds 1 (Gershgorin, with |A_ij| ≤ √(A_ii A_jj)), so that this converges.
+- mass splitting (Tonge, Benevolenski, Voroshilov 2012; the "body shattering" of the notes' plan): a body that n rows
+  share is n shards with an n-th of the mass each, so that a row sees n times its mobility J M̂⁻¹ Jᵀ. In joint
+  coordinates the rows that share with a row are those that its impulse moves. Of D⁻¹ (J M̂⁻¹ Jᵀ) with D = n diag(J M̂⁻¹
+  Jᵀ) no eigenvalue exceeds 1 (Gershgorin, with |A_ij| ≤ √(A_ii A_jj)), so that the iteration converges.
 
-Solutions are those of `pgs`, since both remedies leave alone what has no error.
+Solutions are those of `pgs`, since both remedies change nothing where rows have no error.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _turned(rows: Rows, u: Reals1, sweeps: SweepWork, n: int, relaxation: float)
     """The impulse of row n after its turn, without bounds."""
     denominator = sweeps.delassus[n] + rows.cfm[n]
     if denominator <= 0.0:
-        return rows.impulse[n]  # nothing it acts on can move
+        return rows.impulse[n]  # the row has no mobility
     return rows.impulse[n] - relaxation * row_velocity(rows, u, n) / denominator
 
 

@@ -1,5 +1,5 @@
-"""Projected Gauss-Seidel: sweeps over all rows, one after the other in PhysX's order. Of rows that contradict each
-other the last one wins.
+"""Projected Gauss-Seidel: sweeps over all rows, one after the other in PhysX's order. If rows contradict each other,
+the last one wins.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def solve_by_pgs(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverB
 def pgs(model: Model, data: Workspace, run: RunBundle, rows: Rows, sweeps: SweepWork) -> None:
     """Solve as `newton` does, but from λ = 0, with at most inputs.iterations sweeps.
 
-    rows.report: number of sweeps, the largest change of a row's velocity in the last one [rad/s or m/s]. A sweep costs
-    what `sweep` says.
+    rows.report: number of sweeps, the largest change of a row's velocity in the last one [rad/s or m/s]. For the cost
+    of a sweep see `sweep`.
     """
     step = run.step
     prepare_sweeps(model, data, rows, step, sweeps)

@@ -6,8 +6,8 @@ is part of that dof's pivot, Sᵀ I S + δ. The k wide rows of `full_coordinates
 system without them, (compliance + B A⁻¹ Bᵀ) λ = -B A⁻¹ b and d = A⁻¹ (b + Bᵀ λ).
 
 Cost: O(n) to factorise and O(n) per solve, so O(n + k n + k² n + k³) per Newton step; k = 0 for limits, drives and
-joint friction, 1 for a coupling, 3 to 6 for a loop. With wide rows a round of refinement restores what their sums lose
-to rounding. A coupled dof without inertia of its own would make A singular: its pivot is raised by a billionth of the
+joint friction, 1 for a coupling, 3 to 6 for a loop. With wide rows a round of refinement restores the digits that their
+sums lose. A coupled dof without inertia of its own would make A singular: its pivot is raised by a billionth of the
 inertia that moves with it, which two rounds correct.
 """
 
@@ -75,7 +75,7 @@ def _least_pivot(model: Model, data: Workspace, tree: PropagationWork, k: int) -
     """The value to which the pivot of dof k is raised if it has next to no inertia by itself [kg m² or kg]."""
     a = model.dof_independent[k]
     if a < 0 or data.gain[k] == 0.0:
-        return _FLOOR  # its velocity is 0 in any case
+        return _FLOOR  # the velocity of this dof is 0 in any case
     return _FLOOR * tree.inertia[a] / (data.gain[k] * data.gain[k])
 
 

@@ -80,8 +80,8 @@ def _settle(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) ->
 
 @njit
 def _solve_with_mass_matrix(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle) -> None:
-    """Solve contacts that convex steps leave: they do not converge on all of them, nor share the loads of contacts that
-    slip (loads.py), and the rest of newton needs M̂.
+    """Solve contacts that convex steps leave, with M̂, which the rest of newton needs: convex steps neither converge on
+    all contacts nor share the loads of contacts that slip (loads.py).
     """
     work = solver.newton
     if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS]:

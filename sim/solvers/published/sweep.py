@@ -186,7 +186,7 @@ def sweep(rows: Rows, u: Reals1, sweeps: SweepWork) -> float:
 def sweep_velocities(inputs: Inputs, rows: Rows, u: Reals1, sweeps: SweepWork, error: Reals1) -> float:
     """Go on with sweeps that correct no `error` (rows,), PhysX's velocity iterations; return the largest change.
 
-    The velocities that positions move by, kept before, include what brings errors back; those at the end of the step
+    The velocities by which positions move, kept before, include the correction of errors; those at the end of the step
     then do not. Springs keep their law, and open gaps may still close. rows.bias is overwritten.
     """
     change = 0.0
@@ -213,7 +213,7 @@ def row_turn(rows: Rows, u: Reals1, sweeps: SweepWork, n: int, lower: float, upp
     """The turn of row n within bounds of its impulse; return the change of its velocity [rad/s or m/s]. O(nu)."""
     denominator = sweeps.delassus[n] + rows.cfm[n]
     if denominator <= 0.0:
-        return 0.0  # nothing it acts on can move
+        return 0.0  # the row has no mobility
     new = min(max(rows.impulse[n] - row_velocity(rows, u, n) / denominator, lower), upper)
     change = new - rows.impulse[n]
     if change == 0.0:

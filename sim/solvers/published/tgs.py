@@ -2,9 +2,9 @@
 
 Notes on mimic joints, "PGS and TGS Implementation": the biases follow the positions; test impulses and denominators
 stay. An error C is corrected at C / Δt (eq. 5), with Δt the time step or the sub-step; an open gap may close within the
-sub-step. A spring and
-damper (a drive, a compliant mimic joint) gives each sub-step an impulse of its own by eq. 21 with the sub-step for dt;
-bounds hold for the sum. Rows with MJCF compliance keep their law, which is one of the whole step.
+sub-step. A spring and damper (a drive, a compliant mimic joint) gives each sub-step an impulse of its own by eq. 21
+with the sub-step for dt; bounds hold for the sum. Rows with MJCF compliance keep their law, which is one of the whole
+step.
 """
 
 from __future__ import annotations

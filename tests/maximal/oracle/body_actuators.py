@@ -1,8 +1,8 @@
-"""Actuators on bodies: where their forces act, as sums of lines, and what the forces are.
+"""Actuators on bodies: the lines along which their forces act, as sums of lines, and the forces.
 
-A force at a site is a wrench on the site's body, one along a tendon pulls at its path, one in a joint acts along the
-joint's lines: none is mapped to joint coordinates. The law of a force, gain · input + bias (MuJoCo's computation
-chapter), is written here for numpy once more, so that both engines' actuators check each other.
+A force at a site is a wrench on the site's body, a force along a tendon pulls at its path, and a force in a joint acts
+along the joint's lines: none is mapped to joint coordinates. The law of a force, gain · input + bias (MuJoCo's
+computation chapter), is written here for numpy once more, so that both engines' actuators check each other.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def _on_joint(e: Equipment, model: Model, a: int, qpos: Real, dof_line: Array) -
 def _at_site(e: Equipment, model: Model, sites: Sites, a: int, state: BodyStates) -> tuple[list[OnLink], float]:
     """A wrench at a site, in its own axes or in those of a reference site, which takes the reaction.
 
-    Where the two forces form a couple, MuJoCo gives none of it to dofs that move both sites: it is taken up by the link
-    where the chains of the sites meet.
+    Where the two forces form a couple, MuJoCo gives none of the couple to dofs that move both sites: the link where the
+    chains of the sites meet takes it up.
     """
     site, reference = int(e.actuator_target[a]), int(e.actuator_reference[a])
     axes = sites.rotation[site if reference < 0 else reference]

@@ -22,7 +22,7 @@ from artsim.sim.maximal.scheme import Scheme
 from tests.maximal.oracle.sums import TENDON, SummedLines, summed_lines
 
 _RECOVERY = 0.1  # [s] in which an initial violation of a limit is removed, as in constraints/row.py
-_CLOSING = 0.5  # [m/s or rad/s] at which an equality that starts open is closed, likewise
+_CLOSING = 0.5  # [m/s or rad/s] at which an equality that starts open is closed, as in constraints/row.py
 _YIELD = 1e-12
 
 
@@ -144,7 +144,7 @@ def _springs(scheme: Scheme, e: Equipment, tendons: Tendons) -> tuple[BodyRows, 
     force, stiffness, damping = spring_forces(e, tendons)
     t = np.flatnonzero(stiffness + damping > 0.0)
     b, give = scheme.compliant(force[t], stiffness[t], damping[t], tendons.rate[t], tendons.drift[t])
-    slack = (damping[t] == 0.0) & (tendons.rest[t, SHORTEST] < tendons.rest[t, LONGEST])  # such a spring never pushes
+    slack = (damping[t] == 0.0) & (tendons.rest[t, SHORTEST] < tendons.rest[t, LONGEST])  # a slack spring never pushes
     long = tendons.length[t] > tendons.rest[t, LONGEST]
     upper, lower = np.where(slack & long, 0.0, np.inf), np.where(slack & ~long, 0.0, -np.inf)
     return _rows(tendons, t, b, give=give, lower=lower, upper=upper)

@@ -1,8 +1,9 @@
 """Computed torque in maximal coordinates (Siciliano 2009, sec. 8.5.2), by Newton-Euler along the joints' lines.
 
-Joints of one dof get a = a_d + ω² (q_d - q) + 2 ζ ω (v_d - v), all other joints none; the forces for it are those of
-inverse dynamics and what springs, dampers and friction of the joints, tendons and other passive forces take, as far as
-the step will find them: implicit ones at its end. Friction is that in the direction in which a joint shall move.
+Joints of one dof get a = a_d + ω² (q_d - q) + 2 ζ ω (v_d - v), all other joints none. The forces for these
+accelerations are those of inverse dynamics, plus those that make up for springs, dampers and friction of the joints,
+tendons and other passive forces, as the step will find them: implicit forces at its end. Friction is taken in the
+direction of the wanted motion.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def torque_for_targets(now: Now, masses: Masses, state: BodyStates, load: Real, 
 
 
 def followed(model: Model, qpos: Real, a: Real, v: Real) -> Real:
-    """Accelerations (nv,) whose followers' are what exact couplings make of their leaders'; v (nv,)."""
+    """Accelerations (nv,) with those of followers set from their leaders' by exact couplings; v (nv,)."""
     found = np.array(a)
     for f, lead, polynomial in zip(
         model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True

@@ -27,7 +27,7 @@ from artsim.sim.maximal.scheme import Scheme
 
 AngleLeft = Callable[[Real], float]  # of a quaternion (4,): the angle left to a limit [rad]
 _RECOVERY = 0.1  # [s] in which an initial violation is removed, as in constraints/row.py
-_SQUEEZE = 5.0  # [rad/s] at most is foreseen of the angle's curvature, likewise
+_SQUEEZE = 5.0  # [rad/s] largest rate that is foreseen for the angle's curvature, as in turn_limit_rows.py
 _STEP = 1e-6  # [rad] of the difference quotient
 _UPSIDE_DOWN = 7.6e-5  # w² + x² at a swing of 179 degrees, where the twist is not defined
 _YIELD = 1e-12
@@ -90,7 +90,8 @@ def _twists(bounds: Real) -> list[AngleLeft]:
 
 
 def _of_swing(bounds: Real) -> AngleLeft:
-    """What the cone leaves of the swing in its present direction: an ellipse in the tangents of quarters of angles."""
+    """The angle that the cone, an ellipse in the tangents of quarters of angles, leaves to the swing in its present
+    direction."""
 
     def left(q: Real) -> float:
         w, x, y, z = (float(c) for c in q)
