@@ -95,7 +95,7 @@ def batch_options(command: Callable[..., R]) -> Callable[..., R]:
 def batch_config(
     ctx: click.Context, model: str, options: Mapping[str, Any], load_options: OneModelOptions
 ) -> tuple[BatchConfig, list[str]]:
-    """Make the configuration, with notes on what the user may have overlooked.
+    """Make the configuration, with notes on options that the user may have overlooked.
 
     Raises UsageError, also for options without effect.
     """

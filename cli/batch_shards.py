@@ -41,7 +41,7 @@ class Sharding:
         return self.shard[1] if self.shard else self.shards or (SHARDS if self.scheduler else None)
 
     def check(self, config: BatchConfig, output: Path, *, force: bool) -> None:
-        """Refuse what can be refused before the model is loaded. Raises UsageError, OutputError, BusyError."""
+        """Refuse options that are wrong for any model. Raises UsageError, OutputError, BusyError."""
         if self.shard and (self.shards or self.scheduler):
             raise UsageError("--shard is one shard of a job system's; --shards and --scheduler compute all of them")
         if self.resume and force:

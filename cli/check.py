@@ -1,4 +1,4 @@
-"""`artsim check`: read a robot file, print its content and report what is odd about it."""
+"""`artsim check`: read a robot file, print its content and report oddities."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def describe_totals(articulation: Articulation) -> list[str]:
 
 
 def base_of(articulation: Articulation) -> str | None:
-    """Whether the root is fixed or floating; None for a scene of several models."""
+    """The base, fixed or floating; None for a scene of several models."""
     if articulation.parts:
         return None
     root = articulation.links[0].name  # the root has a joint if the model is placed or has an SRDF

@@ -197,7 +197,7 @@ def _print_csv(
 
 
 def _table(name: str, variable: Variable, values: Array, labels: Labels) -> list[str]:
-    """A result as lines: entries below each other, matrices as tables, link by link what links have."""
+    """A result as lines: entries below each other, matrices as tables, quantities of links link by link."""
     of = [labels_of(dim, labels) for dim in variable.dims[1:]]
     units = entry_units(labels)
     unit = unit_of(variable, units)

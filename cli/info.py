@@ -95,7 +95,7 @@ def describe_equipment(articulation: Articulation) -> list[str]:
 
 
 def describe_actuator(actuator: Actuator) -> tuple[str, str, str]:
-    """Name, what it acts on, the range of each of its controls."""
+    """Name and target of an actuator, and the range of each of its controls."""
     ranges = ["any" if bounds is None else f"{bounds[0]:.6g} … {bounds[1]:.6g}" for bounds in actuator.control_ranges]
     told = [f"{name} {bounds}".strip() for name, bounds in zip(actuator.inputs, ranges, strict=True)]
     return actuator.name, f"{actuator.transmission} {actuator.target}", ", ".join(told)
@@ -122,7 +122,7 @@ def model_object(articulation: Articulation) -> dict[str, Any]:
 
 
 def actuator_object(actuator: Actuator) -> dict[str, Any]:
-    """Name, what it acts on, the range of each of its controls."""
+    """Name and target of an actuator, and the range of each of its controls."""
     return {
         "name": actuator.name,
         "transmission": actuator.transmission,

@@ -131,7 +131,7 @@ def stop_internal(error: Exception, *, debug: bool) -> NoReturn:
 
 
 def drop_output(stream: TextIO) -> None:
-    """Discard what is buffered for a stream without a reader; otherwise Python complains when it shuts down."""
+    """Discard buffered output of a stream without a reader; otherwise Python complains when it shuts down."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -25,7 +25,7 @@ _POSITIVE = Number(0, 1e9, min_open=True, max_open=True)
 
 
 class LoadOptions(TypedDict):
-    """What `load_articulation` takes besides the path: `load_articulation(model, **load_options)`."""
+    """Arguments of `load_articulation` besides the path: `load_articulation(model, **load_options)`."""
 
     base: Base
     packages: Mapping[str, Path]

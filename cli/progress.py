@@ -1,4 +1,4 @@
-"""What commands share while they work: signals that are polled between blocks, and full disks."""
+"""Shared by commands while they work: signals that are polled between blocks, and full disks."""
 
 from __future__ import annotations
 

@@ -398,7 +398,7 @@ def _finish(
     strict: bool = False,
     start: Sequence[str] = (),
 ) -> None:
-    """Print the summary and exit with the code of what ended the run.
+    """Print the summary and exit with the exit code of the run.
 
     `strict`: a wrong result is an error; `start`: the notes on the initial state.
     """

@@ -46,7 +46,7 @@ SCENE_OPTIONS = (
 
 
 class SceneOptions(NamedTuple):
-    """How models are read, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
+    """Options by which models are read, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
 
     load: LoadOptions
     bases: dict[str, Base]
@@ -99,7 +99,7 @@ def input_files(words: Sequence[str], scene: SceneOptions) -> list[str]:
 def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
     """Load the single model as it is, or the scene that was asked for.
 
-    Raises UsageError for names that no model has, and what load_articulation and load_scene raise.
+    Raises UsageError for names that no model has, and the errors of load_articulation and load_scene.
     """
     words, arguments = without_arguments(words)
     if not words:

@@ -1,4 +1,4 @@
-"""What the commands with a viewer share: options, the server, and the loop that a signal ends."""
+"""Shared by the commands with a viewer: options, the server, and the loop that a signal ends."""
 
 from __future__ import annotations
 

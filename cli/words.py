@@ -289,7 +289,7 @@ def _units(option: str, names: Names) -> Mapping[str, str]:
 
 
 def _wanted(given: int, option: str, names: Names) -> str:
-    """How many numbers a list may have, of what, and what may have been meant."""
+    """The number and kind of entries of a list, and a likely correction."""
     known, free = names.known, names.independent
     counts = f"{len(known)}" if len(known) == len(free) else f"{len(known)} (or {len(free)} without followers)"
     hint = ""

@@ -60,7 +60,7 @@ class Motion:
         return f"no {kind}; record a run with --record +incoming_wrench"
 
     def told(self, kind: str) -> str:
-        """What the forces of a kind are, for a legend."""
+        """The name of a kind of forces, for a legend."""
         if kind == "contacts":
             return "contact forces"
         if "incoming_wrench" in self.recording:

@@ -29,7 +29,7 @@ INSIDE = 1e-9  # tolerance of a follower's limit
 
 
 class Handle(NamedTuple):
-    """What a slider sets: a coordinate, or an angle (`turn` 0, 1, 2: roll, pitch, yaw) of the quaternion there."""
+    """The target of a slider: a coordinate, or an angle (`turn` 0, 1, 2: roll, pitch, yaw) of the quaternion there."""
 
     label: str
     coordinate: int

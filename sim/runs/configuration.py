@@ -44,7 +44,7 @@ class RunConfig(Settings):
 
     @property
     def is_maximal(self) -> bool:
-        """Whether the run uses maximal coordinates."""
+        """True if the run uses maximal coordinates."""
         return self.coordinates == "maximal"
 
     @property
@@ -54,7 +54,7 @@ class RunConfig(Settings):
 
     @property
     def is_python(self) -> bool:
-        """Whether the controller is a function of a Python file."""
+        """True if the controller is a function of a Python file."""
         return ".py:" in self.controller
 
     def to_json(self) -> str:
