@@ -140,7 +140,7 @@ class MaximalSimulation(Simulation):
         self._state.qvel[:] = self._lines.rate[self._dof_line]
 
     def _look(self) -> None:
-        """Nothing: this engine keeps no account of energy."""
+        """Do nothing: this engine keeps no account of energy."""
 
     def set_state(self, **values: Array) -> None:
         """Set qpos or qvel as in Simulation, and the bodies by them."""
