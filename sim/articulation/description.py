@@ -350,7 +350,7 @@ class Loop:
 
     @property
     def held(self) -> tuple[bool, ...]:
-        """Which of LOOP_AXES the loop holds."""
+        """True for the axes among LOOP_AXES that the loop holds."""
         free = {"connect": LOOP_AXES[3:], "weld": (), "hinge": ("rz",), "joint": self.free}[self.kind]
         return tuple(axis not in free for axis in LOOP_AXES)
 
@@ -505,7 +505,7 @@ class Actuator:
 
     @property
     def idle(self) -> tuple[float, ...]:
-        """Its controls where none are given."""
+        """The actuator's controls in a run that gives none."""
         return self.held_inputs or tuple(float(name == "qw") for name in self.inputs)
 
     @property

@@ -70,8 +70,8 @@ def advance(
 
 @njit
 def _reaches(model: Model, step: Step, data: Workspace, continuous: ContinuousWork) -> None:
-    """For every body, the greatest rate at which its tree turns it, and its distance from the tree's root along the
-    links.
+    """Set, for every body, continuous.turning, a bound of its angular speed while its tree moves, and continuous.arm,
+    its distance from the tree's root along the links.
 
     Angular velocities of joints that turn against each other add up here: links that stay parallel move on circles.
     """

@@ -607,7 +607,7 @@ def _aim_rebound(model: Model, inputs: Inputs, rows: Rows, contact: AnyContacts,
 
 @inlined
 def bounces(contact: AnyContacts, n: int, rate: Real, h: float) -> Real:
-    """1 where contact n, closing at -rate, closes within this step, and fast enough to bounce."""
+    """1 where contact n, which closes at -rate, is met within this step, fast enough to bounce."""
     zero = zero_like(rate)
     margin = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h)
     return where_greater(margin, zero - _LEAST, zero + 1.0, zero)  # 0 where it is not a number

@@ -88,7 +88,7 @@ def _note_paths(model: Model, data: Workspace, contact: ContactBundle, h: float)
 
 @inlined
 def _end_of_pair(contact: ContactBundle, first: int) -> int:
-    """One past the last contact of the pair of shapes of contact `first`; they are adjacent."""
+    """The number after the last contact of the pair of shapes of contact `first`; contacts of a pair are adjacent."""
     end = first + 1
     while (
         end < contact.data.number[CONTACTS]

@@ -263,7 +263,7 @@ def _choose(
 def _take_apart(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, solver: SolverBundle, v: Lanes1, chosen: Real
 ) -> None:
-    """Of the contacts that close at once, keep the first, those of the same two bodies, and those of one of its bodies
+    """Keep, among the contacts that close at once, the first, those of its two bodies, and those of one of these bodies
     that its blow does not make close faster. The other contacts are put off, and are struck next.
     """
     model, data = robot.model, robot.data

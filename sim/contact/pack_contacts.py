@@ -75,7 +75,7 @@ class PackSolver(NamedTuple):
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
-    heavy: Lanes1  # (1,) 1: impulses have been too large to be solved
+    heavy: Lanes1  # (1,) 1: impulses have been too large for steps in impulses
     together: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
     settled: Lanes1  # (1,) 1: the lane's impulses are found
     free: Lanes1  # (nu,) velocities without rows
@@ -88,7 +88,7 @@ LaneWork = with_lanes(NewtonWork, "LaneWork", ())
 
 
 class LaneSolver(NamedTuple):
-    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py). work.history also
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py). work.history
     holds the table from which unit vectors are read (foundation/strip_sums.py).
     """
 

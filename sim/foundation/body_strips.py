@@ -58,7 +58,7 @@ def write(typing_context: Any, x: Any, p: Any, value: Any) -> Any:
 
 
 def _strips_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
-    """Where the strips of the bodies are whose rows of `moving` stand in a column of `sides`: args = (moving, sides,
+    """Pointers to the strips of the bodies whose rows of `moving` stand in a column of `sides`: args = (moving, sides,
     p, column, ...)."""
     data = make_array(sig.args[0])(context, builder, args[0]).data
     sides = make_array(sig.args[1])(context, builder, args[1]).data

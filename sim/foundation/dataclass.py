@@ -132,7 +132,7 @@ def _any_field() -> Any:
 
 
 class _Signature:
-    """For inspect.signature, help and the like."""
+    """The signature of a class, for inspect.signature, help and the like."""
 
     def __get__(self, instance: object, cls: Any) -> Any:
         from inspect import signature

@@ -342,7 +342,7 @@ def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
 
 
 def _row_pointers(context: Any, builder: Any, array_type: Any, array: Any, start: Any, stride: Any) -> list[Any]:
-    """Where each lane's run of WIDTH floats starts: start + lane * stride, as vector pointers."""
+    """Vector pointers to the start of each lane's run of WIDTH floats: start + lane * stride."""
     data = make_array(array_type)(context, builder, array).data
     pointers = []
     for lane in range(WIDTH):

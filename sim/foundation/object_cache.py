@@ -123,7 +123,7 @@ def folder() -> Path | None:
 
 
 def users_folder() -> Path:
-    """Where the user's objects are kept if that can be written."""
+    """The folder in which the user's objects are kept, if it can be written."""
     chosen = os.environ.get("ARTSIM_CACHE_DIR")
     if not chosen:
         import platformdirs

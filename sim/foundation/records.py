@@ -174,7 +174,7 @@ def _add_entries(entries: list[int], record: Any, width: int) -> None:
 
 
 def places_of(record: type[Any], end: int) -> dict[str, tuple[int, np.dtype[Any], int]]:
-    """Of each array of a record without lanes: where its entries are in a table that ends with the record at `end`,
+    """For each array of a record without lanes, the place of its entries in a table that ends with the record at `end`,
     its dtype and number of axes."""
     fields = {name: kind for name, kind in kinds(record).items() if isinstance(kind, Kind)}
     starts = accumulate((1 + kind.ndim for kind in fields.values()), initial=0)

@@ -181,7 +181,7 @@ def joined(articulation: Articulation, compiled: Compiled, link: Array) -> Array
 
 
 def _groups(articulation: Articulation, compiled: Compiled) -> tuple[list[int], list[int]]:
-    """Of each link: the first link of those that move as one with it, and that of the link above them; -2: the world.
+    """For each link, the first link of those that move as one with it, and that of the link above them; -2: the world.
 
     Massless links between several joints of one link are passed over, since they are no links.
     """

@@ -90,12 +90,12 @@ class Evaluator:
 
     @cached_property
     def _one_by_one(self) -> _FewRows:
-        """For tables of less than a pack."""
+        """The rows kept for tables of less than a pack."""
         return _FewRows(self._prepare(1), WIDTH - 1)
 
     @cached_property
     def _pack_by_pack(self) -> _FewRows:
-        """For tables of a few packs, and the rows beyond the last whole pack of larger ones."""
+        """The rows kept for tables of a few packs, and for the rows beyond the last whole pack of larger tables."""
         return _FewRows(self._wide, _COPIED)
 
     def __call__(self, given: Given, out: Mapping[str, Array] | None, threads: int | None) -> dict[str, Array]:

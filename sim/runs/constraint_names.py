@@ -48,7 +48,7 @@ def _bounded_links(plan: Plan) -> tuple[str, ...]:
 
 
 def number_constraints(names: dict[Constraint, str], kind: Array, owner: Array, part: Array) -> Array:
-    """For recorded rows (n,) their numbers among the names."""
+    """The numbers of recorded rows (n,) among the names."""
     numbers = {constraint: number for number, constraint in enumerate(names)}
     rows = np.stack([kind, np.where(kind == CONTACT_ROW, 0, owner), part], axis=1).astype(np.int64)
     distinct, places = np.unique(rows, axis=0, return_inverse=True)
@@ -57,5 +57,5 @@ def number_constraints(names: dict[Constraint, str], kind: Array, owner: Array, 
 
 
 def number_contacts(kind: Array, owner: Array) -> Array:
-    """For recorded rows (n,) the number of their contact within the step, -1 for other rows."""
+    """The numbers of recorded rows' contacts within the step (n,), -1 for other rows."""
     return np.where(kind == CONTACT_ROW, owner, -1).astype(np.int64)

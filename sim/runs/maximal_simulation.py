@@ -117,7 +117,7 @@ class MaximalSimulation(Simulation):
         return lines, slice(len(joints.rate), len(lines.rate))
 
     def _look(self) -> None:
-        """Nothing: this engine keeps no account of energy."""
+        """Do nothing: this engine keeps no account of energy."""
 
     def set_state(self, **values: Array) -> None:
         """Set qpos or qvel as in Simulation, and the bodies by them."""

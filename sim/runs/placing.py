@@ -69,7 +69,7 @@ def _lifts(model: Model, q: Real, touching: Touching, gap: float) -> dict[int, f
 
 
 def _roots(model: Model) -> list[int]:
-    """For each body the one on the world that carries it."""
+    """The body on the world that carries each body."""
     root = [0]
     for body in range(1, len(model.body_parent)):
         above = int(model.body_parent[body])

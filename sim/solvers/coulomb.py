@@ -2,7 +2,7 @@
 
 The unknowns are x and λ, with M̂ x = f + Jᵀλ, and the rows' equations are λ = P(λ - ρ û), P the projection on bounds or
 cone and û the rows' velocity with De Saxcé's shift and the proximal term (Alart and Curnier 1991, with the shift's
-derivative in the matrix); residual and matrix are in coulomb_system.py. That matrix is not symmetric, and there is no
+derivative in the matrix); residual and matrix are in coulomb_system.py. The matrix is not symmetric, and there is no
 merit function: a step is halved once where the residual would rise above a mean of the previous ones (Zhang and Hager
 2004), and then taken. Shorter steps were tried: they get stuck at kinks that a bold step passes. ε decreases from round
 to round; a round that takes long raises ε again.

@@ -558,7 +558,7 @@ def _sweep(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
 
 @inlined
 def _visit_contact(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, p: int) -> None:
-    """Solve the contact of row n by its law. One that stays open takes its normal velocity alone."""
+    """Solve the contact of row n by its law. For a contact that stays open only the normal velocity is computed."""
     law = work.law
     a, b, c = work.impulse[p], work.impulse[p + 1], work.impulse[p + 2]
     paired = work.sides[p, PAIRED] > 0

@@ -11,8 +11,8 @@ In the first round of rows that leave loads open λ_k is therefore 0, not the im
 rounds move λ only by the velocities that the compliance leaves, a millionth. If contacts slip, their loads decide the
 motion of bodies: shifts (shift.py) that are held while λ is found stay near their starts, so that only coulomb.py,
 which finds shifts and λ together, shares the loads. With little compliance its equations have many solutions there, of
-which coulomb.py finds the one next to its start: it therefore comes from a large compliance, where there is one
-solution, or goes on from the step before.
+which coulomb.py finds the one next to its start. The start is therefore the solution with a large compliance, of which
+there is one, or that of the step before.
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ def close_loops(
 ) -> None:
     """Solve once more with hard loops, tendon equalities and curved couplings aimed at where the velocities found lead.
 
-    Curved constraints are then satisfied to third order. Where a step turns too far for that, aims are repeated as long
-    as each reduces the miss. An aim that does not is shortened, or turned round, by the secant along it (a change point
-    of a linkage). A miss that no aim reduces (a redundant row held by others) would be pulled on without end, so that
-    all aims at it are taken back. The last aim is taken back where aimed rows contradict each other, or nearly do: an
-    aim corrects an error of second order in the step, and must not turn a velocity into a much larger one.
+    Curved constraints are then satisfied to third order. Where a step turns too far for one aim, aims are repeated as
+    long as each reduces the miss. An aim that does not is shortened, or turned round, by the secant along it (a change
+    point of a linkage). A miss that no aim reduces (a redundant row held by others) would be pulled on without end, so
+    that all aims at it are taken back. The last aim is taken back where aimed rows contradict each other, or nearly do:
+    an aim corrects an error of second order in the step, and must not turn a velocity into a much larger one.
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step

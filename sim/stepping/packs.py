@@ -168,7 +168,8 @@ class PackWork(NamedTuple):
 
 class Single(NamedTuple):
     """Arrays of a single robot's step, through which a lane's numbers pass when it takes a step alone. A field is the
-    array of that name in the robot's Step, State, EquipmentWork, Model or Inputs.
+    array of that name in the robot's Step, State, EquipmentWork, Model or Inputs; contact_friction and pair_friction
+    are Contacts.friction and Contacts.pair_friction.
     """
 
     counters: Ints1  # of Step
@@ -231,7 +232,7 @@ AnyBlock: TypeAlias = RolloutBlock | Any  # of a RunBundle, whose block is decla
 class Helpers(NamedTuple):
     """Arrays of n single robots, whose code finds rows and forces of packs lane by lane: n is the number of lanes, or 1
     where no result of one stage of the step is needed in a later one. Arrays with a leading extent n that bear the name
-    of a field of Step, State, EquipmentWork or Workspace take its place in the single robot.
+    of a field of Step, State, Inputs, EquipmentWork or Workspace take its place in the single robot.
     """
 
     exerter: Ints2  # (n, 2) the entry that finds Exerted; zeros: no forces are found lane by lane

@@ -276,7 +276,7 @@ def joint_wrenches(
 
 @inlined
 def _between(model: Model, data: Workspace, link: int, above: int) -> Vec3:
-    """From the origin of the link above to the link's [m]; several bodies may lie between them."""
+    """The vector from the origin of the link above to the link's [m]; several bodies may lie between them."""
     _, p = link_frame(model, data, link)
     _, y = link_frame(model, data, above)
     d0 = p[0] - y[0]

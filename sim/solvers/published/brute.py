@@ -198,7 +198,7 @@ def _residual(rows: Rows, work: BruteWork, n: int) -> float:
 
 @njit
 def _common_scale(work: BruteWork, i: int, last: int) -> float:
-    """One scale for the tangential rows of the cone at row i."""
+    """The scale shared by the tangential rows of the cone at row i."""
     common = 0.0
     for k in range(i + 1, last):
         common = max(common, work.delassus[k, k])

@@ -57,7 +57,7 @@ def range_rows(scheme: Scheme, model: Model, lines: Lines, qpos: Real, dof_line:
 
 
 def _ranges(model: Model) -> Iterator[tuple[int, Real, AngleLeft]]:
-    """Of each range the first rotation of its joint, the frame in which the angle is taken, and the angle left."""
+    """For each range, the first rotation of its joint, the frame in which the angle is taken, and the angle left."""
     for k in range(len(model.dof_body)):
         if model.dof_coord[k] < 0 and model.upper[k] < math.inf:
             yield k, np.eye(3), _of_angle(float(model.upper[k]))
