@@ -46,7 +46,7 @@ SCENE_OPTIONS = (
 
 
 class SceneOptions(NamedTuple):
-    """Options by which models are read, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
+    """Options of reading models, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
 
     load: LoadOptions
     bases: dict[str, Base]

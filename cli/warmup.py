@@ -91,7 +91,8 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
 def _others() -> Iterator[tuple[Entry, int]]:
     """The kernels that fewer need, in the width of one robot."""
     for solver in SOLVERS.values():
-        yield solver_entry(solver), 1
+        if solver != SOLVERS["newton"]:
+            yield solver_entry(solver), 1
     for equipped, touching in product((False, True), repeat=2):
         yield simulate_entry(DEFAULT, equipped, touching, ruled=True), 1
         yield simulate_entry(DEFAULT, equipped, touching, clocked=True), 1

@@ -89,6 +89,7 @@ FIXED_LABELS["extreme"] = (
     *("loop_gap", "loop_gap_angle"),
     *(f"{what}_{source}" for what in ("work", "stored", "ceiling", "credit") for source in FIXED_LABELS["work_source"]),
     *("account_energy", "account_lowest", "account_created", "account_step", "account_opened", "account_lag"),
+    *("account_impact", "account_struck"),
     *("held_inside_steps", "held_inside", "held_inside_link_a", "held_inside_link_b", "held_inside_by_loop"),
     *("least_loop_gap", "least_loop_gap_angle", "loop_opened", "loop_opened_angle", "opened_loop", "opened_loop_angle"),
 )

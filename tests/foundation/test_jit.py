@@ -455,9 +455,10 @@ from importlib import import_module
 from artsim.sim.foundation import jit, sources
 seen = []
 jit.njit = jit.inlined = lambda function: seen.append(function.__module__) or function
-from artsim.sim.stepping.entries import SOLVE
-import_module(SOLVE.module)
-covered, to_do = set(), [SOLVE.module]
+from artsim.sim.run_data.registry import SOLVERS
+module = SOLVERS["newton"].module
+import_module(module)
+covered, to_do = set(), [module]
 while to_do:
     module = to_do.pop()
     if module not in covered:

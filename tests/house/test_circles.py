@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.conftest import ROOT
 from tests.house.test_house import SOURCES, imported
 
-LEFT = {("sim.foundation.compiler", "sim.foundation.jit"), ("sim.foundation.compiler", "sim.foundation.recordtype")}
+LEFT = {("sim.foundation.compiler", f"sim.foundation.{name}") for name in ("jit", "recordtype", "sparing")}
 """Imports that close a circle: the compiler hands numba back to the entries that called for it."""
 
 
