@@ -6,7 +6,6 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.run_records import Rows, RunBundle
 from artsim.sim.run_data.scratch import ASKED_FOR, HELPS, SOLVE_AGAIN, SolverBundle
-from artsim.sim.solvers.calls import is_to_solve
 from artsim.sim.solvers.newton import newton, newton_again, take_islands
 
 
@@ -31,8 +30,7 @@ def _solve(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle,
     step = run.step
     if solver.newton.sizes[HELPS] == 1:
         take_islands(robot, rows, step, solver, contacts)
-    elif is_to_solve(robot, step, solver.call):
-        if solver.call.task[ASKED_FOR] == SOLVE_AGAIN:
-            newton_again(robot, rows, step, solver, contacts)
-        else:
-            newton(robot, rows, step, solver, contacts)
+    elif solver.call.task[ASKED_FOR] == SOLVE_AGAIN:
+        newton_again(robot, rows, step, solver, contacts)
+    else:
+        newton(robot, rows, step, solver, contacts)

@@ -1,5 +1,6 @@
-"""Calls of a step's solver: one entry over the rows for each solver, for all variants of the step. The step knows of
-the solver the content of SolverCall only. Packs, whose SolverBundle has no call, keep M̂ as a matrix.
+"""Calls of a step's solver, which is an entry over the rows: its own for every solver, the same for all variants of the
+step. The step knows of it what SolverCall holds, and asks solvers that do without a mass matrix for products with M̂⁻¹.
+Packs, whose SolverBundle has no call, have a matrix.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import reduce_matrix
 from artsim.sim.articulation.dynamics import factorise, solve_part
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.run_data.registry import MEAN_VELOCITY
@@ -19,7 +20,6 @@ from artsim.sim.run_data.scratch import (
     FORMS_MASS_MATRIX,
     FROM,
     REDUCE,
-    SOLVE,
     SWEEPS,
     TO,
     SolverBundle,
@@ -53,52 +53,36 @@ def forms_mass_matrix(solver: SolverBundle) -> bool:
 @njit
 def reduce_system(model: Model, data: Workspace, step: Step, solver: SolverBundle) -> None:
     """M̂ = M + step.diagonal, reduced to the independent dofs: in data.factor, or in the solver's form."""
-    if solver.call is None:
-        reduce_matrix(model, data, step.diagonal)
-    else:
-        ask(solver.call, REDUCE)
+    if solver.call is not None:  # noqa: SIM102  # known to the compiler, the next condition not
+        if not forms_mass_matrix(solver):
+            ask(solver.call, REDUCE)
+            return
+    reduce_matrix(model, data, step.diagonal)
 
 
 @njit
 def factorise_system(model: Model, data: Workspace, solver: SolverBundle) -> None:
-    """Factorise M̂ alone, without rows."""
-    if solver.call is None:
-        factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
-    else:
-        ask(solver.call, FACTORISE)
+    """Factorise that matrix alone, without rows."""
+    if solver.call is not None:  # noqa: SIM102  # known to the compiler, the next condition not
+        if not forms_mass_matrix(solver):
+            ask(solver.call, FACTORISE)
+            return
+    factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
 
 
 @inlined
 def answer(model: Model, data: Workspace, solver: SolverBundle, first: int, end: int) -> None:
-    """data.reduced = M̂⁻¹ data.reduced, which is 0 except for the entries of one tree, from `first` to before `end`."""
-    if solver.call is None:
-        parent, run = model.independent_parent, model.independent_run
-        solve_part(data.factor, data.inverse_pivot, parent, run, data.reduced, first, end)
-    else:
-        solver.call.task[FROM] = first
-        solver.call.task[TO] = end
-        ask(solver.call, ANSWER)
-
-
-@njit
-def is_to_solve(robot: RobotBundle, step: Step, call: SolverCall) -> bool:
-    """True if the rows are to be solved; other tasks are done here, for a solver that takes M̂ as a matrix."""
-    model, data, task = robot.model, robot.data, call.task
-    if task[ASKED_FOR] == REDUCE:
-        reduce_matrix(model, data, step.diagonal)
-    elif task[ASKED_FOR] == FACTORISE:
-        factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
-    elif task[ASKED_FOR] == ANSWER:
-        parent, run = model.independent_parent, model.independent_run
-        solve_part(data.factor, data.inverse_pivot, parent, run, data.reduced, task[FROM], task[TO])
-    return task[ASKED_FOR] < REDUCE
-
-
-@inlined
-def is_to_sweep(robot: RobotBundle, step: Step, call: SolverCall) -> bool:
-    """True if the rows are to be solved, for solvers that solve a step only once, regardless of retries; other tasks
-    are done here."""
-    return is_to_solve(robot, step, call) and call.task[ASKED_FOR] == SOLVE
+    """data.reduced = M̂⁻¹ data.reduced, which is 0 but for one tree, whose entries are those from `first` to before
+    `end`.
+    """
+    if solver.call is not None:  # noqa: SIM102  # known to the compiler, the next condition not
+        if not forms_mass_matrix(solver):
+            solver.call.task[FROM] = first
+            solver.call.task[TO] = end
+            ask(solver.call, ANSWER)
+            return
+    parent, run = model.independent_parent, model.independent_run
+    solve_part(data.factor, data.inverse_pivot, parent, run, data.reduced, first, end)
 
 
 @inlined

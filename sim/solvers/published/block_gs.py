@@ -16,8 +16,7 @@ from artsim.sim.constraints.kinds import JOINT_TURN
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL, Rows, RunBundle
-from artsim.sim.run_data.scratch import BLOCK, SolverBundle, SweepWork
-from artsim.sim.solvers.calls import is_to_sweep
+from artsim.sim.run_data.scratch import ASKED_FOR, BLOCK, SOLVE, SolverBundle, SweepWork
 from artsim.sim.solvers.published.sweep import cone_turn, delassus_of, prepare_sweeps, push, row_velocity, turn_of
 
 _PROXIMAL = 1e-9  # relative to a row's diagonal entry of the Delassus matrix
@@ -30,7 +29,7 @@ _LOWER, _FREE, _UPPER = -1, 0, 1
 @njit
 def solve_by_block_gs(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
     """The tasks of block-gs (calls.py)."""
-    if is_to_sweep(robot, run.step, solver.call):
+    if solver.call.task[ASKED_FOR] == SOLVE:  # a step is solved once, whatever its retries ask for
         block_gs(robot.model, robot.data, run, rows, solver.sweeps)
 
 

@@ -16,7 +16,6 @@ from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import ASKED_FOR, SOLVE_AGAIN, BruteWork, SolverBundle
-from artsim.sim.solvers.calls import is_to_solve
 from artsim.sim.solvers.loads import SHARED, SOFT, are_of_one_pair
 
 _PROXIMAL = 1e-9  # relative to K's diagonal
@@ -33,8 +32,7 @@ _SHARP = 1e-17  # residual sought with the last compliance: even a small one lea
 @njit
 def solve_by_brute(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
     """The tasks of brute (calls.py)."""
-    if is_to_solve(robot, run.step, solver.call):
-        brute(robot, rows, run.step, solver.dense, solver.call.task[ASKED_FOR] == SOLVE_AGAIN)
+    brute(robot, rows, run.step, solver.dense, solver.call.task[ASKED_FOR] == SOLVE_AGAIN)
 
 
 @njit

@@ -21,8 +21,7 @@ from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Reals1
 from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RELAXATION, RESIDUAL, SHARDS, Rows, RunBundle
-from artsim.sim.run_data.scratch import SolverBundle, SweepWork
-from artsim.sim.solvers.calls import is_to_sweep
+from artsim.sim.run_data.scratch import ASKED_FOR, SOLVE, SolverBundle, SweepWork
 from artsim.sim.solvers.published.sweep import delassus_of, prepare_sweeps, push, row_velocity
 
 _UNBOUNDED = 1e308
@@ -31,7 +30,7 @@ _UNBOUNDED = 1e308
 @njit
 def solve_by_jacobi(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
     """The tasks of jacobi (calls.py)."""
-    if is_to_sweep(robot, run.step, solver.call):
+    if solver.call.task[ASKED_FOR] == SOLVE:  # a step is solved once, whatever its retries ask for
         jacobi(robot.model, robot.data, run, rows, solver.sweeps)
 
 

@@ -8,15 +8,14 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL, VELOCITY_SWEEPS, Rows, RunBundle
-from artsim.sim.run_data.scratch import SolverBundle, SweepWork
-from artsim.sim.solvers.calls import is_to_sweep
+from artsim.sim.run_data.scratch import ASKED_FOR, SOLVE, SolverBundle, SweepWork
 from artsim.sim.solvers.published.sweep import prepare_sweeps, sweep, sweep_velocities
 
 
 @njit
 def solve_by_pgs(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
     """The tasks of pgs (calls.py)."""
-    if is_to_sweep(robot, run.step, solver.call):
+    if solver.call.task[ASKED_FOR] == SOLVE:  # a step is solved once, whatever its retries ask for
         pgs(robot.model, robot.data, run, rows, solver.sweeps)
 
 

@@ -22,15 +22,14 @@ from artsim.sim.run_data.run_records import (
     Rows,
     RunBundle,
 )
-from artsim.sim.run_data.scratch import SolverBundle, SweepWork
-from artsim.sim.solvers.calls import is_to_sweep
+from artsim.sim.run_data.scratch import ASKED_FOR, SOLVE, SolverBundle, SweepWork
 from artsim.sim.solvers.published.sweep import is_spring, prepare_sweeps, sweep, sweep_velocities
 
 
 @njit
 def solve_by_tgs(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
     """The tasks of tgs (calls.py)."""
-    if is_to_sweep(robot, run.step, solver.call):
+    if solver.call.task[ASKED_FOR] == SOLVE:  # a step is solved once, whatever its retries ask for
         tgs(robot.model, robot.data, run, rows, solver.sweeps)
 
 
