@@ -352,4 +352,4 @@ READERS: Mapping[str, Reader] = {
     "pair": lambda name, words, stored, names: _read_pair(f"--{name.replace('_', '-')}", words),
     "names": _read_record,
 }
-"""How typed words become the value of a setting, by the form of its kind; of other forms click has read the value."""
+"""Values of settings from typed words, by the form of their kind; click reads values of other forms."""
