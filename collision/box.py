@@ -22,7 +22,7 @@ from artsim.sim.foundation.lanes import sqrt
 from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
-    crossed,
+    cross,
     dot,
     length,
     minus,
@@ -403,7 +403,7 @@ def add_edges(pair: Pair, i: int, j: int, gap: float, size: float) -> None:
     placed, a, b = pair.placed, pair.a, pair.b
     u = axis(placed, a, i)
     v = axis(placed, b, j)
-    normal = crossed(u, v)
+    normal = cross(u, v)
     across = dot(normal, normal)
     scale = 1.0 / sqrt(across)
     if between(pair, normal) < 0.0:

@@ -11,7 +11,7 @@ from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     component,
-    crossed,
+    cross,
     dot,
     length,
     minus,
@@ -77,7 +77,7 @@ def capsule_capsule(pair: Pair) -> None:
     if abs(k * s - along_b) > hb:
         s = clamp(along_a + k * clamp(k * s - along_b, hb), ha)
     # if the axes intersect, the normal is orthogonal to both
-    _, out = direction(crossed(u, v), 1e-8, axis(placed, a, 0))
+    _, out = direction(cross(u, v), 1e-08, axis(placed, a, 0))
     if dot(out, r) < 0.0:
         out = negative(out)
     least = NO_DIRECTION * (ra + rb + ha + hb)
@@ -111,7 +111,7 @@ def slope(h: Vec3, x: Vec3, u: Vec3, t: float) -> float:
 def nearest_on_segment(h: Vec3, x: Vec3, u: Vec3, half: float) -> float:
     """The t in [-half, half] where x + t u is nearest to a box of half extents h.
 
-    The slope is linear between the six t at which a face's plane is crossed: they shrink the interval around its zero.
+    The slope is linear between the six t at which a face's plane is cross: they shrink the interval around its zero.
     """
     low = -half
     high = half

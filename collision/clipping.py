@@ -18,7 +18,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Reals2, Vec3, Vec6
 from artsim.sim.foundation.vec3 import (
     component,
-    crossed,
+    cross,
     dot,
     length,
     minus,
@@ -207,7 +207,7 @@ def inwards(gjk: GjkWork, reference: int, i: int, facing: Vec3) -> Vec6:
     """
     j = i + 1 if i + 1 < gjk.corners[reference] else 0
     corner = corner_of(gjk, reference, i)
-    inner = crossed(facing, minus(corner_of(gjk, reference, j), corner))
+    inner = cross(facing, minus(corner_of(gjk, reference, j), corner))
     size = length(inner)
     inner = times(1.0 / size if size > 0.0 else 0.0, inner)
     return corner[0], corner[1], corner[2], inner[0], inner[1], inner[2]
@@ -228,15 +228,17 @@ def is_over(gjk: GjkWork, reference: int, x: Vec3) -> bool:
 def _clip_by_plane(gjk: GjkWork, source: int, target: int, edge: int, corner: Vec3, inner: Vec3) -> int:
     """Clip a polygon by a plane, keeping the side to which `inner` points and the plane itself."""
     Q = gjk.polygon
-    p0, p1, p2 = corner
-    i0, i1, i2 = inner
+    p = corner
+    i = inner
     tolerance = 1e-12 * gjk.scale[0]
     n = gjk.corners[source]
     count = 0
     last = n - 1
-    h_last = i0 * (Q[source, last, 0] - p0) + i1 * (Q[source, last, 1] - p1) + i2 * (Q[source, last, 2] - p2)
+    h_last = (
+        i[0] * (Q[source, last, 0] - p[0]) + i[1] * (Q[source, last, 1] - p[1]) + i[2] * (Q[source, last, 2] - p[2])
+    )
     for at in range(n):
-        h = i0 * (Q[source, at, 0] - p0) + i1 * (Q[source, at, 1] - p1) + i2 * (Q[source, at, 2] - p2)
+        h = i[0] * (Q[source, at, 0] - p[0]) + i[1] * (Q[source, at, 1] - p[1]) + i[2] * (Q[source, at, 2] - p[2])
         if (h < -tolerance and h_last > tolerance) or (h > tolerance and h_last < -tolerance):
             begin = corner_of(gjk, source, last)
             cut = plus_times(begin, h_last / (h_last - h), minus(corner_of(gjk, source, at), begin))
@@ -284,14 +286,14 @@ def lines_side_by_side(shapes: Shapes, gjk: GjkWork) -> bool:
 
     gjk.polygon[2] holds the points half way between the surfaces, gjk.room their gaps.
     """
-    u0, u1, u2 = axis_of_side(gjk, 1, 2)
-    if gjk.corners[0] != 2 or gjk.corners[1] != 2 or abs(u2) < _PARALLEL:
+    u = axis_of_side(gjk, 1, 2)
+    if gjk.corners[0] != 2 or gjk.corners[1] != 2 or abs(u[2]) < _PARALLEL:
         return False
     away = sqrt(gjk.offset[0] * gjk.offset[0] + gjk.offset[1] * gjk.offset[1])
     if away > 0.1 * (gjk.size[0, 0] + gjk.size[1, 0]):
         across = (gjk.offset[0] / away, gjk.offset[1] / away, 0.0)
         try_normal(shapes, gjk, across, AS_GOOD * gjk.scale[1])
-    reach = gjk.size[1, 1] * abs(u2)
+    reach = gjk.size[1, 1] * abs(u[2])
     low = max(-gjk.size[0, 1], gjk.offset[2] - reach)
     high = min(gjk.size[0, 1], gjk.offset[2] + reach)
     if high - low <= 1e-6 * gjk.scale[0]:
@@ -299,8 +301,8 @@ def lines_side_by_side(shapes: Shapes, gjk: GjkWork) -> bool:
     gjk.corners[2] = 2
     for i in range(2):
         z = high if i == 0 else low
-        s = (z - gjk.offset[2]) / u2
-        d0, d1 = gjk.offset[0] + s * u0, gjk.offset[1] + s * u1
+        s = (z - gjk.offset[2]) / u[2]
+        d0, d1 = (gjk.offset[0] + s * u[0], gjk.offset[1] + s * u[1])
         along = d0 * gjk.normal[0] + d1 * gjk.normal[1]
         away = sqrt(d0 * d0 + d1 * d1) if along > 0.0 else along
         gap = max(

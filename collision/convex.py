@@ -39,7 +39,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
-    crossed,
+    cross,
     divided,
     dot,
     length,
@@ -253,7 +253,7 @@ def _add_tilted(shapes: Shapes, gjk: GjkWork, reference: int, margin: float, man
     slope = sign * dot(face, gjk.normal)
     u = across(face)
     u = times(1.0 / length(u), u)
-    v = crossed(face, u)
+    v = cross(face, u)
     corner = corner_of(gjk, reference, 0)
     cosine = COSINE_16
     sine = SINE_16

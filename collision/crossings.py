@@ -18,7 +18,7 @@ from artsim.collision.shapes import CAPSULE, CYLINDER, Manifold
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Vec3, Vec6
 from artsim.sim.foundation.vec3 import (
-    crossed,
+    cross,
     divided,
     dot,
     length,
@@ -204,12 +204,12 @@ def _add_end(
             t += away * steep
     else:
         on_face, along = _edge(gjk, face, edge, t)
-        across = crossed(way, along)
+        across = cross(way, along)
         sine = length(across)
         if sine < _ALONG:
             return
         normal = times((1.0 if dot(normal, across) > 0.0 else -1.0) / sine, across)
-        g = crossed(along, normal)
+        g = cross(along, normal)
         t = clamp(dot(g, minus(on_face, middle)) / dot(g, way), gjk.line[6])
         if away == 0.0:
             number = 1 + (gjk.ends[0] * 1000003 + gjk.ends[1] * 8191 + edge + 1) % HASH
@@ -234,4 +234,4 @@ def _edge(gjk: GjkWork, face: int, edge: int, t: float) -> tuple[Vec3, Vec3]:
         d = plus_times((d0, d1, d2), t, (a0, a1, a2))
         point = plus(plus_times(_middle(gjk, face), gjk.size[face, 1], f), d)
         inner = divided(negative(d), gjk.size[face, 0])
-    return point, crossed(f, inner)
+    return point, cross(f, inner)

@@ -17,7 +17,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
-    crossed,
+    cross,
     divided,
     dot,
     length,
@@ -119,7 +119,7 @@ def _to_third(shapes: Shapes, gjk: GjkWork) -> bool:
     """Find a third vertex off the segment of the first two, on which the origin lies."""
     e = minus(row_of(gjk.vertex, 1), row_of(gjk.vertex, 0))
     f = across(e)
-    g = crossed(e, f)
+    g = cross(e, f)
     return (
         _try_direction(shapes, gjk, 2, f)
         or _try_direction(shapes, gjk, 2, negative(f))
@@ -133,7 +133,7 @@ def _to_fourth(shapes: Shapes, gjk: GjkWork) -> bool:
     """Find a fourth vertex off the triangle of the first three, on which the origin lies."""
     V = gjk.vertex
     e = minus(row_of(V, 1), row_of(V, 0))
-    normal = crossed(e, minus(row_of(V, 2), row_of(V, 0)))
+    normal = cross(e, minus(row_of(V, 2), row_of(V, 0)))
     if dot(normal, normal) == 0.0:
         normal = across(e)
     # towards b first: of the two directions out of a flat shape the centres decide
@@ -181,7 +181,7 @@ def _first_faces(gjk: GjkWork) -> None:
     """Make the faces of the tetrahedron, oriented outwards."""
     V = gjk.vertex
     volume = dot(
-        minus(row_of(V, 3), row_of(V, 0)), crossed(minus(row_of(V, 1), row_of(V, 0)), minus(row_of(V, 2), row_of(V, 0)))
+        minus(row_of(V, 3), row_of(V, 0)), cross(minus(row_of(V, 1), row_of(V, 0)), minus(row_of(V, 2), row_of(V, 0)))
     )
     if volume > 0.0:  # then 0 1 2 is seen clockwise from outside
         for axis in range(6):
@@ -208,7 +208,7 @@ def _make_face(gjk: GjkWork, face: int, i: int, j: int, h: int, across_ij: int, 
     gjk.beside[face, 1] = across_jh
     gjk.beside[face, 2] = across_hi
     e, f = minus(row_of(V, j), row_of(V, i)), minus(row_of(V, h), row_of(V, i))
-    normal = crossed(e, f)
+    normal = cross(e, f)
     square = dot(normal, normal)
     # a sliver has no normal: it exists, but is never the nearest face and never visible
     if square <= 1e-24 * (dot(e, e) * dot(f, f)) or square == 0.0:
@@ -345,7 +345,7 @@ def _face_below(gjk: GjkWork, face: int) -> int:
         worst = -_FLAT * gjk.scale[0] * gjk.scale[0]
         for e in range(3):
             i, j = gjk.corner[face, e], gjk.corner[face, (e + 1) % 3]
-            inwards = dot(normal, crossed(minus(row_of(V, j), row_of(V, i)), minus(below, row_of(V, i))))
+            inwards = dot(normal, cross(minus(row_of(V, j), row_of(V, i)), minus(below, row_of(V, i))))
             if inwards < worst:
                 worst = inwards
                 across = e
@@ -366,9 +366,9 @@ def _point_of_face(gjk: GjkWork, face: int) -> tuple[Vec3, float]:
     normal = row_of(gjk.plane, face)
     e, f = minus(row_of(V, j), row_of(V, i)), minus(row_of(V, h), row_of(V, i))
     q = negative(row_of(V, i))
-    area = dot(normal, crossed(e, f))
-    s = dot(normal, crossed(q, f)) / area
-    t = dot(normal, crossed(e, q)) / area
+    area = dot(normal, cross(e, f))
+    s = dot(normal, cross(q, f)) / area
+    t = dot(normal, cross(e, q)) / area
     edges = abs(e[0]) + abs(e[1]) + abs(e[2]) + abs(f[0]) + abs(f[1]) + abs(f[2])
     beside = max(-s, -t, s + t - 1.0, 0.0) * edges
     s = min(max(s, 0.0), 1.0)

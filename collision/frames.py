@@ -5,7 +5,7 @@ from __future__ import annotations
 from artsim.collision.gjk_work import GjkWork
 from artsim.collision.shapes import AnyPlaced
 from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.records import Vec3
+from artsim.sim.foundation.records import Vec3, Vector
 from artsim.sim.foundation.vec3 import minus, plus, plus_rotated, rotated, rotated_back, triple
 
 
@@ -40,7 +40,7 @@ def turned(placed: AnyPlaced, s: int, v: Vec3) -> Vec3:
 
 
 @inlined
-def along_axes(placed: AnyPlaced, s: int, v: Vec3) -> Vec3:
+def along_axes(placed: AnyPlaced, s: int, v: Vector) -> Vec3:
     """Transform a vector from world axes to those of shape s."""
     R = placed.rotation
     return (

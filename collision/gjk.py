@@ -16,7 +16,7 @@ from artsim.collision.support import difference, is_round, keep_point
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals2, Vec3
 from artsim.sim.foundation.vec3 import (
-    crossed,
+    cross,
     dot,
     minus,
     negative,
@@ -100,7 +100,7 @@ def _holds_origin(W: Reals2) -> bool:
     e, f, g = minus(row_of(W, 0), row_of(W, 3)), minus(row_of(W, 1), row_of(W, 3)), minus(row_of(W, 2), row_of(W, 3))
     q = negative(row_of(W, 3))
     # rows of the adjugate of (e f g)
-    x, y, z = crossed(f, g), crossed(g, e), crossed(e, f)
+    x, y, z = (cross(f, g), cross(g, e), cross(e, f))
     volume = dot(e, x)
     s = dot(q, x)
     t = dot(q, y)
@@ -128,13 +128,13 @@ def _edge(W: Reals2, n: int, i: int) -> tuple[float, float]:
 def _face(W: Reals2, n: int, i: int, j: int) -> Vec3:
     """Weights of points i and j of the nearest point inside the triangle, and its squared distance; inf: not inside."""
     e, f = minus(row_of(W, i), row_of(W, n)), minus(row_of(W, j), row_of(W, n))
-    normal = crossed(e, f)
+    normal = cross(e, f)
     square = dot(normal, normal)
     if square <= 1e-28 * (dot(e, e) * dot(f, f)):
         return 0.0, 0.0, inf
     q = negative(row_of(W, n))
-    s = dot(crossed(q, f), normal)
-    t = dot(crossed(e, q), normal)
+    s = dot(cross(q, f), normal)
+    t = dot(cross(e, q), normal)
     if s < 0.0 or t < 0.0 or s + t > square:
         return 0.0, 0.0, inf
     height = dot(normal, row_of(W, n))
@@ -187,5 +187,5 @@ def _keep_part(gjk: GjkWork, n: int, part: int, s: float, t: float) -> None:
     if at < 2:
         put(gjk.nearest, plus_times(row_of(W, at), s if at == 1 else 0.0, e))
         return
-    normal = crossed(e, minus(row_of(W, 1), row_of(W, 2)))
+    normal = cross(e, minus(row_of(W, 1), row_of(W, 2)))
     put(gjk.nearest, times(dot(normal, row_of(W, 2)) / dot(normal, normal), normal))

@@ -49,7 +49,7 @@ def height_field_convex(pair: Pair, gjk: GjkWork) -> None:
     nearest = inf
     behind = -1
     left_out = -inf
-    crossed = -1
+    cross = -1
     for r in range(r0, r1 + 1):
         for x in range(c0, c1 + 1):
             for half in range(2):
@@ -67,11 +67,11 @@ def height_field_convex(pair: Pair, gjk: GjkWork) -> None:
                     gap = add_touch(pair, gjk, _rises(shapes, a, r, x, half), peaks, STRIDE * feature)
                     if gap > left_out:
                         left_out = gap
-                        crossed = feature
+                        cross = feature
     if not inside:
         behind = -1
         _touch_walls(pair, gjk, first, r0, r1, c0, c1)
-    pushing = behind if behind >= 0 else crossed
+    pushing = behind if behind >= 0 else cross
     if pushing >= 0 and not is_touched(pair, first):
         cell = pushing // 2
         corners = _corners(shapes, a, cell // columns, cell % columns, pushing % 2)

@@ -18,7 +18,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
-    crossed,
+    cross,
     dot,
     length,
     minus_times,
@@ -153,7 +153,7 @@ def _snap_to_creases(shapes: Shapes, gjk: GjkWork) -> tuple[int, Vec3]:
             continue
         way = minus_times(gjk.normal, along, u)
         if creases == 1:
-            both = crossed(crease, u)
+            both = cross(crease, u)
             share = dot(both, way)
             if abs(share) < _ACROSS_AXIS:  # the same crease, or nearly
                 continue
@@ -185,7 +185,7 @@ def _rises(shapes: Shapes, gjk: GjkWork, u: Vec3) -> bool:
 @njit
 def _step_along(shapes: Shapes, gjk: GjkWork, crease: Vec3) -> bool:
     """Take a step along a crease; True if another one may help."""
-    t = crossed(gjk.normal, crease)
+    t = cross(gjk.normal, crease)
     g, _ = _slope(shapes, gjk, 0.0, 0.0, t, crease)
     p, _ = _slope(shapes, gjk, _NUDGE, 0.0, t, crease)
     if not p > g:
@@ -198,7 +198,7 @@ def _step(shapes: Shapes, gjk: GjkWork) -> bool:
     """Take a step in any direction; True if another one may help."""
     t = across(gjk.normal)
     t = times(1.0 / length(t), t)
-    u = crossed(gjk.normal, t)
+    u = cross(gjk.normal, t)
     g0, g1 = _slope(shapes, gjk, 0.0, 0.0, t, u)
     p0, p1 = _slope(shapes, gjk, _NUDGE, 0.0, t, u)
     q0, q1 = _slope(shapes, gjk, 0.0, _NUDGE, t, u)

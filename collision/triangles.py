@@ -20,7 +20,7 @@ from artsim.sim.foundation.records import Reals2, Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
     component,
-    crossed,
+    cross,
     divided,
     dot,
     length,
@@ -169,8 +169,8 @@ def rise_over(e: Vec3, own: Vec3, other: Vec3) -> float:
 
     Vectors from the start of the edge: its end e, the opposite corners of its own and of the other triangle.
     """
-    normal = crossed(e, own)  # of any length
-    over = crossed(e, normal)  # outwards over the edge, of length |e| times that of the normal
+    normal = cross(e, own)  # of any length
+    over = cross(e, normal)  # outwards over the edge, of length |e| times that of the normal
     down = -dot(normal, other) * length(e)
     forth = dot(over, other)
     size = sqrt(down * down + forth * forth)
@@ -199,8 +199,8 @@ def box_of(pair: Pair, gjk: GjkWork) -> tuple[Vec3, Vec3]:
 def _extent(pair: Pair, gjk: GjkWork, axis: int, sign: float) -> float:
     """Extent of the core of b from its origin along an axis of a."""
     d = times(sign, row_of(gjk.rotation, axis))
-    s0, s1, s2 = support(pair.shapes, gjk, 1, d)
-    return d[0] * s0 + d[1] * s1 + d[2] * s2
+    s = support(pair.shapes, gjk, 1, d)
+    return dot(d, s)
 
 
 @njit
@@ -360,7 +360,7 @@ def _lean(pair: Pair, gjk: GjkWork, rises: Vec3, peaks: tuple[bool, bool, bool])
 def _over(gjk: GjkWork, i: int, front: Vec3) -> Vec3:
     """The outward unit vector in the triangle's plane, orthogonal to the edge that starts at corner i."""
     T = gjk.triangle
-    over = crossed(minus(row_of(T, (i + 1) % 3), row_of(T, i)), front)
+    over = cross(minus(row_of(T, (i + 1) % 3), row_of(T, i)), front)
     return times(1.0 / length(over), over)
 
 

@@ -8,7 +8,7 @@ from artsim.sim.articulation.model import WORLD, Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Lanes1, Lanes2, Real
-from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, symmetric_times
 
 
 @njit
@@ -36,17 +36,17 @@ def centre_of_mass_jacobian(model: Model, data: Workspace, J: Lanes2) -> None:
     h = data.composite_moment
     for k in range(model.dof_body.shape[0]):
         i = model.dof_body[k]
-        a0, a1, a2 = axis_of(data, k)
+        a = axis_of(data, k)
         if model.dof_linear[k]:
             share = _per_mass(model) * model.carried_mass[i]
-            J[0, k] = share * a0
-            J[1, k] = share * a1
-            J[2, k] = share * a2
+            J[0, k] = share * a[0]
+            J[1, k] = share * a[1]
+            J[2, k] = share * a[2]
         else:
-            t0, t1, t2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
-            J[0, k] = _per_mass(model) * t0
-            J[1, k] = _per_mass(model) * t1
-            J[2, k] = _per_mass(model) * t2
+            t = cross(a, row_of(h, i))
+            J[0, k] = _per_mass(model) * t[0]
+            J[1, k] = _per_mass(model) * t[1]
+            J[2, k] = _per_mass(model) * t[2]
 
 
 @njit
@@ -59,13 +59,13 @@ def centroidal_map(model: Model, data: Workspace, c: Lanes1, A: Lanes2) -> None:
     for k in range(model.dof_body.shape[0]):
         f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
         p = origin_of(model, data, model.dof_body[k])
-        t0, t1, t2 = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f0, f1, f2)
+        t = cross(minus(p, c), (f0, f1, f2))
         A[0, k] = f0
         A[1, k] = f1
         A[2, k] = f2
-        A[3, k] = n0 + t0
-        A[4, k] = n1 + t1
-        A[5, k] = n2 + t2
+        A[3, k] = n0 + t[0]
+        A[4, k] = n1 + t[1]
+        A[5, k] = n2 + t[2]
 
 
 @njit
@@ -89,7 +89,7 @@ def root_wrench(model: Model, data: Workspace, c: Lanes1, out: Lanes1) -> None:
         if model.body_parent[i] == 0:
             p = origin_of(model, data, i)
             f = data.force[i]
-            t = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f[0], f[1], f[2])
+            t = cross(minus(p, c), f)
             for row in range(3):
                 out[row] = out[row] + f[row]
                 out[3 + row] = out[3 + row] + data.torque[i, row] + t[row]
@@ -109,16 +109,12 @@ def kinetic_energy(model: Model, v: Lanes1, data: Workspace) -> Real:
 @njit
 def body_energy(model: Model, data: Workspace, i: int) -> Real:
     """Kinetic energy of body i, without its rotors [J]."""
-    u0 = data.velocity[i, 0]
-    u1 = data.velocity[i, 1]
-    u2 = data.velocity[i, 2]
-    o0 = data.angular_velocity[i, 0]
-    o1 = data.angular_velocity[i, 1]
-    o2 = data.angular_velocity[i, 2]
-    L0, L1, L2 = symmetric_times(data.inertia, i, o0, o1, o2)
-    c0, c1, c2 = cross(o0, o1, o2, data.moment[i, 0], data.moment[i, 1], data.moment[i, 2])
-    linear = 0.5 * model.body_mass[i] * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
-    return linear + 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
+    u = row_of(data.velocity, i)
+    o = row_of(data.angular_velocity, i)
+    L = symmetric_times(data.inertia, i, o)
+    c = cross(o, row_of(data.moment, i))
+    linear = 0.5 * model.body_mass[i] * dot(u, u) + u[0] * c[0] + u[1] * c[1] + u[2] * c[2]
+    return linear + 0.5 * dot(o, L)
 
 
 @njit
@@ -126,7 +122,7 @@ def potential_energy(model: Model, q: Lanes1, c: Lanes1) -> Real:
     """Potential energy of gravity, with the centre of mass at c (3,), and of linear springs of single coordinates
     [J]."""
     g = model.gravity
-    total = -model.carried_mass[WORLD] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
+    total = -model.carried_mass[WORLD] * dot(g, c)
     for k in range(model.stiffness.shape[0]):
         if model.stiffness[k] != 0.0 and model.dof_coord[k] >= 0:
             x = q[model.dof_coord[k]] - model.spring_reference[k]

@@ -12,7 +12,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, subtract_row
 from artsim.sim.foundation.records import ConstInts1, Ints1, Lanes1, Lanes2, Real, Vec6
-from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, row_of, set_row, symmetric_times, times
 
 
 @njit
@@ -27,31 +27,19 @@ def inverse_dynamics(model: Model, v: Lanes1, a: Lanes1, data: Workspace, tau: L
     n = data.torque
     for i in range(1, model.body_parent.shape[0]):
         mass = model.body_mass[i]
-        h0 = data.moment[i, 0]
-        h1 = data.moment[i, 1]
-        h2 = data.moment[i, 2]
-        o0 = data.angular_velocity[i, 0]
-        o1 = data.angular_velocity[i, 1]
-        o2 = data.angular_velocity[i, 2]
-        x0 = data.angular_acceleration[i, 0]
-        x1 = data.angular_acceleration[i, 1]
-        x2 = data.angular_acceleration[i, 2]
-        b0 = data.acceleration[i, 0]
-        b1 = data.acceleration[i, 1]
-        b2 = data.acceleration[i, 2]
-        c0, c1, c2 = cross(o0, o1, o2, h0, h1, h2)
-        c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
-        e0, e1, e2 = cross(x0, x1, x2, h0, h1, h2)
-        f[i, 0] = mass * b0 + e0 + c0
-        f[i, 1] = mass * b1 + e1 + c1
-        f[i, 2] = mass * b2 + e2 + c2
-        L0, L1, L2 = symmetric_times(data.inertia, i, o0, o1, o2)
-        g0, g1, g2 = cross(o0, o1, o2, L0, L1, L2)
-        k0, k1, k2 = symmetric_times(data.inertia, i, x0, x1, x2)
-        t0, t1, t2 = cross(h0, h1, h2, b0, b1, b2)
-        n[i, 0] = k0 + g0 + t0
-        n[i, 1] = k1 + g1 + t1
-        n[i, 2] = k2 + g2 + t2
+        h = row_of(data.moment, i)
+        o = row_of(data.angular_velocity, i)
+        x = row_of(data.angular_acceleration, i)
+        b = row_of(data.acceleration, i)
+        c = cross(o, h)
+        c = cross(o, c)
+        e = cross(x, h)
+        set_row(f, i, plus(plus(times(mass, b), e), c))
+        L = symmetric_times(data.inertia, i, o)
+        g = cross(o, L)
+        k = symmetric_times(data.inertia, i, x)
+        t = cross(h, b)
+        set_row(n, i, plus(plus(k, g), t))
     gather_forces(model, data, tau)
 
 
@@ -76,20 +64,18 @@ def gather_forces(model: Model, data: Workspace, tau: Lanes1) -> None:
         n1 = n[i, 1]
         n2 = n[i, 2]
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(data, k)
+            a = axis_of(data, k)
             if model.dof_linear[k]:
-                tau[k] = a0 * f0 + a1 * f1 + a2 * f2
+                tau[k] = dot(a, (f0, f1, f2))
             else:
-                tau[k] = a0 * n0 + a1 * n1 + a2 * n2
+                tau[k] = dot(a, (n0, n1, n2))
         above = model.body_parent[i]
         if above > 0:
-            c0, c1, c2 = cross(data.offset[i, 0], data.offset[i, 1], data.offset[i, 2], f0, f1, f2)
+            c = cross(row_of(data.offset, i), (f0, f1, f2))
             f[above, 0] += f0
             f[above, 1] += f1
             f[above, 2] += f2
-            n[above, 0] += n0 + c0
-            n[above, 1] += n1 + c1
-            n[above, 2] += n2 + c2
+            set_row(n, above, plus(row_of(n, above), plus((n0, n1, n2), c)))
 
 
 @njit
@@ -113,44 +99,36 @@ def add_to_parents(model: Model, data: Workspace) -> None:
         above = model.body_parent[i]
         if above > 0:
             mass = model.carried_mass[i]
-            p0 = data.offset[i, 0]
-            p1 = data.offset[i, 1]
-            p2 = data.offset[i, 2]
+            p = row_of(data.offset, i)
             h0 = h[i, 0]
             h1 = h[i, 1]
             h2 = h[i, 2]
             # parallel axes: I + 2 sym(p·h 1 - p hᵀ) + m (p·p 1 - p pᵀ), with s = h + m p / 2
-            s0 = h0 + 0.5 * mass * p0
-            s1 = h1 + 0.5 * mass * p1
-            s2 = h2 + 0.5 * mass * p2
-            d = 2.0 * (p0 * s0 + p1 * s1 + p2 * s2)
-            Y[above, 0] += Y[i, 0] + d - 2.0 * p0 * s0
-            Y[above, 1] += Y[i, 1] - p0 * s1 - p1 * s0
-            Y[above, 2] += Y[i, 2] - p0 * s2 - p2 * s0
-            Y[above, 3] += Y[i, 3] + d - 2.0 * p1 * s1
-            Y[above, 4] += Y[i, 4] - p1 * s2 - p2 * s1
-            Y[above, 5] += Y[i, 5] + d - 2.0 * p2 * s2
-            h[above, 0] += h0 + mass * p0
-            h[above, 1] += h1 + mass * p1
-            h[above, 2] += h2 + mass * p2
+            s = plus_times((h0, h1, h2), 0.5 * mass, p)
+            d = 2.0 * dot(p, s)
+            Y[above, 0] += Y[i, 0] + d - 2.0 * p[0] * s[0]
+            Y[above, 1] += Y[i, 1] - p[0] * s[1] - p[1] * s[0]
+            Y[above, 2] += Y[i, 2] - p[0] * s[2] - p[2] * s[0]
+            Y[above, 3] += Y[i, 3] + d - 2.0 * p[1] * s[1]
+            Y[above, 4] += Y[i, 4] - p[1] * s[2] - p[2] * s[1]
+            Y[above, 5] += Y[i, 5] + d - 2.0 * p[2] * s[2]
+            set_row(h, above, plus(row_of(h, above), plus_times((h0, h1, h2), mass, p)))
 
 
 @inlined
 def column_momentum(model: Model, data: Workspace, k: int) -> Vec6:
     """Momentum of dof k's body and all below it at unit velocity of k: linear, and angular about the body's origin."""
     i = model.dof_body[k]
-    a0, a1, a2 = axis_of(data, k)
+    a = axis_of(data, k)
     h = data.composite_moment
     if model.dof_linear[k]:
         mass = model.carried_mass[i]
-        f0 = mass * a0
-        f1 = mass * a1
-        f2 = mass * a2
-        n0, n1, n2 = cross(h[i, 0], h[i, 1], h[i, 2], a0, a1, a2)
+        f = times(mass, a)
+        n = cross(row_of(h, i), a)
     else:
-        f0, f1, f2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
-        n0, n1, n2 = symmetric_times(data.composite_inertia, i, a0, a1, a2)
-    return f0, f1, f2, n0, n1, n2
+        f = cross(a, row_of(h, i))
+        n = symmetric_times(data.composite_inertia, i, a)
+    return f[0], f[1], f[2], n[0], n[1], n[2]
 
 
 @njit
@@ -165,18 +143,18 @@ def mass_matrix(model: Model, data: Workspace) -> None:
     for k in range(model.dof_body.shape[0]):
         i = model.dof_body[k]
         f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
-        a0, a1, a2 = axis_of(data, k)
+        a = axis_of(data, k)
         # within the joint, about the body's own origin, where small inertias keep their digits
         first = model.body_dof[i]
         for j in range(first, k):
-            b0, b1, b2 = axis_of(data, j)
+            b = axis_of(data, j)
             if model.dof_linear[j]:
-                M[k, j] = b0 * f0 + b1 * f1 + b2 * f2
+                M[k, j] = dot(b, (f0, f1, f2))
             else:
-                M[k, j] = b0 * n0 + b1 * n1 + b2 * n2
-        own = a0 * f0 + a1 * f1 + a2 * f2 if model.dof_linear[k] else a0 * n0 + a1 * n1 + a2 * n2
+                M[k, j] = dot(b, (n0, n1, n2))
+        own = dot(a, (f0, f1, f2)) if model.dof_linear[k] else dot(a, (n0, n1, n2))
         M[k, k] = own + model.armature[k]
-        c0, c1, c2 = cross(data.arm[i, 0], data.arm[i, 1], data.arm[i, 2], f0, f1, f2)
+        c0, c1, c2 = cross(row_of(data.arm, i), (f0, f1, f2))
         n0 = n0 + c0
         n1 = n1 + c1
         n2 = n2 + c2
@@ -323,46 +301,36 @@ def _bias_wrench(model: Model, v: Lanes1, data: Workspace, i: int) -> None:
     o0 = o[above, 0]
     o1 = o[above, 1]
     o2 = o[above, 2]
-    c0, c1, c2 = cross(o0, o1, o2, data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
-    b0, b1, b2 = cross(o0, o1, o2, c0, c1, c2)
+    c = cross((o0, o1, o2), row_of(data.offset, i))
+    b = cross((o0, o1, o2), c)
     r0 = o0 - o0
     r1 = r0
     r2 = r0
     for k in range(model.body_dof[i], model.body_dof[i + 1]):
-        a0, a1, a2 = axis_of(data, k)
+        a = axis_of(data, k)
         if model.dof_linear[k]:
-            s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
+            s = cross((o0, o1, o2), a)
             t = 2.0 * v[k]
-            b0 = b0 + s0 * t
-            b1 = b1 + s1 * t
-            b2 = b2 + s2 * t
+            b = plus_times(b, t, s)
         else:
-            r0 = r0 + a0 * v[k]
-            r1 = r1 + a1 * v[k]
-            r2 = r2 + a2 * v[k]
-    s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
-    data.acceleration[i, 0] = b0
-    data.acceleration[i, 1] = b1
-    data.acceleration[i, 2] = b2
-    data.angular_acceleration[i, 0] = s0
-    data.angular_acceleration[i, 1] = s1
-    data.angular_acceleration[i, 2] = s2
+            r0 = r0 + a[0] * v[k]
+            r1 = r1 + a[1] * v[k]
+            r2 = r2 + a[2] * v[k]
+    s = cross((o0, o1, o2), (r0, r1, r2))
+    set_row(data.acceleration, i, b)
+    set_row(data.angular_acceleration, i, s)
     o0 = o0 + r0
     o1 = o1 + r1
     o2 = o2 + r2
     o[i, 0] = o0
     o[i, 1] = o1
     o[i, 2] = o2
-    c0, c1, c2 = cross(o0, o1, o2, data.moment[i, 0], data.moment[i, 1], data.moment[i, 2])
-    f0, f1, f2 = cross(o0, o1, o2, c0, c1, c2)
-    data.force[i, 0] = f0
-    data.force[i, 1] = f1
-    data.force[i, 2] = f2
-    L0, L1, L2 = symmetric_times(data.inertia, i, o0, o1, o2)
-    n0, n1, n2 = cross(o0, o1, o2, L0, L1, L2)
-    data.torque[i, 0] = n0
-    data.torque[i, 1] = n1
-    data.torque[i, 2] = n2
+    c = cross((o0, o1, o2), row_of(data.moment, i))
+    f = cross((o0, o1, o2), c)
+    set_row(data.force, i, f)
+    L = symmetric_times(data.inertia, i, (o0, o1, o2))
+    n = cross((o0, o1, o2), L)
+    set_row(data.torque, i, n)
 
 
 @inlined
@@ -371,9 +339,7 @@ def rigid_inertia(model: Model, data: Workspace, i: int) -> None:
     Y = data.articulated
     zero = like(0.0, data)
     mass = zero + model.body_mass[i]
-    h0 = data.moment[i, 0]
-    h1 = data.moment[i, 1]
-    h2 = data.moment[i, 2]
+    h = row_of(data.moment, i)
     Y[i, 0] = mass
     Y[i, 1] = zero
     Y[i, 2] = zero
@@ -381,13 +347,13 @@ def rigid_inertia(model: Model, data: Workspace, i: int) -> None:
     Y[i, 4] = zero
     Y[i, 5] = mass
     Y[i, 6] = zero
-    Y[i, 7] = h2
-    Y[i, 8] = -h1
-    Y[i, 9] = -h2
+    Y[i, 7] = h[2]
+    Y[i, 8] = -h[1]
+    Y[i, 9] = -h[2]
     Y[i, 10] = zero
-    Y[i, 11] = h0
-    Y[i, 12] = h1
-    Y[i, 13] = -h0
+    Y[i, 11] = h[0]
+    Y[i, 12] = h[1]
+    Y[i, 13] = -h[0]
     Y[i, 14] = zero
     for c in range(6):
         Y[i, 15 + c] = data.inertia[i, c] + data.stiffening[i, c]
@@ -397,38 +363,40 @@ def rigid_inertia(model: Model, data: Workspace, i: int) -> None:
 def projected_inertia(model: Model, data: Workspace, i: int, k: int) -> tuple[Real, ...]:
     """U = I S of dof k in body i's articulated inertia: linear, angular; and D = Sᵀ I S."""
     Y = data.articulated
-    a0, a1, a2 = axis_of(data, k)
+    a = axis_of(data, k)
     if model.dof_linear[k]:
-        U0 = Y[i, 0] * a0 + Y[i, 1] * a1 + Y[i, 2] * a2
-        U1 = Y[i, 1] * a0 + Y[i, 3] * a1 + Y[i, 4] * a2
-        U2 = Y[i, 2] * a0 + Y[i, 4] * a1 + Y[i, 5] * a2
-        U3 = Y[i, 6] * a0 + Y[i, 9] * a1 + Y[i, 12] * a2
-        U4 = Y[i, 7] * a0 + Y[i, 10] * a1 + Y[i, 13] * a2
-        U5 = Y[i, 8] * a0 + Y[i, 11] * a1 + Y[i, 14] * a2
-        D = U0 * a0 + U1 * a1 + U2 * a2
+        U = (
+            dot(row_of(Y, i), a),
+            Y[i, 1] * a[0] + Y[i, 3] * a[1] + Y[i, 4] * a[2],
+            Y[i, 2] * a[0] + Y[i, 4] * a[1] + Y[i, 5] * a[2],
+        )
+        U3 = Y[i, 6] * a[0] + Y[i, 9] * a[1] + Y[i, 12] * a[2]
+        U4 = Y[i, 7] * a[0] + Y[i, 10] * a[1] + Y[i, 13] * a[2]
+        U5 = Y[i, 8] * a[0] + Y[i, 11] * a[1] + Y[i, 14] * a[2]
+        D = dot(U, a)
     else:
-        U0 = Y[i, 6] * a0 + Y[i, 7] * a1 + Y[i, 8] * a2
-        U1 = Y[i, 9] * a0 + Y[i, 10] * a1 + Y[i, 11] * a2
-        U2 = Y[i, 12] * a0 + Y[i, 13] * a1 + Y[i, 14] * a2
-        U3 = Y[i, 15] * a0 + Y[i, 16] * a1 + Y[i, 17] * a2
-        U4 = Y[i, 16] * a0 + Y[i, 18] * a1 + Y[i, 19] * a2
-        U5 = Y[i, 17] * a0 + Y[i, 19] * a1 + Y[i, 20] * a2
-        D = U3 * a0 + U4 * a1 + U5 * a2
-    return U0, U1, U2, U3, U4, U5, D
+        U = (
+            Y[i, 6] * a[0] + Y[i, 7] * a[1] + Y[i, 8] * a[2],
+            Y[i, 9] * a[0] + Y[i, 10] * a[1] + Y[i, 11] * a[2],
+            Y[i, 12] * a[0] + Y[i, 13] * a[1] + Y[i, 14] * a[2],
+        )
+        U3 = Y[i, 15] * a[0] + Y[i, 16] * a[1] + Y[i, 17] * a[2]
+        U4 = Y[i, 16] * a[0] + Y[i, 18] * a[1] + Y[i, 19] * a[2]
+        U5 = Y[i, 17] * a[0] + Y[i, 19] * a[1] + Y[i, 20] * a[2]
+        D = U3 * a[0] + U4 * a[1] + U5 * a[2]
+    return U[0], U[1], U[2], U3, U4, U5, D
 
 
 @inlined
 def _take_force(model: Model, data: Workspace, i: int, k: int, tau: Real) -> None:
     """Take dof k out of body i's bias wrench: p += U u / D."""
     U = data.projected
-    a0, a1, a2 = axis_of(data, k)
+    a = axis_of(data, k)
     p = data.force if model.dof_linear[k] else data.torque
-    u = tau - (p[i, 0] * a0 + p[i, 1] * a1 + p[i, 2] * a2)
+    u = tau - dot(row_of(p, i), a)
     data.surplus[k] = u
     s = u * data.pivot[k]
-    data.force[i, 0] += U[k, 0] * s
-    data.force[i, 1] += U[k, 1] * s
-    data.force[i, 2] += U[k, 2] * s
+    set_row(data.force, i, plus(row_of(data.force, i), times(s, row_of(U, k))))
     data.torque[i, 0] += U[k, 3] * s
     data.torque[i, 1] += U[k, 4] * s
     data.torque[i, 2] += U[k, 5] * s
@@ -440,33 +408,29 @@ def take_out(data: Workspace, i: int, k: int, column: Vec6, inverse: Real) -> No
     Y = data.articulated
     U0, U1, U2, U3, U4, U5 = column
     # U stays in registers here: an array entry would be loaded again after every store to Y
-    x0 = U0 * inverse
-    x1 = U1 * inverse
-    x2 = U2 * inverse
-    Y[i, 0] -= x0 * U0
-    Y[i, 1] -= x0 * U1
-    Y[i, 2] -= x0 * U2
-    Y[i, 3] -= x1 * U1
-    Y[i, 4] -= x1 * U2
-    Y[i, 5] -= x2 * U2
-    Y[i, 6] -= x0 * U3
-    Y[i, 7] -= x0 * U4
-    Y[i, 8] -= x0 * U5
-    Y[i, 9] -= x1 * U3
-    Y[i, 10] -= x1 * U4
-    Y[i, 11] -= x1 * U5
-    Y[i, 12] -= x2 * U3
-    Y[i, 13] -= x2 * U4
-    Y[i, 14] -= x2 * U5
-    y0 = U3 * inverse
-    y1 = U4 * inverse
-    y2 = U5 * inverse
-    Y[i, 15] -= y0 * U3
-    Y[i, 16] -= y0 * U4
-    Y[i, 17] -= y0 * U5
-    Y[i, 18] -= y1 * U4
-    Y[i, 19] -= y1 * U5
-    Y[i, 20] -= y2 * U5
+    x = (U0 * inverse, U1 * inverse, U2 * inverse)
+    Y[i, 0] -= x[0] * U0
+    Y[i, 1] -= x[0] * U1
+    Y[i, 2] -= x[0] * U2
+    Y[i, 3] -= x[1] * U1
+    Y[i, 4] -= x[1] * U2
+    Y[i, 5] -= x[2] * U2
+    Y[i, 6] -= x[0] * U3
+    Y[i, 7] -= x[0] * U4
+    Y[i, 8] -= x[0] * U5
+    Y[i, 9] -= x[1] * U3
+    Y[i, 10] -= x[1] * U4
+    Y[i, 11] -= x[1] * U5
+    Y[i, 12] -= x[2] * U3
+    Y[i, 13] -= x[2] * U4
+    Y[i, 14] -= x[2] * U5
+    y = (U3 * inverse, U4 * inverse, U5 * inverse)
+    Y[i, 15] -= y[0] * U3
+    Y[i, 16] -= y[0] * U4
+    Y[i, 17] -= y[0] * U5
+    Y[i, 18] -= y[1] * U4
+    Y[i, 19] -= y[1] * U5
+    Y[i, 20] -= y[2] * U5
     U = data.projected
     U[k, 0] = U0
     U[k, 1] = U1
@@ -481,43 +445,35 @@ def _add_to_parent(model: Model, data: Workspace, i: int) -> None:
     """Bias wrench of body i, p + I c of the bias acceleration c, onto its parent."""
     Y = data.articulated
     above = model.body_parent[i]
-    d0 = data.offset[i, 0]
-    d1 = data.offset[i, 1]
-    d2 = data.offset[i, 2]
-    b0 = data.acceleration[i, 0]
-    b1 = data.acceleration[i, 1]
-    b2 = data.acceleration[i, 2]
-    x0 = data.angular_acceleration[i, 0]
-    x1 = data.angular_acceleration[i, 1]
-    x2 = data.angular_acceleration[i, 2]
-    A0 = Y[i, 0]
-    A1 = Y[i, 1]
-    A2 = Y[i, 2]
+    d = row_of(data.offset, i)
+    b = row_of(data.acceleration, i)
+    x = row_of(data.angular_acceleration, i)
+    A = row_of(Y, i)
     A3 = Y[i, 3]
     A4 = Y[i, 4]
     A5 = Y[i, 5]
-    B0 = Y[i, 6]
-    B1 = Y[i, 7]
-    B2 = Y[i, 8]
+    B = (Y[i, 6], Y[i, 7], Y[i, 8])
     B3 = Y[i, 9]
     B4 = Y[i, 10]
     B5 = Y[i, 11]
     B6 = Y[i, 12]
     B7 = Y[i, 13]
     B8 = Y[i, 14]
-    f0 = data.force[i, 0] + A0 * b0 + A1 * b1 + A2 * b2 + B0 * x0 + B1 * x1 + B2 * x2
-    f1 = data.force[i, 1] + A1 * b0 + A3 * b1 + A4 * b2 + B3 * x0 + B4 * x1 + B5 * x2
-    f2 = data.force[i, 2] + A2 * b0 + A4 * b1 + A5 * b2 + B6 * x0 + B7 * x1 + B8 * x2
-    t0, t1, t2 = cross(d0, d1, d2, f0, f1, f2)
-    k0 = Y[i, 15] * x0 + Y[i, 16] * x1 + Y[i, 17] * x2
-    k1 = Y[i, 16] * x0 + Y[i, 18] * x1 + Y[i, 19] * x2
-    k2 = Y[i, 17] * x0 + Y[i, 19] * x1 + Y[i, 20] * x2
-    data.force[above, 0] += f0
-    data.force[above, 1] += f1
-    data.force[above, 2] += f2
-    data.torque[above, 0] += data.torque[i, 0] + B0 * b0 + B3 * b1 + B6 * b2 + k0 + t0
-    data.torque[above, 1] += data.torque[i, 1] + B1 * b0 + B4 * b1 + B7 * b2 + k1 + t1
-    data.torque[above, 2] += data.torque[i, 2] + B2 * b0 + B5 * b1 + B8 * b2 + k2 + t2
+    f = (
+        data.force[i, 0] + A[0] * b[0] + A[1] * b[1] + A[2] * b[2] + B[0] * x[0] + B[1] * x[1] + B[2] * x[2],
+        data.force[i, 1] + A[1] * b[0] + A3 * b[1] + A4 * b[2] + B3 * x[0] + B4 * x[1] + B5 * x[2],
+        data.force[i, 2] + A[2] * b[0] + A4 * b[1] + A5 * b[2] + B6 * x[0] + B7 * x[1] + B8 * x[2],
+    )
+    t = cross(d, f)
+    k = (
+        Y[i, 15] * x[0] + Y[i, 16] * x[1] + Y[i, 17] * x[2],
+        Y[i, 16] * x[0] + Y[i, 18] * x[1] + Y[i, 19] * x[2],
+        Y[i, 17] * x[0] + Y[i, 19] * x[1] + Y[i, 20] * x[2],
+    )
+    set_row(data.force, above, plus(row_of(data.force, above), f))
+    data.torque[above, 0] += data.torque[i, 0] + B[0] * b[0] + B3 * b[1] + B6 * b[2] + k[0] + t[0]
+    data.torque[above, 1] += data.torque[i, 1] + B[1] * b[0] + B4 * b[1] + B7 * b[2] + k[1] + t[1]
+    data.torque[above, 2] += data.torque[i, 2] + B[2] * b[0] + B5 * b[1] + B8 * b[2] + k[2] + t[2]
 
 
 @inlined
@@ -528,18 +484,12 @@ def shift_inertia(model: Model, data: Workspace, i: int) -> None:
     """
     Y = data.articulated
     above = model.body_parent[i]
-    d0 = data.offset[i, 0]
-    d1 = data.offset[i, 1]
-    d2 = data.offset[i, 2]
-    A0 = Y[i, 0]
-    A1 = Y[i, 1]
-    A2 = Y[i, 2]
+    d = row_of(data.offset, i)
+    A = row_of(Y, i)
     A3 = Y[i, 3]
     A4 = Y[i, 4]
     A5 = Y[i, 5]
-    B0 = Y[i, 6]
-    B1 = Y[i, 7]
-    B2 = Y[i, 8]
+    B = (Y[i, 6], Y[i, 7], Y[i, 8])
     B3 = Y[i, 9]
     B4 = Y[i, 10]
     B5 = Y[i, 11]
@@ -547,46 +497,42 @@ def shift_inertia(model: Model, data: Workspace, i: int) -> None:
     B7 = Y[i, 13]
     B8 = Y[i, 14]
     # rows of B' = B - A D: row r of A D is -(d × row) … (A D)_r = A_r × d
-    u0, u1, u2 = cross(A0, A1, A2, d0, d1, d2)
-    E0 = B0 - u0
-    E1 = B1 - u1
-    E2 = B2 - u2
-    u0, u1, u2 = cross(A1, A3, A4, d0, d1, d2)
-    E3 = B3 - u0
-    E4 = B4 - u1
-    E5 = B5 - u2
-    u0, u1, u2 = cross(A2, A4, A5, d0, d1, d2)
-    E6 = B6 - u0
-    E7 = B7 - u1
-    E8 = B8 - u2
+    u = cross(A, d)
+    E = minus(B, u)
+    u = cross((A[1], A3, A4), d)
+    E3 = B3 - u[0]
+    E4 = B4 - u[1]
+    E5 = B5 - u[2]
+    u = cross((A[2], A4, A5), d)
+    E6 = B6 - u[0]
+    E7 = B7 - u[1]
+    E8 = B8 - u[2]
     # Bᵀ D: row r is (column r of B) × d; D B': column c is d × (column c of B')
-    p0, p1, p2 = cross(B0, B3, B6, d0, d1, d2)
-    _, r1, r2 = cross(B1, B4, B7, d0, d1, d2)
-    _, _, s2 = cross(B2, B5, B8, d0, d1, d2)
-    g0, _, _ = cross(d0, d1, d2, E0, E3, E6)
-    h0, h1, _ = cross(d0, d1, d2, E1, E4, E7)
-    k0, k1, k2 = cross(d0, d1, d2, E2, E5, E8)
-    Y[above, 0] += A0
-    Y[above, 1] += A1
-    Y[above, 2] += A2
+    p = cross((B[0], B3, B6), d)
+    _, r1, r2 = cross((B[1], B4, B7), d)
+    _, _, s2 = cross((B[2], B5, B8), d)
+    g0, _, _ = cross(d, (E[0], E3, E6))
+    h0, h1, _ = cross(d, (E[1], E4, E7))
+    k = cross(d, (E[2], E5, E8))
+    set_row(Y, above, plus(row_of(Y, above), A))
     Y[above, 3] += A3
     Y[above, 4] += A4
     Y[above, 5] += A5
-    Y[above, 6] += E0
-    Y[above, 7] += E1
-    Y[above, 8] += E2
+    Y[above, 6] += E[0]
+    Y[above, 7] += E[1]
+    Y[above, 8] += E[2]
     Y[above, 9] += E3
     Y[above, 10] += E4
     Y[above, 11] += E5
     Y[above, 12] += E6
     Y[above, 13] += E7
     Y[above, 14] += E8
-    Y[above, 15] += Y[i, 15] - p0 + g0
-    Y[above, 16] += Y[i, 16] - p1 + h0
-    Y[above, 17] += Y[i, 17] - p2 + k0
+    Y[above, 15] += Y[i, 15] - p[0] + g0
+    Y[above, 16] += Y[i, 16] - p[1] + h0
+    Y[above, 17] += Y[i, 17] - p[2] + k[0]
     Y[above, 18] += Y[i, 18] - r1 + h1
-    Y[above, 19] += Y[i, 19] - r2 + k1
-    Y[above, 20] += Y[i, 20] - s2 + k2
+    Y[above, 19] += Y[i, 19] - r2 + k[1]
+    Y[above, 20] += Y[i, 20] - s2 + k[2]
 
 
 @njit
@@ -594,33 +540,19 @@ def _accelerate(model: Model, data: Workspace, a: Lanes1) -> None:
     """Outward: accelerations of bodies and dofs from the eliminated system."""
     for i in range(1, model.body_parent.shape[0]):
         above = model.body_parent[i]
-        x0 = data.angular_acceleration[above, 0]
-        x1 = data.angular_acceleration[above, 1]
-        x2 = data.angular_acceleration[above, 2]
-        c0, c1, c2 = cross(x0, x1, x2, data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
-        b0 = data.acceleration[above, 0] + c0 + data.acceleration[i, 0]
-        b1 = data.acceleration[above, 1] + c1 + data.acceleration[i, 1]
-        b2 = data.acceleration[above, 2] + c2 + data.acceleration[i, 2]
-        x0 = x0 + data.angular_acceleration[i, 0]
-        x1 = x1 + data.angular_acceleration[i, 1]
-        x2 = x2 + data.angular_acceleration[i, 2]
+        x = row_of(data.angular_acceleration, above)
+        c = cross(x, row_of(data.offset, i))
+        b = plus(plus(row_of(data.acceleration, above), c), row_of(data.acceleration, i))
+        x = plus(x, row_of(data.angular_acceleration, i))
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             U = data.projected[k]
             a[k] = (
-                data.surplus[k] - (U[0] * b0 + U[1] * b1 + U[2] * b2 + U[3] * x0 + U[4] * x1 + U[5] * x2)
+                data.surplus[k] - (U[0] * b[0] + U[1] * b[1] + U[2] * b[2] + U[3] * x[0] + U[4] * x[1] + U[5] * x[2])
             ) * data.pivot[k]
             a0, a1, a2 = axis_of(data, k)
             if model.dof_linear[k]:
-                b0 = b0 + a0 * a[k]
-                b1 = b1 + a1 * a[k]
-                b2 = b2 + a2 * a[k]
+                b = plus_times(b, a[k], (a0, a1, a2))
             else:
-                x0 = x0 + a0 * a[k]
-                x1 = x1 + a1 * a[k]
-                x2 = x2 + a2 * a[k]
-        data.acceleration[i, 0] = b0
-        data.acceleration[i, 1] = b1
-        data.acceleration[i, 2] = b2
-        data.angular_acceleration[i, 0] = x0
-        data.angular_acceleration[i, 1] = x1
-        data.angular_acceleration[i, 2] = x2
+                x = plus_times(x, a[k], (a0, a1, a2))
+        set_row(data.acceleration, i, b)
+        set_row(data.angular_acceleration, i, x)

@@ -16,7 +16,7 @@ from artsim.sim.articulation.state import Joints, RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Lanes1, Lanes2, Real, Vec3
 from artsim.sim.foundation.sincos import sincos
-from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.foundation.vec3 import cross, dot, plus, row_of, set_row, symmetric_times, times
 
 
 @inlined
@@ -119,7 +119,7 @@ def _to_joint(joints: Joints, i: int, kind: int, a0: Real, a1: Real, a2: Real) -
         b1 = joints.cosine[i] * a1 + joints.sine[i] * a0
     elif kind != PRISMATIC:
         Q = joints.turn
-        b0 = Q[i, 0] * a0 + Q[i, 1] * a1 + Q[i, 2] * a2
+        b0 = dot(row_of(Q, i), (a0, a1, a2))
         b1 = Q[i, 3] * a0 + Q[i, 4] * a1 + Q[i, 5] * a2
         b2 = Q[i, 6] * a0 + Q[i, 7] * a1 + Q[i, 8] * a2
     return b0, b1, b2
@@ -160,24 +160,20 @@ def _set(array: Lanes2, i: int, a0: Real, a1: Real, a2: Real) -> None:
 def _at_joint(model: Model, joints: Joints, i: int, r0: Real, r1: Real, r2: Real) -> tuple[Vec3, Vec3, Vec3]:
     """Angular velocity and acceleration of the parent, acceleration of its point at the joint, in the joint's axes."""
     A = model.body_parent[i]
-    o0 = joints.angular_velocity[A, 0]
-    o1 = joints.angular_velocity[A, 1]
-    o2 = joints.angular_velocity[A, 2]
-    e0 = joints.angular_acceleration[A, 0]
-    e1 = joints.angular_acceleration[A, 1]
-    e2 = joints.angular_acceleration[A, 2]
-    c0, c1, c2 = cross(o0, o1, o2, r0, r1, r2)
-    c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
-    d0, d1, d2 = cross(e0, e1, e2, r0, r1, r2)
+    o = row_of(joints.angular_velocity, A)
+    e = row_of(joints.angular_acceleration, A)
+    c = cross(o, (r0, r1, r2))
+    c = cross(o, c)
+    d = cross(e, (r0, r1, r2))
     return (
-        _inwards(model, i, o0, o1, o2),
-        _inwards(model, i, e0, e1, e2),
+        _inwards(model, i, o[0], o[1], o[2]),
+        _inwards(model, i, e[0], e[1], e[2]),
         _inwards(
             model,
             i,
-            joints.acceleration[A, 0] + d0 + c0,
-            joints.acceleration[A, 1] + d1 + c1,
-            joints.acceleration[A, 2] + d2 + c2,
+            joints.acceleration[A, 0] + d[0] + c[0],
+            joints.acceleration[A, 1] + d[1] + c[1],
+            joints.acceleration[A, 2] + d[2] + c[2],
         ),
     )
 
@@ -203,17 +199,19 @@ def _move_other(model: Model, v: Lanes1, a: Lanes1, data: Workspace, joints: Joi
     kind = model.joint_type[i]
     k = model.body_dof[i]
     o, e, b = _at_joint(model, joints, i, joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2])
-    l0, l1, l2 = _linear_rates(model, v, data, kind, k)
-    d0, d1, d2 = _linear_rates(model, a, data, kind, k)
-    c0, c1, c2 = cross(o[0], o[1], o[2], l0, l1, l2)
-    b0, b1, b2 = _to_child(joints, i, kind, b[0] + 2.0 * c0 + d0, b[1] + 2.0 * c1 + d1, b[2] + 2.0 * c2 + d2)
+    l = _linear_rates(model, v, data, kind, k)
+    d = _linear_rates(model, a, data, kind, k)
+    c = cross(o, l)
+    b0, b1, b2 = _to_child(
+        joints, i, kind, b[0] + 2.0 * c[0] + d[0], b[1] + 2.0 * c[1] + d[1], b[2] + 2.0 * c[2] + d[2]
+    )
     o0, o1, o2 = _to_child(joints, i, kind, o[0], o[1], o[2])
     e0, e1, e2 = _to_child(joints, i, kind, e[0], e[1], e[2])
-    s0, s1, s2 = _angular_rates(model, v, data, kind, k)
-    r0, r1, r2 = _angular_rates(model, a, data, kind, k)
-    c0, c1, c2 = cross(o0, o1, o2, s0, s1, s2)
-    _set(joints.angular_velocity, i, o0 + s0, o1 + s1, o2 + s2)
-    _set(joints.angular_acceleration, i, e0 + c0 + r0, e1 + c1 + r1, e2 + c2 + r2)
+    s = _angular_rates(model, v, data, kind, k)
+    r = _angular_rates(model, a, data, kind, k)
+    c = cross((o0, o1, o2), s)
+    _set(joints.angular_velocity, i, o0 + s[0], o1 + s[1], o2 + s[2])
+    _set(joints.angular_acceleration, i, e0 + c[0] + r[0], e1 + c[1] + r[1], e2 + c[2] + r[2])
     _set(joints.acceleration, i, b0, b1, b2)
 
 
@@ -254,24 +252,18 @@ def _wrench(model: Model, joints: Joints, i: int) -> None:
     """Force and torque about the origin that give body i its motion."""
     mass = model.body_mass[i]
     h = model.body_moment[i]
-    o0 = joints.angular_velocity[i, 0]
-    o1 = joints.angular_velocity[i, 1]
-    o2 = joints.angular_velocity[i, 2]
-    e0 = joints.angular_acceleration[i, 0]
-    e1 = joints.angular_acceleration[i, 1]
-    e2 = joints.angular_acceleration[i, 2]
-    b0 = joints.acceleration[i, 0]
-    b1 = joints.acceleration[i, 1]
-    b2 = joints.acceleration[i, 2]
-    c0, c1, c2 = cross(o0, o1, o2, h[0], h[1], h[2])
-    c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
-    d0, d1, d2 = cross(e0, e1, e2, h[0], h[1], h[2])
-    _set(joints.force, i, mass * b0 + d0 + c0, mass * b1 + d1 + c1, mass * b2 + d2 + c2)
-    L0, L1, L2 = symmetric_times(model.body_inertia, i, o0, o1, o2)
-    g0, g1, g2 = cross(o0, o1, o2, L0, L1, L2)
-    k0, k1, k2 = symmetric_times(model.body_inertia, i, e0, e1, e2)
-    t0, t1, t2 = cross(h[0], h[1], h[2], b0, b1, b2)
-    _set(joints.torque, i, k0 + g0 + t0, k1 + g1 + t1, k2 + g2 + t2)
+    o = row_of(joints.angular_velocity, i)
+    e = row_of(joints.angular_acceleration, i)
+    b = row_of(joints.acceleration, i)
+    c = cross(o, h)
+    c = cross(o, c)
+    d = cross(e, h)
+    _set(joints.force, i, mass * b[0] + d[0] + c[0], mass * b[1] + d[1] + c[1], mass * b[2] + d[2] + c[2])
+    L = symmetric_times(model.body_inertia, i, o)
+    g = cross(o, L)
+    k = symmetric_times(model.body_inertia, i, e)
+    t = cross(h, b)
+    _set(joints.torque, i, k[0] + g[0] + t[0], k[1] + g[1] + t[1], k[2] + g[2] + t[2])
 
 
 @inlined
@@ -280,47 +272,41 @@ def _collect(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
     kind = model.joint_type[i]
     k = model.body_dof[i]
     A = model.body_parent[i]
-    n0 = joints.torque[i, 0]
-    n1 = joints.torque[i, 1]
-    n2 = joints.torque[i, 2]
-    f0, f1, f2 = _to_joint(joints, i, kind, joints.force[i, 0], joints.force[i, 1], joints.force[i, 2])
-    _joint_components(model, kind, k, (f0, f1, f2), (n0, n1, n2), tau)
+    n = row_of(joints.torque, i)
+    f = _to_joint(joints, i, kind, joints.force[i, 0], joints.force[i, 1], joints.force[i, 2])
+    _joint_components(model, kind, k, f, n, tau)
     if A > 0:
-        n0, n1, n2 = _to_joint(joints, i, kind, n0, n1, n2)
-        f0, f1, f2 = _outwards(model, i, f0, f1, f2)
-        n0, n1, n2 = _outwards(model, i, n0, n1, n2)
-        joints.force[A, 0] += f0
-        joints.force[A, 1] += f1
-        joints.force[A, 2] += f2
+        n = _to_joint(joints, i, kind, n[0], n[1], n[2])
+        f = _outwards(model, i, f[0], f[1], f[2])
+        n = _outwards(model, i, n[0], n[1], n[2])
+        set_row(joints.force, A, plus(row_of(joints.force, A), f))
         if kind == REVOLUTE:
             p = model.tree_position[i]
-            c0, c1, c2 = cross(p[0], p[1], p[2], f0, f1, f2)
+            c = cross(p, f)
         else:
-            c0, c1, c2 = cross(joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2], f0, f1, f2)
-        joints.torque[A, 0] += n0 + c0
-        joints.torque[A, 1] += n1 + c1
-        joints.torque[A, 2] += n2 + c2
+            c = cross(row_of(joints.reach, i), f)
+        set_row(joints.torque, A, plus(row_of(joints.torque, A), plus(n, c)))
 
 
 @inlined
 def _joint_components(model: Model, kind: int, k: int, force: Vec3, torque: Vec3, tau: Lanes1) -> None:
     """The dofs' components of a force in the joint's axes and a torque in the child's."""
-    f0, f1, f2 = force
+    f = force
     n0, n1, n2 = torque
     if kind == REVOLUTE:
         tau[k] = n2
     elif kind == PRISMATIC:
-        tau[k] = f2
+        tau[k] = f[2]
     elif kind == PLANAR:
-        tau[k] = f0
-        tau[k + 1] = f1
+        tau[k] = f[0]
+        tau[k + 1] = f[1]
         tau[k + 2] = n2
     else:
         n = k
         if kind == FREE:
-            tau[k] = f0
-            tau[k + 1] = f1
-            tau[k + 2] = f2
+            tau[k] = f[0]
+            tau[k + 1] = f[1]
+            tau[k + 2] = f[2]
             n = k + 3
         tau[n] = n0
         tau[n + 1] = n1
@@ -338,12 +324,12 @@ def gravity_compensation(model: Model, q: Lanes1, data: Workspace, joints: Joint
     for i in range(1, model.body_parent.shape[0]):
         _place(model, q, data, joints, i)
         A = model.body_parent[i]
-        b0, b1, b2 = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
-        b0, b1, b2 = _to_child(joints, i, model.joint_type[i], b0, b1, b2)
-        _set(joints.acceleration, i, b0, b1, b2)
+        b = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
+        b = _to_child(joints, i, model.joint_type[i], b[0], b[1], b[2])
+        _set(joints.acceleration, i, b[0], b[1], b[2])
         h = model.body_moment[i]
-        n0, n1, n2 = cross(h[0], h[1], h[2], b0, b1, b2)
-        _set(joints.torque, i, n0, n1, n2)
+        n = cross(h, b)
+        _set(joints.torque, i, n[0], n[1], n[2])
     for i in range(model.body_parent.shape[0] - 1, 0, -1):
         _collect_weight(model, joints, i, tau)
 
@@ -353,26 +339,20 @@ def _collect_weight(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
     kind = model.joint_type[i]
     A = model.body_parent[i]
     carried = model.carried_mass[i]
-    n0 = joints.torque[i, 0]
-    n1 = joints.torque[i, 1]
-    n2 = joints.torque[i, 2]
+    n = row_of(joints.torque, i)
     if kind == REVOLUTE:
-        tau[model.body_dof[i]] = n2
+        tau[model.body_dof[i]] = n[2]
     else:
-        b0, b1, b2 = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
-        carries = (carried * b0, carried * b1, carried * b2)
-        _joint_components(model, kind, model.body_dof[i], carries, (n0, n1, n2), tau)
+        b = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
+        carries = times(carried, b)
+        _joint_components(model, kind, model.body_dof[i], carries, n, tau)
     if A > 0:
-        n0, n1, n2 = _to_joint(joints, i, kind, n0, n1, n2)
-        n0, n1, n2 = _outwards(model, i, n0, n1, n2)
-        f0 = carried * joints.acceleration[A, 0]
-        f1 = carried * joints.acceleration[A, 1]
-        f2 = carried * joints.acceleration[A, 2]
+        n = _to_joint(joints, i, kind, n[0], n[1], n[2])
+        n = _outwards(model, i, n[0], n[1], n[2])
+        f = times(carried, row_of(joints.acceleration, A))
         if kind == REVOLUTE:
             p = model.tree_position[i]
-            c0, c1, c2 = cross(p[0], p[1], p[2], f0, f1, f2)
+            c = cross(p, f)
         else:
-            c0, c1, c2 = cross(joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2], f0, f1, f2)
-        joints.torque[A, 0] += n0 + c0
-        joints.torque[A, 1] += n1 + c1
-        joints.torque[A, 2] += n2 + c2
+            c = cross(row_of(joints.reach, i), f)
+        set_row(joints.torque, A, plus(row_of(joints.torque, A), plus(n, c)))

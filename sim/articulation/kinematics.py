@@ -12,7 +12,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real
 from artsim.sim.foundation.records import ConstReals3, Lanes1, Lanes2, Lanes3, Mat3, Real, Reals1, Vec3
 from artsim.sim.foundation.sincos import sincos
-from artsim.sim.foundation.vec3 import cross, turn
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, row_of, set_row, turn
 
 
 @inlined
@@ -109,25 +109,27 @@ def place_body(model: Model, q: Lanes1, data: Workspace, i: int) -> None:
     p = model.tree_position[i]
     A = above
     E = _joint_frame(R, T, A, i)
-    d0, d1, d2 = turn(R, A, p[0], p[1], p[2])
+    d = turn(R, A, p)
     if kind == REVOLUTE:
         s, c = sincos(q[n])
         _turned_about_z(data, i, E, s, c)
-        _place(data, i, above, d0, d1, d2, False)
+        _place(data, i, above, d[0], d[1], d[2], False)
         _set_axis(data, k, E[2], E[5], E[8])
     elif kind == PRISMATIC:
         s = q[n]
         for row in range(3):
             for column in range(3):
                 R[i, row, column] = E[3 * row + column]
-        _place(data, i, above, d0 + s * E[2], d1 + s * E[5], d2 + s * E[8], False)
+        _place(data, i, above, d[0] + s * E[2], d[1] + s * E[5], d[2] + s * E[8], False)
         _set_axis(data, k, E[2], E[5], E[8])
     elif kind == PLANAR:
         x = q[n]
         y = q[n + 1]
         s, c = sincos(q[n + 2])
         _turned_about_z(data, i, E, s, c)
-        _place(data, i, above, d0 + x * E[0] + y * E[1], d1 + x * E[3] + y * E[4], d2 + x * E[6] + y * E[7], False)
+        _place(
+            data, i, above, d[0] + x * E[0] + y * E[1], d[1] + x * E[3] + y * E[4], d[2] + x * E[6] + y * E[7], False
+        )
         _set_axis(data, k, E[0], E[3], E[6])
         _set_axis(data, k + 1, E[1], E[4], E[7])
         _set_axis(data, k + 2, E[2], E[5], E[8])
@@ -138,15 +140,17 @@ def place_body(model: Model, q: Lanes1, data: Workspace, i: int) -> None:
             x = q[n]
             y = q[n + 1]
             z = q[n + 2]
-            d0 = d0 + x * E[0] + y * E[1] + z * E[2]
-            d1 = d1 + x * E[3] + y * E[4] + z * E[5]
-            d2 = d2 + x * E[6] + y * E[7] + z * E[8]
+            d = (
+                d[0] + x * E[0] + y * E[1] + z * E[2],
+                d[1] + x * E[3] + y * E[4] + z * E[5],
+                d[2] + x * E[6] + y * E[7] + z * E[8],
+            )
             first = n + 3
             turning = k + 3
             for axis in range(3):
                 _set_axis(data, k + axis, E[axis], E[3 + axis], E[6 + axis])
         _turned_by_quaternion(data, i, E, q[first], q[first + 1], q[first + 2], q[first + 3])
-        _place(data, i, above, d0, d1, d2, kind == FREE and above == 0)
+        _place(data, i, above, d[0], d[1], d[2], kind == FREE and above == 0)
         for axis in range(3):
             _set_axis(data, turning + axis, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
 
@@ -163,26 +167,26 @@ def turn_inertia(model: Model, data: Workspace, i: int, moment: Lanes2, inertia:
     """Body i's first moment and inertia in world axes, into row i: R h, R I Rᵀ, 54 multiplications."""
     R = data.rotation
     h = model.body_moment[i]
-    h0, h1, h2 = turn(R, i, h[0], h[1], h[2])
+    h0, h1, h2 = turn(R, i, h)
     moment[i, 0] = h0
     moment[i, 1] = h1
     moment[i, 2] = h2
     I = model.body_inertia[i]
-    a0, a1, a2 = turn(R, i, I[0], I[1], I[2])
-    b0, b1, b2 = turn(R, i, I[1], I[3], I[4])
-    c0, c1, c2 = turn(R, i, I[2], I[4], I[5])
-    inertia[i, 0] = a0 * R[i, 0, 0] + b0 * R[i, 0, 1] + c0 * R[i, 0, 2]
-    inertia[i, 1] = a0 * R[i, 1, 0] + b0 * R[i, 1, 1] + c0 * R[i, 1, 2]
-    inertia[i, 2] = a0 * R[i, 2, 0] + b0 * R[i, 2, 1] + c0 * R[i, 2, 2]
-    inertia[i, 3] = a1 * R[i, 1, 0] + b1 * R[i, 1, 1] + c1 * R[i, 1, 2]
-    inertia[i, 4] = a1 * R[i, 2, 0] + b1 * R[i, 2, 1] + c1 * R[i, 2, 2]
-    inertia[i, 5] = a2 * R[i, 2, 0] + b2 * R[i, 2, 1] + c2 * R[i, 2, 2]
+    a = turn(R, i, (I[0], I[1], I[2]))
+    b = turn(R, i, (I[1], I[3], I[4]))
+    c = turn(R, i, (I[2], I[4], I[5]))
+    inertia[i, 0] = a[0] * R[i, 0, 0] + b[0] * R[i, 0, 1] + c[0] * R[i, 0, 2]
+    inertia[i, 1] = a[0] * R[i, 1, 0] + b[0] * R[i, 1, 1] + c[0] * R[i, 1, 2]
+    inertia[i, 2] = a[0] * R[i, 2, 0] + b[0] * R[i, 2, 1] + c[0] * R[i, 2, 2]
+    inertia[i, 3] = a[1] * R[i, 1, 0] + b[1] * R[i, 1, 1] + c[1] * R[i, 1, 2]
+    inertia[i, 4] = a[1] * R[i, 2, 0] + b[1] * R[i, 2, 1] + c[1] * R[i, 2, 2]
+    inertia[i, 5] = a[2] * R[i, 2, 0] + b[2] * R[i, 2, 1] + c[2] * R[i, 2, 2]
 
 
 @inlined
 def axis_of(data: Workspace, k: int) -> Vec3:
     """The axis of dof k in the world: direction of translation or of rotation."""
-    return data.axis[k, 0], data.axis[k, 1], data.axis[k, 2]
+    return row_of(data.axis, k)
 
 
 @inlined
@@ -190,32 +194,32 @@ def origin_of(model: Model, data: Workspace, i: int) -> Vec3:
     """Position of body i's origin in the world [m]."""
     root = model.body_root[i]
     p = data.offset
-    return p[root, 0] + data.arm[i, 0], p[root, 1] + data.arm[i, 1], p[root, 2] + data.arm[i, 2]
+    return plus(row_of(p, root), row_of(data.arm, i))
 
 
 @inlined
 def point_of(model: Model, data: Workspace, body: int, x: float, y: float, z: float) -> Vec3:
     """World position of the point (x, y, z) of a body's internal frame [m]."""
-    r0, r1, r2 = turn(data.rotation, body, x, y, z)
-    o0, o1, o2 = origin_of(model, data, body)
-    return o0 + r0, o1 + r1, o2 + r2
+    r = turn(data.rotation, body, (x, y, z))
+    o = origin_of(model, data, body)
+    return plus(o, r)
 
 
 @njit
 def add_point_force(robot: RobotBundle, body: int, point: Vec3, force: Vec3, out: Reals1) -> None:
     """Add Jᵀ f to out (nv,), for a force on a body at a point, both in world axes. O(d). Needs kinematics."""
-    p0, p1, p2 = point
-    f0, f1, f2 = force
+    p = point
+    f = force
     model, data = robot.model, robot.data
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        a0, a1, a2 = axis_of(data, k)
+        a = axis_of(data, k)
         if model.dof_linear[k]:
-            out[k] += a0 * f0 + a1 * f1 + a2 * f2
+            out[k] += dot(a, f)
         else:
-            o0, o1, o2 = origin_of(model, data, model.dof_body[k])
-            t0, t1, t2 = cross(p0 - o0, p1 - o1, p2 - o2, f0, f1, f2)
-            out[k] += a0 * t0 + a1 * t1 + a2 * t2
+            o = origin_of(model, data, model.dof_body[k])
+            t = cross(minus(p, o), f)
+            out[k] += dot(a, t)
         k = model.dof_parent[k]
 
 
@@ -226,8 +230,8 @@ def add_torque(robot: RobotBundle, body: int, torque: Vec3, out: Reals1) -> None
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
         if not model.dof_linear[k]:
-            a0, a1, a2 = axis_of(data, k)
-            out[k] += a0 * torque[0] + a1 * torque[1] + a2 * torque[2]
+            a = axis_of(data, k)
+            out[k] += dot(a, torque)
         k = model.dof_parent[k]
 
 
@@ -237,23 +241,23 @@ def motion_columns(model: Model, data: Workspace) -> None:
     S = data.motion
     for k in range(model.dof_body.shape[0]):
         i = model.dof_body[k]
-        a0, a1, a2 = axis_of(data, k)
+        a = axis_of(data, k)
         if model.dof_linear[k]:
-            zero = a0 - a0
-            S[0, k] = a0
-            S[1, k] = a1
-            S[2, k] = a2
+            zero = a[0] - a[0]
+            S[0, k] = a[0]
+            S[1, k] = a[1]
+            S[2, k] = a[2]
             S[3, k] = zero
             S[4, k] = zero
             S[5, k] = zero
         else:
-            l0, l1, l2 = cross(data.arm[i, 0], data.arm[i, 1], data.arm[i, 2], a0, a1, a2)
-            S[0, k] = l0
-            S[1, k] = l1
-            S[2, k] = l2
-            S[3, k] = a0
-            S[4, k] = a1
-            S[5, k] = a2
+            l = cross(row_of(data.arm, i), a)
+            S[0, k] = l[0]
+            S[1, k] = l[1]
+            S[2, k] = l[2]
+            S[3, k] = a[0]
+            S[4, k] = a[1]
+            S[5, k] = a[2]
 
 
 @njit
@@ -266,20 +270,20 @@ def velocities(model: Model, v: Lanes1, data: Workspace) -> None:
         o0 = o[above, 0]
         o1 = o[above, 1]
         o2 = o[above, 2]
-        u0, u1, u2 = cross(o0, o1, o2, data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
+        u0, u1, u2 = cross((o0, o1, o2), row_of(data.offset, i))
         u0 = u0 + u[above, 0]
         u1 = u1 + u[above, 1]
         u2 = u2 + u[above, 2]
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(data, k)
+            a = axis_of(data, k)
             if model.dof_linear[k]:
-                u0 = u0 + a0 * v[k]
-                u1 = u1 + a1 * v[k]
-                u2 = u2 + a2 * v[k]
+                u0 = u0 + a[0] * v[k]
+                u1 = u1 + a[1] * v[k]
+                u2 = u2 + a[2] * v[k]
             else:
-                o0 = o0 + a0 * v[k]
-                o1 = o1 + a1 * v[k]
-                o2 = o2 + a2 * v[k]
+                o0 = o0 + a[0] * v[k]
+                o1 = o1 + a[1] * v[k]
+                o2 = o2 + a[2] * v[k]
         u[i, 0] = u0
         u[i, 1] = u1
         u[i, 2] = u2
@@ -303,18 +307,12 @@ def accelerations(model: Model, v: Lanes1, a: Lanes1, data: Workspace) -> None:
         o0 = o[above, 0]
         o1 = o[above, 1]
         o2 = o[above, 2]
-        x0 = al[above, 0]
-        x1 = al[above, 1]
-        x2 = al[above, 2]
-        d0 = data.offset[i, 0]
-        d1 = data.offset[i, 1]
-        d2 = data.offset[i, 2]
-        c0, c1, c2 = cross(o0, o1, o2, d0, d1, d2)
-        c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
-        b0, b1, b2 = cross(x0, x1, x2, d0, d1, d2)
-        b0 = ac[above, 0] + b0 + c0
-        b1 = ac[above, 1] + b1 + c1
-        b2 = ac[above, 2] + b2 + c2
+        x = row_of(al, above)
+        d = row_of(data.offset, i)
+        c = cross((o0, o1, o2), d)
+        c = cross((o0, o1, o2), c)
+        b = cross(x, d)
+        b = plus(plus(row_of(ac, above), b), c)
         # rates in the joint: their directions turn with the parent (linear) or, summed over the joint, with ω_parent ×
         r0 = o0 - o0
         r1 = r0
@@ -322,28 +320,18 @@ def accelerations(model: Model, v: Lanes1, a: Lanes1, data: Workspace) -> None:
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             a0, a1, a2 = axis_of(data, k)
             if model.dof_linear[k]:
-                s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
+                s = cross((o0, o1, o2), (a0, a1, a2))
                 t = 2.0 * v[k]
-                b0 = b0 + a0 * a[k] + s0 * t
-                b1 = b1 + a1 * a[k] + s1 * t
-                b2 = b2 + a2 * a[k] + s2 * t
+                b = plus_times(plus_times(b, a[k], (a0, a1, a2)), t, s)
             else:
                 r0 = r0 + a0 * v[k]
                 r1 = r1 + a1 * v[k]
                 r2 = r2 + a2 * v[k]
-                x0 = x0 + a0 * a[k]
-                x1 = x1 + a1 * a[k]
-                x2 = x2 + a2 * a[k]
-        s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
-        al[i, 0] = x0 + s0
-        al[i, 1] = x1 + s1
-        al[i, 2] = x2 + s2
-        o[i, 0] = o0 + r0
-        o[i, 1] = o1 + r1
-        o[i, 2] = o2 + r2
-        ac[i, 0] = b0
-        ac[i, 1] = b1
-        ac[i, 2] = b2
+                x = plus_times(x, a[k], (a0, a1, a2))
+        s = cross((o0, o1, o2), (r0, r1, r2))
+        set_row(al, i, plus(x, s))
+        set_row(o, i, plus((o0, o1, o2), (r0, r1, r2)))
+        set_row(ac, i, b)
 
 
 @njit
@@ -355,10 +343,10 @@ def jacobian(model: Model, data: Workspace, body: int, r0: Real, r1: Real, r2: R
     S = data.motion
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
-        out[0, k] = l0 + S[0, k]
-        out[1, k] = l1 + S[1, k]
-        out[2, k] = l2 + S[2, k]
+        l = cross((S[3, k], S[4, k], S[5, k]), (r0, r1, r2))
+        out[0, k] = l[0] + S[0, k]
+        out[1, k] = l[1] + S[1, k]
+        out[2, k] = l[2] + S[2, k]
         out[3, k] = S[3, k]
         out[4, k] = S[4, k]
         out[5, k] = S[5, k]
@@ -373,10 +361,10 @@ def add_jacobian(
     S = data.motion
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
-        out[0, k] += sign * (l0 + S[0, k])
-        out[1, k] += sign * (l1 + S[1, k])
-        out[2, k] += sign * (l2 + S[2, k])
+        l = cross((S[3, k], S[4, k], S[5, k]), (r0, r1, r2))
+        out[0, k] += sign * (l[0] + S[0, k])
+        out[1, k] += sign * (l[1] + S[1, k])
+        out[2, k] += sign * (l[2] + S[2, k])
         out[3, k] += sign * S[3, k]
         out[4, k] += sign * S[4, k]
         out[5, k] += sign * S[5, k]
@@ -390,11 +378,11 @@ def link_frame(model: Model, data: Workspace, link: int) -> tuple[Mat3, Vec3]:
     R = data.rotation
     L = model.link_rotation[link]
     p = model.link_position[link]
-    x0, x1, x2 = turn(R, i, p[0], p[1], p[2])
-    a0, a1, a2 = turn(R, i, L[0, 0], L[1, 0], L[2, 0])
-    b0, b1, b2 = turn(R, i, L[0, 1], L[1, 1], L[2, 1])
-    c0, c1, c2 = turn(R, i, L[0, 2], L[1, 2], L[2, 2])
-    return (a0, b0, c0, a1, b1, c1, a2, b2, c2), (x0, x1, x2)
+    x = turn(R, i, p)
+    a = turn(R, i, (L[0, 0], L[1, 0], L[2, 0]))
+    b = turn(R, i, (L[0, 1], L[1, 1], L[2, 1]))
+    c = turn(R, i, (L[0, 2], L[1, 2], L[2, 2]))
+    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]), x
 
 
 @inlined

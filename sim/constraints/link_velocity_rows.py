@@ -26,7 +26,7 @@ from artsim.sim.constraints.kinds import LINK_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Vec3
-from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, row_of, symmetric_times, triple, turned_back
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST, Inputs, Rows, RunBundle, Step
 
@@ -76,7 +76,7 @@ def note_excess(model: Model, data: Workspace, rows: Rows, step: Step, rules: Ru
         if rules.data.speed[n] > rules.model.bound[n] + _BROKEN * max(rules.model.bound[n], 1.0):
             _velocity_in(model, data, rules, n)
             x = rules.data.velocity
-            if rules.data.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
+            if rules.data.speed[n] >= math.sqrt(dot(x, x)):
                 step.counters[STOP_REASON] = TOO_FAST
                 step.counters[STOP_DOF] = n
 
@@ -133,7 +133,7 @@ def aim_bounds(robot: RobotBundle, run: RunBundle, rules: RuleBundle) -> bool:
 def _aim(rules: RuleBundle, n: int) -> bool:
     """True if rules.data.velocity violates bound n; sets its row's direction, and the part the row does not see."""
     p = rules.data.velocity
-    speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+    speed = math.sqrt(dot(p, p))
     if speed <= rules.model.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
         rules.data.speed[n] = 0.0
         return False
@@ -173,8 +173,8 @@ def _columns(model: Model, data: Workspace, rules: RuleBundle, n: int) -> None:
     link = rules.model.bound_link[n]
     if link >= 0:
         i = model.link_body[link]
-        c0, c1, c2 = link_centre(model, data, link)
-        jacobian(model, data, i, data.arm[i, 0] + c0, data.arm[i, 1] + c1, data.arm[i, 2] + c2, J)
+        c = link_centre(model, data, link)
+        jacobian(model, data, i, data.arm[i, 0] + c[0], data.arm[i, 1] + c[1], data.arm[i, 2] + c[2], J)
     elif rules.model.bound_angular[n] == 0:
         centre_of_mass_jacobian(model, data, J)
     else:
@@ -212,8 +212,8 @@ def _link_velocity(model: Model, data: Workspace, link: int, angular: int, rules
         for axis in range(3):
             rules.data.velocity[axis] = a[axis]
         return
-    c0, c1, c2 = link_centre(model, data, link)
-    x, y, z = cross(a[0], a[1], a[2], c0, c1, c2)
+    c = link_centre(model, data, link)
+    x, y, z = cross(a, c)
     rules.data.velocity[0] = data.velocity[i, 0] + x
     rules.data.velocity[1] = data.velocity[i, 1] + y
     rules.data.velocity[2] = data.velocity[i, 2] + z
@@ -237,28 +237,19 @@ def _whole_velocity(model: Model, data: Workspace, angular: int, rules: RuleBund
             rules.data.velocity[axis] += share * u[axis]
     if angular == 0:
         return
-    v0 = rules.data.velocity[0]
-    v1 = rules.data.velocity[1]
-    v2 = rules.data.velocity[2]
-    L0 = 0.0
-    L1 = 0.0
-    L2 = 0.0
+    v = triple(rules.data.velocity)
+    L = (0.0, 0.0, 0.0)
     for link in range(model.link_body.shape[0]):
         p, u = _motion(model, data, link)
-        x, y, z = cross(
-            p[0] - rules.data.centre[0],
-            p[1] - rules.data.centre[1],
-            p[2] - rules.data.centre[2],
-            u[0] - v0,
-            u[1] - v1,
-            u[2] - v2,
-        )
+        x, y, z = cross(minus(p, rules.data.centre), minus(u, v))
         a, b, c = _spin(model, data, link)
-        L0 += model.link_mass[link] * x + a
-        L1 += model.link_mass[link] * y + b
-        L2 += model.link_mass[link] * z + c
+        L = (
+            L[0] + (model.link_mass[link] * x + a),
+            L[1] + (model.link_mass[link] * y + b),
+            L[2] + (model.link_mass[link] * z + c),
+        )
     _whole_inertia(model, data, rules)
-    a, b, c = _divided(rules.data.inertia, L0, L1, L2)
+    a, b, c = _divided(rules.data.inertia, L[0], L[1], L[2])
     rules.data.velocity[0] = a
     rules.data.velocity[1] = b
     rules.data.velocity[2] = c
@@ -268,11 +259,11 @@ def _whole_velocity(model: Model, data: Workspace, angular: int, rules: RuleBund
 def _motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3]:
     """Position and velocity of a link's centre of mass."""
     i = model.link_body[link]
-    c0, c1, c2 = link_centre(model, data, link)
-    x0, x1, x2 = origin_of(model, data, i)
+    c = link_centre(model, data, link)
+    x = origin_of(model, data, i)
     a = data.angular_velocity[i]
-    y0, y1, y2 = cross(a[0], a[1], a[2], c0, c1, c2)
-    return (x0 + c0, x1 + c1, x2 + c2), (data.velocity[i, 0] + y0, data.velocity[i, 1] + y1, data.velocity[i, 2] + y2)
+    y = cross(a, c)
+    return plus(x, c), plus(row_of(data.velocity, i), y)
 
 
 @inlined
@@ -280,12 +271,12 @@ def _spin(model: Model, data: Workspace, link: int) -> Vec3:
     """I ω of a link about its centre of mass, world axes."""
     R, _ = link_frame(model, data, link)
     a = data.angular_velocity[model.link_body[link]]
-    u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
-    L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
+    u = turned_back(R, a)
+    L = symmetric_times(model.link_inertia, link, u)
     return (
-        R[0] * L0 + R[1] * L1 + R[2] * L2,
-        R[3] * L0 + R[4] * L1 + R[5] * L2,
-        R[6] * L0 + R[7] * L1 + R[8] * L2,
+        R[0] * L[0] + R[1] * L[1] + R[2] * L[2],
+        R[3] * L[0] + R[4] * L[1] + R[5] * L[2],
+        R[6] * L[0] + R[7] * L[1] + R[8] * L[2],
     )
 
 
@@ -296,28 +287,28 @@ def _whole_inertia(model: Model, data: Workspace, rules: RuleBundle) -> None:
     for n in range(6):
         I[n] = 0.0
     for link in range(model.link_body.shape[0]):
-        c0, c1, c2 = link_centre(model, data, link)
-        x0, x1, x2 = origin_of(model, data, model.link_body[link])
-        y0 = x0 + c0 - rules.data.centre[0]
-        y1 = x1 + c1 - rules.data.centre[1]
-        y2 = x2 + c2 - rules.data.centre[2]
+        c = link_centre(model, data, link)
+        x = origin_of(model, data, model.link_body[link])
+        y = minus(plus(x, c), rules.data.centre)
         R, _ = link_frame(model, data, link)
         T = model.link_inertia[link]
         mass = model.link_mass[link]
         n = 0
         for a in range(3):
-            p0 = R[3 * a] * T[0] + R[3 * a + 1] * T[1] + R[3 * a + 2] * T[2]
-            p1 = R[3 * a] * T[1] + R[3 * a + 1] * T[3] + R[3 * a + 2] * T[4]
-            p2 = R[3 * a] * T[2] + R[3 * a + 1] * T[4] + R[3 * a + 2] * T[5]
+            p = (
+                R[3 * a] * T[0] + R[3 * a + 1] * T[1] + R[3 * a + 2] * T[2],
+                R[3 * a] * T[1] + R[3 * a + 1] * T[3] + R[3 * a + 2] * T[4],
+                R[3 * a] * T[2] + R[3 * a + 1] * T[4] + R[3 * a + 2] * T[5],
+            )
             for b in range(a, 3):
-                I[n] += p0 * R[3 * b] + p1 * R[3 * b + 1] + p2 * R[3 * b + 2]
+                I[n] += p[0] * R[3 * b] + p[1] * R[3 * b + 1] + p[2] * R[3 * b + 2]
                 n += 1
-        I[0] += mass * (y1 * y1 + y2 * y2)
-        I[1] -= mass * y0 * y1
-        I[2] -= mass * y0 * y2
-        I[3] += mass * (y0 * y0 + y2 * y2)
-        I[4] -= mass * y1 * y2
-        I[5] += mass * (y0 * y0 + y1 * y1)
+        I[0] += mass * (y[1] * y[1] + y[2] * y[2])
+        I[1] -= mass * y[0] * y[1]
+        I[2] -= mass * y[0] * y[2]
+        I[3] += mass * (y[0] * y[0] + y[2] * y[2])
+        I[4] -= mass * y[1] * y[2]
+        I[5] += mass * (y[0] * y[0] + y[1] * y[1])
 
 
 @inlined

@@ -52,7 +52,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, zero_like
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Reals2, Reals3, Vec3, Vec4
-from artsim.sim.foundation.vec3 import cross, turn
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, row_of, set_row, times, triple, turn
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     BETA,
@@ -355,7 +355,7 @@ def loop_mobilities(model: Model, data: Workspace, step: Step, equipment: Equipm
                 continue
             body = equipment.model.loop_body[n, end]
             c = equipment.model.loop_centre[2 * n + end]
-            c0, c1, c2 = turn(data.rotation, body, c[0], c[1], c[2])
+            c0, c1, c2 = turn(data.rotation, body, c)
             for axis in range(6):
                 for k in range(J.shape[1]):
                     J[axis, k] = 0.0
@@ -472,17 +472,17 @@ def note_loop_wrenches(model: Model, data: Workspace, equipment: EquipmentBundle
     """Set out[row] (nloop, 6): force and torque of each loop on its first link, at its point there, world axes."""
     for n in range(min(out.shape[0], 1) * equipment.model.loop_kind.shape[0]):
         F = loop_force_on(data, equipment, n)
-        t0, t1, t2 = _weld_torque(data, equipment, n)
+        t = _weld_torque(data, equipment, n)
         if equipment.model.loop_kind[n] == LOOP_JOINT:  # it acts on both links at the second one's point
             p, q = end_point(model, data, equipment, n, 0), end_point(model, data, equipment, n, 1)
-            c0, c1, c2 = cross(q[0] - p[0], q[1] - p[1], q[2] - p[2], F[0], F[1], F[2])
-            t0, t1, t2 = t0 + c0, t1 + c1, t2 + c2
+            c = cross(minus(q, p), F)
+            t = plus(t, c)
         out[row, n, 0] = F[0]
         out[row, n, 1] = F[1]
         out[row, n, 2] = F[2]
-        out[row, n, 3] = t0
-        out[row, n, 4] = t1
-        out[row, n, 5] = t2
+        out[row, n, 3] = t[0]
+        out[row, n, 4] = t[1]
+        out[row, n, 5] = t[2]
 
 
 @njit
@@ -492,20 +492,18 @@ def take_off_loops(model: Model, data: Workspace, step: Step, equipment: Equipme
     """
     for n in range(equipment.model.loop_kind.shape[0]):
         F = loop_force_on(data, equipment, n)
-        t0, t1, t2 = _weld_torque(data, equipment, n)
+        t = _weld_torque(data, equipment, n)
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
             link = equipment.model.loop_link[n, end]
             if link < 0:
                 continue
-            a0, a1, a2 = loop_lever(model, data, equipment, n, end)
+            a = loop_lever(model, data, equipment, n, end)
             _, o = link_frame(model, data, link)
-            c0, c1, c2 = cross(a0 - o[0], a1 - o[1], a2 - o[2], F[0], F[1], F[2])
+            c = cross(minus(a, o), F)
             for axis in range(3):
                 step.link_force[link, axis] -= sign * F[axis]
-            step.link_torque[link, 0] -= sign * (c0 + t0)
-            step.link_torque[link, 1] -= sign * (c1 + t1)
-            step.link_torque[link, 2] -= sign * (c2 + t2)
+            set_row(step.link_torque, link, minus(row_of(step.link_torque, link), times(sign, plus(c, t))))
 
 
 @inlined
@@ -513,7 +511,7 @@ def loop_force_on(data: Workspace, equipment: AnyEquipment, n: int) -> Vec3:
     """Force of loop n on body a, world axes [N]; -1 times that acts on body b."""
     F = equipment.data.loop_force[n]
     if equipment.model.loop_kind[n] != LOOP_JOINT:
-        return F[0], F[1], F[2]
+        return triple(F)
     A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
     return (
         A[0] * F[0] + A[1] * F[1] + A[2] * F[2],
@@ -527,28 +525,30 @@ def loop_lever(model: Model, data: Workspace, equipment: AnyEquipment, n: int, e
     """The point at which the loop's force acts on the body of this end, from the body's origin, world axes [m]."""
     body = equipment.model.loop_body[n, end]
     if equipment.model.loop_kind[n] == LOOP_JOINT and end == 0:
-        o0, o1, o2 = origin_of(model, data, body)
-        q0, q1, q2 = end_point(model, data, equipment, n, 1)
-        return q0 - o0, q1 - o1, q2 - o2
+        o = origin_of(model, data, body)
+        q = end_point(model, data, equipment, n, 1)
+        return minus(q, o)
     p = equipment.model.loop_position[2 * n + end]
-    return turn(data.rotation, body, p[0], p[1], p[2])
+    return turn(data.rotation, body, p)
 
 
 @inlined
 def _weld_torque(data: Workspace, equipment: EquipmentBundle, n: int) -> Vec3:
     """Torque on body a, world axes, by the multipliers of the rotation rows: the transpose of _half_product."""
-    x0, x1, x2 = equipment.data.loop_force[n, 3], equipment.data.loop_force[n, 4], equipment.data.loop_force[n, 5]
+    x = (equipment.data.loop_force[n, 3], equipment.data.loop_force[n, 4], equipment.data.loop_force[n, 5])
     if _parts(equipment, n) == 1:
         return 0.0, 0.0, 0.0
     A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
     B = end_frame(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
     q0, q1, q2, q3 = quaternion_of(relative(A, B))
-    c0, c1, c2 = cross(q1, q2, q3, x0, x1, x2)
+    c = cross((q1, q2, q3), x)
     half = 0.5 * equipment.model.loop_torque_scale[n]
-    y0 = half * (q0 * x0 + c0)
-    y1 = half * (q0 * x1 + c1)
-    y2 = half * (q0 * x2 + c2)
-    return B[0] * y0 + B[1] * y1 + B[2] * y2, B[3] * y0 + B[4] * y1 + B[5] * y2, B[6] * y0 + B[7] * y1 + B[8] * y2
+    y = times(half, plus(times(q0, x), c))
+    return (
+        B[0] * y[0] + B[1] * y[1] + B[2] * y[2],
+        B[3] * y[0] + B[4] * y[1] + B[5] * y[2],
+        B[6] * y[0] + B[7] * y[1] + B[8] * y[2],
+    )
 
 
 @inlined
@@ -571,8 +571,8 @@ def loop_geometry(model: Model, v: Lanes1, data: Workspace, equipment: AnyEquipm
     a = equipment.model.loop_body[n, 0]
     b = equipment.model.loop_body[n, 1]
     p = equipment.model.loop_position
-    a0, a1, a2 = turn(data.rotation, a, p[2 * n, 0], p[2 * n, 1], p[2 * n, 2])
-    b0, b1, b2 = turn(data.rotation, b, p[2 * n + 1, 0], p[2 * n + 1, 1], p[2 * n + 1, 2])
+    a0, a1, a2 = turn(data.rotation, a, row_of(p, 2 * n))
+    b0, b1, b2 = turn(data.rotation, b, row_of(p, 2 * n + 1))
     loop_error(model, data, equipment, n)
     zero = zero_like(a0)
     for line in range(6):
@@ -598,11 +598,11 @@ def loop_error(model: Model, data: Workspace, equipment: AnyEquipment, n: int) -
     for end in range(2):
         sign = 1.0 if end == 0 else -1.0
         p = equipment.model.loop_position[2 * n + end]
-        r0, r1, r2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
+        r = turn(data.rotation, equipment.model.loop_body[n, end], p)
         p0, p1, p2 = origin_of(model, data, equipment.model.loop_body[n, end])
-        equipment.data.loop_error[n, 0] += sign * (p0 + r0)
-        equipment.data.loop_error[n, 1] += sign * (p1 + r1)
-        equipment.data.loop_error[n, 2] += sign * (p2 + r2)
+        set_row(
+            equipment.data.loop_error, n, plus(row_of(equipment.data.loop_error, n), times(sign, plus((p0, p1, p2), r)))
+        )
     if equipment.model.loop_kind[n] == LOOP_JOINT:
         C = equipment.data.loop_error
         A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
@@ -635,21 +635,21 @@ def _turn_into_frame(model: Model, v: Lanes1, data: Workspace, equipment: AnyEqu
     a = equipment.model.loop_body[n, 0]
     A = end_frame(data, equipment, a, 2 * n)
     p, q = end_point(model, data, equipment, n, 0), end_point(model, data, equipment, n, 1)
-    d0, d1, d2 = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    d = minus(p, q)
     S = data.motion
     k = model.body_dof[a + 1] - 1 if a > 0 else -1
     while k >= 0:
-        c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], d0, d1, d2)
-        J[0, k] -= c0
-        J[1, k] -= c1
-        J[2, k] -= c2
+        c = cross((S[3, k], S[4, k], S[5, k]), d)
+        J[0, k] -= c[0]
+        J[1, k] -= c[1]
+        J[2, k] -= c[2]
         k = model.dof_parent[k]
     o, al, drift = data.angular_velocity[a], data.angular_acceleration[a], equipment.data.loop_drift
-    r0, r1, r2 = _rate(v, J, 0), _rate(v, J, 1), _rate(v, J, 2)
-    s0, s1, s2 = cross(o[0], o[1], o[2], d0, d1, d2)
-    s0, s1, s2 = cross(o[0], o[1], o[2], s0 + 2.0 * r0, s1 + 2.0 * r1, s2 + 2.0 * r2)
-    t0, t1, t2 = cross(al[0], al[1], al[2], d0, d1, d2)
-    drift[0], drift[1], drift[2] = _in_frame(A, drift[0] - s0 - t0, drift[1] - s1 - t1, drift[2] - s2 - t2)
+    r = (_rate(v, J, 0), _rate(v, J, 1), _rate(v, J, 2))
+    s = cross(o, d)
+    s = cross(o, plus_times(s, 2.0, r))
+    t = cross(al, d)
+    drift[0], drift[1], drift[2] = _in_frame(A, drift[0] - s[0] - t[0], drift[1] - s[1] - t[1], drift[2] - s[2] - t[2])
     for k in range(J.shape[1]):
         J[0, k], J[1, k], J[2, k] = _in_frame(A, J[0, k], J[1, k], J[2, k])
 
@@ -659,12 +659,12 @@ def _add_point(data: Workspace, equipment: AnyEquipment, body: int, r0: Real, r1
     """Add the acceleration of a body's point at r from its origin, and the angular acceleration."""
     o = data.angular_velocity[body]
     al = data.angular_acceleration[body]
-    c0, c1, c2 = cross(o[0], o[1], o[2], r0, r1, r2)
-    c0, c1, c2 = cross(o[0], o[1], o[2], c0, c1, c2)
-    t0, t1, t2 = cross(al[0], al[1], al[2], r0, r1, r2)
-    equipment.data.loop_drift[0] += sign * (data.acceleration[body, 0] + t0 + c0)
-    equipment.data.loop_drift[1] += sign * (data.acceleration[body, 1] + t1 + c1)
-    equipment.data.loop_drift[2] += sign * (data.acceleration[body, 2] + t2 + c2)
+    c = cross(o, (r0, r1, r2))
+    c = cross(o, c)
+    t = cross(al, (r0, r1, r2))
+    equipment.data.loop_drift[0] += sign * (data.acceleration[body, 0] + t[0] + c[0])
+    equipment.data.loop_drift[1] += sign * (data.acceleration[body, 1] + t[1] + c[1])
+    equipment.data.loop_drift[2] += sign * (data.acceleration[body, 2] + t[2] + c[2])
     for k in range(3):
         equipment.data.loop_drift[3 + k] += sign * al[k]
 
@@ -682,13 +682,11 @@ def _turn_to_quaternion(data: Workspace, equipment: AnyEquipment, n: int, a: int
     for k in range(J.shape[1]):
         J[3, k], J[4, k], J[5, k] = _half_product(B, (q0, q1, q2, q3), scale, (J[3, k], J[4, k], J[5, k]))
     o = data.angular_velocity
-    w0 = o[a, 0] - o[b, 0]
-    w1 = o[a, 1] - o[b, 1]
-    w2 = o[a, 2] - o[b, 2]
-    c0, c1, c2 = cross(o[b, 0], o[b, 1], o[b, 2], w0, w1, w2)
+    w = minus(row_of(o, a), row_of(o, b))
+    c = cross(row_of(o, b), w)
     d = equipment.data.loop_drift
-    d0, d1, d2 = _half_product(B, (q0, q1, q2, q3), scale, (d[3] - c0, d[4] - c1, d[5] - c2))
-    square = 0.25 * scale * (w0 * w0 + w1 * w1 + w2 * w2)
+    d0, d1, d2 = _half_product(B, (q0, q1, q2, q3), scale, (d[3] - c[0], d[4] - c[1], d[5] - c[2]))
+    square = 0.25 * scale * dot(w, w)
     d[3] = d0 - square * q1
     d[4] = d1 - square * q2
     d[5] = d2 - square * q3
@@ -699,9 +697,7 @@ def _half_product(B: Mat3, q: Vec4, scale: float, x: Vec3) -> Vec3:
     """Vector part of ½ scale (Bᵀ x) q for a quaternion q."""
     q0, q1, q2, q3 = q
     x0, x1, x2 = x
-    y0 = B[0] * x0 + B[3] * x1 + B[6] * x2
-    y1 = B[1] * x0 + B[4] * x1 + B[7] * x2
-    y2 = B[2] * x0 + B[5] * x1 + B[8] * x2
-    c0, c1, c2 = cross(y0, y1, y2, q1, q2, q3)
+    y = (B[0] * x0 + B[3] * x1 + B[6] * x2, B[1] * x0 + B[4] * x1 + B[7] * x2, B[2] * x0 + B[5] * x1 + B[8] * x2)
+    c = cross(y, (q1, q2, q3))
     half = 0.5 * scale
-    return half * (q0 * y0 + c0), half * (q0 * y1 + c1), half * (q0 * y2 + c2)
+    return times(half, plus(times(q0, y), c))

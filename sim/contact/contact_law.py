@@ -12,7 +12,7 @@ from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import sqrt, where_greater, zero_like
 from artsim.sim.foundation.records import ConstReals1, Lanes1, Lanes2, Real, Reals1, Vec3
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times
+from artsim.sim.foundation.vec3 import cross, dot, plus, plus_times
 
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as tangential
 _ACROSS_INSIDE = 1e-3  # that sine for surfaces that penetrate: links that overlap where they are hinged
@@ -42,7 +42,7 @@ def centre_of_curvature(arm: Vec3, N: Vec3, sign: float, distance: Real, roundin
 @inlined
 def point_velocity(linear: Vec3, angular: Vec3, x: Vec3) -> Vec3:
     """Velocity of the point at x of a body with this velocity at, and angular velocity about, the origin of x."""
-    return plus(crossed(angular, x), linear)
+    return plus(cross(angular, x), linear)
 
 
 @inlined
@@ -123,7 +123,7 @@ def rebound(gap: Real, N: Lanes1, gravity: ConstReals1, e: Real, rate: Real) -> 
     """
     zero = zero_like(gap)
     gap = largest(gap, zero)
-    fall = largest(-(N[0] * gravity[0] + N[1] * gravity[1] + N[2] * gravity[2]), zero)
+    fall = largest(-dot(N, gravity), zero)
     square = e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap
     return sqrt(largest(square, zero))
 

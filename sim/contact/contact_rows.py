@@ -47,7 +47,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real, Reals2, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.foundation.vec3 import crossed, minus, plus, put, times, triple
+from artsim.sim.foundation.vec3 import cross, minus, plus, plus_times, put, row_of, times, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS, AnyContacts, ContactBundle
 from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import (
@@ -872,7 +872,7 @@ def take_off_contacts(model: Model, data: Workspace, step: Step, contact: Contac
             if link >= 0:
                 sign = 1.0 if end == 1 else -1.0
                 _, origin = link_frame(model, data, link)
-                moment = plus(crossed(minus(contact.data.arm[n, end], origin), force), torque)
+                moment = plus(cross(minus(contact.data.arm[n, end], origin), force), torque)
                 put(step.link_force[link], minus(step.link_force[link], times(sign, force)))
                 put(step.link_torque[link], minus(step.link_torque[link], times(sign, moment)))
 
@@ -880,8 +880,4 @@ def take_off_contacts(model: Model, data: Workspace, step: Step, contact: Contac
 @inlined
 def _along(R: Reals2, x: float, y: float, z: float) -> Vec3:
     """The vector with components x, y, z along the rows of R, in world axes."""
-    return (
-        R[0, 0] * x + R[1, 0] * y + R[2, 0] * z,
-        R[0, 1] * x + R[1, 1] * y + R[2, 1] * z,
-        R[0, 2] * x + R[1, 2] * y + R[2, 2] * z,
-    )
+    return plus_times(plus_times(times(x, row_of(R, 0)), y, row_of(R, 1)), z, row_of(R, 2))

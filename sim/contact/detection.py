@@ -40,7 +40,20 @@ from artsim.sim.foundation.lanes import any_positive, lane_get, real, where_grea
 from artsim.sim.foundation.records import Lanes2, Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.foundation.vec3 import cross, crossed, divided, dot, length, minus, plus, plus_times, put, triple, turn
+from artsim.sim.foundation.vec3 import (
+    cross,
+    divided,
+    dot,
+    length,
+    minus,
+    plus,
+    plus_times,
+    put,
+    set_row,
+    times,
+    triple,
+    turn,
+)
 from artsim.sim.geometry.contacts import (
     ALONG_NORMAL,
     BEFORE_DIMENSION,
@@ -255,16 +268,14 @@ def straight_share(data: Workspace, inputs: Inputs, sweep: AnySweep, contact: An
 def _place(model: Model, data: Workspace, contact: AnyContacts, n: int) -> None:
     body = contact.model.body[n]
     c = contact.model.place[n]
-    p0, p1, p2 = point_of(model, data, body, c[0], c[1], c[2])
-    contact.data.position[n, 0] = p0
-    contact.data.position[n, 1] = p1
-    contact.data.position[n, 2] = p2
+    p = point_of(model, data, body, c[0], c[1], c[2])
+    set_row(contact.data.position, n, p)
     T = contact.model.turn[n]
     for column in range(3):
-        r0, r1, r2 = turn(data.rotation, body, T[0, column], T[1, column], T[2, column])
-        contact.data.rotation[n, 0, column] = r0
-        contact.data.rotation[n, 1, column] = r1
-        contact.data.rotation[n, 2, column] = r2
+        r = turn(data.rotation, body, (T[0, column], T[1, column], T[2, column]))
+        contact.data.rotation[n, 0, column] = r[0]
+        contact.data.rotation[n, 1, column] = r[1]
+        contact.data.rotation[n, 2, column] = r[2]
 
 
 @inlined
@@ -279,7 +290,7 @@ def velocity_of(model: Model, data: Workspace, contact: AnyContacts, n: int) -> 
     """Velocity of shape n's origin [m/s]."""
     body = contact.model.body[n]
     arm = minus(contact.data.position[n], origin_of(model, data, body))
-    return plus(crossed(triple(data.angular_velocity[body]), arm), data.velocity[body])
+    return plus(cross(triple(data.angular_velocity[body]), arm), data.velocity[body])
 
 
 # ------------------------------------------------------------------ second order
@@ -344,7 +355,7 @@ def _parting_of_centres(data: Workspace, contact: ContactBundle, n: int, lane: i
             sign = 1.0 if end == 1 else -1.0
             arm = triple(contact.data.arm[n, end])
             y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
-            turning = crossed(_lane_triple(data.angular_velocity, body, lane), y)
+            turning = cross(_lane_triple(data.angular_velocity, body, lane), y)
             apart = plus_times(apart, sign, plus(_lane_triple(data.velocity, body, lane), turning))
     return apart
 
@@ -405,8 +416,8 @@ def acceleration_along(data: Workspace, body: int, N: Vec3, r: Vec3) -> Real:
     """Acceleration along N of the body's point at r from its origin, at zero independent acceleration [m/s²]."""
     o = triple(data.angular_velocity[body])
     a = data.acceleration
-    s = crossed(o, crossed(o, r))
-    t = crossed(triple(data.angular_acceleration[body]), r)
+    s = cross(o, cross(o, r))
+    t = cross(triple(data.angular_acceleration[body]), r)
     return (
         N[0] * (a[body, 0] - a[0, 0] + s[0] + t[0])
         + N[1] * (a[body, 1] - a[0, 1] + s[1] + t[1])
@@ -661,20 +672,14 @@ def _set_frame(R: Reals2, n0: float, n1: float, n2: float) -> None:
     """
     y, z = (1.0, 0.0) if abs(n1) < 0.5 else (0.0, 1.0)
     along = y * n1 + z * n2
-    u0 = -along * n0
-    u1 = y - along * n1
-    u2 = z - along * n2
-    scale = 1.0 / math.sqrt(u0 * u0 + u1 * u1 + u2 * u2)
-    u0 *= scale
-    u1 *= scale
-    u2 *= scale
+    u = (-along * n0, y - along * n1, z - along * n2)
+    scale = 1.0 / math.sqrt(dot(u, u))
+    u = times(scale, u)
     R[0, 0] = n0
     R[0, 1] = n1
     R[0, 2] = n2
-    R[1, 0] = u0
-    R[1, 1] = u1
-    R[1, 2] = u2
-    R[2, 0], R[2, 1], R[2, 2] = cross(n0, n1, n2, u0, u1, u2)
+    set_row(R, 1, u)
+    R[2, 0], R[2, 1], R[2, 2] = cross((n0, n1, n2), u)
 
 
 @inlined
@@ -688,14 +693,14 @@ def _set_belt(contact: ContactBundle, n: int) -> None:
         if b[0] == 0.0 and b[1] == 0.0 and b[2] == 0.0 and b[3] == 0.0 and b[4] == 0.0 and b[5] == 0.0:
             continue
         sign = 1.0 if end == 1 else -1.0
-        v0, v1, v2 = turn(contact.data.rotation, shape, b[0], b[1], b[2])
-        o0, o1, o2 = turn(contact.data.rotation, shape, b[3], b[4], b[5])
+        v = turn(contact.data.rotation, shape, (b[0], b[1], b[2]))
+        o = turn(contact.data.rotation, shape, (b[3], b[4], b[5]))
         x = contact.data.point[n]
         p = contact.data.position[shape]
-        c0, c1, c2 = cross(o0, o1, o2, x[0] - p[0], x[1] - p[1], x[2] - p[2])
+        c = cross(o, minus(x, p))
         for k in range(3):
             R = contact.data.frame[n, k]
-            contact.data.belt[n, k] += sign * (R[0] * (v0 + c0) + R[1] * (v1 + c1) + R[2] * (v2 + c2))
+            contact.data.belt[n, k] += sign * (R[0] * (v[0] + c[0]) + R[1] * (v[1] + c[1]) + R[2] * (v[2] + c[2]))
 
 
 @njit

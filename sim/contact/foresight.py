@@ -28,7 +28,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Pack, Real
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.foundation.vec3 import crossed, dot, length, minus, plus, plus_times, put, triple
+from artsim.sim.foundation.vec3 import cross, dot, length, minus, plus, plus_times, put, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle, NarrowBundle
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 
@@ -81,7 +81,7 @@ def _note_paths(model: Model, data: Workspace, contact: ContactBundle, h: float)
         for end in range(2):
             shape = contact.data.shape[n, end]
             arm = minus(contact.data.point[n], contact.data.position[shape])
-            turning = crossed(triple(data.angular_velocity[contact.model.body[shape]]), arm)
+            turning = cross(triple(data.angular_velocity[contact.model.body[shape]]), arm)
             x = plus_times(x, 0.5 * h, plus(velocity_of(model, data, contact, shape), turning))
         put(contact.data.ahead_point[n], x)
 

@@ -52,7 +52,7 @@ def _place(model: Model, data: Workspace, sights: Sights, placed: Placed, n: int
         model, data, sights.body[n], c[0], c[1], c[2]
     )
     for column in range(3):
-        r0, r1, r2 = turn(data.rotation, sights.body[n], T[0, column], T[1, column], T[2, column])
-        placed.rotation[n, 0, column] = r0
-        placed.rotation[n, 1, column] = r1
-        placed.rotation[n, 2, column] = r2
+        r = turn(data.rotation, sights.body[n], (T[0, column], T[1, column], T[2, column]))
+        placed.rotation[n, 0, column] = r[0]
+        placed.rotation[n, 1, column] = r[1]
+        placed.rotation[n, 2, column] = r[2]

@@ -20,7 +20,7 @@ from math import sqrt
 from artsim.collision.frames import along_axes, axis
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3, Vector
-from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times, times, triple, turn
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, times, triple, turn
 from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP, ContactBundle
 
 _ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
@@ -42,37 +42,37 @@ def way_over(kind: int, size: ConstReals1, p0: float, p1: float, normal: Vec3, t
     p0, p1: the point's x and y [m]; normal: the outward one; turning: its rate of change relative to the surface
     [1/s]; size: half extents [m].
     """
-    m0, m1, m2 = normal
-    d0, d1, d2 = turning
+    m = normal
+    d = turning
     s0 = 0.0
     s1 = 0.0
     s2 = 0.0
     if kind == RIM:
-        across = sqrt(m0 * m0 + m1 * m1)
+        across = sqrt(m[0] * m[0] + m[1] * m[1])
         away = sqrt(p0 * p0 + p1 * p1)
-        if across > _UPRIGHT and away > (1.0 - _ON_RIM) * size[0] and p0 * m0 + p1 * m1 > _LOWEST * away * across:
-            u0 = -m1 / across
-            u1 = m0 / across
-            speed = size[0] / across * (u0 * d0 + u1 * d1)
+        if across > _UPRIGHT and away > (1.0 - _ON_RIM) * size[0] and (p0 * m[0] + p1 * m[1] > _LOWEST * away * across):
+            u0 = -m[1] / across
+            u1 = m[0] / across
+            speed = size[0] / across * (u0 * d[0] + u1 * d[1])
             s0 = speed * u0
             s1 = speed * u1
     elif kind == OVAL:
-        x0, x1, x2 = size[0] * size[0] * m0, size[1] * size[1] * m1, size[2] * size[2] * m2
-        reach = sqrt(x0 * m0 + x1 * m1 + x2 * m2)
-        along = (x0 * d0 + x1 * d1 + x2 * d2) / (reach * reach)
-        s0 = (size[0] * size[0] * d0 - along * x0) / reach
-        s1 = (size[1] * size[1] * d1 - along * x1) / reach
-        s2 = (size[2] * size[2] * d2 - along * x2) / reach
+        x = (size[0] * size[0] * m[0], size[1] * size[1] * m[1], size[2] * size[2] * m[2])
+        reach = sqrt(dot(x, m))
+        along = dot(x, d) / (reach * reach)
+        s0 = (size[0] * size[0] * d[0] - along * x[0]) / reach
+        s1 = (size[1] * size[1] * d[1] - along * x[1]) / reach
+        s2 = (size[2] * size[2] * d[2] - along * x[2]) / reach
     return s0, s1, s2
 
 
 @inlined
 def _is_face(contact: ContactBundle, a: int, N: Vector) -> bool:
     """True if a contact along N is on a flat face of shape a: a plane, or a face across an axis of the solid."""
-    m0, m1, m2 = along_axes(contact.data, a, (N[0], N[1], N[2]))
-    flat = abs(m2) > _ON_FACE
+    m = along_axes(contact.data, a, triple(N))
+    flat = abs(m[2]) > _ON_FACE
     if contact.model.rolls[a] == SHARP:
-        flat = flat or abs(m0) > _ON_FACE or abs(m1) > _ON_FACE
+        flat = flat or abs(m[0]) > _ON_FACE or abs(m[1]) > _ON_FACE
     return flat and contact.model.rolls[a] != OVAL and contact.model.rounding[a] == 0.0
 
 
@@ -90,7 +90,7 @@ def _smallest(contact: ContactBundle, a: int) -> float:
 def lag(contact: ContactBundle, n: int, turning: Vec3, h: float) -> Vec3:
     """ω × s of contact n [m/s²], world axes, for the relative angular velocity of its second body to its first."""
     N = triple(contact.data.frame[n, ALONG_NORMAL])
-    c = crossed(turning, N)
+    c = cross(turning, N)
     way = (0.0, 0.0, 0.0)
     for end in range(2):
         b = contact.data.shape[n, end]
@@ -99,16 +99,16 @@ def lag(contact: ContactBundle, n: int, turning: Vec3, h: float) -> Vec3:
             half = 0.5 * sign * contact.data.distance[n]
             x = contact.data.point[n]
             q = contact.data.position[b]
-            y0, y1, y2 = x[0] + half * N[0] - q[0], x[1] + half * N[1] - q[1], x[2] + half * N[2] - q[2]
-            p0, p1, _ = along_axes(contact.data, b, (y0, y1, y2))
-            m0, m1, m2 = along_axes(contact.data, b, (-sign * N[0], -sign * N[1], -sign * N[2]))
-            d0, d1, d2 = along_axes(contact.data, b, (c[0], c[1], c[2]))
-            s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, (m0, m1, m2), (d0, d1, d2))
+            y = minus(plus_times(x, half, N), q)
+            p0, p1, _ = along_axes(contact.data, b, y)
+            m = along_axes(contact.data, b, times(-sign, N))
+            d = along_axes(contact.data, b, triple(c))
+            s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, m, d)
             most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
             if h * h * dot(s, s) > most * most:
                 continue  # a velocity that crosses the shape within a step carries no information
-            way = plus(way, turn(contact.data.rotation, b, s[0], s[1], s[2]))
-    return crossed(turning, way)
+            way = plus(way, turn(contact.data.rotation, b, s))
+    return cross(turning, way)
 
 
 @inlined
@@ -170,9 +170,9 @@ def tilt(contact: ContactBundle, n: int, first: Vec3, second: Vec3, apart: Vec3,
     if on_first or on_second:
         value = -1e308
         if on_first:
-            value = max(value, _turning(crossed(first, N), apart, length, h))
+            value = max(value, _turning(cross(first, N), apart, length, h))
         if on_second:
-            value = max(value, _turning(crossed(second, N), apart, length, h))
+            value = max(value, _turning(cross(second, N), apart, length, h))
         return value
     i = _edge(contact, a, N)
     j = _edge(contact, b, N)
@@ -192,13 +192,13 @@ def _turning(rate: Vec3, apart: Vec3, length: float, h: float) -> float:
 @inlined
 def _edge(contact: ContactBundle, b: int, N: Reals1) -> int:
     """The axis of box b that is perpendicular to N; -1: none."""
-    m0, m1, m2 = along_axes(contact.data, b, (N[0], N[1], N[2]))
+    m = along_axes(contact.data, b, triple(N))
     edge = -1
-    if contact.model.square[b] == 1 and abs(m2) <= _ACROSS:
+    if contact.model.square[b] == 1 and abs(m[2]) <= _ACROSS:
         edge = 2
-    elif contact.model.square[b] == 1 and abs(m1) <= _ACROSS:
+    elif contact.model.square[b] == 1 and abs(m[1]) <= _ACROSS:
         edge = 1
-    elif contact.model.square[b] == 1 and abs(m0) <= _ACROSS:
+    elif contact.model.square[b] == 1 and abs(m[0]) <= _ACROSS:
         edge = 0
     return edge
 
@@ -210,8 +210,8 @@ def _rate_of_edges(
     """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays perpendicular to both."""
     e = axis(contact.data, a, i)
     k = axis(contact.data, b, j)
-    along_first = -dot(N, crossed(first, e))
-    along_second = -dot(N, crossed(second, k))
+    along_first = -dot(N, cross(first, e))
+    along_second = -dot(N, cross(second, k))
     cosine = dot(e, k)
     square = 1.0 - cosine * cosine
     scale = 1.0 / square if square > _CROSSING * _CROSSING else 0.0

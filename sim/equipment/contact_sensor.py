@@ -22,7 +22,7 @@ from artsim.sim.equipment.arrays import (
 )
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Mat3, Vec3
-from artsim.sim.foundation.vec3 import cross, turned_back
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus_times, row_of, times, turned_back
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, ContactBundle
 
 _FOUND, _FORCE, _TORQUE, _DISTANCE, _POINT, _NORMAL, _TANGENT = range(7)  # bits of the data, in order
@@ -80,19 +80,14 @@ def _match(
     if equipment.model.sensor_zone[n] >= 0:
         body, R, d = frame
         o = origin_of(model, data, body)
-        p = turned_back(
-            R,
-            contact.data.point[k, 0] - o[0] - d[0],
-            contact.data.point[k, 1] - o[1] - d[1],
-            contact.data.point[k, 2] - o[2] - d[2],
-        )
+        p = turned_back(R, minus(minus(row_of(contact.data.point, k), o), d))
         if not is_inside(equipment.model.sensor_zone[n], equipment.model.sensor_size[n], p):
             return 0.0
     a = contact.data.shape[k, 0]
     b = contact.data.shape[k, 1]
     straight = _is_of(model, equipment, n, 0, contact, a) and _is_of(model, equipment, n, 1, contact, b)
-    crossed = _is_of(model, equipment, n, 0, contact, b) and _is_of(model, equipment, n, 1, contact, a)
-    if not straight and not crossed:
+    cross = _is_of(model, equipment, n, 0, contact, b) and _is_of(model, equipment, n, 1, contact, a)
+    if not straight and not cross:
         return 0.0
     return 1.0 if straight else -1.0
 
@@ -133,7 +128,7 @@ def _comes_before(equipment: EquipmentBundle, contact: ContactBundle, n: int, a:
 def _strength(contact: ContactBundle, k: int) -> float:
     """The square of contact k's force [N²]."""
     F = contact.data.force[k]
-    return F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
+    return dot(F, F)
 
 
 @inlined
@@ -190,17 +185,15 @@ def _net_force(
     for k in range(contact.data.number[CONTACTS]):
         side = _match(model, data, equipment, n, frame, contact, k)
         if side != 0.0:
-            a0, a1, a2 = _along(contact, k, 0)
-            b0, b1, b2 = _along(contact, k, 3)
-            d0, d1, d2 = cross(
-                contact.data.point[k, 0] - c0, contact.data.point[k, 1] - c1, contact.data.point[k, 2] - c2, a0, a1, a2
-            )
-            f0 += side * a0
-            f1 += side * a1
-            f2 += side * a2
-            q0 += side * (b0 + d0)
-            q1 += side * (b1 + d1)
-            q2 += side * (b2 + d2)
+            a = _along(contact, k, 0)
+            b = _along(contact, k, 3)
+            d = cross(minus(row_of(contact.data.point, k), (c0, c1, c2)), a)
+            f0 += side * a[0]
+            f1 += side * a[1]
+            f2 += side * a[2]
+            q0 += side * (b[0] + d[0])
+            q1 += side * (b[1] + d[1])
+            q2 += side * (b[2] + d[2])
     at = equipment.model.sensor_first[n]
     values = (f0, f1, f2, q0, q1, q2, 0.0, c0, c1, c2, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
     if equipment.model.sensor_data[n] & 1:
@@ -221,8 +214,4 @@ def _along(contact: ContactBundle, k: int, first: int) -> Vec3:
     """Force (first 0) or torque (3) of contact k in world axes."""
     R = contact.data.frame[k]
     a, b, c = contact.data.force[k, first], contact.data.force[k, first + 1], contact.data.force[k, first + 2]
-    return (
-        R[0, 0] * a + R[1, 0] * b + R[2, 0] * c,
-        R[0, 1] * a + R[1, 1] * b + R[2, 1] * c,
-        R[0, 2] * a + R[1, 2] * b + R[2, 2] * c,
-    )
+    return plus_times(plus_times(times(a, row_of(R, 0)), b, row_of(R, 1)), c, row_of(R, 2))

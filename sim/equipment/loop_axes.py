@@ -26,10 +26,10 @@ from artsim.sim.foundation.vec3 import cross, turn
 def end_frame(data: Workspace, equipment: AnyEquipment, body: int, n: int) -> Mat3:
     """Rotation of an end's frame in the world, 9 numbers in row-major order."""
     L = equipment.model.loop_rotation[n]
-    a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
-    b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])
-    c0, c1, c2 = turn(data.rotation, body, L[0, 2], L[1, 2], L[2, 2])
-    return a0, b0, c0, a1, b1, c1, a2, b2, c2
+    a = turn(data.rotation, body, (L[0, 0], L[1, 0], L[2, 0]))
+    b = turn(data.rotation, body, (L[0, 1], L[1, 1], L[2, 1]))
+    c = turn(data.rotation, body, (L[0, 2], L[1, 2], L[2, 2]))
+    return a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]
 
 
 @inlined
@@ -66,25 +66,27 @@ def loop_wrench(
     B = end_frame(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
     point = end_point(model, data, equipment, n, 1)
     if axis < 3:
-        u0, u1, u2 = _column(A, axis)
+        u = _column(A, axis)
         a = end_point(model, data, equipment, n, 0)
-        along = u0 * (point[0] - a[0]) + u1 * (point[1] - a[1]) + u2 * (point[2] - a[2])
-        return along, point, (u0, u1, u2, 0.0, 0.0, 0.0)
+        along = u[0] * (point[0] - a[0]) + u[1] * (point[1] - a[1]) + u[2] * (point[2] - a[2])
+        return along, point, (u[0], u[1], u[2], 0.0, 0.0, 0.0)
     q0, q1, q2, q3 = quaternion_of(relative(B, A))
-    e0 = 1.0 if axis == 3 else 0.0
-    e1 = 1.0 if axis == 4 else 0.0
-    e2 = 1.0 if axis == 5 else 0.0
-    own = q1 * e0 + q2 * e1 + q3 * e2
+    e = (1.0 if axis == 3 else 0.0, 1.0 if axis == 4 else 0.0, 1.0 if axis == 5 else 0.0)
+    own = q1 * e[0] + q2 * e[1] + q3 * e[2]
     square = q0 * q0 + own * own
     scale = 1.0 / square if square > UPSIDE_DOWN else 0.0
-    c0, c1, c2 = cross(q1, q2, q3, e0, e1, e2)
-    g0 = scale * (q0 * q0 * e0 + q0 * c0 + own * q1)
-    g1 = scale * (q0 * q0 * e1 + q0 * c1 + own * q2)
-    g2 = scale * (q0 * q0 * e2 + q0 * c2 + own * q3)
-    t0 = A[0] * g0 + A[1] * g1 + A[2] * g2
-    t1 = A[3] * g0 + A[4] * g1 + A[5] * g2
-    t2 = A[6] * g0 + A[7] * g1 + A[8] * g2
-    return twist_angle(q0, own), point, (0.0, 0.0, 0.0, t0, t1, t2)
+    c = cross((q1, q2, q3), e)
+    g = (
+        scale * (q0 * q0 * e[0] + q0 * c[0] + own * q1),
+        scale * (q0 * q0 * e[1] + q0 * c[1] + own * q2),
+        scale * (q0 * q0 * e[2] + q0 * c[2] + own * q3),
+    )
+    t = (
+        A[0] * g[0] + A[1] * g[1] + A[2] * g[2],
+        A[3] * g[0] + A[4] * g[1] + A[5] * g[2],
+        A[6] * g[0] + A[7] * g[1] + A[8] * g[2],
+    )
+    return twist_angle(q0, own), point, (0.0, 0.0, 0.0, t[0], t[1], t[2])
 
 
 @inlined

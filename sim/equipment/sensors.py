@@ -51,7 +51,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Mat3, Vec3
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.foundation.vec3 import cross, symmetric_times, turn, turned_back
+from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, symmetric_times, triple, turn, turned_back
 from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle, Step
 
@@ -118,19 +118,19 @@ def sensor_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: i
     L = equipment.model.sensor_rotation[k]
     p = equipment.model.sensor_position[k]
     R = data.rotation
-    d = turn(R, body, p[0], p[1], p[2])
-    a0, a1, a2 = turn(R, body, L[0, 0], L[1, 0], L[2, 0])
-    b0, b1, b2 = turn(R, body, L[0, 1], L[1, 1], L[2, 1])
-    c0, c1, c2 = turn(R, body, L[0, 2], L[1, 2], L[2, 2])
-    return body, (a0, b0, c0, a1, b1, c1, a2, b2, c2), d
+    d = turn(R, body, p)
+    a = turn(R, body, (L[0, 0], L[1, 0], L[2, 0]))
+    b = turn(R, body, (L[0, 1], L[1, 1], L[2, 1]))
+    c = turn(R, body, (L[0, 2], L[1, 2], L[2, 2]))
+    return body, (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]), d
 
 
 @inlined
 def _rate(data: Workspace, body: int, d: Vec3) -> Vec3:
     """Velocity of a body's point at offset d from the origin [m/s]."""
     o = data.angular_velocity
-    c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
-    return data.velocity[body, 0] + c0, data.velocity[body, 1] + c1, data.velocity[body, 2] + c2
+    c = cross(row_of(o, body), d)
+    return plus(row_of(data.velocity, body), c)
 
 
 @inlined
@@ -138,11 +138,11 @@ def _acceleration(data: Workspace, body: int, d: Vec3) -> Vec3:
     """Acceleration minus gravity of a body's point at offset d from the origin [m/s²]."""
     o = data.angular_velocity
     al = data.angular_acceleration
-    c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
-    c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], c0, c1, c2)
-    b0, b1, b2 = cross(al[body, 0], al[body, 1], al[body, 2], d[0], d[1], d[2])
+    c = cross(row_of(o, body), d)
+    c = cross(row_of(o, body), c)
+    b = cross(row_of(al, body), d)
     a = data.acceleration
-    return a[body, 0] + b0 + c0, a[body, 1] + b1 + c1, a[body, 2] + b2 + c2
+    return plus(plus(row_of(a, body), b), c)
 
 
 @njit
@@ -157,19 +157,19 @@ def _on_site(
     elif kind == VELOCIMETER:
         a = _rate(data, body, d)
     elif kind == GYRO:
-        a = (data.angular_velocity[body, 0], data.angular_velocity[body, 1], data.angular_velocity[body, 2])
+        a = row_of(data.angular_velocity, body)
     elif kind == MAGNETOMETER:
-        a = (equipment.model.magnetic[0], equipment.model.magnetic[1], equipment.model.magnetic[2])
+        a = triple(equipment.model.magnetic)
     else:
         link = equipment.model.sensor_index[n]
         F = step.link_force[link]
         N = step.link_torque[link]
-        a = (F[0], F[1], F[2])
+        a = triple(F)
         if kind == TORQUE:
             _, p = link_frame(model, data, link)
-            c0, c1, c2 = cross(p[0] - d[0], p[1] - d[1], p[2] - d[2], F[0], F[1], F[2])
-            a = (N[0] + c0, N[1] + c1, N[2] + c2)
-    v = turned_back(R, a[0], a[1], a[2])
+            c = cross(minus(p, d), F)
+            a = plus(N, c)
+    v = turned_back(R, a)
     _put(equipment, first, v[0], v[1], v[2])
 
 
@@ -180,13 +180,11 @@ def _of_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: int,
     other, Q, g = sensor_frame(model, data, equipment, n, 1)
     p = origin_of(model, data, body)
     o = origin_of(model, data, other)
-    r0 = p[0] + d[0] - o[0] - g[0]
-    r1 = p[1] + d[1] - o[1] - g[1]
-    r2 = p[2] + d[2] - o[2] - g[2]
+    r = minus(minus(plus(p, d), o), g)
     if kind == FRAME_QUATERNION:
-        a = turned_back(Q, R[0], R[3], R[6])
-        b = turned_back(Q, R[1], R[4], R[7])
-        c = turned_back(Q, R[2], R[5], R[8])
+        a = turned_back(Q, (R[0], R[3], R[6]))
+        b = turned_back(Q, (R[1], R[4], R[7]))
+        c = turned_back(Q, (R[2], R[5], R[8]))
         q = quaternion_of((a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]))
         for k in range(4):
             equipment.data.sensor[first + k] = q[k]
@@ -194,24 +192,24 @@ def _of_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: int,
     v = (0.0, 0.0, 0.0)
     u = data.angular_velocity
     if kind == FRAME_POSITION:
-        v = (r0, r1, r2)
+        v = r
     elif kind >= FRAME_X_AXIS and kind <= FRAME_Z_AXIS:
         axis = kind - FRAME_X_AXIS
         v = (R[axis], R[3 + axis], R[6 + axis])
     elif kind == FRAME_LINEAR_VELOCITY:
         a = _rate(data, body, d)
         b = _rate(data, other, g)
-        c = cross(u[other, 0], u[other, 1], u[other, 2], r0, r1, r2)
-        v = (a[0] - b[0] - c[0], a[1] - b[1] - c[1], a[2] - b[2] - c[2])
+        c = cross(row_of(u, other), r)
+        v = minus(minus(a, b), c)
     elif kind == FRAME_ANGULAR_VELOCITY:
-        v = (u[body, 0] - u[other, 0], u[body, 1] - u[other, 1], u[body, 2] - u[other, 2])
+        v = minus(row_of(u, body), row_of(u, other))
     elif kind == FRAME_LINEAR_ACCELERATION:
         v = _acceleration(data, body, d)
     else:
         a = data.angular_acceleration[body]
-        v = (a[0], a[1], a[2])
+        v = triple(a)
     if equipment.model.sensor_referred[n] == 1:
-        v = turned_back(Q, v[0], v[1], v[2])
+        v = turned_back(Q, v)
     _put(equipment, first, v[0], v[1], v[2])
 
 
@@ -254,10 +252,10 @@ def _of_subtree(model: Model, data: Workspace, equipment: EquipmentBundle, n: in
         if _hangs_on(model, link, root):
             p, v, L = _link_motion(model, data, link)
             share = model.link_mass[link]
-            a0, a1, a2 = cross(p[0] - c0, p[1] - c1, p[2] - c2, v[0] - u0, v[1] - u1, v[2] - u2)
-            l0 += L[0] + share * a0
-            l1 += L[1] + share * a1
-            l2 += L[2] + share * a2
+            a = cross(minus(p, (c0, c1, c2)), minus(v, (u0, u1, u2)))
+            l0 += L[0] + share * a[0]
+            l1 += L[1] + share * a[1]
+            l2 += L[2] + share * a[2]
     _put(equipment, first, l0, l1, l2)
 
 
@@ -276,16 +274,22 @@ def _link_motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3, 
     body = model.link_body[link]
     R, d = link_frame(model, data, link)
     c = model.link_com[link]
-    p0 = d[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
-    p1 = d[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
-    p2 = d[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
-    v = _rate(data, body, (p0, p1, p2))
+    p = (
+        d[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
+        d[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
+        d[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
+    )
+    v = _rate(data, body, p)
     o = data.angular_velocity
-    a0, a1, a2 = turned_back(R, o[body, 0], o[body, 1], o[body, 2])
-    h0, h1, h2 = symmetric_times(model.link_inertia, link, a0, a1, a2)
-    L = (R[0] * h0 + R[1] * h1 + R[2] * h2, R[3] * h0 + R[4] * h1 + R[5] * h2, R[6] * h0 + R[7] * h1 + R[8] * h2)
+    a = turned_back(R, row_of(o, body))
+    h = symmetric_times(model.link_inertia, link, a)
+    L = (
+        R[0] * h[0] + R[1] * h[1] + R[2] * h[2],
+        R[3] * h[0] + R[4] * h[1] + R[5] * h[2],
+        R[6] * h[0] + R[7] * h[1] + R[8] * h[2],
+    )
     q = origin_of(model, data, body)
-    return (q[0] + p0, q[1] + p1, q[2] + p2), v, L
+    return plus(q, p), v, L
 
 
 @njit

@@ -14,7 +14,7 @@ from artsim.sim.equipment.loop_axes import loop_coordinate
 from artsim.sim.equipment.wrapping import unit3, wrap
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Reals2, Vec3, Vec6
-from artsim.sim.foundation.vec3 import cross, turn
+from artsim.sim.foundation.vec3 import cross, minus, plus_times, row_of, times, turn
 
 
 @njit
@@ -167,24 +167,18 @@ def _in_geom(model: Model, data: Workspace, equipment: EquipmentBundle, geom: in
     R = data.rotation[body]
     L = equipment.model.wrap_rotation[geom]
     p = equipment.model.wrap_position[geom]
-    o0, o1, o2 = origin_of(model, data, body)
-    x, y, z = point[0] - o0, point[1] - o1, point[2] - o2
-    d0 = R[0, 0] * x + R[1, 0] * y + R[2, 0] * z - p[0]
-    d1 = R[0, 1] * x + R[1, 1] * y + R[2, 1] * z - p[1]
-    d2 = R[0, 2] * x + R[1, 2] * y + R[2, 2] * z - p[2]
-    return (
-        L[0, 0] * d0 + L[1, 0] * d1 + L[2, 0] * d2,
-        L[0, 1] * d0 + L[1, 1] * d1 + L[2, 1] * d2,
-        L[0, 2] * d0 + L[1, 2] * d1 + L[2, 2] * d2,
-    )
+    o = origin_of(model, data, body)
+    x, y, z = minus(point, o)
+    d = minus(plus_times(plus_times(times(x, row_of(R, 0)), y, row_of(R, 1)), z, row_of(R, 2)), p)
+    return plus_times(plus_times(times(d[0], row_of(L, 0)), d[1], row_of(L, 1)), d[2], row_of(L, 2))
 
 
 @inlined
 def _out_of_geom(model: Model, data: Workspace, equipment: EquipmentBundle, geom: int, point: Vec3) -> Vec3:
     """Transform a point from the frame of a wrap geom to the world."""
     p = equipment.model.wrap_position[geom]
-    d0, d1, d2 = turn(equipment.model.wrap_rotation, geom, point[0], point[1], point[2])
-    return point_of(model, data, equipment.model.wrap_body[geom], p[0] + d0, p[1] + d1, p[2] + d2)
+    d = turn(equipment.model.wrap_rotation, geom, point)
+    return point_of(model, data, equipment.model.wrap_body[geom], p[0] + d[0], p[1] + d[1], p[2] + d[2])
 
 
 @njit
@@ -301,12 +295,12 @@ def tendon_drift(model: Model, data: Workspace, equipment: EquipmentBundle, t: i
 @njit
 def _stretching(model: Model, data: Workspace, equipment: EquipmentBundle, first: int, second: int) -> float:
     """Second derivative of the distance l of two sites: û · Δa + (|Δv|² - l̇²) / l [m/s²]."""
-    a0, a1, a2 = site_point(model, data, equipment, first)
-    b0, b1, b2 = site_point(model, data, equipment, second)
-    u0, u1, u2, length = unit3(b0 - a0, b1 - a1, b2 - a2)
-    v0, v1, v2, c0, c1, c2 = _motion(model, data, equipment.model.site_body[first], a0, a1, a2)
-    x0, x1, x2, d0, d1, d2 = _motion(model, data, equipment.model.site_body[second], b0, b1, b2)
-    x0, x1, x2 = x0 - v0, x1 - v1, x2 - v2
+    a = site_point(model, data, equipment, first)
+    b = site_point(model, data, equipment, second)
+    u0, u1, u2, length = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
+    v0, v1, v2, c0, c1, c2 = _motion(model, data, equipment.model.site_body[first], a[0], a[1], a[2])
+    x0, x1, x2, d0, d1, d2 = _motion(model, data, equipment.model.site_body[second], b[0], b[1], b[2])
+    x0, x1, x2 = minus((x0, x1, x2), (v0, v1, v2))
     rate = u0 * x0 + u1 * x1 + u2 * x2
     value = u0 * (d0 - c0) + u1 * (d1 - c1) + u2 * (d2 - c2)
     if length > 0.0:
@@ -321,9 +315,9 @@ def _motion(model: Model, data: Workspace, body: int, x: float, y: float, z: flo
     x, y, z = x - o0, y - o1, z - o2
     o = data.angular_velocity[body]
     b = data.angular_acceleration[body]
-    r0, r1, r2 = cross(o[0], o[1], o[2], x, y, z)
-    c0, c1, c2 = cross(o[0], o[1], o[2], r0, r1, r2)
-    d0, d1, d2 = cross(b[0], b[1], b[2], x, y, z)
+    r = cross(o, (x, y, z))
+    c = cross(o, r)
+    d = cross(b, (x, y, z))
     u = data.velocity[body]
     a = data.acceleration[body]
-    return u[0] + r0, u[1] + r1, u[2] + r2, a[0] + c0 + d0, a[1] + c1 + d1, a[2] + c2 + d2
+    return u[0] + r[0], u[1] + r[1], u[2] + r[2], a[0] + c[0] + d[0], a[1] + c[1] + d[1], a[2] + c[2] + d[2]

@@ -9,7 +9,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Mat3, Vec3
-from artsim.sim.foundation.vec3 import turned_back
+from artsim.sim.foundation.vec3 import minus, row_of, turned_back
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, ContactBundle
 
 
@@ -40,17 +40,14 @@ def touch(
             sign = 1.0
         if force <= 0.0 or sign == 0.0:
             continue
-        p = turned_back(
-            R,
-            contact.data.point[k, 0] - o[0] - d[0],
-            contact.data.point[k, 1] - o[1] - d[1],
-            contact.data.point[k, 2] - o[2] - d[2],
-        )
+        p = turned_back(R, minus(minus(row_of(contact.data.point, k), o), d))
         v = turned_back(
             R,
-            sign * contact.data.frame[k, ALONG_NORMAL, 0],
-            sign * contact.data.frame[k, ALONG_NORMAL, 1],
-            sign * contact.data.frame[k, ALONG_NORMAL, 2],
+            (
+                sign * contact.data.frame[k, ALONG_NORMAL, 0],
+                sign * contact.data.frame[k, ALONG_NORMAL, 1],
+                sign * contact.data.frame[k, ALONG_NORMAL, 2],
+            ),
         )
         if ray_primitive(equipment.model.sensor_zone[n], equipment.model.sensor_size[n], p, v)[0] >= 0.0:
             total += force

@@ -15,7 +15,7 @@ from artsim.sim.equipment.tendons import site_point
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of, rotation_vector
 from artsim.sim.foundation.records import Reals1, Vec3, Vec6
-from artsim.sim.foundation.vec3 import cross, turn
+from artsim.sim.foundation.vec3 import cross, dot, minus, minus_times, plus_times, times, turn
 
 
 @njit
@@ -70,32 +70,32 @@ def _joint(model: Model, q: Reals1, equipment: EquipmentBundle, a: int) -> None:
     angular = size - 3  # the force of a free joint comes first
     n = model.body_coord[model.dof_body[k]] + angular
     qw, qx, qy, qz = q[n], q[n + 1], q[n + 2], q[n + 3]
-    g0, g1, g2 = gear[angular], gear[angular + 1], gear[angular + 2]
+    g = (gear[angular], gear[angular + 1], gear[angular + 2])
     if equipment.model.actuator_transmission[a] == JOINT_IN_PARENT:
-        g0, g1, g2 = _turned_back(qw, qx, qy, qz, g0, g1, g2)
+        g = _turned_back(qw, qx, qy, qz, g[0], g[1], g[2])
     for axis in range(angular):
         equipment.data.actuator_moment[first + axis] = gear[axis]
-    equipment.data.actuator_moment[first + angular] = g0
-    equipment.data.actuator_moment[first + angular + 1] = g1
-    equipment.data.actuator_moment[first + angular + 2] = g2
+    equipment.data.actuator_moment[first + angular] = g[0]
+    equipment.data.actuator_moment[first + angular + 1] = g[1]
+    equipment.data.actuator_moment[first + angular + 2] = g[2]
     if angular == 0:
-        r0, r1, r2 = rotation_vector(qw, qx, qy, qz)
-        equipment.data.actuator_length[a] = r0 * g0 + r1 * g1 + r2 * g2
+        r = rotation_vector(qw, qx, qy, qz)
+        equipment.data.actuator_length[a] = dot(r, g)
 
 
 @inlined
 def _turned_back(w: float, x: float, y: float, z: float, g0: float, g1: float, g2: float) -> Vec3:
     """g in the axes that the quaternion rotates: Rᵀ g = g - 2 w u × g + 2 u × (u × g)."""
-    c0, c1, c2 = cross(x, y, z, g0, g1, g2)
-    d0, d1, d2 = cross(x, y, z, c0, c1, c2)
-    return g0 - 2.0 * w * c0 + 2.0 * d0, g1 - 2.0 * w * c1 + 2.0 * d1, g2 - 2.0 * w * c2 + 2.0 * d2
+    c = cross((x, y, z), (g0, g1, g2))
+    d = cross((x, y, z), c)
+    return plus_times(minus_times((g0, g1, g2), 2.0 * w, c), 2.0, d)
 
 
 @inlined
 def turned_gear(data: Workspace, equipment: EquipmentBundle, site: int, g0: float, g1: float, g2: float) -> Vec3:
     """Transform a vector from a site's axes to world axes."""
-    b0, b1, b2 = turn(equipment.model.site_rotation, site, g0, g1, g2)
-    return turn(data.rotation, equipment.model.site_body[site], b0, b1, b2)
+    b = turn(equipment.model.site_rotation, site, (g0, g1, g2))
+    return turn(data.rotation, equipment.model.site_body[site], b)
 
 
 @njit
@@ -114,13 +114,13 @@ def add_wrench(
     f0, f1, f2, t0, t1, t2 = wrench
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        a0, a1, a2 = axis_of(data, k)
+        a = axis_of(data, k)
         if model.dof_linear[k]:
-            moment = a0 * f0 + a1 * f1 + a2 * f2
+            moment = dot(a, (f0, f1, f2))
         else:
-            o0, o1, o2 = origin_of(model, data, model.dof_body[k])
-            n0, n1, n2 = cross(p0 - o0, p1 - o1, p2 - o2, f0, f1, f2)
-            moment = a0 * (n0 + t0) + a1 * (n1 + t1) + a2 * (n2 + t2)
+            o = origin_of(model, data, model.dof_body[k])
+            n = cross(minus((p0, p1, p2), o), (f0, f1, f2))
+            moment = a[0] * (n[0] + t0) + a[1] * (n[1] + t1) + a[2] * (n[2] + t2)
         equipment.data.row[k] += sign * moment
         k = model.dof_parent[k]
 
@@ -144,25 +144,25 @@ def _site(robot: RobotBundle, equipment: EquipmentBundle, a: int) -> None:
     reference = equipment.model.actuator_reference[a]
     frame = wrench_frame(equipment, a)
     gear = equipment.model.actuator_gear[a]
-    f0, f1, f2 = turned_gear(data, equipment, frame, gear[0], gear[1], gear[2])
-    t0, t1, t2 = turned_gear(data, equipment, frame, gear[3], gear[4], gear[5])
-    wrench = (f0, f1, f2, t0, t1, t2)
-    p0, p1, p2 = site_point(model, data, equipment, site)
+    f = turned_gear(data, equipment, frame, gear[0], gear[1], gear[2])
+    t = turned_gear(data, equipment, frame, gear[3], gear[4], gear[5])
+    wrench = (f[0], f[1], f[2], t[0], t[1], t[2])
+    p = site_point(model, data, equipment, site)
     body = equipment.model.site_body[site]
-    add_wrench(robot, equipment, body, p0, p1, p2, wrench, 1.0)
+    add_wrench(robot, equipment, body, p[0], p[1], p[2], wrench, 1.0)
     if reference < 0:
         return
-    r0, r1, r2 = site_point(model, data, equipment, reference)
+    r = site_point(model, data, equipment, reference)
     base = equipment.model.site_body[reference]
-    add_wrench(robot, equipment, base, r0, r1, r2, wrench, -1.0)
+    add_wrench(robot, equipment, base, r[0], r[1], r[2], wrench, -1.0)
     k = _common_dof(model, body, base)
     while k >= 0:
         equipment.data.row[k] = 0.0
         k = model.dof_parent[k]
-    length = f0 * (p0 - r0) + f1 * (p1 - r1) + f2 * (p2 - r2)
+    length = f[0] * (p[0] - r[0]) + f[1] * (p[1] - r[1]) + f[2] * (p[2] - r[2])
     if gear[3] != 0.0 or gear[4] != 0.0 or gear[5] != 0.0:
-        v0, v1, v2 = _difference(data, equipment, site, reference)
-        length += v0 * t0 + v1 * t1 + v2 * t2
+        v = _difference(data, equipment, site, reference)
+        length += dot(v, t)
     equipment.data.actuator_length[a] = length
 
 
@@ -182,26 +182,16 @@ def _common_dof(model: Model, body: int, base: int) -> int:
 @njit
 def _difference(data: Workspace, equipment: EquipmentBundle, site: int, reference: int) -> Vec3:
     """The rotation vector from a reference site's axes to a site's, in world axes."""
-    a0, a1, a2 = turned_gear(data, equipment, site, 1.0, 0.0, 0.0)
-    b0, b1, b2 = turned_gear(data, equipment, site, 0.0, 1.0, 0.0)
-    c0, c1, c2 = turned_gear(data, equipment, site, 0.0, 0.0, 1.0)
-    i0, i1, i2 = turned_gear(data, equipment, reference, 1.0, 0.0, 0.0)
-    j0, j1, j2 = turned_gear(data, equipment, reference, 0.0, 1.0, 0.0)
-    k0, k1, k2 = turned_gear(data, equipment, reference, 0.0, 0.0, 1.0)
-    R = (
-        i0 * a0 + i1 * a1 + i2 * a2,
-        i0 * b0 + i1 * b1 + i2 * b2,
-        i0 * c0 + i1 * c1 + i2 * c2,
-        j0 * a0 + j1 * a1 + j2 * a2,
-        j0 * b0 + j1 * b1 + j2 * b2,
-        j0 * c0 + j1 * c1 + j2 * c2,
-        k0 * a0 + k1 * a1 + k2 * a2,
-        k0 * b0 + k1 * b1 + k2 * b2,
-        k0 * c0 + k1 * c1 + k2 * c2,
-    )
+    a = turned_gear(data, equipment, site, 1.0, 0.0, 0.0)
+    b = turned_gear(data, equipment, site, 0.0, 1.0, 0.0)
+    c = turned_gear(data, equipment, site, 0.0, 0.0, 1.0)
+    i = turned_gear(data, equipment, reference, 1.0, 0.0, 0.0)
+    j = turned_gear(data, equipment, reference, 0.0, 1.0, 0.0)
+    k = turned_gear(data, equipment, reference, 0.0, 0.0, 1.0)
+    R = (dot(i, a), dot(i, b), dot(i, c), dot(j, a), dot(j, b), dot(j, c), dot(k, a), dot(k, b), dot(k, c))
     qw, qx, qy, qz = quaternion_of(R)
-    r0, r1, r2 = rotation_vector(qw, qx, qy, qz)
-    return i0 * r0 + j0 * r1 + k0 * r2, i1 * r0 + j1 * r1 + k1 * r2, i2 * r0 + j2 * r1 + k2 * r2
+    r = rotation_vector(qw, qx, qy, qz)
+    return plus_times(plus_times(times(r[0], i), r[1], j), r[2], k)
 
 
 @njit
@@ -212,10 +202,10 @@ def _slider_crank(robot: RobotBundle, equipment: EquipmentBundle, a: int) -> Non
     slider = equipment.model.actuator_reference[a]
     length, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)
     equipment.data.actuator_length[a] = length
-    p0, p1, p2 = site_point(model, data, equipment, pin)
-    s0, s1, s2 = site_point(model, data, equipment, slider)
-    add_wrench(robot, equipment, equipment.model.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
-    add_wrench(robot, equipment, equipment.model.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
+    p = site_point(model, data, equipment, pin)
+    s = site_point(model, data, equipment, slider)
+    add_wrench(robot, equipment, equipment.model.site_body[pin], p[0], p[1], p[2], (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
+    add_wrench(robot, equipment, equipment.model.site_body[slider], s[0], s[1], s[2], (f0, f1, f2, -n0, -n1, -n2), -1.0)
 
 
 @njit
@@ -228,14 +218,12 @@ def crank(model: Model, data: Workspace, equipment: EquipmentBundle, a: int) -> 
     slider = equipment.model.actuator_reference[a]
     gear = equipment.model.actuator_gear[a, 0]
     rod = equipment.model.actuator_crank[a]
-    z0, z1, z2 = turned_gear(data, equipment, slider, 0.0, 0.0, 1.0)
-    p0, p1, p2 = site_point(model, data, equipment, pin)
-    s0, s1, s2 = site_point(model, data, equipment, slider)
-    d0 = p0 - s0
-    d1 = p1 - s1
-    d2 = p2 - s2
-    along = d0 * z0 + d1 * z1 + d2 * z2
-    square = along * along + rod * rod - (d0 * d0 + d1 * d1 + d2 * d2)
+    z = turned_gear(data, equipment, slider, 0.0, 0.0, 1.0)
+    p = site_point(model, data, equipment, pin)
+    s = site_point(model, data, equipment, slider)
+    d = minus(p, s)
+    along = dot(d, z)
+    square = along * along + rod * rod - dot(d, d)
     by_z = 1.0  # dL/dd = by_z z + by_d d, dL/dz = by_z d
     by_d = 0.0
     length = along
@@ -244,8 +232,6 @@ def crank(model: Model, data: Workspace, equipment: EquipmentBundle, a: int) -> 
         length = along - root
         by_z = 1.0 - along / root
         by_d = 1.0 / root
-    f0 = gear * (by_z * z0 + by_d * d0)
-    f1 = gear * (by_z * z1 + by_d * d1)
-    f2 = gear * (by_z * z2 + by_d * d2)
-    n0, n1, n2 = cross(z0, z1, z2, gear * by_z * d0, gear * by_z * d1, gear * by_z * d2)
-    return gear * length, f0, f1, f2, n0, n1, n2
+    f = times(gear, plus_times(times(by_z, z), by_d, d))
+    n = cross(z, times(gear * by_z, d))
+    return gear * length, f[0], f[1], f[2], n[0], n[1], n[2]

@@ -25,7 +25,7 @@ from artsim.sim.equipment.transmissions import crank, turned_gear, wrench_frame
 from artsim.sim.equipment.wrapping import unit3
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Vec3
-from artsim.sim.foundation.vec3 import cross
+from artsim.sim.foundation.vec3 import cross, minus, negative, plus, row_of, set_row
 from artsim.sim.run_data.run_records import Step
 
 _NONE = (0.0, 0.0, 0.0)
@@ -71,19 +71,15 @@ def take_off_inputs(robot: RobotBundle, step: Step, equipment: EquipmentBundle) 
 def _take_off(robot: RobotBundle, step: Step, link: int, point: Vec3, force: Vec3, torque: Vec3) -> None:
     """Subtract a force at a world point and a torque from the wrench that link `link` receives (-1: the world)."""
     model, data = robot.model, robot.data
-    p0, p1, p2 = point
-    f0, f1, f2 = force
-    t0, t1, t2 = torque
+    p = point
+    f = force
+    t = torque
     if link >= 0:
         _, d = link_frame(model, data, link)
-        o0, o1, o2 = origin_of(model, data, model.link_body[link])
-        c0, c1, c2 = cross(p0 - o0 - d[0], p1 - o1 - d[1], p2 - o2 - d[2], f0, f1, f2)
-        step.link_force[link, 0] -= f0
-        step.link_force[link, 1] -= f1
-        step.link_force[link, 2] -= f2
-        step.link_torque[link, 0] -= c0 + t0
-        step.link_torque[link, 1] -= c1 + t1
-        step.link_torque[link, 2] -= c2 + t2
+        o = origin_of(model, data, model.link_body[link])
+        c = cross(minus(minus(p, o), d), f)
+        set_row(step.link_force, link, minus(row_of(step.link_force, link), f))
+        set_row(step.link_torque, link, minus(row_of(step.link_torque, link), plus(c, t)))
 
 
 # ------------------------------------------------------------------ tendons
@@ -170,23 +166,23 @@ def _take_off_site(robot: RobotBundle, step: Step, equipment: EquipmentBundle, a
     site, reference = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
     frame = wrench_frame(equipment, a)
     gear = equipment.model.actuator_gear[a]
-    f0, f1, f2 = turned_gear(data, equipment, frame, force * gear[0], force * gear[1], force * gear[2])
-    t0, t1, t2 = turned_gear(data, equipment, frame, force * gear[3], force * gear[4], force * gear[5])
+    f = turned_gear(data, equipment, frame, force * gear[0], force * gear[1], force * gear[2])
+    t = turned_gear(data, equipment, frame, force * gear[3], force * gear[4], force * gear[5])
     p = site_point(model, data, equipment, site)
     link = equipment.model.site_link[site]
-    _take_off(robot, step, link, p, (f0, f1, f2), (t0, t1, t2))
+    _take_off(robot, step, link, p, f, t)
     if reference < 0:
         return
     r = site_point(model, data, equipment, reference)
     base = equipment.model.site_link[reference]
-    _take_off(robot, step, base, r, (-f0, -f1, -f2), (-t0, -t1, -t2))
+    _take_off(robot, step, base, r, negative(f), negative(t))
     while link != base:
         if link > base:
             link = model.link_parent[link]
         else:
             base = model.link_parent[base]
-    c0, c1, c2 = cross(r[0] - p[0], r[1] - p[1], r[2] - p[2], f0, f1, f2)
-    _take_off(robot, step, link, p, _NONE, (c0, c1, c2))
+    c = cross(minus(r, p), f)
+    _take_off(robot, step, link, p, _NONE, c)
 
 
 @njit

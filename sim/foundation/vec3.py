@@ -26,7 +26,7 @@ from artsim.sim.foundation.records import (
 
 
 @inlined
-def triple(a: Lanes1) -> Vec3:
+def triple(a: Vector) -> Vec3:
     """The three entries of an array."""
     return a[0], a[1], a[2]
 
@@ -87,13 +87,13 @@ def negative(a: Vector) -> Vec3:
 
 
 @inlined
-def times(k: float, a: Vector) -> Vec3:
+def times(k: Real, a: Vector) -> Vec3:
     """k a for a number k."""
     return k * a[0], k * a[1], k * a[2]
 
 
 @inlined
-def divided(a: Vec3, k: float) -> Vec3:
+def divided(a: Vector, k: Real) -> Vec3:
     """a / k for a number k."""
     return a[0] / k, a[1] / k, a[2] / k
 
@@ -105,25 +105,25 @@ def plus_times(a: Vector, k: Real, b: Vector) -> Vec3:
 
 
 @inlined
-def minus_times(a: Vector, k: float, b: Vector) -> Vec3:
+def minus_times(a: Vector, k: Real, b: Vector) -> Vec3:
     """a - k b for a number k."""
     return a[0] - k * b[0], a[1] - k * b[1], a[2] - k * b[2]
 
 
 @inlined
-def combined(j: float, a: Vec3, k: float, b: Vec3) -> Vec3:
+def combined(j: Real, a: Vec3, k: Real, b: Vec3) -> Vec3:
     """j a + k b for numbers j, k."""
     return j * a[0] + k * b[0], j * a[1] + k * b[1], j * a[2] + k * b[2]
 
 
 @inlined
-def plus_along(a: Vec3, k: Vec3, u: Vec3, v: Vec3, w: Vec3) -> Vec3:
+def plus_along(a: Vector, k: Vec3, u: Vec3, v: Vec3, w: Vec3) -> Vec3:
     """a + k_0 u + k_1 v + k_2 w."""
     return plus_times(plus_times(plus_times(a, k[0], u), k[1], v), k[2], w)
 
 
 @inlined
-def by_component(a: Vec3, b: Vec3) -> Vec3:
+def by_component(a: Vector, b: Vec3) -> Vec3:
     """a_i b_i."""
     return a[0] * b[0], a[1] * b[1], a[2] * b[2]
 
@@ -135,7 +135,7 @@ def dot(a: Vector, b: Vector) -> Real:
 
 
 @inlined
-def crossed(a: Vector, b: Vector) -> Vec3:
+def cross(a: Vector, b: Vector) -> Vec3:
     """a × b."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
@@ -190,32 +190,30 @@ def rotated_back(R: Reals2, a: Vec3) -> Vec3:
 
 
 @inlined
-def cross(a0: Real, a1: Real, a2: Real, b0: Real, b1: Real, b2: Real) -> Vec3:
-    """a × b."""
-    return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
-
-
-@inlined
-def turn(R: Lanes3, i: int, x: Real, y: Real, z: Real) -> Vec3:
-    """R[i] (x, y, z)."""
+def turn(R: Lanes3, i: int, a: Vector) -> Vec3:
+    """R[i] a for an array R (n, 3, 3)."""
     return (
-        R[i, 0, 0] * x + R[i, 0, 1] * y + R[i, 0, 2] * z,
-        R[i, 1, 0] * x + R[i, 1, 1] * y + R[i, 1, 2] * z,
-        R[i, 2, 0] * x + R[i, 2, 1] * y + R[i, 2, 2] * z,
+        R[i, 0, 0] * a[0] + R[i, 0, 1] * a[1] + R[i, 0, 2] * a[2],
+        R[i, 1, 0] * a[0] + R[i, 1, 1] * a[1] + R[i, 1, 2] * a[2],
+        R[i, 2, 0] * a[0] + R[i, 2, 1] * a[1] + R[i, 2, 2] * a[2],
     )
 
 
 @inlined
-def turned_back(R: Mat3, x: float, y: float, z: float) -> Vec3:
-    """Rᵀ (x, y, z), with R as 9 numbers in row-major order."""
-    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
+def turned_back(R: Mat3, a: Vector) -> Vec3:
+    """Rᵀ a, with R as 9 numbers in row-major order."""
+    return (
+        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
+        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
+        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
+    )
 
 
 @inlined
-def symmetric_times(I: Lanes2, i: int, x: Real, y: Real, z: Real) -> Vec3:
-    """I[i] (x, y, z) for I[i] = (xx, xy, xz, yy, yz, zz)."""
+def symmetric_times(I: Lanes2, i: int, a: Vector) -> Vec3:
+    """I[i] a for I[i] = (xx, xy, xz, yy, yz, zz)."""
     return (
-        I[i, 0] * x + I[i, 1] * y + I[i, 2] * z,
-        I[i, 1] * x + I[i, 3] * y + I[i, 4] * z,
-        I[i, 2] * x + I[i, 4] * y + I[i, 5] * z,
+        I[i, 0] * a[0] + I[i, 1] * a[1] + I[i, 2] * a[2],
+        I[i, 1] * a[0] + I[i, 3] * a[1] + I[i, 4] * a[2],
+        I[i, 2] * a[0] + I[i, 4] * a[1] + I[i, 5] * a[2],
     )

@@ -20,7 +20,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import jacobian_block, lane_count, lane_of, lane_set, stream
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import BUFFER, WIDTH, Lanes1, Lanes2, Real, Reals4, Vec3
-from artsim.sim.foundation.vec3 import cross
+from artsim.sim.foundation.vec3 import cross, minus, plus, row_of
 from artsim.sim.quantities.compute_records import Batch, Scratch, Task
 
 
@@ -78,7 +78,7 @@ def link_velocities(model: Model, data: Workspace, scratch: Scratch, task: Task,
         i = model.link_body[task.links[n]]
         r = _point(model, data, task, task.links[n])
         o = data.angular_velocity[i]
-        c = cross(o[0], o[1], o[2], r[0], r[1], r[2])
+        c = cross(o, r)
         for k in range(3):
             scratch.twists[n, k] = data.velocity[i, k] + c[k]
             scratch.twists[n, 3 + k] = o[k]
@@ -98,9 +98,9 @@ def link_accelerations(
         r = _point(model, data, task, task.links[n])
         o = data.angular_velocity[i]
         e = data.angular_acceleration[i]
-        c0, c1, c2 = cross(o[0], o[1], o[2], r[0], r[1], r[2])
-        c = cross(o[0], o[1], o[2], c0, c1, c2)
-        d = cross(e[0], e[1], e[2], r[0], r[1], r[2])
+        c0, c1, c2 = cross(o, r)
+        c = cross(o, (c0, c1, c2))
+        d = cross(e, r)
         for k in range(3):
             base = data.acceleration[i, k] if i > 0 else like(0.0, data)
             scratch.twists[n, k] = base + d[k] + c[k]
@@ -179,9 +179,9 @@ def _reduced_jacobians(model: Model, data: Workspace, scratch: Scratch, task: Ta
     J = scratch.columns
     for n in range(task.links.shape[0]):
         i = model.link_body[task.links[n]]
-        r0, r1, r2 = _point(model, data, task, task.links[n])
+        r = _point(model, data, task, task.links[n])
         _clear(data, J)
-        jacobian(model, data, i, data.arm[i, 0] + r0, data.arm[i, 1] + r1, data.arm[i, 2] + r2, J)
+        jacobian(model, data, i, data.arm[i, 0] + r[0], data.arm[i, 1] + r[1], data.arm[i, 2] + r[2], J)
         reduce_rows(model, data, J, scratch.reduced_columns)
         _scatter_link(scratch.reduced_columns, batch.jacobian, first, n)
 
@@ -216,14 +216,16 @@ def jacobian_rates(model: Model, data: Workspace, scratch: Scratch, task: Task, 
     """
     for n in range(task.links.shape[0]):
         i = model.link_body[task.links[n]]
-        r0, r1, r2 = _point(model, data, task, task.links[n])
+        r = _point(model, data, task, task.links[n])
         _clear(data, scratch.rates)
-        _rate_columns(model, data, i, r0, r1, r2, scratch.rates)
+        _rate_columns(model, data, i, r[0], r[1], r[2], scratch.rates)
         if task.reduced[0] == 0:
             _scatter_link(scratch.rates, batch.jacobian_dot, first, n)
         else:
             _clear(data, scratch.columns)
-            jacobian(model, data, i, data.arm[i, 0] + r0, data.arm[i, 1] + r1, data.arm[i, 2] + r2, scratch.columns)
+            jacobian(
+                model, data, i, data.arm[i, 0] + r[0], data.arm[i, 1] + r[1], data.arm[i, 2] + r[2], scratch.columns
+            )
             reduce_rows(model, data, scratch.rates, scratch.reduced_columns)
             for c in range(model.coupling_follower.shape[0]):
                 f = model.coupling_follower[c]
@@ -239,36 +241,32 @@ def _rate_columns(model: Model, data: Workspace, body: int, r0: Real, r1: Real, 
     """Rates of the columns of body's chain for its point at r from its origin."""
     o = data.angular_velocity
     u = data.velocity
-    c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], r0, r1, r2)
-    p0 = u[body, 0] + c0
-    p1 = u[body, 1] + c1
-    p2 = u[body, 2] + c2
+    c = cross(row_of(o, body), (r0, r1, r2))
+    p = plus(row_of(u, body), c)
     zero = like(0.0, data)
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
         i = model.dof_body[k]
-        a0, a1, a2 = axis_of(data, k)
+        a = axis_of(data, k)
         turning = model.body_parent[i] if model.dof_linear[k] else i
-        e0, e1, e2 = cross(o[turning, 0], o[turning, 1], o[turning, 2], a0, a1, a2)
+        e = cross(row_of(o, turning), a)
         if model.dof_linear[k]:
-            out[0, k] = e0
-            out[1, k] = e1
-            out[2, k] = e2
+            out[0, k] = e[0]
+            out[1, k] = e[1]
+            out[2, k] = e[2]
             out[3, k] = zero
             out[4, k] = zero
             out[5, k] = zero
         else:
-            d0 = data.arm[body, 0] + r0 - data.arm[i, 0]
-            d1 = data.arm[body, 1] + r1 - data.arm[i, 1]
-            d2 = data.arm[body, 2] + r2 - data.arm[i, 2]
-            s0, s1, s2 = cross(e0, e1, e2, d0, d1, d2)
-            t0, t1, t2 = cross(a0, a1, a2, p0 - u[i, 0], p1 - u[i, 1], p2 - u[i, 2])
-            out[0, k] = s0 + t0
-            out[1, k] = s1 + t1
-            out[2, k] = s2 + t2
-            out[3, k] = e0
-            out[4, k] = e1
-            out[5, k] = e2
+            d = minus(plus(row_of(data.arm, body), (r0, r1, r2)), row_of(data.arm, i))
+            s = cross(e, d)
+            t = cross(a, minus(p, row_of(u, i)))
+            out[0, k] = s[0] + t[0]
+            out[1, k] = s[1] + t[1]
+            out[2, k] = s[2] + t[2]
+            out[3, k] = e[0]
+            out[4, k] = e[1]
+            out[5, k] = e[2]
         k = model.dof_parent[k]
 
 
@@ -298,7 +296,7 @@ def wrench_forces(model: Model, data: Workspace, scratch: Scratch, task: Task, b
         i = model.link_body[task.links[n]]
         r = _point(model, data, task, task.links[n])
         f = scratch.wrench[6 * n : 6 * n + 6]
-        c = cross(r[0], r[1], r[2], f[0], f[1], f[2])
+        c = cross(r, f)
         for k in range(3):
             data.force[i, k] += f[k]
             data.torque[i, k] += f[3 + k] + c[k]

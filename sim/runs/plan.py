@@ -560,9 +560,9 @@ def _position_limits(robot: Robot, config: RunConfig) -> dict[str, Array]:
                 told = f"{setting}: {name!r} turns without a coordinate: give its joint --swing-limit"
                 raise SettingError(told, setting, name)
     lower, upper = (changes.get(name, getattr(model, name)) for name in ("lower", "upper"))
-    crossed = (lower > upper) & (model.dof_coord >= 0)
-    if changes and crossed.any():
-        k = int(np.argmax(crossed))
+    cross = (lower > upper) & (model.dof_coord >= 0)
+    if changes and cross.any():
+        k = int(np.argmax(cross))
         told = f"lower_limit: {labels.dofs[k]} is {lower[k]:g}, above its upper limit of {upper[k]:g}"
         raise SettingError(told, "lower_limit", labels.dofs[k])
     stiffness, damping = (changes.get(f"limit_{name}", np.zeros(robot.nv)) for name in ("stiffness", "damping"))

@@ -13,7 +13,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Reals1
-from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.foundation.vec3 import cross, plus, row_of, set_row, symmetric_times, times, turned_back
 from artsim.sim.run_data.link_rules import RuleBundle
 
 
@@ -25,24 +25,26 @@ def add_link_damping(model: Model, data: Workspace, h: float, rules: RuleBundle)
     for n in range(rules.model.damped_link.shape[0]):
         link = rules.model.damped_link[n]
         i = model.link_body[link]
-        c0, c1, c2 = link_centre(model, data, link)
-        jacobian(model, data, i, data.arm[i, 0] + c0, data.arm[i, 1] + c1, data.arm[i, 2] + c2, J)
+        c = link_centre(model, data, link)
+        jacobian(model, data, i, data.arm[i, 0] + c[0], data.arm[i, 1] + c[1], data.arm[i, 2] + c[2], J)
         linear = h * rules.model.damping[n, LINEAR] * model.link_mass[link]
         angular = h * rules.model.damping[n, ANGULAR]
         R, _ = link_frame(model, data, link)
         k = model.body_dof[i + 1] - 1
         while k >= 0:
-            u0, u1, u2 = turned_back(R, J[3, k], J[4, k], J[5, k])
-            L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
-            t0 = angular * (R[0] * L0 + R[1] * L1 + R[2] * L2)
-            t1 = angular * (R[3] * L0 + R[4] * L1 + R[5] * L2)
-            t2 = angular * (R[6] * L0 + R[7] * L1 + R[8] * L2)
-            f0 = linear * J[0, k]
-            f1 = linear * J[1, k]
-            f2 = linear * J[2, k]
+            u = turned_back(R, (J[3, k], J[4, k], J[5, k]))
+            L = symmetric_times(model.link_inertia, link, u)
+            t = (
+                angular * (R[0] * L[0] + R[1] * L[1] + R[2] * L[2]),
+                angular * (R[3] * L[0] + R[4] * L[1] + R[5] * L[2]),
+                angular * (R[6] * L[0] + R[7] * L[1] + R[8] * L[2]),
+            )
+            f = (linear * J[0, k], linear * J[1, k], linear * J[2, k])
             j = k
             while j >= 0:
-                M[k, j] += f0 * J[0, j] + f1 * J[1, j] + f2 * J[2, j] + t0 * J[3, j] + t1 * J[4, j] + t2 * J[5, j]
+                M[k, j] += (
+                    f[0] * J[0, j] + f[1] * J[1, j] + f[2] * J[2, j] + t[0] * J[3, j] + t[1] * J[4, j] + t[2] * J[5, j]
+                )
                 j = model.dof_parent[j]
             k = model.dof_parent[k]
 
@@ -59,24 +61,18 @@ def link_damping_forces(model: Model, v: Reals1, data: Workspace, rules: RuleBun
     for n in range(rules.model.damped_link.shape[0]):
         link = rules.model.damped_link[n]
         i = model.link_body[link]
-        c0, c1, c2 = link_centre(model, data, link)
-        a0 = data.angular_velocity[i, 0]
-        a1 = data.angular_velocity[i, 1]
-        a2 = data.angular_velocity[i, 2]
-        y0, y1, y2 = cross(a0, a1, a2, c0, c1, c2)
+        c = link_centre(model, data, link)
+        a = row_of(data.angular_velocity, i)
+        y = cross(a, c)
         linear = -rules.model.damping[n, LINEAR] * model.link_mass[link]
-        f0 = linear * (data.velocity[i, 0] + y0)
-        f1 = linear * (data.velocity[i, 1] + y1)
-        f2 = linear * (data.velocity[i, 2] + y2)
+        f = times(linear, plus(row_of(data.velocity, i), y))
         R, _ = link_frame(model, data, link)
-        u0, u1, u2 = turned_back(R, a0, a1, a2)
-        L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
-        t0, t1, t2 = cross(c0, c1, c2, f0, f1, f2)
+        u = turned_back(R, a)
+        L = symmetric_times(model.link_inertia, link, u)
+        t = cross(c, f)
         angular = -rules.model.damping[n, ANGULAR]
-        data.force[i, 0] += f0
-        data.force[i, 1] += f1
-        data.force[i, 2] += f2
-        data.torque[i, 0] += t0 + angular * (R[0] * L0 + R[1] * L1 + R[2] * L2)
-        data.torque[i, 1] += t1 + angular * (R[3] * L0 + R[4] * L1 + R[5] * L2)
-        data.torque[i, 2] += t2 + angular * (R[6] * L0 + R[7] * L1 + R[8] * L2)
+        set_row(data.force, i, plus(row_of(data.force, i), f))
+        data.torque[i, 0] += t[0] + angular * (R[0] * L[0] + R[1] * L[1] + R[2] * L[2])
+        data.torque[i, 1] += t[1] + angular * (R[3] * L[0] + R[4] * L[1] + R[5] * L[2])
+        data.torque[i, 2] += t[2] + angular * (R[6] * L[0] + R[7] * L[1] + R[8] * L[2])
     gather_forces(model, data, rules.data.force)

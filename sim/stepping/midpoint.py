@@ -31,7 +31,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1, Vec3
 from artsim.sim.foundation.scalars import divisor, largest
-from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.foundation.vec3 import cross, divided, dot, minus, row_of, set_row, symmetric_times, times
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED, RunBundle, Step
 from artsim.sim.solvers.tolerance import UNTRIED
@@ -125,17 +125,17 @@ def foresee_spin(model: Model, v: Lanes1, data: Workspace, h: float, middle: Lan
             fast = (square - _SPINS * _SPINS) * (1.0 - data.struck[i])
             fast = where_greater(chosen, zero_like(fast), fast, zero_like(fast))
             if any_positive(fast):
-                o0, o1, o2 = _midway(model, v, data, h, i, first)
+                o = _midway(model, v, data, h, i, first)
                 zero = like(0.0, data)
                 for k in range(first, first + 3):
-                    a0, a1, a2 = axis_of(data, k)
-                    middle[k] = where_greater(fast, zero, a0 * o0 + a1 * o1 + a2 * o2, middle[k])
+                    a = axis_of(data, k)
+                    middle[k] = where_greater(fast, zero, dot(a, o), middle[k])
 
 
 @inlined
 def _midway(model: Model, v: Lanes1, data: Workspace, h: float, i: int, first: int) -> Vec3:
     """Midpoint angular velocity of body i, which turns alone, by Newton's method; `first` is its first angular dof."""
-    h0, h1, h2 = data.moment[i, 0], data.moment[i, 1], data.moment[i, 2]
+    h0, h1, h2 = row_of(data.moment, i)
     I0, I1, I2, I3, I4, I5 = (
         data.inertia[i, 0],
         data.inertia[i, 1],
@@ -144,7 +144,7 @@ def _midway(model: Model, v: Lanes1, data: Workspace, h: float, i: int, first: i
         data.inertia[i, 4],
         data.inertia[i, 5],
     )
-    t0, t1, t2 = cross(h0, h1, h2, model.gravity[0], model.gravity[1], model.gravity[2])
+    t0, t1, t2 = cross((h0, h1, h2), model.gravity)
     if model.joint_type[i] == FREE:  # about the centre of mass
         per = 1.0 / model.body_mass[i]
         I0 = I0 - per * (h1 * h1 + h2 * h2)
@@ -161,43 +161,41 @@ def _midway(model: Model, v: Lanes1, data: Workspace, h: float, i: int, first: i
     x1 = x0
     x2 = x0
     for k in range(first, first + 3):
-        a0, a1, a2 = axis_of(data, k)
-        x0 = x0 + a0 * v[k]
-        x1 = x1 + a1 * v[k]
-        x2 = x2 + a2 * v[k]
-        A0 = A0 + model.armature[k] * a0 * a0
-        A1 = A1 + model.armature[k] * a0 * a1
-        A2 = A2 + model.armature[k] * a0 * a2
-        A3 = A3 + model.armature[k] * a1 * a1
-        A4 = A4 + model.armature[k] * a1 * a2
-        A5 = A5 + model.armature[k] * a2 * a2
-    s0, s1, s2 = x0, x1, x2
+        a = axis_of(data, k)
+        x0 = x0 + a[0] * v[k]
+        x1 = x1 + a[1] * v[k]
+        x2 = x2 + a[2] * v[k]
+        A0 = A0 + model.armature[k] * a[0] * a[0]
+        A1 = A1 + model.armature[k] * a[0] * a[1]
+        A2 = A2 + model.armature[k] * a[0] * a[2]
+        A3 = A3 + model.armature[k] * a[1] * a[1]
+        A4 = A4 + model.armature[k] * a[1] * a[2]
+        A5 = A5 + model.armature[k] * a[2] * a[2]
+    s = (x0, x1, x2)
     c = 2.0 / h
     for _ in range(_FORESEEN):
-        L0 = I0 * x0 + I1 * x1 + I2 * x2
-        L1 = I1 * x0 + I3 * x1 + I4 * x2
-        L2 = I2 * x0 + I4 * x1 + I5 * x2
-        g0, g1, g2 = cross(x0, x1, x2, L0, L1, L2)
-        d0 = c * (x0 - s0)
-        d1 = c * (x1 - s1)
-        d2 = c * (x2 - s2)
-        r0 = A0 * d0 + A1 * d1 + A2 * d2 + g0 - t0
-        r1 = A1 * d0 + A3 * d1 + A4 * d2 + g1 - t1
-        r2 = A2 * d0 + A4 * d1 + A5 * d2 + g2 - t2
+        L = (I0 * x0 + I1 * x1 + I2 * x2, I1 * x0 + I3 * x1 + I4 * x2, I2 * x0 + I4 * x1 + I5 * x2)
+        g = cross((x0, x1, x2), L)
+        d = times(c, minus((x0, x1, x2), s))
+        r = (
+            dot((A0, A1, A2), d) + g[0] - t0,
+            A1 * d[0] + A3 * d[1] + A4 * d[2] + g[1] - t1,
+            A2 * d[0] + A4 * d[1] + A5 * d[2] + g[2] - t2,
+        )
         # c A + [x]× I - [L]×, by columns
-        p0, p1, p2 = cross(x0, x1, x2, I0, I1, I2)
-        q0, q1, q2 = cross(x0, x1, x2, I1, I3, I4)
-        u0, u1, u2 = cross(x0, x1, x2, I2, I4, I5)
-        p0, p1, p2 = p0 + c * A0, p1 + c * A1 - L2, p2 + c * A2 + L1
-        q0, q1, q2 = q0 + c * A1 + L2, q1 + c * A3, q2 + c * A4 - L0
-        u0, u1, u2 = u0 + c * A2 - L1, u1 + c * A4 + L0, u2 + c * A5
-        m0, m1, m2 = cross(q0, q1, q2, u0, u1, u2)
-        n0, n1, n2 = cross(u0, u1, u2, p0, p1, p2)
-        o0, o1, o2 = cross(p0, p1, p2, q0, q1, q2)
-        inverse = 1.0 / (p0 * m0 + p1 * m1 + p2 * m2)
-        x0 = x0 - inverse * (m0 * r0 + m1 * r1 + m2 * r2)
-        x1 = x1 - inverse * (n0 * r0 + n1 * r1 + n2 * r2)
-        x2 = x2 - inverse * (o0 * r0 + o1 * r1 + o2 * r2)
+        p = cross((x0, x1, x2), (I0, I1, I2))
+        q = cross((x0, x1, x2), (I1, I3, I4))
+        u = cross((x0, x1, x2), (I2, I4, I5))
+        p = (p[0] + c * A0, p[1] + c * A1 - L[2], p[2] + c * A2 + L[1])
+        q = (q[0] + c * A1 + L[2], q[1] + c * A3, q[2] + c * A4 - L[0])
+        u = (u[0] + c * A2 - L[1], u[1] + c * A4 + L[0], u[2] + c * A5)
+        m = cross(q, u)
+        n = cross(u, p)
+        o = cross(p, q)
+        inverse = 1.0 / dot(p, m)
+        x0 = x0 - inverse * dot(m, r)
+        x1 = x1 - inverse * dot(n, r)
+        x2 = x2 - inverse * dot(o, r)
     return x0, x1, x2
 
 
@@ -268,23 +266,17 @@ def turning_and_tautness(model: Model, data: Workspace, h: float) -> tuple[Real,
             most = _SPINS * _SPINS / h
         elif model.joint_type[i] == FREE or model.joint_type[i] == BALL:
             most = _FREE_RATE
-        o0 = data.angular_velocity[i, 0]
-        o1 = data.angular_velocity[i, 1]
-        o2 = data.angular_velocity[i, 2]
-        fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
+        o = row_of(data.angular_velocity, i)
+        fast = h * dot(o, o) - most
         turning = largest(turning, fast * (1.0 - data.struck[i]))  # the midway velocity of a struck body is not known
         above = model.body_parent[i]
         if above == 0:
             continue
         force = h * h * model.carried_mass[i]
-        b0 = data.acceleration[i, 0]
-        b1 = data.acceleration[i, 1]
-        b2 = data.acceleration[i, 2]
-        d0 = data.offset[i, 0]
-        d1 = data.offset[i, 1]
-        d2 = data.offset[i, 2]
+        b = row_of(data.acceleration, i)
+        d = row_of(data.offset, i)
         own = 0.5 * _TAUT * (data.inertia[above, 0] + data.inertia[above, 3] + data.inertia[above, 5])
-        square = (b0 * b0 + b1 * b1 + b2 * b2) * (d0 * d0 + d1 * d1 + d2 * d2)
+        square = dot(b, b) * dot(d, d)
         tautness = largest(tautness, force * force * square - own * own)
     return turning, tautness
 
@@ -297,10 +289,10 @@ def loops_pull(model: Model, data: Workspace, h: float, equipment: AnyEquipment)
     pull = like(-1.0, data)
     for n in range(equipment.model.loop_kind.shape[0]):
         F = equipment.data.loop_force[n]
-        square = h * h * h * h * (F[0] * F[0] + F[1] * F[1] + F[2] * F[2])
+        square = h * h * h * h * dot(F, F)
         for end in range(2):
             r = equipment.model.loop_position[2 * n + end]
-            r2 = like(r[0] * r[0] + r[1] * r[1] + r[2] * r[2], data)
+            r2 = like(dot(r, r), data)
             i = equipment.model.loop_body[n, end]
             while i > 0:
                 own = 0.5 * (data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5])
@@ -308,8 +300,8 @@ def loops_pull(model: Model, data: Workspace, h: float, equipment: AnyEquipment)
                     if model.dof_linear[k] == 0:
                         own = own + model.armature[k]
                 pull = largest(pull, square * r2 - _TAUT * _TAUT * own * own)
-                d0, d1, d2 = data.offset[i, 0], data.offset[i, 1], data.offset[i, 2]
-                r2 = d0 * d0 + d1 * d1 + d2 * d2
+                d = row_of(data.offset, i)
+                r2 = dot(d, d)
                 i = model.body_parent[i]
     return pull
 
@@ -368,16 +360,23 @@ def _hold_by_own_weight(model: Model, data: Workspace, i: int) -> None:
     """Add the stiffness of body i's own weight less inertial force, which acts at its centre of mass."""
     mass = model.body_mass[i]
     weight = divisor(mass)
-    c0 = data.moment[i, 0] / weight
-    c1 = data.moment[i, 1] / weight
-    c2 = data.moment[i, 2] / weight
+    c = divided(row_of(data.moment, i), weight)
     o = data.angular_velocity[i]
     al = data.angular_acceleration[i]
     b = data.acceleration[i]
-    s0, s1, s2 = cross(o[0], o[1], o[2], c0, c1, c2)
-    s0, s1, s2 = cross(o[0], o[1], o[2], s0, s1, s2)
-    t0, t1, t2 = cross(al[0], al[1], al[2], c0, c1, c2)
-    _hold(data, i, -mass * (b[0] + s0 + t0), -mass * (b[1] + s1 + t1), -mass * (b[2] + s2 + t2), c0, c1, c2)
+    s = cross(o, c)
+    s = cross(o, s)
+    t = cross(al, c)
+    _hold(
+        data,
+        i,
+        -mass * (b[0] + s[0] + t[0]),
+        -mass * (b[1] + s[1] + t[1]),
+        -mass * (b[2] + s[2] + t[2]),
+        c[0],
+        c[1],
+        c[2],
+    )
 
 
 @njit
@@ -402,8 +401,8 @@ def _hold_by_loops(model: Model, data: Workspace, equipment: AnyEquipment) -> No
             i = equipment.model.loop_body[n, end]
             if i > 0:
                 sign = 1.0 if end == 0 else -1.0
-                r0, r1, r2 = loop_lever(model, data, equipment, n, end)
-                _hold(data, i, sign * F[0], sign * F[1], sign * F[2], r0, r1, r2)
+                r = loop_lever(model, data, equipment, n, end)
+                _hold(data, i, sign * F[0], sign * F[1], sign * F[2], r[0], r[1], r[2])
 
 
 @njit
@@ -440,12 +439,10 @@ def add_stiffened_bias(model: Model, data: Workspace, tau: Lanes1, scratch: Lane
     zero = like(0.0, data)
     for i in range(model.body_parent.shape[0]):
         al = data.angular_acceleration[i]
-        t0, t1, t2 = symmetric_times(data.stiffening, i, al[0], al[1], al[2])
+        t = symmetric_times(data.stiffening, i, al)
         for axis in range(3):
             data.force[i, axis] = zero
-        data.torque[i, 0] = t0
-        data.torque[i, 1] = t1
-        data.torque[i, 2] = t2
+        set_row(data.torque, i, t)
     gather_forces(model, data, scratch)
     for k in range(tau.shape[0]):
         tau[k] = _plus(tau[k], scratch[k])

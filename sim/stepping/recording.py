@@ -27,7 +27,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Reals1, Reals2, Reals3, Vec3
 from artsim.sim.foundation.recordtype import connected
-from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, set_row, symmetric_times, times, turned_back
 from artsim.sim.geometry.contacts import ALONG_NORMAL, ALONG_TANGENT, CONTACTS, ContactBundle
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -223,55 +223,43 @@ def joint_wrenches(
     for link in range(n):
         i = model.link_body[link]
         R, p = link_frame(model, data, link)
-        o0 = data.angular_velocity[i, 0]
-        o1 = data.angular_velocity[i, 1]
-        o2 = data.angular_velocity[i, 2]
-        a0 = data.angular_acceleration[i, 0]
-        a1 = data.angular_acceleration[i, 1]
-        a2 = data.angular_acceleration[i, 2]
+        o = row_of(data.angular_velocity, i)
+        a = row_of(data.angular_acceleration, i)
         c = model.link_com[link]
         c0 = R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
         c1 = R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
         c2 = R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
-        d0 = p[0] + c0
-        d1 = p[1] + c1
-        d2 = p[2] + c2
-        s0, s1, s2 = cross(o0, o1, o2, d0, d1, d2)
-        s0, s1, s2 = cross(o0, o1, o2, s0, s1, s2)
-        g0, g1, g2 = cross(a0, a1, a2, d0, d1, d2)
+        d = plus(p, (c0, c1, c2))
+        s = cross(o, d)
+        s = cross(o, s)
+        g = cross(a, d)
         mass = model.link_mass[link]
-        f0 = mass * (data.acceleration[i, 0] + g0 + s0)
-        f1 = mass * (data.acceleration[i, 1] + g1 + s1)
-        f2 = mass * (data.acceleration[i, 2] + g2 + s2)
+        f = times(mass, plus(plus(row_of(data.acceleration, i), g), s))
         # I α + ω × I ω in link axes, then rotated
-        u0, u1, u2 = turned_back(R, o0, o1, o2)
-        q0, q1, q2 = turned_back(R, a0, a1, a2)
-        L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
-        k0, k1, k2 = symmetric_times(model.link_inertia, link, q0, q1, q2)
-        h0, h1, h2 = cross(u0, u1, u2, L0, L1, L2)
-        k0 += h0
-        k1 += h1
-        k2 += h2
-        t0, t1, t2 = cross(c0, c1, c2, f0, f1, f2)
-        step.link_force[link, 0] = f0
-        step.link_force[link, 1] = f1
-        step.link_force[link, 2] = f2
-        step.link_torque[link, 0] = t0 + R[0] * k0 + R[1] * k1 + R[2] * k2
-        step.link_torque[link, 1] = t1 + R[3] * k0 + R[4] * k1 + R[5] * k2
-        step.link_torque[link, 2] = t2 + R[6] * k0 + R[7] * k1 + R[8] * k2
+        u = turned_back(R, o)
+        q = turned_back(R, a)
+        L = symmetric_times(model.link_inertia, link, u)
+        k0, k1, k2 = symmetric_times(model.link_inertia, link, q)
+        h = cross(u, L)
+        k0 += h[0]
+        k1 += h[1]
+        k2 += h[2]
+        t = cross((c0, c1, c2), f)
+        set_row(step.link_force, link, f)
+        step.link_torque[link, 0] = t[0] + R[0] * k0 + R[1] * k1 + R[2] * k2
+        step.link_torque[link, 1] = t[1] + R[3] * k0 + R[4] * k1 + R[5] * k2
+        step.link_torque[link, 2] = t[2] + R[6] * k0 + R[7] * k1 + R[8] * k2
     _take_off_all(robot, step, equipment, contact)
     for link in range(n - 1, -1, -1):
         above = model.link_parent[link]
         if above >= 0:
-            d0, d1, d2 = _between(model, data, link, above)
+            d = _between(model, data, link, above)
             F = step.link_force[link]
-            t0, t1, t2 = cross(d0, d1, d2, F[0], F[1], F[2])
+            t = cross(d, F)
             for k in range(3):
                 step.link_force[above, k] += F[k]
                 step.link_torque[above, k] += step.link_torque[link, k]
-            step.link_torque[above, 0] += t0
-            step.link_torque[above, 1] += t1
-            step.link_torque[above, 2] += t2
+            set_row(step.link_torque, above, plus(row_of(step.link_torque, above), t))
 
 
 @inlined
@@ -279,16 +267,12 @@ def _between(model: Model, data: Workspace, link: int, above: int) -> Vec3:
     """The vector from the origin of the link above to the link's [m]; several bodies may lie between them."""
     _, p = link_frame(model, data, link)
     _, y = link_frame(model, data, above)
-    d0 = p[0] - y[0]
-    d1 = p[1] - y[1]
-    d2 = p[2] - y[2]
+    d = minus(p, y)
     body = model.link_body[link]
     while body != model.link_body[above]:
-        d0 += data.offset[body, 0]
-        d1 += data.offset[body, 1]
-        d2 += data.offset[body, 2]
+        d = plus(d, row_of(data.offset, body))
         body = model.body_parent[body]
-    return d0, d1, d2
+    return d
 
 
 @njit
@@ -369,9 +353,11 @@ def _jacobians(model: Model, data: Workspace, row: int, block: Block) -> None:
         i = model.link_body[link]
         R, x = link_frame(model, data, link)
         c = model.link_com[link]
-        r0 = data.arm[i, 0] + x[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
-        r1 = data.arm[i, 1] + x[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
-        r2 = data.arm[i, 2] + x[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
+        r = (
+            data.arm[i, 0] + x[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
+            data.arm[i, 1] + x[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
+            data.arm[i, 2] + x[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
+        )
         last = model.body_dof[i + 1] - 1 if i > 0 else -1
         k = last
         while k >= 0:
@@ -381,10 +367,10 @@ def _jacobians(model: Model, data: Workspace, row: int, block: Block) -> None:
         k = last
         while k >= 0:
             column -= 1
-            l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
-            block.jacobian[row, column, 0] = l0 + S[0, k]
-            block.jacobian[row, column, 1] = l1 + S[1, k]
-            block.jacobian[row, column, 2] = l2 + S[2, k]
+            l = cross((S[3, k], S[4, k], S[5, k]), r)
+            block.jacobian[row, column, 0] = l[0] + S[0, k]
+            block.jacobian[row, column, 1] = l[1] + S[1, k]
+            block.jacobian[row, column, 2] = l[2] + S[2, k]
             for line in range(3, 6):
                 block.jacobian[row, column, line] = S[line, k]
             k = model.dof_parent[k]

@@ -18,7 +18,7 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.foundation.vec3 import cross, dot, plus, row_of, symmetric_times, turned_back
 from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS, Inputs, RunBundle
 
 _CHANGE = 1e-9  # change of an activation per step, relative to the larger of it and 1, that counts as none
@@ -111,16 +111,14 @@ def moving_links(robot: RobotBundle, inputs: Inputs) -> float:
         if b > 0 and any_positive(mass):
             found = True
             a = data.angular_velocity[b]
-            c0, c1, c2 = link_centre(model, data, link)
-            y0, y1, y2 = cross(a[0], a[1], a[2], c0, c1, c2)
-            v0 = data.velocity[b, 0] + y0
-            v1 = data.velocity[b, 1] + y1
-            v2 = data.velocity[b, 2] + y2
+            c = link_centre(model, data, link)
+            y = cross(a, c)
+            v = plus(row_of(data.velocity, b), y)
             R, _ = link_frame(model, data, link)
-            u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
-            L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
-            spin = (u0 * L0 + u1 * L1 + u2 * L2) / mass
-            energy = 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin)
+            u = turned_back(R, a)
+            L = symmetric_times(model.link_inertia, link, u)
+            spin = dot(u, L) / mass
+            energy = 0.5 * (dot(v, v) + spin)
             moving = where_greater(zero + inputs.sleep[SLEEP_ENERGY], energy, moving, zero + 1.0)  # NaN moves
     return moving if found else zero + 1.0
 

@@ -22,7 +22,7 @@ from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUT
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Reals2
-from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, set_row, symmetric_times, times
 from artsim.sim.run_data.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS, DirectWork
 from artsim.sim.solvers.published.full_coordinates import (
     factorise_dense,
@@ -101,27 +101,21 @@ def _bodies(model: Model, data: Workspace, graph: DirectWork) -> None:
         if not turning > 0.0:
             share[SHARED_INERTIA] = graph.share[above, SHARED_INERTIA] if above > 0 else _SHARE
         graph.inverse_mass[i] = 1.0 / (model.body_mass[i] + graph.share[i, SHARED_MASS])
-        c0 = data.moment[i, 0] * graph.inverse_mass[i]
-        c1 = data.moment[i, 1] * graph.inverse_mass[i]
-        c2 = data.moment[i, 2] * graph.inverse_mass[i]
-        graph.centre[i, 0] = c0
-        graph.centre[i, 1] = c1
-        graph.centre[i, 2] = c2
-        h0 = data.moment[i, 0]
-        h1 = data.moment[i, 1]
-        h2 = data.moment[i, 2]
+        c = times(graph.inverse_mass[i], row_of(data.moment, i))
+        set_row(graph.centre, i, c)
+        h = row_of(data.moment, i)
         I = data.inertia[i]
         S = data.stiffening[i]
         extra = graph.share[i, SHARED_INERTIA]
         _invert(
             graph.inverse_inertia,
             i,
-            I[0] + S[0] + extra - c1 * h1 - c2 * h2,
-            I[1] + S[1] + c0 * h1,
-            I[2] + S[2] + c0 * h2,
-            I[3] + S[3] + extra - c0 * h0 - c2 * h2,
-            I[4] + S[4] + c1 * h2,
-            I[5] + S[5] + extra - c0 * h0 - c1 * h1,
+            I[0] + S[0] + extra - c[1] * h[1] - c[2] * h[2],
+            I[1] + S[1] + c[0] * h[1],
+            I[2] + S[2] + c[0] * h[2],
+            I[3] + S[3] + extra - c[0] * h[0] - c[2] * h[2],
+            I[4] + S[4] + c[1] * h[2],
+            I[5] + S[5] + extra - c[0] * h[0] - c[1] * h[1],
         )
 
 
@@ -162,17 +156,15 @@ def _joint_rows(model: Model, data: Workspace, graph: DirectWork, i: int) -> Non
     for row in range(6):
         f = graph.push[i, row]
         t = graph.turn[i, row]
-        c0, c1, c2 = cross(f[0], f[1], f[2], graph.centre[i, 0], graph.centre[i, 1], graph.centre[i, 2])
-        d0 = data.offset[i, 0] - graph.centre[above, 0]
-        d1 = data.offset[i, 1] - graph.centre[above, 1]
-        d2 = data.offset[i, 2] - graph.centre[above, 2]
-        e0, e1, e2 = cross(d0, d1, d2, f[0], f[1], f[2])
-        graph.back[i, row, 0] = t[0] + e0
-        graph.back[i, row, 1] = t[1] + e1
-        graph.back[i, row, 2] = t[2] + e2
-        t[0] += c0
-        t[1] += c1
-        t[2] += c2
+        c = cross(f, row_of(graph.centre, i))
+        d = minus(row_of(data.offset, i), row_of(graph.centre, above))
+        e = cross(d, f)
+        graph.back[i, row, 0] = t[0] + e[0]
+        graph.back[i, row, 1] = t[1] + e[1]
+        graph.back[i, row, 2] = t[2] + e[2]
+        t[0] += c[0]
+        t[1] += c[1]
+        t[2] += c[2]
     for n in range(model.body_dof[i + 1] - k):
         row = _row_of(kind, n)
         graph.dof_row[k + n] = row
@@ -233,14 +225,14 @@ def _edges(model: Model, graph: DirectWork, i: int) -> None:
 
 @inlined
 def _dot(a: Reals1, b: Reals1) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    return dot(a, b)
 
 
 @inlined
 def _through(graph: DirectWork, i: int, s: Reals1, t: Reals1) -> float:
     """s · W t of two torques on body i."""
-    x0, x1, x2 = symmetric_times(graph.inverse_inertia, i, t[0], t[1], t[2])
-    return s[0] * x0 + s[1] * x1 + s[2] * x2
+    x = symmetric_times(graph.inverse_inertia, i, t)
+    return dot(s, x)
 
 
 @njit
@@ -294,7 +286,7 @@ def _set_rates(model: Model, graph: DirectWork, held: bool) -> None:
     for i in range(1, nb):
         for c in range(3):
             V[i, c] = F[i, c] * graph.inverse_mass[i]
-        V[i, 3], V[i, 4], V[i, 5] = symmetric_times(graph.inverse_inertia, i, F[i, 3], F[i, 4], F[i, 5])
+        V[i, 3], V[i, 4], V[i, 5] = symmetric_times(graph.inverse_inertia, i, (F[i, 3], F[i, 4], F[i, 5]))
     for i in range(1, nb):
         above = model.body_parent[i]
         for a in range(6):

@@ -19,7 +19,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Reals2
-from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.foundation.vec3 import cross, plus, row_of, set_row, symmetric_times, times
 from artsim.sim.run_data.run_records import ALL_ROWS, Rows
 from artsim.sim.run_data.scratch import WIDE_ROWS, FullWork, NewtonWork
 
@@ -191,19 +191,15 @@ def _momenta(model: Model, data: Workspace, parts: FullWork) -> None:
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             add_motion(model, data, V, i, k, parts.moved[k])
         mass = model.body_mass[i]
-        h0 = data.moment[i, 0]
-        h1 = data.moment[i, 1]
-        h2 = data.moment[i, 2]
-        c0, c1, c2 = cross(V[i, 3], V[i, 4], V[i, 5], h0, h1, h2)
-        t0, t1, t2 = cross(h0, h1, h2, V[i, 0], V[i, 1], V[i, 2])
-        l0, l1, l2 = symmetric_times(data.inertia, i, V[i, 3], V[i, 4], V[i, 5])
-        s0, s1, s2 = symmetric_times(data.stiffening, i, V[i, 3], V[i, 4], V[i, 5])
-        F[i, 0] = mass * V[i, 0] + c0
-        F[i, 1] = mass * V[i, 1] + c1
-        F[i, 2] = mass * V[i, 2] + c2
-        F[i, 3] = l0 + s0 + t0
-        F[i, 4] = l1 + s1 + t1
-        F[i, 5] = l2 + s2 + t2
+        h = row_of(data.moment, i)
+        c = cross((V[i, 3], V[i, 4], V[i, 5]), h)
+        t = cross(h, row_of(V, i))
+        l = symmetric_times(data.inertia, i, (V[i, 3], V[i, 4], V[i, 5]))
+        s = symmetric_times(data.stiffening, i, (V[i, 3], V[i, 4], V[i, 5]))
+        set_row(F, i, plus(times(mass, row_of(V, i)), c))
+        F[i, 3] = l[0] + s[0] + t[0]
+        F[i, 4] = l[1] + s[1] + t[1]
+        F[i, 5] = l[2] + s[2] + t[2]
     for i in range(nb - 1, 0, -1):
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             parts.force[k] = along(model, data, F, i, k)
@@ -214,10 +210,8 @@ def _momenta(model: Model, data: Workspace, parts: FullWork) -> None:
 def outward(model: Model, data: Workspace, V: Reals2, i: int) -> None:
     """V[i] (linear, angular) = the velocity that body i has from its parent's (Featherstone 2008, table 5.1)."""
     above = model.body_parent[i]
-    c0, c1, c2 = cross(V[above, 3], V[above, 4], V[above, 5], data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
-    V[i, 0] = V[above, 0] + c0
-    V[i, 1] = V[above, 1] + c1
-    V[i, 2] = V[above, 2] + c2
+    c = cross((V[above, 3], V[above, 4], V[above, 5]), row_of(data.offset, i))
+    set_row(V, i, plus(row_of(V, above), c))
     V[i, 3] = V[above, 3]
     V[i, 4] = V[above, 4]
     V[i, 5] = V[above, 5]
@@ -228,31 +222,29 @@ def inward(model: Model, data: Workspace, F: Reals2, i: int) -> None:
     """F[parent] += the wrench F[i] (force, torque about body i's origin). The wrench on the world is not computed."""
     above = model.body_parent[i]
     if above > 0:
-        c0, c1, c2 = cross(data.offset[i, 0], data.offset[i, 1], data.offset[i, 2], F[i, 0], F[i, 1], F[i, 2])
-        F[above, 0] += F[i, 0]
-        F[above, 1] += F[i, 1]
-        F[above, 2] += F[i, 2]
-        F[above, 3] += F[i, 3] + c0
-        F[above, 4] += F[i, 4] + c1
-        F[above, 5] += F[i, 5] + c2
+        c = cross(row_of(data.offset, i), row_of(F, i))
+        set_row(F, above, plus(row_of(F, above), row_of(F, i)))
+        F[above, 3] += F[i, 3] + c[0]
+        F[above, 4] += F[i, 4] + c[1]
+        F[above, 5] += F[i, 5] + c[2]
 
 
 @inlined
 def add_motion(model: Model, data: Workspace, V: Reals2, i: int, k: int, x: float) -> None:
     """V[i] += S_k x."""
-    a0, a1, a2 = axis_of(data, k)
+    a = axis_of(data, k)
     first = 0 if model.dof_linear[k] else 3
-    V[i, first] += a0 * x
-    V[i, first + 1] += a1 * x
-    V[i, first + 2] += a2 * x
+    V[i, first] += a[0] * x
+    V[i, first + 1] += a[1] * x
+    V[i, first + 2] += a[2] * x
 
 
 @inlined
 def along(model: Model, data: Workspace, F: Reals2, i: int, k: int) -> float:
     """S_kᵀ F[i]."""
-    a0, a1, a2 = axis_of(data, k)
+    a = axis_of(data, k)
     first = 0 if model.dof_linear[k] else 3
-    return a0 * F[i, first] + a1 * F[i, first + 1] + a2 * F[i, first + 2]
+    return a[0] * F[i, first] + a[1] * F[i, first + 1] + a[2] * F[i, first + 2]
 
 
 @njit
