@@ -16,18 +16,7 @@ from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, TRIANGLES, S
 from artsim.collision.support import front_of
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Reals2, Vec3, Vec6
-from artsim.sim.foundation.vec3 import (
-    component,
-    cross,
-    dot,
-    length,
-    minus,
-    plus_times,
-    row_of,
-    set_row,
-    times,
-    triple,
-)
+from artsim.sim.foundation.vec3 import component, cross, dot, length, minus, plus_times, row_of, set_row, times, triple
 
 ACROSS = 1.0 - 2e-8  # cosine between a face's normal and the contact's: 2e-4 rad
 ALMOST = 1.0 - 2e-6  # the cosine for round shapes, before the normal of the face is tried

@@ -36,6 +36,7 @@ from artsim.collision.support import (
     point_of_a,
 )
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import rotated_back
 from artsim.sim.foundation.records import Vec3
 from artsim.sim.foundation.vec3 import (
     combined,
@@ -49,7 +50,6 @@ from artsim.sim.foundation.vec3 import (
     plus,
     plus_times,
     put,
-    rotated_back,
     row_of,
     set_row,
     times,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from artsim.collision.gjk_work import GjkWork
 from artsim.collision.shapes import AnyPlaced
 from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.mat3 import plus_rotated, rotated, rotated_back
 from artsim.sim.foundation.records import Vec3, Vector
-from artsim.sim.foundation.vec3 import minus, plus, plus_rotated, rotated, rotated_back, triple
+from artsim.sim.foundation.vec3 import minus, plus, triple
 
 
 @inlined

@@ -14,19 +14,9 @@ from artsim.collision.gjk_work import GjkWork
 from artsim.collision.shapes import Shapes
 from artsim.collision.support import difference, is_round, keep_point
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import rotated_back
 from artsim.sim.foundation.records import Reals2, Vec3
-from artsim.sim.foundation.vec3 import (
-    cross,
-    dot,
-    minus,
-    negative,
-    plus_times,
-    put,
-    rotated_back,
-    row_of,
-    times,
-    triple,
-)
+from artsim.sim.foundation.vec3 import cross, dot, minus, negative, plus_times, put, row_of, times, triple
 
 APART, NEAR, OVERLAP = range(3)
 _MOST_ROUNDS = 100

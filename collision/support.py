@@ -12,6 +12,7 @@ from artsim.collision.frames import axis, into
 from artsim.collision.gjk_work import GjkWork
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES, Pair, Shapes
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import rotated, rotated_back, turn_back
 from artsim.sim.foundation.records import Reals2, Vec3, Vec6, Vector
 from artsim.sim.foundation.vec3 import (
     by_component,
@@ -22,12 +23,9 @@ from artsim.sim.foundation.vec3 import (
     plus,
     plus_times,
     put,
-    rotated,
-    rotated_back,
     row_of,
     set_row,
     times,
-    turned_back_by,
 )
 
 MOST_TIMES = (
@@ -75,9 +73,7 @@ def begin_pair(pair: Pair, gjk: GjkWork) -> None:
     for i in range(3):
         for j in range(3):
             gjk.frame[i, j] = placed.rotation[a, i, j]
-        gjk.rotation[0, i], gjk.rotation[1, i], gjk.rotation[2, i] = turned_back_by(
-            placed.rotation, a, axis(placed, b, i)
-        )
+        gjk.rotation[0, i], gjk.rotation[1, i], gjk.rotation[2, i] = turn_back(placed.rotation, a, axis(placed, b, i))
 
 
 @njit

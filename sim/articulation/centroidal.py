@@ -7,8 +7,10 @@ from artsim.sim.articulation.kinematics import axis_of, like, origin_of
 from artsim.sim.articulation.model import WORLD, Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import symmetric_times
 from artsim.sim.foundation.records import Lanes1, Lanes2, Real
-from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, symmetric_times
+from artsim.sim.foundation.spatial_vectors import set_motion_column, shifted_force
+from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, set_column, times
 
 
 @njit
@@ -38,15 +40,9 @@ def centre_of_mass_jacobian(model: Model, data: Workspace, J: Lanes2) -> None:
         i = model.dof_body[k]
         a = axis_of(data, k)
         if model.dof_linear[k]:
-            share = _per_mass(model) * model.carried_mass[i]
-            J[0, k] = share * a[0]
-            J[1, k] = share * a[1]
-            J[2, k] = share * a[2]
+            set_column(J, k, 0, times(_per_mass(model) * model.carried_mass[i], a))
         else:
-            t = cross(a, row_of(h, i))
-            J[0, k] = _per_mass(model) * t[0]
-            J[1, k] = _per_mass(model) * t[1]
-            J[2, k] = _per_mass(model) * t[2]
+            set_column(J, k, 0, times(_per_mass(model), cross(a, row_of(h, i))))
 
 
 @njit
@@ -57,15 +53,8 @@ def centroidal_map(model: Model, data: Workspace, c: Lanes1, A: Lanes2) -> None:
     Orin, Goswami, Lee 2013, with composite bodies. O(nv).
     """
     for k in range(model.dof_body.shape[0]):
-        f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
         p = origin_of(model, data, model.dof_body[k])
-        t = cross(minus(p, c), (f0, f1, f2))
-        A[0, k] = f0
-        A[1, k] = f1
-        A[2, k] = f2
-        A[3, k] = n0 + t[0]
-        A[4, k] = n1 + t[1]
-        A[5, k] = n2 + t[2]
+        set_motion_column(A, k, shifted_force(column_momentum(model, data, k), minus(p, c)))
 
 
 @njit

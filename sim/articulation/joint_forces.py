@@ -14,9 +14,22 @@ from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, WORLD, Model
 from artsim.sim.articulation.state import Joints, RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Lanes1, Lanes2, Real, Vec3
+from artsim.sim.foundation.mat3 import matrix_of, set_matrix, turn, turn_back, turned, turned_back
+from artsim.sim.foundation.records import Lanes1, Mat3, Real, Vec3, Vector
 from artsim.sim.foundation.sincos import sincos
-from artsim.sim.foundation.vec3 import cross, dot, plus, row_of, set_row, symmetric_times, times
+from artsim.sim.foundation.spatial_vectors import add_pair, newton_euler, pair_of, set_pair, shifted_force
+from artsim.sim.foundation.vec3 import (
+    add_to_row,
+    cross,
+    plus,
+    plus_times,
+    put_at,
+    row_of,
+    set_row,
+    times,
+    triple,
+    triple_at,
+)
 
 
 @inlined
@@ -34,95 +47,55 @@ def _place(model: Model, q: Lanes1, data: Workspace, joints: Joints, i: int) -> 
 
 @njit
 def _place_other(model: Model, q: Lanes1, data: Workspace, joints: Joints, i: int, kind: int, n: int) -> None:
-    d0 = like(0.0, data)
-    d1 = d0
-    d2 = d0
+    zero = like(0.0, data)
+    d = (zero, zero, zero)
     if kind == PRISMATIC:
-        d2 = q[n]
+        d = (zero, zero, q[n])
     elif kind == PLANAR:
-        d0 = q[n]
-        d1 = q[n + 1]
+        d = (q[n], q[n + 1], zero)
         s, c = sincos(q[n + 2])
         joints.sine[i] = s
         joints.cosine[i] = c
     else:
         if kind == FREE:
-            d0 = q[n]
-            d1 = q[n + 1]
-            d2 = q[n + 2]
+            d = triple_at(q, n)
             n += 3
-        x = q[n + 1]
-        y = q[n + 2]
-        z = q[n + 3]
-        Q = joints.turn
-        Q[i, 0] = 1.0 - 2.0 * (y * y + z * z)
-        Q[i, 1] = 2.0 * (x * y - q[n] * z)
-        Q[i, 2] = 2.0 * (x * z + q[n] * y)
-        Q[i, 3] = 2.0 * (x * y + q[n] * z)
-        Q[i, 4] = 1.0 - 2.0 * (x * x + z * z)
-        Q[i, 5] = 2.0 * (y * z - q[n] * x)
-        Q[i, 6] = 2.0 * (x * z - q[n] * y)
-        Q[i, 7] = 2.0 * (y * z + q[n] * x)
-        Q[i, 8] = 1.0 - 2.0 * (x * x + y * y)
-    r = _outwards(model, i, d0, d1, d2)
-    for k in range(3):
-        joints.reach[i, k] = r[k] + model.tree_position[i, k]
+        set_matrix(joints.turn, i, 0, _of_quaternion(q[n], q[n + 1], q[n + 2], q[n + 3]))
+    set_row(joints.reach, i, plus(turn(model.tree_rotation, i, d), model.tree_position[i]))
 
 
 @inlined
-def _inwards(model: Model, i: int, a0: Real, a1: Real, a2: Real) -> Vec3:
-    """Transform a vector from the parent's axes to the joint's."""
-    T = model.tree_rotation
+def _of_quaternion(w: Real, x: Real, y: Real, z: Real) -> Mat3:
+    """The rotation of a quaternion of unit length."""
     return (
-        T[i, 0, 0] * a0 + T[i, 1, 0] * a1 + T[i, 2, 0] * a2,
-        T[i, 0, 1] * a0 + T[i, 1, 1] * a1 + T[i, 2, 1] * a2,
-        T[i, 0, 2] * a0 + T[i, 1, 2] * a1 + T[i, 2, 2] * a2,
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y - w * z),
+        2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z),
+        1.0 - 2.0 * (x * x + z * z),
+        2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y),
+        2.0 * (y * z + w * x),
+        1.0 - 2.0 * (x * x + y * y),
     )
 
 
 @inlined
-def _outwards(model: Model, i: int, a0: Real, a1: Real, a2: Real) -> Vec3:
-    """Transform a vector from the joint's axes to the parent's."""
-    T = model.tree_rotation
-    return (
-        T[i, 0, 0] * a0 + T[i, 0, 1] * a1 + T[i, 0, 2] * a2,
-        T[i, 1, 0] * a0 + T[i, 1, 1] * a1 + T[i, 1, 2] * a2,
-        T[i, 2, 0] * a0 + T[i, 2, 1] * a1 + T[i, 2, 2] * a2,
-    )
-
-
-@inlined
-def _to_child(joints: Joints, i: int, kind: int, a0: Real, a1: Real, a2: Real) -> Vec3:
+def _to_child(joints: Joints, i: int, kind: int, a: Vec3) -> Vec3:
     """Transform a vector from the joint's axes to the child's."""
-    b0 = a0
-    b1 = a1
-    b2 = a2
     if kind == REVOLUTE or kind == PLANAR:
-        b0 = joints.cosine[i] * a0 + joints.sine[i] * a1
-        b1 = joints.cosine[i] * a1 - joints.sine[i] * a0
-    elif kind != PRISMATIC:
-        Q = joints.turn
-        b0 = Q[i, 0] * a0 + Q[i, 3] * a1 + Q[i, 6] * a2
-        b1 = Q[i, 1] * a0 + Q[i, 4] * a1 + Q[i, 7] * a2
-        b2 = Q[i, 2] * a0 + Q[i, 5] * a1 + Q[i, 8] * a2
-    return b0, b1, b2
+        s, c = joints.sine[i], joints.cosine[i]
+        return c * a[0] + s * a[1], c * a[1] - s * a[0], a[2]
+    return a if kind == PRISMATIC else turned_back(matrix_of(joints.turn, i, 0), a)
 
 
 @inlined
-def _to_joint(joints: Joints, i: int, kind: int, a0: Real, a1: Real, a2: Real) -> Vec3:
+def _to_joint(joints: Joints, i: int, kind: int, a: Vec3) -> Vec3:
     """Transform a vector from the child's axes to the joint's."""
-    b0 = a0
-    b1 = a1
-    b2 = a2
     if kind == REVOLUTE or kind == PLANAR:
-        b0 = joints.cosine[i] * a0 - joints.sine[i] * a1
-        b1 = joints.cosine[i] * a1 + joints.sine[i] * a0
-    elif kind != PRISMATIC:
-        Q = joints.turn
-        b0 = dot(row_of(Q, i), (a0, a1, a2))
-        b1 = Q[i, 3] * a0 + Q[i, 4] * a1 + Q[i, 5] * a2
-        b2 = Q[i, 6] * a0 + Q[i, 7] * a1 + Q[i, 8] * a2
-    return b0, b1, b2
+        s, c = joints.sine[i], joints.cosine[i]
+        return c * a[0] - s * a[1], c * a[1] + s * a[0], a[2]
+    return a if kind == PRISMATIC else turned(matrix_of(joints.turn, i, 0), a)
 
 
 # ------------------------------------------------------------------ inverse dynamics
@@ -150,167 +123,108 @@ def joint_forces(
 
 
 @inlined
-def _set(array: Lanes2, i: int, a0: Real, a1: Real, a2: Real) -> None:
-    array[i, 0] = a0
-    array[i, 1] = a1
-    array[i, 2] = a2
-
-
-@inlined
-def _at_joint(model: Model, joints: Joints, i: int, r0: Real, r1: Real, r2: Real) -> tuple[Vec3, Vec3, Vec3]:
-    """Angular velocity and acceleration of the parent, acceleration of its point at the joint, in the joint's axes."""
-    A = model.body_parent[i]
-    o = row_of(joints.angular_velocity, A)
-    e = row_of(joints.angular_acceleration, A)
-    c = cross(o, (r0, r1, r2))
-    c = cross(o, c)
-    d = cross(e, (r0, r1, r2))
-    return (
-        _inwards(model, i, o[0], o[1], o[2]),
-        _inwards(model, i, e[0], e[1], e[2]),
-        _inwards(
-            model,
-            i,
-            joints.acceleration[A, 0] + d[0] + c[0],
-            joints.acceleration[A, 1] + d[1] + c[1],
-            joints.acceleration[A, 2] + d[2] + c[2],
-        ),
-    )
+def _at_joint(model: Model, joints: Joints, i: int, r: Vector) -> tuple[Vec3, Vec3, Vec3]:
+    """Angular velocity and acceleration of the parent, acceleration of its point r at the joint, in the joint's
+    axes."""
+    above, T = model.body_parent[i], model.tree_rotation
+    w = row_of(joints.angular_velocity, above)
+    b, x = pair_of(joints.acceleration, joints.angular_acceleration, above)
+    b = plus(plus(b, cross(x, r)), cross(w, cross(w, r)))
+    return turn_back(T, i, w), turn_back(T, i, x), turn_back(T, i, b)
 
 
 @inlined
 def _move_revolute(model: Model, v: Lanes1, a: Lanes1, joints: Joints, i: int) -> None:
     k = model.body_dof[i]
-    p = model.tree_position[i]
-    o, e, b = _at_joint(model, joints, i, p[0], p[1], p[2])
-    s = joints.sine[i]
-    c = joints.cosine[i]
-    o0 = c * o[0] + s * o[1]
-    o1 = c * o[1] - s * o[0]
-    _set(joints.angular_velocity, i, o0, o1, o[2] + v[k])
-    e0 = c * e[0] + s * e[1] + o1 * v[k]
-    e1 = c * e[1] - s * e[0] - o0 * v[k]
-    _set(joints.angular_acceleration, i, e0, e1, e[2] + a[k])
-    _set(joints.acceleration, i, c * b[0] + s * b[1], c * b[1] - s * b[0], b[2])
+    w, x, b = _at_joint(model, joints, i, model.tree_position[i])
+    w, x, b = _to_child(joints, i, REVOLUTE, w), _to_child(joints, i, REVOLUTE, x), _to_child(joints, i, REVOLUTE, b)
+    set_row(joints.angular_velocity, i, (w[0], w[1], w[2] + v[k]))
+    x = (x[0] + w[1] * v[k], x[1] - w[0] * v[k], x[2] + a[k])
+    set_pair(joints.acceleration, joints.angular_acceleration, i, (b, x))
 
 
 @njit
 def _move_other(model: Model, v: Lanes1, a: Lanes1, data: Workspace, joints: Joints, i: int) -> None:
     kind = model.joint_type[i]
     k = model.body_dof[i]
-    o, e, b = _at_joint(model, joints, i, joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2])
-    l = _linear_rates(model, v, data, kind, k)
-    d = _linear_rates(model, a, data, kind, k)
-    c = cross(o, l)
-    b0, b1, b2 = _to_child(
-        joints, i, kind, b[0] + 2.0 * c[0] + d[0], b[1] + 2.0 * c[1] + d[1], b[2] + 2.0 * c[2] + d[2]
-    )
-    o0, o1, o2 = _to_child(joints, i, kind, o[0], o[1], o[2])
-    e0, e1, e2 = _to_child(joints, i, kind, e[0], e[1], e[2])
+    w, x, b = _at_joint(model, joints, i, row_of(joints.reach, i))
+    b = plus_times(b, 2.0, cross(w, _linear_rates(model, v, data, kind, k)))
+    b = _to_child(joints, i, kind, plus(b, _linear_rates(model, a, data, kind, k)))
+    w, x = _to_child(joints, i, kind, w), _to_child(joints, i, kind, x)
     s = _angular_rates(model, v, data, kind, k)
-    r = _angular_rates(model, a, data, kind, k)
-    c = cross((o0, o1, o2), s)
-    _set(joints.angular_velocity, i, o0 + s[0], o1 + s[1], o2 + s[2])
-    _set(joints.angular_acceleration, i, e0 + c[0] + r[0], e1 + c[1] + r[1], e2 + c[2] + r[2])
-    _set(joints.acceleration, i, b0, b1, b2)
+    x = plus(plus(x, cross(w, s)), _angular_rates(model, a, data, kind, k))
+    set_row(joints.angular_velocity, i, plus(w, s))
+    set_pair(joints.acceleration, joints.angular_acceleration, i, (b, x))
 
 
 @inlined
 def _linear_rates(model: Model, v: Lanes1, data: Workspace, kind: int, k: int) -> Vec3:
     """Contribution of a joint's dofs from k on to the rates of its displacement, in the joint's axes."""
-    l0 = like(0.0, data)
-    l1 = l0
-    l2 = l0
+    zero = like(0.0, data)
     if kind == PRISMATIC:
-        l2 = v[k]
-    elif kind == PLANAR or kind == FREE:
-        l0 = v[k]
-        l1 = v[k + 1]
-        if kind == FREE:
-            l2 = v[k + 2]
-    return l0, l1, l2
+        return zero, zero, v[k]
+    if kind == PLANAR:
+        return v[k], v[k + 1], zero
+    if kind == FREE:
+        return triple_at(v, k)
+    return zero, zero, zero
 
 
 @inlined
 def _angular_rates(model: Model, v: Lanes1, data: Workspace, kind: int, k: int) -> Vec3:
     """Contribution of a joint's dofs from k on to the rates of its rotation, in the child's axes."""
-    s0 = like(0.0, data)
-    s1 = s0
-    s2 = s0
+    zero = like(0.0, data)
     if kind == PLANAR:
-        s2 = v[k + 2]
-    elif kind == BALL or kind == FREE:
-        n = k + (3 if kind == FREE else 0)
-        s0 = v[n]
-        s1 = v[n + 1]
-        s2 = v[n + 2]
-    return s0, s1, s2
+        return zero, zero, v[k + 2]
+    if kind == BALL or kind == FREE:
+        return triple_at(v, k + 3 if kind == FREE else k)
+    return zero, zero, zero
 
 
 @inlined
 def _wrench(model: Model, joints: Joints, i: int) -> None:
     """Force and torque about the origin that give body i its motion."""
-    mass = model.body_mass[i]
-    h = model.body_moment[i]
-    o = row_of(joints.angular_velocity, i)
-    e = row_of(joints.angular_acceleration, i)
-    b = row_of(joints.acceleration, i)
-    c = cross(o, h)
-    c = cross(o, c)
-    d = cross(e, h)
-    _set(joints.force, i, mass * b[0] + d[0] + c[0], mass * b[1] + d[1] + c[1], mass * b[2] + d[2] + c[2])
-    L = symmetric_times(model.body_inertia, i, o)
-    g = cross(o, L)
-    k = symmetric_times(model.body_inertia, i, e)
-    t = cross(h, b)
-    _set(joints.torque, i, k[0] + g[0] + t[0], k[1] + g[1] + t[1], k[2] + g[2] + t[2])
+    w = row_of(joints.angular_velocity, i)
+    A = pair_of(joints.acceleration, joints.angular_acceleration, i)
+    F = newton_euler(model.body_mass[i], model.body_moment[i], model.body_inertia, i, w, A)
+    set_pair(joints.force, joints.torque, i, F)
 
 
 @inlined
 def _collect(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
     """Joint forces of body i from its wrench, which is then passed on to the parent."""
-    kind = model.joint_type[i]
-    k = model.body_dof[i]
-    A = model.body_parent[i]
-    n = row_of(joints.torque, i)
-    f = _to_joint(joints, i, kind, joints.force[i, 0], joints.force[i, 1], joints.force[i, 2])
-    _joint_components(model, kind, k, f, n, tau)
-    if A > 0:
-        n = _to_joint(joints, i, kind, n[0], n[1], n[2])
-        f = _outwards(model, i, f[0], f[1], f[2])
-        n = _outwards(model, i, n[0], n[1], n[2])
-        set_row(joints.force, A, plus(row_of(joints.force, A), f))
-        if kind == REVOLUTE:
-            p = model.tree_position[i]
-            c = cross(p, f)
-        else:
-            c = cross(row_of(joints.reach, i), f)
-        set_row(joints.torque, A, plus(row_of(joints.torque, A), plus(n, c)))
+    kind, above, T = model.joint_type[i], model.body_parent[i], model.tree_rotation
+    f, n = pair_of(joints.force, joints.torque, i)
+    f = _to_joint(joints, i, kind, f)
+    _joint_components(kind, model.body_dof[i], f, n, tau)
+    if above > 0:
+        F = turn(T, i, f), turn(T, i, _to_joint(joints, i, kind, n))
+        add_pair(joints.force, joints.torque, above, shifted_force(F, _reach(model, joints, i)))
 
 
 @inlined
-def _joint_components(model: Model, kind: int, k: int, force: Vec3, torque: Vec3, tau: Lanes1) -> None:
-    """The dofs' components of a force in the joint's axes and a torque in the child's."""
-    f = force
-    n0, n1, n2 = torque
+def _reach(model: Model, joints: Joints, i: int) -> Vec3:
+    """Body i's origin from its parent's, in the parent's axes."""
+    return triple(model.tree_position[i]) if model.joint_type[i] == REVOLUTE else row_of(joints.reach, i)
+
+
+@inlined
+def _joint_components(kind: int, k: int, force: Vec3, torque: Vec3, tau: Lanes1) -> None:
+    """The dofs' components of a force in the joint's axes and a torque in the child's; k is the first dof."""
     if kind == REVOLUTE:
-        tau[k] = n2
+        tau[k] = torque[2]
     elif kind == PRISMATIC:
-        tau[k] = f[2]
+        tau[k] = force[2]
     elif kind == PLANAR:
-        tau[k] = f[0]
-        tau[k + 1] = f[1]
-        tau[k + 2] = n2
+        tau[k] = force[0]
+        tau[k + 1] = force[1]
+        tau[k + 2] = torque[2]
     else:
         n = k
         if kind == FREE:
-            tau[k] = f[0]
-            tau[k + 1] = f[1]
-            tau[k + 2] = f[2]
+            put_at(tau, k, force)
             n = k + 3
-        tau[n] = n0
-        tau[n + 1] = n1
-        tau[n + 2] = n2
+        put_at(tau, n, torque)
 
 
 # ------------------------------------------------------------------ gravity
@@ -323,36 +237,24 @@ def gravity_compensation(model: Model, q: Lanes1, data: Workspace, joints: Joint
         joints.acceleration[WORLD, k] = like(-model.gravity[k], data)
     for i in range(1, model.body_parent.shape[0]):
         _place(model, q, data, joints, i)
-        A = model.body_parent[i]
-        b = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
-        b = _to_child(joints, i, model.joint_type[i], b[0], b[1], b[2])
-        _set(joints.acceleration, i, b[0], b[1], b[2])
-        h = model.body_moment[i]
-        n = cross(h, b)
-        _set(joints.torque, i, n[0], n[1], n[2])
+        b = turn_back(model.tree_rotation, i, row_of(joints.acceleration, model.body_parent[i]))
+        b = _to_child(joints, i, model.joint_type[i], b)
+        set_row(joints.acceleration, i, b)
+        set_row(joints.torque, i, cross(model.body_moment[i], b))
     for i in range(model.body_parent.shape[0] - 1, 0, -1):
         _collect_weight(model, joints, i, tau)
 
 
 @inlined
 def _collect_weight(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
-    kind = model.joint_type[i]
-    A = model.body_parent[i]
+    """The same as `_collect` where all bodies accelerate alike."""
+    kind, above, T = model.joint_type[i], model.body_parent[i], model.tree_rotation
     carried = model.carried_mass[i]
-    n = row_of(joints.torque, i)
+    b, n = row_of(joints.acceleration, above), row_of(joints.torque, i)
     if kind == REVOLUTE:
         tau[model.body_dof[i]] = n[2]
     else:
-        b = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
-        carries = times(carried, b)
-        _joint_components(model, kind, model.body_dof[i], carries, n, tau)
-    if A > 0:
-        n = _to_joint(joints, i, kind, n[0], n[1], n[2])
-        n = _outwards(model, i, n[0], n[1], n[2])
-        f = times(carried, row_of(joints.acceleration, A))
-        if kind == REVOLUTE:
-            p = model.tree_position[i]
-            c = cross(p, f)
-        else:
-            c = cross(row_of(joints.reach, i), f)
-        set_row(joints.torque, A, plus(row_of(joints.torque, A), plus(n, c)))
+        _joint_components(kind, model.body_dof[i], times(carried, turn_back(T, i, b)), n, tau)
+    if above > 0:
+        n = turn(T, i, _to_joint(joints, i, kind, n))
+        add_to_row(joints.torque, above, plus(n, cross(_reach(model, joints, i), times(carried, b))))

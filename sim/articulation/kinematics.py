@@ -10,68 +10,59 @@ from artsim.sim.articulation.model import FREE, PLANAR, PRISMATIC, REVOLUTE, Mod
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real
-from artsim.sim.foundation.records import ConstReals3, Lanes1, Lanes2, Lanes3, Mat3, Real, Reals1, Vec3
+from artsim.sim.foundation.mat3 import (
+    columns,
+    first_column,
+    second_column,
+    set_rotation,
+    set_symmetric,
+    third_column,
+    turn,
+    turn_matrix,
+    turned,
+)
+from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Vec3, Vector
 from artsim.sim.foundation.sincos import sincos
-from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, row_of, set_row, turn
-
-
-@inlined
-def _set_axis(data: Workspace, k: int, x: Real, y: Real, z: Real) -> None:
-    data.axis[k, 0] = x
-    data.axis[k, 1] = y
-    data.axis[k, 2] = z
+from artsim.sim.foundation.spatial_vectors import add_motion_column, motion_column, pair_of, set_motion_column, set_pair
+from artsim.sim.foundation.vec3 import (
+    cross,
+    dot,
+    minus,
+    minus_times,
+    plus,
+    plus_along,
+    plus_times,
+    row_of,
+    set_row,
+    times,
+    triple_at,
+    zeros_like,
+)
 
 
 @inlined
 def _turned_by_quaternion(data: Workspace, i: int, E: Mat3, qw: Real, qx: Real, qy: Real, qz: Real) -> None:
     """rotation[i] = E R(q), q of unit length."""
-    xx = qx * qx
-    yy = qy * qy
-    zz = qz * qz
-    r00 = 1.0 - 2.0 * (yy + zz)
-    r01 = 2.0 * (qx * qy - qw * qz)
-    r02 = 2.0 * (qx * qz + qw * qy)
-    r10 = 2.0 * (qx * qy + qw * qz)
-    r11 = 1.0 - 2.0 * (xx + zz)
-    r12 = 2.0 * (qy * qz - qw * qx)
-    r20 = 2.0 * (qx * qz - qw * qy)
-    r21 = 2.0 * (qy * qz + qw * qx)
-    r22 = 1.0 - 2.0 * (xx + yy)
-    R = data.rotation
-    R[i, 0, 0] = E[0] * r00 + E[1] * r10 + E[2] * r20
-    R[i, 0, 1] = E[0] * r01 + E[1] * r11 + E[2] * r21
-    R[i, 0, 2] = E[0] * r02 + E[1] * r12 + E[2] * r22
-    R[i, 1, 0] = E[3] * r00 + E[4] * r10 + E[5] * r20
-    R[i, 1, 1] = E[3] * r01 + E[4] * r11 + E[5] * r21
-    R[i, 1, 2] = E[3] * r02 + E[4] * r12 + E[5] * r22
-    R[i, 2, 0] = E[6] * r00 + E[7] * r10 + E[8] * r20
-    R[i, 2, 1] = E[6] * r01 + E[7] * r11 + E[8] * r21
-    R[i, 2, 2] = E[6] * r02 + E[7] * r12 + E[8] * r22
+    xx, yy, zz = qx * qx, qy * qy, qz * qz
+    x = (1.0 - 2.0 * (yy + zz), 2.0 * (qx * qy + qw * qz), 2.0 * (qx * qz - qw * qy))
+    y = (2.0 * (qx * qy - qw * qz), 1.0 - 2.0 * (xx + zz), 2.0 * (qy * qz + qw * qx))
+    z = (2.0 * (qx * qz + qw * qy), 2.0 * (qy * qz - qw * qx), 1.0 - 2.0 * (xx + yy))
+    set_rotation(data.rotation, i, columns(turned(E, x), turned(E, y), turned(E, z)))
 
 
 @inlined
 def _turned_about_z(data: Workspace, i: int, E: Mat3, s: Real, c: Real) -> None:
     """rotation[i] = E Rz, with s and c the sine and cosine of the angle."""
-    R = data.rotation
-    R[i, 0, 0] = E[0] * c + E[1] * s
-    R[i, 1, 0] = E[3] * c + E[4] * s
-    R[i, 2, 0] = E[6] * c + E[7] * s
-    R[i, 0, 1] = E[1] * c - E[0] * s
-    R[i, 1, 1] = E[4] * c - E[3] * s
-    R[i, 2, 1] = E[7] * c - E[6] * s
-    R[i, 0, 2] = E[2]
-    R[i, 1, 2] = E[5]
-    R[i, 2, 2] = E[8]
+    x, y = first_column(E), second_column(E)
+    x, y = plus_times(times(c, x), s, y), minus_times(times(c, y), s, x)
+    set_rotation(data.rotation, i, columns(x, y, third_column(E)))
 
 
 @inlined
-def _place(data: Workspace, i: int, above: int, d0: Real, d1: Real, d2: Real, root: bool) -> None:
-    data.offset[i, 0] = d0
-    data.offset[i, 1] = d1
-    data.offset[i, 2] = d2
-    for k in range(3):
-        # a free root is its tree's reference point
-        data.arm[i, k] = d0 - d0 if root else data.arm[above, k] + data.offset[i, k]
+def _place(data: Workspace, i: int, above: int, d: Vec3, root: bool) -> None:
+    """Put body i's origin at d from its parent's; that of a free root is its tree's reference point."""
+    set_row(data.offset, i, d)
+    set_row(data.arm, i, zeros_like(d) if root else plus(row_of(data.arm, above), d))
 
 
 @njit
@@ -81,78 +72,49 @@ def kinematics(model: Model, q: Lanes1, data: Workspace) -> None:
         place_body(model, q, data, i)
 
 
-@inlined
-def _joint_frame(R: Lanes3, T: ConstReals3, A: int, i: int) -> Mat3:
-    """Rotation of body i's joint frame in the world, 9 numbers by rows; A is the parent."""
-    return (
-        R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
-        R[A, 0, 0] * T[i, 0, 1] + R[A, 0, 1] * T[i, 1, 1] + R[A, 0, 2] * T[i, 2, 1],
-        R[A, 0, 0] * T[i, 0, 2] + R[A, 0, 1] * T[i, 1, 2] + R[A, 0, 2] * T[i, 2, 2],
-        R[A, 1, 0] * T[i, 0, 0] + R[A, 1, 1] * T[i, 1, 0] + R[A, 1, 2] * T[i, 2, 0],
-        R[A, 1, 0] * T[i, 0, 1] + R[A, 1, 1] * T[i, 1, 1] + R[A, 1, 2] * T[i, 2, 1],
-        R[A, 1, 0] * T[i, 0, 2] + R[A, 1, 1] * T[i, 1, 2] + R[A, 1, 2] * T[i, 2, 2],
-        R[A, 2, 0] * T[i, 0, 0] + R[A, 2, 1] * T[i, 1, 0] + R[A, 2, 2] * T[i, 2, 0],
-        R[A, 2, 0] * T[i, 0, 1] + R[A, 2, 1] * T[i, 1, 1] + R[A, 2, 2] * T[i, 2, 1],
-        R[A, 2, 0] * T[i, 0, 2] + R[A, 2, 1] * T[i, 1, 2] + R[A, 2, 2] * T[i, 2, 2],
-    )
-
-
 @njit
 def place_body(model: Model, q: Lanes1, data: Workspace, i: int) -> None:
     """Rotation, origin and axes of body i, given those of its parent."""
-    R = data.rotation
-    T = model.tree_rotation
     above = model.body_parent[i]
     kind = model.joint_type[i]
     k = model.body_dof[i]
     n = model.body_coord[i]
-    p = model.tree_position[i]
-    A = above
-    E = _joint_frame(R, T, A, i)
-    d = turn(R, A, p)
+    E = turn_matrix(data.rotation, above, model.tree_rotation[i])
+    x, y, z = first_column(E), second_column(E), third_column(E)
+    d = turn(data.rotation, above, model.tree_position[i])
     if kind == REVOLUTE:
         s, c = sincos(q[n])
         _turned_about_z(data, i, E, s, c)
-        _place(data, i, above, d[0], d[1], d[2], False)
-        _set_axis(data, k, E[2], E[5], E[8])
+        _place(data, i, above, d, False)
+        set_row(data.axis, k, z)
     elif kind == PRISMATIC:
-        s = q[n]
-        for row in range(3):
-            for column in range(3):
-                R[i, row, column] = E[3 * row + column]
-        _place(data, i, above, d[0] + s * E[2], d[1] + s * E[5], d[2] + s * E[8], False)
-        _set_axis(data, k, E[2], E[5], E[8])
+        set_rotation(data.rotation, i, E)
+        _place(data, i, above, plus_times(d, q[n], z), False)
+        set_row(data.axis, k, z)
     elif kind == PLANAR:
-        x = q[n]
-        y = q[n + 1]
         s, c = sincos(q[n + 2])
         _turned_about_z(data, i, E, s, c)
-        _place(
-            data, i, above, d[0] + x * E[0] + y * E[1], d[1] + x * E[3] + y * E[4], d[2] + x * E[6] + y * E[7], False
-        )
-        _set_axis(data, k, E[0], E[3], E[6])
-        _set_axis(data, k + 1, E[1], E[4], E[7])
-        _set_axis(data, k + 2, E[2], E[5], E[8])
+        _place(data, i, above, plus_times(plus_times(d, q[n], x), q[n + 1], y), False)
+        set_axes(data, k, x, y, z)
     else:
-        first = n
-        turning = k
         if kind == FREE:
-            x = q[n]
-            y = q[n + 1]
-            z = q[n + 2]
-            d = (
-                d[0] + x * E[0] + y * E[1] + z * E[2],
-                d[1] + x * E[3] + y * E[4] + z * E[5],
-                d[2] + x * E[6] + y * E[7] + z * E[8],
-            )
-            first = n + 3
-            turning = k + 3
-            for axis in range(3):
-                _set_axis(data, k + axis, E[axis], E[3 + axis], E[6 + axis])
-        _turned_by_quaternion(data, i, E, q[first], q[first + 1], q[first + 2], q[first + 3])
-        _place(data, i, above, d[0], d[1], d[2], kind == FREE and above == 0)
+            d = plus_along(d, triple_at(q, n), x, y, z)
+            set_axes(data, k, x, y, z)
+            n += 3
+            k += 3
+        _turned_by_quaternion(data, i, E, q[n], q[n + 1], q[n + 2], q[n + 3])
+        _place(data, i, above, d, kind == FREE and above == 0)
+        R = data.rotation
         for axis in range(3):
-            _set_axis(data, turning + axis, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
+            set_row(data.axis, k + axis, (R[i, 0, axis], R[i, 1, axis], R[i, 2, axis]))
+
+
+@inlined
+def set_axes(data: Workspace, k: int, x: Vec3, y: Vec3, z: Vec3) -> None:
+    """Set the axes of the dofs k, k + 1, k + 2."""
+    set_row(data.axis, k, x)
+    set_row(data.axis, k + 1, y)
+    set_row(data.axis, k + 2, z)
 
 
 @njit
@@ -166,21 +128,13 @@ def world_inertia(model: Model, data: Workspace) -> None:
 def turn_inertia(model: Model, data: Workspace, i: int, moment: Lanes2, inertia: Lanes2) -> None:
     """Body i's first moment and inertia in world axes, into row i: R h, R I Rᵀ, 54 multiplications."""
     R = data.rotation
-    h = model.body_moment[i]
-    h0, h1, h2 = turn(R, i, h)
-    moment[i, 0] = h0
-    moment[i, 1] = h1
-    moment[i, 2] = h2
     I = model.body_inertia[i]
+    set_row(moment, i, turn(R, i, model.body_moment[i]))
     a = turn(R, i, (I[0], I[1], I[2]))
     b = turn(R, i, (I[1], I[3], I[4]))
     c = turn(R, i, (I[2], I[4], I[5]))
-    inertia[i, 0] = a[0] * R[i, 0, 0] + b[0] * R[i, 0, 1] + c[0] * R[i, 0, 2]
-    inertia[i, 1] = a[0] * R[i, 1, 0] + b[0] * R[i, 1, 1] + c[0] * R[i, 1, 2]
-    inertia[i, 2] = a[0] * R[i, 2, 0] + b[0] * R[i, 2, 1] + c[0] * R[i, 2, 2]
-    inertia[i, 3] = a[1] * R[i, 1, 0] + b[1] * R[i, 1, 1] + c[1] * R[i, 1, 2]
-    inertia[i, 4] = a[1] * R[i, 2, 0] + b[1] * R[i, 2, 1] + c[1] * R[i, 2, 2]
-    inertia[i, 5] = a[2] * R[i, 2, 0] + b[2] * R[i, 2, 1] + c[2] * R[i, 2, 2]
+    x, y, z = turn(R, i, (a[0], b[0], c[0])), turn(R, i, (a[1], b[1], c[1])), turn(R, i, (a[2], b[2], c[2]))
+    set_symmetric(inertia, i, 0, (x[0], x[1], x[2], y[1], y[2], z[2]))
 
 
 @inlined
@@ -198,11 +152,9 @@ def origin_of(model: Model, data: Workspace, i: int) -> Vec3:
 
 
 @inlined
-def point_of(model: Model, data: Workspace, body: int, x: float, y: float, z: float) -> Vec3:
-    """World position of the point (x, y, z) of a body's internal frame [m]."""
-    r = turn(data.rotation, body, (x, y, z))
-    o = origin_of(model, data, body)
-    return plus(o, r)
+def point_of(model: Model, data: Workspace, body: int, p: Vector) -> Vec3:
+    """World position of the point p of a body's internal frame [m]."""
+    return plus(origin_of(model, data, body), turn(data.rotation, body, p))
 
 
 @njit
@@ -238,58 +190,26 @@ def add_torque(robot: RobotBundle, body: int, torque: Vec3, out: Reals1) -> None
 @njit
 def motion_columns(model: Model, data: Workspace) -> None:
     """data.motion: motion of the tree's reference point per unit velocity of each dof. Needs kinematics."""
-    S = data.motion
     for k in range(model.dof_body.shape[0]):
-        i = model.dof_body[k]
         a = axis_of(data, k)
         if model.dof_linear[k]:
-            zero = a[0] - a[0]
-            S[0, k] = a[0]
-            S[1, k] = a[1]
-            S[2, k] = a[2]
-            S[3, k] = zero
-            S[4, k] = zero
-            S[5, k] = zero
+            set_motion_column(data.motion, k, (a, zeros_like(a)))
         else:
-            l = cross(row_of(data.arm, i), a)
-            S[0, k] = l[0]
-            S[1, k] = l[1]
-            S[2, k] = l[2]
-            S[3, k] = a[0]
-            S[4, k] = a[1]
-            S[5, k] = a[2]
+            set_motion_column(data.motion, k, (cross(row_of(data.arm, model.dof_body[k]), a), a))
 
 
 @njit
 def velocities(model: Model, v: Lanes1, data: Workspace) -> None:
     """Velocity of every body's origin and its angular velocity at v (nv,)."""
-    u = data.velocity
-    o = data.angular_velocity
     for i in range(1, model.body_parent.shape[0]):
-        above = model.body_parent[i]
-        o0 = o[above, 0]
-        o1 = o[above, 1]
-        o2 = o[above, 2]
-        u0, u1, u2 = cross((o0, o1, o2), row_of(data.offset, i))
-        u0 = u0 + u[above, 0]
-        u1 = u1 + u[above, 1]
-        u2 = u2 + u[above, 2]
+        u, w = pair_of(data.velocity, data.angular_velocity, model.body_parent[i])
+        u = plus(cross(w, row_of(data.offset, i)), u)
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
-            a = axis_of(data, k)
             if model.dof_linear[k]:
-                u0 = u0 + a[0] * v[k]
-                u1 = u1 + a[1] * v[k]
-                u2 = u2 + a[2] * v[k]
+                u = plus_times(u, v[k], axis_of(data, k))
             else:
-                o0 = o0 + a[0] * v[k]
-                o1 = o1 + a[1] * v[k]
-                o2 = o2 + a[2] * v[k]
-        u[i, 0] = u0
-        u[i, 1] = u1
-        u[i, 2] = u2
-        o[i, 0] = o0
-        o[i, 1] = o1
-        o[i, 2] = o2
+                w = plus_times(w, v[k], axis_of(data, k))
+        set_pair(data.velocity, data.angular_velocity, i, (u, w))
 
 
 @njit
@@ -299,90 +219,56 @@ def accelerations(model: Model, v: Lanes1, a: Lanes1, data: Workspace) -> None:
     Classical accelerations, not spatial ones: d²p/dt² = a_parent + α × d + ω × (ω × d) + axis terms with 2 ω × ḋ.
     Needs kinematics; computes the angular velocities on the way.
     """
-    o = data.angular_velocity
-    al = data.angular_acceleration
-    ac = data.acceleration
     for i in range(1, model.body_parent.shape[0]):
         above = model.body_parent[i]
-        o0 = o[above, 0]
-        o1 = o[above, 1]
-        o2 = o[above, 2]
-        x = row_of(al, above)
         d = row_of(data.offset, i)
-        c = cross((o0, o1, o2), d)
-        c = cross((o0, o1, o2), c)
-        b = cross(x, d)
-        b = plus(plus(row_of(ac, above), b), c)
+        w = row_of(data.angular_velocity, above)
+        b, x = pair_of(data.acceleration, data.angular_acceleration, above)
+        b = plus(plus(b, cross(x, d)), cross(w, cross(w, d)))
         # rates in the joint: their directions turn with the parent (linear) or, summed over the joint, with ω_parent ×
-        r0 = o0 - o0
-        r1 = r0
-        r2 = r0
+        r = zeros_like(w)
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(data, k)
+            axis = axis_of(data, k)
             if model.dof_linear[k]:
-                s = cross((o0, o1, o2), (a0, a1, a2))
-                t = 2.0 * v[k]
-                b = plus_times(plus_times(b, a[k], (a0, a1, a2)), t, s)
+                b = plus_times(plus_times(b, a[k], axis), 2.0 * v[k], cross(w, axis))
             else:
-                r0 = r0 + a0 * v[k]
-                r1 = r1 + a1 * v[k]
-                r2 = r2 + a2 * v[k]
-                x = plus_times(x, a[k], (a0, a1, a2))
-        s = cross((o0, o1, o2), (r0, r1, r2))
-        set_row(al, i, plus(x, s))
-        set_row(o, i, plus((o0, o1, o2), (r0, r1, r2)))
-        set_row(ac, i, b)
+                r = plus_times(r, v[k], axis)
+                x = plus_times(x, a[k], axis)
+        set_pair(data.acceleration, data.angular_acceleration, i, (b, plus(x, cross(w, r))))
+        set_row(data.angular_velocity, i, plus(w, r))
 
 
 @njit
-def jacobian(model: Model, data: Workspace, body: int, r0: Real, r1: Real, r2: Real, out: Lanes2) -> None:
-    """Jacobian (6, nv) of the point of `body` at (r0, r1, r2) from the tree's reference point: linear, angular.
+def jacobian(model: Model, data: Workspace, body: int, p: Vector, out: Lanes2) -> None:
+    """Jacobian (6, nv) of the point of `body` at p from the body's origin, in world axes: linear, angular.
 
     Columns of the body's chain only; the rest of `out` is left as it is. O(d). Needs `motion_columns`.
     """
-    S = data.motion
+    r = plus(row_of(data.arm, body), p)
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        l = cross((S[3, k], S[4, k], S[5, k]), (r0, r1, r2))
-        out[0, k] = l[0] + S[0, k]
-        out[1, k] = l[1] + S[1, k]
-        out[2, k] = l[2] + S[2, k]
-        out[3, k] = S[3, k]
-        out[4, k] = S[4, k]
-        out[5, k] = S[5, k]
+        u, w = motion_column(data.motion, k)
+        set_motion_column(out, k, (plus(cross(w, r), u), w))
         k = model.dof_parent[k]
 
 
 @njit
-def add_jacobian(
-    model: Model, data: Workspace, body: int, r0: Real, r1: Real, r2: Real, sign: float, out: Lanes2
-) -> None:
+def add_jacobian(model: Model, data: Workspace, body: int, p: Vector, sign: float, out: Lanes2) -> None:
     """Add `sign` times that Jacobian to out (6, nv): for a point relative to another, dofs that move both cancel."""
-    S = data.motion
+    r = plus(row_of(data.arm, body), p)
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        l = cross((S[3, k], S[4, k], S[5, k]), (r0, r1, r2))
-        out[0, k] += sign * (l[0] + S[0, k])
-        out[1, k] += sign * (l[1] + S[1, k])
-        out[2, k] += sign * (l[2] + S[2, k])
-        out[3, k] += sign * S[3, k]
-        out[4, k] += sign * S[4, k]
-        out[5, k] += sign * S[5, k]
+        u, w = motion_column(data.motion, k)
+        add_motion_column(out, k, sign, (plus(cross(w, r), u), w))
         k = model.dof_parent[k]
 
 
 @inlined
 def link_frame(model: Model, data: Workspace, link: int) -> tuple[Mat3, Vec3]:
-    """Rotation (9 numbers, row-major) of a link frame in the world, and its origin from its body's origin."""
+    """Rotation of a link frame in the world, and its origin from its body's origin."""
     i = model.link_body[link]
-    R = data.rotation
-    L = model.link_rotation[link]
-    p = model.link_position[link]
-    x = turn(R, i, p)
-    a = turn(R, i, (L[0, 0], L[1, 0], L[2, 0]))
-    b = turn(R, i, (L[0, 1], L[1, 1], L[2, 1]))
-    c = turn(R, i, (L[0, 2], L[1, 2], L[2, 2]))
-    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]), x
+    R = turn_matrix(data.rotation, i, model.link_rotation[link])
+    return R, turn(data.rotation, i, model.link_position[link])
 
 
 @inlined

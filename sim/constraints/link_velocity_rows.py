@@ -25,8 +25,9 @@ from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import LINK_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import plus_turned, symmetric_times, turned, turned_back
 from artsim.sim.foundation.records import Reals1, Vec3
-from artsim.sim.foundation.vec3 import cross, dot, minus, plus, row_of, symmetric_times, triple, turned_back
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, row_of, triple
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST, Inputs, Rows, RunBundle, Step
 
@@ -174,7 +175,7 @@ def _columns(model: Model, data: Workspace, rules: RuleBundle, n: int) -> None:
     if link >= 0:
         i = model.link_body[link]
         c = link_centre(model, data, link)
-        jacobian(model, data, i, data.arm[i, 0] + c[0], data.arm[i, 1] + c[1], data.arm[i, 2] + c[2], J)
+        jacobian(model, data, i, c, J)
     elif rules.model.bound_angular[n] == 0:
         centre_of_mass_jacobian(model, data, J)
     else:
@@ -193,11 +194,7 @@ def link_centre(model: Model, data: Workspace, link: int) -> Vec3:
     """A link's centre of mass relative to its body's origin, world axes [m]."""
     R, p = link_frame(model, data, link)
     c = model.link_com[link]
-    return (
-        p[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
-        p[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
-        p[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
-    )
+    return plus_turned(p, R, c)
 
 
 # ------------------------------------------------------------------ velocities in the pose of data
@@ -273,11 +270,7 @@ def _spin(model: Model, data: Workspace, link: int) -> Vec3:
     a = data.angular_velocity[model.link_body[link]]
     u = turned_back(R, a)
     L = symmetric_times(model.link_inertia, link, u)
-    return (
-        R[0] * L[0] + R[1] * L[1] + R[2] * L[2],
-        R[3] * L[0] + R[4] * L[1] + R[5] * L[2],
-        R[6] * L[0] + R[7] * L[1] + R[8] * L[2],
-    )
+    return turned(R, L)
 
 
 @njit

@@ -23,7 +23,7 @@ terms leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and proj
 from __future__ import annotations
 
 from artsim.sim.articulation.dynamics import solve
-from artsim.sim.articulation.kinematics import add_jacobian, like, link_frame, origin_of
+from artsim.sim.articulation.kinematics import add_jacobian, like, link_frame, origin_of, point_of
 from artsim.sim.articulation.model import D_MAX, LINEAR, Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.impedance import (
@@ -50,9 +50,28 @@ from artsim.sim.equipment.arrays import (
 from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, zero_like
+from artsim.sim.foundation.mat3 import turn, turned, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Reals2, Reals3, Vec3, Vec4
-from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, row_of, set_row, times, triple, turn
+from artsim.sim.foundation.spatial_vectors import pair_of
+from artsim.sim.foundation.vec3 import (
+    add_to_row,
+    column_of,
+    cross,
+    dot,
+    minus,
+    minus_times,
+    plus,
+    plus_times,
+    put,
+    put_at,
+    row_of,
+    set_column,
+    set_row,
+    times,
+    triple,
+    triple_at,
+)
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     BETA,
@@ -354,14 +373,11 @@ def loop_mobilities(model: Model, data: Workspace, step: Step, equipment: Equipm
                 equipment.data.loop_mobility[n, LINEAR] += 1.0 / equipment.model.loop_sliding[2 * n + end]
                 continue
             body = equipment.model.loop_body[n, end]
-            c = equipment.model.loop_centre[2 * n + end]
-            c0, c1, c2 = turn(data.rotation, body, c)
+            c = turn(data.rotation, body, equipment.model.loop_centre[2 * n + end])
             for axis in range(6):
                 for k in range(J.shape[1]):
                     J[axis, k] = 0.0
-            add_jacobian(
-                model, data, body, data.arm[body, 0] + c0, data.arm[body, 1] + c1, data.arm[body, 2] + c2, 1.0, J
-            )
+            add_jacobian(model, data, body, c, 1.0, J)
             for axis in range(6):
                 for k in range(y.shape[0]):
                     y[k] = J[axis, k]
@@ -513,11 +529,7 @@ def loop_force_on(data: Workspace, equipment: AnyEquipment, n: int) -> Vec3:
     if equipment.model.loop_kind[n] != LOOP_JOINT:
         return triple(F)
     A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
-    return (
-        A[0] * F[0] + A[1] * F[1] + A[2] * F[2],
-        A[3] * F[0] + A[4] * F[1] + A[5] * F[2],
-        A[6] * F[0] + A[7] * F[1] + A[8] * F[2],
-    )
+    return turned(A, F)
 
 
 @inlined
@@ -544,11 +556,7 @@ def _weld_torque(data: Workspace, equipment: EquipmentBundle, n: int) -> Vec3:
     c = cross((q1, q2, q3), x)
     half = 0.5 * equipment.model.loop_torque_scale[n]
     y = times(half, plus(times(q0, x), c))
-    return (
-        B[0] * y[0] + B[1] * y[1] + B[2] * y[2],
-        B[3] * y[0] + B[4] * y[1] + B[5] * y[2],
-        B[6] * y[0] + B[7] * y[1] + B[8] * y[2],
-    )
+    return turned(B, y)
 
 
 @inlined
@@ -571,18 +579,18 @@ def loop_geometry(model: Model, v: Lanes1, data: Workspace, equipment: AnyEquipm
     a = equipment.model.loop_body[n, 0]
     b = equipment.model.loop_body[n, 1]
     p = equipment.model.loop_position
-    a0, a1, a2 = turn(data.rotation, a, row_of(p, 2 * n))
-    b0, b1, b2 = turn(data.rotation, b, row_of(p, 2 * n + 1))
+    at_a = turn(data.rotation, a, row_of(p, 2 * n))
+    at_b = turn(data.rotation, b, row_of(p, 2 * n + 1))
     loop_error(model, data, equipment, n)
-    zero = zero_like(a0)
+    zero = zero_like(at_a[0])
     for line in range(6):
         equipment.data.loop_drift[line] = zero
         for k in range(J.shape[1]):
             J[line, k] = zero
-    _add_point(data, equipment, a, a0, a1, a2, 1.0)
-    _add_point(data, equipment, b, b0, b1, b2, -1.0)
-    add_jacobian(model, data, a, data.arm[a, 0] + a0, data.arm[a, 1] + a1, data.arm[a, 2] + a2, 1.0, J)
-    add_jacobian(model, data, b, data.arm[b, 0] + b0, data.arm[b, 1] + b1, data.arm[b, 2] + b2, -1.0, J)
+    _add_point(data, equipment, a, at_a, 1.0)
+    _add_point(data, equipment, b, at_b, -1.0)
+    add_jacobian(model, data, a, at_a, 1.0, J)
+    add_jacobian(model, data, b, at_b, -1.0, J)
     if equipment.model.loop_kind[n] == LOOP_JOINT:
         _turn_into_frame(model, v, data, equipment, n, J)
     if _parts(equipment, n) == 2:
@@ -598,32 +606,20 @@ def loop_error(model: Model, data: Workspace, equipment: AnyEquipment, n: int) -
     for end in range(2):
         sign = 1.0 if end == 0 else -1.0
         p = equipment.model.loop_position[2 * n + end]
-        r = turn(data.rotation, equipment.model.loop_body[n, end], p)
-        p0, p1, p2 = origin_of(model, data, equipment.model.loop_body[n, end])
-        set_row(
-            equipment.data.loop_error, n, plus(row_of(equipment.data.loop_error, n), times(sign, plus((p0, p1, p2), r)))
-        )
+        point = point_of(model, data, equipment.model.loop_body[n, end], p)
+        add_to_row(equipment.data.loop_error, n, times(sign, point))
     if equipment.model.loop_kind[n] == LOOP_JOINT:
         C = equipment.data.loop_error
         A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
-        C[n, 0], C[n, 1], C[n, 2] = _in_frame(A, C[n, 0], C[n, 1], C[n, 2])
+        set_row(C, n, turned_back(A, row_of(C, n)))
     if _parts(equipment, n) == 2:
         A = end_frame(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
         B = end_frame(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
-        _, q1, q2, q3 = quaternion_of(relative(A, B))
-        scale = equipment.model.loop_torque_scale[n]
-        equipment.data.loop_error[n, 3] = scale * q1
-        equipment.data.loop_error[n, 4] = scale * q2
-        equipment.data.loop_error[n, 5] = scale * q3
+        q = quaternion_of(relative(A, B))
+        put_at(equipment.data.loop_error[n], 3, times(equipment.model.loop_torque_scale[n], (q[1], q[2], q[3])))
     for line in range(6):
         if not equipment.model.loop_held[n, line]:
             equipment.data.loop_error[n, line] = zero
-
-
-@inlined
-def _in_frame(A: Mat3, x: Real, y: Real, z: Real) -> Vec3:
-    """Aᵀ (x, y, z), A given as 9 numbers by rows."""
-    return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
 
 
 @njit
@@ -639,34 +635,27 @@ def _turn_into_frame(model: Model, v: Lanes1, data: Workspace, equipment: AnyEqu
     S = data.motion
     k = model.body_dof[a + 1] - 1 if a > 0 else -1
     while k >= 0:
-        c = cross((S[3, k], S[4, k], S[5, k]), d)
-        J[0, k] -= c[0]
-        J[1, k] -= c[1]
-        J[2, k] -= c[2]
+        set_column(J, k, 0, minus(column_of(J, k, 0), cross(column_of(S, k, 3), d)))
         k = model.dof_parent[k]
     o, al, drift = data.angular_velocity[a], data.angular_acceleration[a], equipment.data.loop_drift
     r = (_rate(v, J, 0), _rate(v, J, 1), _rate(v, J, 2))
     s = cross(o, d)
     s = cross(o, plus_times(s, 2.0, r))
     t = cross(al, d)
-    drift[0], drift[1], drift[2] = _in_frame(A, drift[0] - s[0] - t[0], drift[1] - s[1] - t[1], drift[2] - s[2] - t[2])
+    put(drift, turned_back(A, minus(minus(drift, s), t)))
     for k in range(J.shape[1]):
-        J[0, k], J[1, k], J[2, k] = _in_frame(A, J[0, k], J[1, k], J[2, k])
+        set_column(J, k, 0, turned_back(A, column_of(J, k, 0)))
 
 
 @njit
-def _add_point(data: Workspace, equipment: AnyEquipment, body: int, r0: Real, r1: Real, r2: Real, sign: float) -> None:
+def _add_point(data: Workspace, equipment: AnyEquipment, body: int, r: Vec3, sign: float) -> None:
     """Add the acceleration of a body's point at r from its origin, and the angular acceleration."""
-    o = data.angular_velocity[body]
-    al = data.angular_acceleration[body]
-    c = cross(o, (r0, r1, r2))
-    c = cross(o, c)
-    t = cross(al, (r0, r1, r2))
-    equipment.data.loop_drift[0] += sign * (data.acceleration[body, 0] + t[0] + c[0])
-    equipment.data.loop_drift[1] += sign * (data.acceleration[body, 1] + t[1] + c[1])
-    equipment.data.loop_drift[2] += sign * (data.acceleration[body, 2] + t[2] + c[2])
-    for k in range(3):
-        equipment.data.loop_drift[3 + k] += sign * al[k]
+    drift = equipment.data.loop_drift
+    w = row_of(data.angular_velocity, body)
+    b, x = pair_of(data.acceleration, data.angular_acceleration, body)
+    b = plus(plus(b, cross(x, r)), cross(w, cross(w, r)))
+    put(drift, plus_times(drift, sign, b))
+    put_at(drift, 3, plus_times(triple_at(drift, 3), sign, x))
 
 
 @njit
@@ -677,27 +666,20 @@ def _turn_to_quaternion(data: Workspace, equipment: AnyEquipment, n: int, a: int
     """
     A = end_frame(data, equipment, a, 2 * n)
     B = end_frame(data, equipment, b, 2 * n + 1)
-    q0, q1, q2, q3 = quaternion_of(relative(A, B))
+    q = quaternion_of(relative(A, B))
     scale = equipment.model.loop_torque_scale[n]
     for k in range(J.shape[1]):
-        J[3, k], J[4, k], J[5, k] = _half_product(B, (q0, q1, q2, q3), scale, (J[3, k], J[4, k], J[5, k]))
+        set_column(J, k, 3, _half_product(B, q, scale, column_of(J, k, 3)))
     o = data.angular_velocity
     w = minus(row_of(o, a), row_of(o, b))
     c = cross(row_of(o, b), w)
     d = equipment.data.loop_drift
-    d0, d1, d2 = _half_product(B, (q0, q1, q2, q3), scale, (d[3] - c[0], d[4] - c[1], d[5] - c[2]))
-    square = 0.25 * scale * dot(w, w)
-    d[3] = d0 - square * q1
-    d[4] = d1 - square * q2
-    d[5] = d2 - square * q3
+    rate = _half_product(B, q, scale, minus(triple_at(d, 3), c))
+    put_at(d, 3, minus_times(rate, 0.25 * scale * dot(w, w), (q[1], q[2], q[3])))
 
 
 @inlined
 def _half_product(B: Mat3, q: Vec4, scale: float, x: Vec3) -> Vec3:
     """Vector part of ½ scale (Bᵀ x) q for a quaternion q."""
-    q0, q1, q2, q3 = q
-    x0, x1, x2 = x
-    y = (B[0] * x0 + B[3] * x1 + B[6] * x2, B[1] * x0 + B[4] * x1 + B[7] * x2, B[2] * x0 + B[5] * x1 + B[8] * x2)
-    c = cross(y, (q1, q2, q3))
-    half = 0.5 * scale
-    return times(half, plus(times(q0, y), c))
+    y = turned_back(B, x)
+    return times(0.5 * scale, plus(times(q[0], y), cross(y, (q[1], q[2], q[3]))))

@@ -37,23 +37,11 @@ from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_get, real, where_greater, zero_like
+from artsim.sim.foundation.mat3 import set_rotation, turn, turn_matrix
 from artsim.sim.foundation.records import Lanes2, Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.foundation.vec3 import (
-    cross,
-    divided,
-    dot,
-    length,
-    minus,
-    plus,
-    plus_times,
-    put,
-    set_row,
-    times,
-    triple,
-    turn,
-)
+from artsim.sim.foundation.vec3 import cross, divided, dot, length, minus, plus, plus_times, put, set_row, times, triple
 from artsim.sim.geometry.contacts import (
     ALONG_NORMAL,
     BEFORE_DIMENSION,
@@ -267,15 +255,8 @@ def straight_share(data: Workspace, inputs: Inputs, sweep: AnySweep, contact: An
 @inlined
 def _place(model: Model, data: Workspace, contact: AnyContacts, n: int) -> None:
     body = contact.model.body[n]
-    c = contact.model.place[n]
-    p = point_of(model, data, body, c[0], c[1], c[2])
-    set_row(contact.data.position, n, p)
-    T = contact.model.turn[n]
-    for column in range(3):
-        r = turn(data.rotation, body, (T[0, column], T[1, column], T[2, column]))
-        contact.data.rotation[n, 0, column] = r[0]
-        contact.data.rotation[n, 1, column] = r[1]
-        contact.data.rotation[n, 2, column] = r[2]
+    set_row(contact.data.position, n, point_of(model, data, body, contact.model.place[n]))
+    set_rotation(contact.data.rotation, n, turn_matrix(data.rotation, body, contact.model.turn[n]))
 
 
 @inlined

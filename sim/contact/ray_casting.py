@@ -10,7 +10,8 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.equipment.arrays import RAY_DISTANCE, EquipmentBundle
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.vec3 import turn
+from artsim.sim.foundation.mat3 import set_rotation, turn_matrix
+from artsim.sim.foundation.vec3 import set_row
 from artsim.sim.geometry.contacts import Sights
 
 
@@ -46,13 +47,5 @@ def cast_rays(
 @njit
 def _place(model: Model, data: Workspace, sights: Sights, placed: Placed, n: int) -> None:
     """Pose P of shape n."""
-    c = sights.place[n]
-    T = sights.turn[n]
-    placed.position[n, 0], placed.position[n, 1], placed.position[n, 2] = point_of(
-        model, data, sights.body[n], c[0], c[1], c[2]
-    )
-    for column in range(3):
-        r = turn(data.rotation, sights.body[n], (T[0, column], T[1, column], T[2, column]))
-        placed.rotation[n, 0, column] = r[0]
-        placed.rotation[n, 1, column] = r[1]
-        placed.rotation[n, 2, column] = r[2]
+    set_row(placed.position, n, point_of(model, data, sights.body[n], sights.place[n]))
+    set_rotation(placed.rotation, n, turn_matrix(data.rotation, sights.body[n], sights.turn[n]))

@@ -19,8 +19,9 @@ from math import sqrt
 
 from artsim.collision.frames import along_axes, axis
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import turn
 from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3, Vector
-from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, times, triple, turn
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, times, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP, ContactBundle
 
 _ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end

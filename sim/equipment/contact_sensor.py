@@ -21,8 +21,10 @@ from artsim.sim.equipment.arrays import (
     EquipmentBundle,
 )
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import turn_back, turned_back
 from artsim.sim.foundation.records import Mat3, Vec3
-from artsim.sim.foundation.vec3 import cross, dot, minus, plus_times, row_of, times, turned_back
+from artsim.sim.foundation.spatial_vectors import shifted_force
+from artsim.sim.foundation.vec3 import dot, minus, plus_times, row_of, times, triple_at
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, ContactBundle
 
 _FOUND, _FORCE, _TORQUE, _DISTANCE, _POINT, _NORMAL, _TANGENT = range(7)  # bits of the data, in order
@@ -169,33 +171,23 @@ def _net_force(
     count: int,
 ) -> None:
     """Write all matching contacts as one, in world axes, at the mean of their points weighted by force."""
-    c0 = c1 = c2 = 0.0
+    c = (0.0, 0.0, 0.0)
     total = 0.0
     for k in range(contact.data.number[CONTACTS]):
         if _match(model, data, equipment, n, frame, contact, k) != 0.0:
             weight = math.sqrt(_strength(contact, k))
-            c0 += weight * contact.data.point[k, 0]
-            c1 += weight * contact.data.point[k, 1]
-            c2 += weight * contact.data.point[k, 2]
+            c = plus_times(c, weight, row_of(contact.data.point, k))
             total += weight
-    scale = 1.0 / max(total, 1e-15)
-    c0, c1, c2 = scale * c0, scale * c1, scale * c2
-    f0 = f1 = f2 = 0.0
-    q0 = q1 = q2 = 0.0
+    c = times(1.0 / max(total, 1e-15), c)
+    f, q = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for k in range(contact.data.number[CONTACTS]):
         side = _match(model, data, equipment, n, frame, contact, k)
         if side != 0.0:
-            a = _along(contact, k, 0)
-            b = _along(contact, k, 3)
-            d = cross(minus(row_of(contact.data.point, k), (c0, c1, c2)), a)
-            f0 += side * a[0]
-            f1 += side * a[1]
-            f2 += side * a[2]
-            q0 += side * (b[0] + d[0])
-            q1 += side * (b[1] + d[1])
-            q2 += side * (b[2] + d[2])
+            F = _along(contact, k, 0), _along(contact, k, 3)
+            F = shifted_force(F, minus(row_of(contact.data.point, k), c))
+            f, q = plus_times(f, side, F[0]), plus_times(q, side, F[1])
     at = equipment.model.sensor_first[n]
-    values = (f0, f1, f2, q0, q1, q2, 0.0, c0, c1, c2, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+    values = (f[0], f[1], f[2], q[0], q[1], q[2], 0.0, c[0], c[1], c[2], 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
     if equipment.model.sensor_data[n] & 1:
         equipment.data.sensor[at] = count
         at += 1
@@ -212,6 +204,4 @@ def _net_force(
 @inlined
 def _along(contact: ContactBundle, k: int, first: int) -> Vec3:
     """Force (first 0) or torque (3) of contact k in world axes."""
-    R = contact.data.frame[k]
-    a, b, c = contact.data.force[k, first], contact.data.force[k, first + 1], contact.data.force[k, first + 2]
-    return plus_times(plus_times(times(a, row_of(R, 0)), b, row_of(R, 1)), c, row_of(R, 2))
+    return turn_back(contact.data.frame, k, triple_at(contact.data.force[k], first))

@@ -11,10 +11,12 @@ import math
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
-from artsim.sim.equipment.arrays import DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z, EquipmentBundle
+from artsim.sim.equipment.arrays import DENSITY, VISCOSITY, WIND_X, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import plus_turned, turn, turn_matrix, turned, turned_back
 from artsim.sim.foundation.records import ConstReals1, ConstReals2, Mat3, Vec3
-from artsim.sim.foundation.vec3 import cross, dot, plus, plus_times, row_of, set_row, times, turn
+from artsim.sim.foundation.spatial_vectors import add_pair, pair_of, velocity_at
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, times, triple_at
 
 _TINY = 1e-300
 
@@ -45,53 +47,28 @@ def fluid_wrenches(model: Model, data: Workspace, equipment: EquipmentBundle) ->
         axes = equipment.model.ellipsoid_axes[n]
         drag = equipment.model.ellipsoid_coefficients[n]
         force, torque = _added_mass(equipment.model.medium[DENSITY], equipment.model.ellipsoid_added[n], v, o)
-        force = _sum(force, _lift(equipment.model.medium[DENSITY], axes, drag, v, o))
+        force = plus(force, _lift(equipment.model.medium[DENSITY], axes, drag, v, o))
         f, t = _drag(equipment.model.medium[DENSITY], equipment.model.medium[VISCOSITY], axes, drag, v, o)
-        _add_wrench(data, equipment.model.ellipsoid_body[n], R, r, _sum(force, f), _sum(torque, t))
-
-
-@inlined
-def _sum(a: Vec3, b: Vec3) -> Vec3:
-    return plus(a, b)
+        _add_wrench(data, equipment.model.ellipsoid_body[n], R, r, plus(force, f), plus(torque, t))
 
 
 @inlined
 def _motion(
     data: Workspace, equipment: EquipmentBundle, body: int, L: ConstReals2, p: ConstReals1
 ) -> tuple[Vec3, Vec3, Mat3, Vec3]:
-    """Velocity relative to the wind and angular velocity in the frame's axes; the frame's rotation (9) and arm (3)."""
-    a = turn(data.rotation, body, (L[0, 0], L[1, 0], L[2, 0]))
-    b = turn(data.rotation, body, (L[0, 1], L[1, 1], L[2, 1]))
-    c = turn(data.rotation, body, (L[0, 2], L[1, 2], L[2, 2]))
+    """Velocity relative to the wind and angular velocity in the frame's axes; the frame's rotation and arm."""
+    R = turn_matrix(data.rotation, body, L)
     r = turn(data.rotation, body, p)
-    o = data.angular_velocity[body]
-    t = cross(o, r)
-    u = (
-        data.velocity[body, 0] + t[0] - equipment.model.medium[WIND_X],
-        data.velocity[body, 1] + t[1] - equipment.model.medium[WIND_Y],
-        data.velocity[body, 2] + t[2] - equipment.model.medium[WIND_Z],
-    )
-    return (
-        (dot(a, u), dot(b, u), dot(c, u)),
-        (dot(a, o), dot(b, o), dot(c, o)),
-        (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]),
-        r,
-    )
+    V = pair_of(data.velocity, data.angular_velocity, body)
+    u = minus(velocity_at(V, r), triple_at(equipment.model.medium, WIND_X))
+    return turned_back(R, u), turned_back(R, V[1]), R, r
 
 
 @inlined
 def _add_wrench(data: Workspace, body: int, R: Mat3, r: Vec3, force: Vec3, torque: Vec3) -> None:
     """Add a force at the frame's origin and a torque, both in the frame's axes, to the body's wrench."""
-    f = (
-        R[0] * force[0] + R[1] * force[1] + R[2] * force[2],
-        R[3] * force[0] + R[4] * force[1] + R[5] * force[2],
-        R[6] * force[0] + R[7] * force[1] + R[8] * force[2],
-    )
-    t = cross(r, f)
-    set_row(data.force, body, plus(row_of(data.force, body), f))
-    data.torque[body, 0] += t[0] + R[0] * torque[0] + R[1] * torque[1] + R[2] * torque[2]
-    data.torque[body, 1] += t[1] + R[3] * torque[0] + R[4] * torque[1] + R[5] * torque[2]
-    data.torque[body, 2] += t[2] + R[6] * torque[0] + R[7] * torque[1] + R[8] * torque[2]
+    f = turned(R, force)
+    add_pair(data.force, data.torque, body, (f, plus_turned(cross(r, f), R, torque)))
 
 
 # ------------------------------------------------------------------ the box of a link's inertia
@@ -129,34 +106,27 @@ def _box_wrench(density: float, viscosity: float, size: ConstReals1, v: Vec3, o:
 def _added_mass(density: float, added: ConstReals1, v: Vec3, o: Vec3) -> tuple[Vec3, Vec3]:
     """Force and torque of the added mass at zero acceleration (Kirchhoff's equations)."""
     p = (density * added[0] * v[0], density * added[1] * v[1], density * added[2] * v[2])
-    f = cross(p, o)
-    s = cross(p, v)
-    t = cross((density * added[3] * o[0], density * added[4] * o[1], density * added[5] * o[2]), o)
-    return f, plus(s, t)
+    L = (density * added[3] * o[0], density * added[4] * o[1], density * added[5] * o[2])
+    return cross(p, o), plus(cross(p, v), cross(L, o))
 
 
 @inlined
-def _projection(axes: ConstReals1, v: Vec3) -> tuple[float, ...]:
-    """For an ellipsoid seen along v: the unscaled normal of its outline (3), and the two sums that give its area."""
+def _projection(axes: ConstReals1, v: Vec3) -> tuple[Vec3, float, float]:
+    """For an ellipsoid seen along v: the unscaled normal of its outline, and the two sums that give its area."""
     n = ((axes[1] * axes[2]) ** 2 * v[0], (axes[2] * axes[0]) ** 2 * v[1], (axes[0] * axes[1]) ** 2 * v[2])
-    above = dot(n, v)
-    below = dot(n, n)
-    return n[0], n[1], n[2], above, below
+    return n, dot(n, v), dot(n, n)
 
 
 @inlined
 def _lift(density: float, axes: ConstReals1, drag: ConstReals1, v: Vec3, o: Vec3) -> Vec3:
     """Magnus force of a spin across the flow, and Kutta lift of a body inclined to it."""
-    n0, n1, n2, above, below = _projection(axes, v)
+    n, above, below = _projection(axes, v)
     area = math.pi * math.sqrt(below / max(_TINY, above))
     cosine = above / max(_TINY, math.sqrt(dot(v, v)) * below)
     volume = 4.0 / 3.0 * math.pi * axes[0] * axes[1] * axes[2]
     magnus = drag[4] * density * volume
     kutta = drag[3] * density * cosine * area
-    m = cross(o, v)
-    c = cross((n0, n1, n2), v)
-    k = cross(c, v)
-    return plus_times(times(magnus, m), kutta, k)
+    return plus_times(times(magnus, cross(o, v)), kutta, cross(cross(n, v), v))
 
 
 @inlined
@@ -167,7 +137,7 @@ def _drag(
     largest = max(axes[0], max(axes[1], axes[2]))
     smallest = min(axes[0], min(axes[1], axes[2]))
     middle = axes[0] + axes[1] + axes[2] - largest - smallest
-    _, _, _, above, below = _projection(axes, v)
+    _, above, below = _projection(axes, v)
     area = math.pi * math.sqrt(below / max(_TINY, above))
     rest = math.pi * largest * middle - area
     diameter = 2.0 / 3.0 * (axes[0] + axes[1] + axes[2])

@@ -48,10 +48,11 @@ from artsim.sim.equipment.contact_sensor import contact_sensor
 from artsim.sim.equipment.rangefinder import aim, rangefinder
 from artsim.sim.equipment.touch import touch
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import columns, plus_turned, symmetric_times, turn, turn_matrix, turned, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Mat3, Vec3
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, symmetric_times, triple, turn, turned_back
+from artsim.sim.foundation.vec3 import cross, divided, minus, plus, plus_times, put_at, row_of, triple
 from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle, Step
 
@@ -104,25 +105,12 @@ def sensor_values(
 
 
 @inlined
-def _put(equipment: EquipmentBundle, first: int, a: float, b: float, c: float) -> None:
-    equipment.data.sensor[first] = a
-    equipment.data.sensor[first + 1] = b
-    equipment.data.sensor[first + 2] = c
-
-
-@inlined
 def sensor_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: int, end: int) -> tuple[int, Mat3, Vec3]:
     """Frame of an object (end 0) or its reference (1): body, rotation (9, by rows), offset from its origin [m]."""
     body = equipment.model.sensor_body[end, n]
     k = end * equipment.model.sensor_kind.shape[0] + n
-    L = equipment.model.sensor_rotation[k]
-    p = equipment.model.sensor_position[k]
-    R = data.rotation
-    d = turn(R, body, p)
-    a = turn(R, body, (L[0, 0], L[1, 0], L[2, 0]))
-    b = turn(R, body, (L[0, 1], L[1, 1], L[2, 1]))
-    c = turn(R, body, (L[0, 2], L[1, 2], L[2, 2]))
-    return body, (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]), d
+    R = turn_matrix(data.rotation, body, equipment.model.sensor_rotation[k])
+    return body, R, turn(data.rotation, body, equipment.model.sensor_position[k])
 
 
 @inlined
@@ -170,7 +158,7 @@ def _on_site(
             c = cross(minus(p, d), F)
             a = plus(N, c)
     v = turned_back(R, a)
-    _put(equipment, first, v[0], v[1], v[2])
+    put_at(equipment.data.sensor, first, v)
 
 
 @njit
@@ -185,7 +173,7 @@ def _of_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: int,
         a = turned_back(Q, (R[0], R[3], R[6]))
         b = turned_back(Q, (R[1], R[4], R[7]))
         c = turned_back(Q, (R[2], R[5], R[8]))
-        q = quaternion_of((a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]))
+        q = quaternion_of(columns(a, b, c))
         for k in range(4):
             equipment.data.sensor[first + k] = q[k]
         return
@@ -210,7 +198,7 @@ def _of_frame(model: Model, data: Workspace, equipment: EquipmentBundle, n: int,
         v = triple(a)
     if equipment.model.sensor_referred[n] == 1:
         v = turned_back(Q, v)
-    _put(equipment, first, v[0], v[1], v[2])
+    put_at(equipment.data.sensor, first, v)
 
 
 @njit
@@ -218,45 +206,30 @@ def _of_subtree(model: Model, data: Workspace, equipment: EquipmentBundle, n: in
     """Write centre of mass, its velocity or the angular momentum about it, of the subtree of a link."""
     root = equipment.model.sensor_index[n]
     mass = 0.0
-    c0 = c1 = c2 = 0.0
-    u0 = u1 = u2 = 0.0
+    c, u = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for link in range(root, model.link_body.shape[0]):
         if _hangs_on(model, link, root):
             p, v, _ = _link_motion(model, data, link)
             share = model.link_mass[link]
             mass += share
-            c0 += share * p[0]
-            c1 += share * p[1]
-            c2 += share * p[2]
-            u0 += share * v[0]
-            u1 += share * v[1]
-            u2 += share * v[2]
+            c = plus_times(c, share, p)
+            u = plus_times(u, share, v)
     if mass > 0.0:
-        c0 /= mass
-        c1 /= mass
-        c2 /= mass
-        u0 /= mass
-        u1 /= mass
-        u2 /= mass
+        c, u = divided(c, mass), divided(u, mass)
     else:
-        p, _, _ = _link_motion(model, data, root)
-        c0, c1, c2 = p
+        c, _, _ = _link_motion(model, data, root)
     if kind == SUBTREE_COM:
-        _put(equipment, first, c0, c1, c2)
+        put_at(equipment.data.sensor, first, c)
         return
     if kind == SUBTREE_VELOCITY:
-        _put(equipment, first, u0, u1, u2)
+        put_at(equipment.data.sensor, first, u)
         return
-    l0 = l1 = l2 = 0.0
+    total = (0.0, 0.0, 0.0)
     for link in range(root, model.link_body.shape[0]):
         if _hangs_on(model, link, root):
             p, v, L = _link_motion(model, data, link)
-            share = model.link_mass[link]
-            a = cross(minus(p, (c0, c1, c2)), minus(v, (u0, u1, u2)))
-            l0 += L[0] + share * a[0]
-            l1 += L[1] + share * a[1]
-            l2 += L[2] + share * a[2]
-    _put(equipment, first, l0, l1, l2)
+            total = plus(total, plus_times(L, model.link_mass[link], cross(minus(p, c), minus(v, u))))
+    put_at(equipment.data.sensor, first, total)
 
 
 @inlined
@@ -274,20 +247,12 @@ def _link_motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3, 
     body = model.link_body[link]
     R, d = link_frame(model, data, link)
     c = model.link_com[link]
-    p = (
-        d[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
-        d[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
-        d[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
-    )
+    p = plus_turned(d, R, c)
     v = _rate(data, body, p)
     o = data.angular_velocity
     a = turned_back(R, row_of(o, body))
     h = symmetric_times(model.link_inertia, link, a)
-    L = (
-        R[0] * h[0] + R[1] * h[1] + R[2] * h[2],
-        R[3] * h[0] + R[4] * h[1] + R[5] * h[2],
-        R[6] * h[0] + R[7] * h[1] + R[8] * h[2],
-    )
+    L = turned(R, h)
     q = origin_of(model, data, body)
     return plus(q, p), v, L
 

@@ -13,8 +13,9 @@ from artsim.sim.equipment.arrays import PATH_JOINT, PATH_LOOP, PATH_PULLEY, PATH
 from artsim.sim.equipment.loop_axes import loop_coordinate
 from artsim.sim.equipment.wrapping import unit3, wrap
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Reals1, Reals2, Vec3, Vec6
-from artsim.sim.foundation.vec3 import cross, minus, plus_times, row_of, times, turn
+from artsim.sim.foundation.mat3 import turn, turn_back
+from artsim.sim.foundation.records import Reals1, Reals2, Vec3
+from artsim.sim.foundation.vec3 import cross, dot, minus, plus, row_of, times
 
 
 @njit
@@ -94,7 +95,7 @@ def _path(robot: RobotBundle, equipment: EquipmentBundle, t: int) -> float:
 def site_point(model: Model, data: Workspace, equipment: EquipmentBundle, site: int) -> Vec3:
     """Position of a site in the world [m]."""
     p = equipment.model.site_position[site]
-    return point_of(model, data, equipment.model.site_body[site], p[0], p[1], p[2])
+    return point_of(model, data, equipment.model.site_body[site], p)
 
 
 @njit
@@ -110,10 +111,10 @@ def _straight(robot: RobotBundle, equipment: EquipmentBundle, first: int, second
 @njit
 def _piece(robot: RobotBundle, body_a: int, body_b: int, a: Vec3, b: Vec3, share: float, out: Reals1) -> float:
     """Length from point a of one body to b of another; share times its derivatives is added to out (nv,)."""
-    u0, u1, u2, length = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
+    u, length = unit3(minus(b, a))
     if body_a != body_b:
-        add_point_force(robot, body_a, a, (-share * u0, -share * u1, -share * u2), out)
-        add_point_force(robot, body_b, b, (share * u0, share * u1, share * u2), out)
+        add_point_force(robot, body_a, a, times(-share, u), out)
+        add_point_force(robot, body_b, b, times(share, u), out)
     return length
 
 
@@ -164,21 +165,15 @@ def way_around(model: Model, data: Workspace, equipment: EquipmentBundle, p: int
 def _in_geom(model: Model, data: Workspace, equipment: EquipmentBundle, geom: int, point: Vec3) -> Vec3:
     """Transform a world point to the frame of a wrap geom."""
     body = equipment.model.wrap_body[geom]
-    R = data.rotation[body]
-    L = equipment.model.wrap_rotation[geom]
-    p = equipment.model.wrap_position[geom]
-    o = origin_of(model, data, body)
-    x, y, z = minus(point, o)
-    d = minus(plus_times(plus_times(times(x, row_of(R, 0)), y, row_of(R, 1)), z, row_of(R, 2)), p)
-    return plus_times(plus_times(times(d[0], row_of(L, 0)), d[1], row_of(L, 1)), d[2], row_of(L, 2))
+    in_body = turn_back(data.rotation, body, minus(point, origin_of(model, data, body)))
+    return turn_back(equipment.model.wrap_rotation, geom, minus(in_body, equipment.model.wrap_position[geom]))
 
 
 @inlined
 def _out_of_geom(model: Model, data: Workspace, equipment: EquipmentBundle, geom: int, point: Vec3) -> Vec3:
     """Transform a point from the frame of a wrap geom to the world."""
-    p = equipment.model.wrap_position[geom]
-    d = turn(equipment.model.wrap_rotation, geom, point)
-    return point_of(model, data, equipment.model.wrap_body[geom], p[0] + d[0], p[1] + d[1], p[2] + d[2])
+    p = plus(equipment.model.wrap_position[geom], turn(equipment.model.wrap_rotation, geom, point))
+    return point_of(model, data, equipment.model.wrap_body[geom], p)
 
 
 @njit
@@ -297,27 +292,23 @@ def _stretching(model: Model, data: Workspace, equipment: EquipmentBundle, first
     """Second derivative of the distance l of two sites: û · Δa + (|Δv|² - l̇²) / l [m/s²]."""
     a = site_point(model, data, equipment, first)
     b = site_point(model, data, equipment, second)
-    u0, u1, u2, length = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
-    v0, v1, v2, c0, c1, c2 = _motion(model, data, equipment.model.site_body[first], a[0], a[1], a[2])
-    x0, x1, x2, d0, d1, d2 = _motion(model, data, equipment.model.site_body[second], b[0], b[1], b[2])
-    x0, x1, x2 = minus((x0, x1, x2), (v0, v1, v2))
-    rate = u0 * x0 + u1 * x1 + u2 * x2
-    value = u0 * (d0 - c0) + u1 * (d1 - c1) + u2 * (d2 - c2)
+    u, length = unit3(minus(b, a))
+    v, c = _motion(model, data, equipment.model.site_body[first], a)
+    x, d = _motion(model, data, equipment.model.site_body[second], b)
+    x = minus(x, v)
+    rate = dot(u, x)
+    value = dot(u, minus(d, c))
     if length > 0.0:
-        value += (x0 * x0 + x1 * x1 + x2 * x2 - rate * rate) / length
+        value += (dot(x, x) - rate * rate) / length
     return value
 
 
 @njit
-def _motion(model: Model, data: Workspace, body: int, x: float, y: float, z: float) -> Vec6:
-    """Velocity and acceleration (minus gravity) of a body's point at (x, y, z)."""
-    o0, o1, o2 = origin_of(model, data, body)
-    x, y, z = x - o0, y - o1, z - o2
-    o = data.angular_velocity[body]
-    b = data.angular_acceleration[body]
-    r = cross(o, (x, y, z))
-    c = cross(o, r)
-    d = cross(b, (x, y, z))
-    u = data.velocity[body]
-    a = data.acceleration[body]
-    return u[0] + r[0], u[1] + r[1], u[2] + r[2], a[0] + c[0] + d[0], a[1] + c[1] + d[1], a[2] + c[2] + d[2]
+def _motion(model: Model, data: Workspace, body: int, point: Vec3) -> tuple[Vec3, Vec3]:
+    """Velocity and acceleration (minus gravity) of a body's point."""
+    r = minus(point, origin_of(model, data, body))
+    w = row_of(data.angular_velocity, body)
+    turning = cross(w, r)
+    acceleration = plus(row_of(data.acceleration, body), cross(w, turning))
+    acceleration = plus(acceleration, cross(row_of(data.angular_acceleration, body), r))
+    return plus(row_of(data.velocity, body), turning), acceleration

@@ -8,8 +8,9 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.mat3 import turned_back
 from artsim.sim.foundation.records import Mat3, Vec3
-from artsim.sim.foundation.vec3 import minus, row_of, turned_back
+from artsim.sim.foundation.vec3 import minus, row_of
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, ContactBundle
 
 

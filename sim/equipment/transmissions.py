@@ -7,15 +7,30 @@ from __future__ import annotations
 
 import math
 
-from artsim.sim.articulation.kinematics import axis_of, origin_of
+from artsim.sim.articulation.dynamics import along_axis
+from artsim.sim.articulation.kinematics import origin_of
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.equipment.arrays import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON, EquipmentBundle
 from artsim.sim.equipment.tendons import site_point
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import turn
 from artsim.sim.foundation.quaternions import quaternion_of, rotation_vector
-from artsim.sim.foundation.records import Reals1, Vec3, Vec6
-from artsim.sim.foundation.vec3 import cross, dot, minus, minus_times, plus_times, times, turn
+from artsim.sim.foundation.records import Force, Reals1, Vec3
+from artsim.sim.foundation.spatial_vectors import shifted_force
+from artsim.sim.foundation.vec3 import (
+    cross,
+    dot,
+    minus,
+    minus_times,
+    negative,
+    plus_times,
+    put_at,
+    times,
+    triple,
+    triple_at,
+    zeros_like,
+)
 
 
 @njit
@@ -70,32 +85,28 @@ def _joint(model: Model, q: Reals1, equipment: EquipmentBundle, a: int) -> None:
     angular = size - 3  # the force of a free joint comes first
     n = model.body_coord[model.dof_body[k]] + angular
     qw, qx, qy, qz = q[n], q[n + 1], q[n + 2], q[n + 3]
-    g = (gear[angular], gear[angular + 1], gear[angular + 2])
+    g = triple_at(gear, angular)
     if equipment.model.actuator_transmission[a] == JOINT_IN_PARENT:
-        g = _turned_back(qw, qx, qy, qz, g[0], g[1], g[2])
+        g = _turned_back(qw, (qx, qy, qz), g)
     for axis in range(angular):
         equipment.data.actuator_moment[first + axis] = gear[axis]
-    equipment.data.actuator_moment[first + angular] = g[0]
-    equipment.data.actuator_moment[first + angular + 1] = g[1]
-    equipment.data.actuator_moment[first + angular + 2] = g[2]
+    put_at(equipment.data.actuator_moment, first + angular, g)
     if angular == 0:
         r = rotation_vector(qw, qx, qy, qz)
         equipment.data.actuator_length[a] = dot(r, g)
 
 
 @inlined
-def _turned_back(w: float, x: float, y: float, z: float, g0: float, g1: float, g2: float) -> Vec3:
-    """g in the axes that the quaternion rotates: Rᵀ g = g - 2 w u × g + 2 u × (u × g)."""
-    c = cross((x, y, z), (g0, g1, g2))
-    d = cross((x, y, z), c)
-    return plus_times(minus_times((g0, g1, g2), 2.0 * w, c), 2.0, d)
+def _turned_back(w: float, u: Vec3, g: Vec3) -> Vec3:
+    """g in the axes that the quaternion (w, u) rotates: Rᵀ g = g - 2 w u × g + 2 u × (u × g)."""
+    c = cross(u, g)
+    return plus_times(minus_times(g, 2.0 * w, c), 2.0, cross(u, c))
 
 
 @inlined
-def turned_gear(data: Workspace, equipment: EquipmentBundle, site: int, g0: float, g1: float, g2: float) -> Vec3:
+def turned_gear(data: Workspace, equipment: EquipmentBundle, site: int, g: Vec3) -> Vec3:
     """Transform a vector from a site's axes to world axes."""
-    b = turn(equipment.model.site_rotation, site, (g0, g1, g2))
-    return turn(data.rotation, equipment.model.site_body[site], b)
+    return turn(data.rotation, equipment.model.site_body[site], turn(equipment.model.site_rotation, site, g))
 
 
 @njit
@@ -103,25 +114,16 @@ def add_wrench(
     robot: RobotBundle,
     equipment: EquipmentBundle,
     body: int,
-    p0: float,
-    p1: float,
-    p2: float,
-    wrench: Vec6,
+    p: Vec3,
+    wrench: Force,
     sign: float,
 ) -> None:
-    """equipment.data.row += sign Jᵀ wrench: a force at point p of `body` and a torque (6), world axes. O(depth)."""
+    """equipment.data.row += sign Jᵀ wrench: a force at point p of `body` and a torque, world axes. O(depth)."""
     model, data = robot.model, robot.data
-    f0, f1, f2, t0, t1, t2 = wrench
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        a = axis_of(data, k)
-        if model.dof_linear[k]:
-            moment = dot(a, (f0, f1, f2))
-        else:
-            o = origin_of(model, data, model.dof_body[k])
-            n = cross(minus((p0, p1, p2), o), (f0, f1, f2))
-            moment = a[0] * (n[0] + t0) + a[1] * (n[1] + t1) + a[2] * (n[2] + t2)
-        equipment.data.row[k] += sign * moment
+        o = origin_of(model, data, model.dof_body[k])
+        equipment.data.row[k] += sign * along_axis(model, data, k, shifted_force(wrench, minus(p, o)))
         k = model.dof_parent[k]
 
 
@@ -144,22 +146,21 @@ def _site(robot: RobotBundle, equipment: EquipmentBundle, a: int) -> None:
     reference = equipment.model.actuator_reference[a]
     frame = wrench_frame(equipment, a)
     gear = equipment.model.actuator_gear[a]
-    f = turned_gear(data, equipment, frame, gear[0], gear[1], gear[2])
-    t = turned_gear(data, equipment, frame, gear[3], gear[4], gear[5])
-    wrench = (f[0], f[1], f[2], t[0], t[1], t[2])
+    f = turned_gear(data, equipment, frame, triple(gear))
+    t = turned_gear(data, equipment, frame, triple_at(gear, 3))
     p = site_point(model, data, equipment, site)
     body = equipment.model.site_body[site]
-    add_wrench(robot, equipment, body, p[0], p[1], p[2], wrench, 1.0)
+    add_wrench(robot, equipment, body, p, (f, t), 1.0)
     if reference < 0:
         return
     r = site_point(model, data, equipment, reference)
     base = equipment.model.site_body[reference]
-    add_wrench(robot, equipment, base, r[0], r[1], r[2], wrench, -1.0)
+    add_wrench(robot, equipment, base, r, (f, t), -1.0)
     k = _common_dof(model, body, base)
     while k >= 0:
         equipment.data.row[k] = 0.0
         k = model.dof_parent[k]
-    length = f[0] * (p[0] - r[0]) + f[1] * (p[1] - r[1]) + f[2] * (p[2] - r[2])
+    length = dot(f, minus(p, r))
     if gear[3] != 0.0 or gear[4] != 0.0 or gear[5] != 0.0:
         v = _difference(data, equipment, site, reference)
         length += dot(v, t)
@@ -182,12 +183,12 @@ def _common_dof(model: Model, body: int, base: int) -> int:
 @njit
 def _difference(data: Workspace, equipment: EquipmentBundle, site: int, reference: int) -> Vec3:
     """The rotation vector from a reference site's axes to a site's, in world axes."""
-    a = turned_gear(data, equipment, site, 1.0, 0.0, 0.0)
-    b = turned_gear(data, equipment, site, 0.0, 1.0, 0.0)
-    c = turned_gear(data, equipment, site, 0.0, 0.0, 1.0)
-    i = turned_gear(data, equipment, reference, 1.0, 0.0, 0.0)
-    j = turned_gear(data, equipment, reference, 0.0, 1.0, 0.0)
-    k = turned_gear(data, equipment, reference, 0.0, 0.0, 1.0)
+    a = turned_gear(data, equipment, site, (1.0, 0.0, 0.0))
+    b = turned_gear(data, equipment, site, (0.0, 1.0, 0.0))
+    c = turned_gear(data, equipment, site, (0.0, 0.0, 1.0))
+    i = turned_gear(data, equipment, reference, (1.0, 0.0, 0.0))
+    j = turned_gear(data, equipment, reference, (0.0, 1.0, 0.0))
+    k = turned_gear(data, equipment, reference, (0.0, 0.0, 1.0))
     R = (dot(i, a), dot(i, b), dot(i, c), dot(j, a), dot(j, b), dot(j, c), dot(k, a), dot(k, b), dot(k, c))
     qw, qx, qy, qz = quaternion_of(R)
     r = rotation_vector(qw, qx, qy, qz)
@@ -200,16 +201,16 @@ def _slider_crank(robot: RobotBundle, equipment: EquipmentBundle, a: int) -> Non
     model, data = robot.model, robot.data
     pin = equipment.model.actuator_target[a]
     slider = equipment.model.actuator_reference[a]
-    length, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)
+    length, f, n = crank(model, data, equipment, a)
     equipment.data.actuator_length[a] = length
     p = site_point(model, data, equipment, pin)
     s = site_point(model, data, equipment, slider)
-    add_wrench(robot, equipment, equipment.model.site_body[pin], p[0], p[1], p[2], (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
-    add_wrench(robot, equipment, equipment.model.site_body[slider], s[0], s[1], s[2], (f0, f1, f2, -n0, -n1, -n2), -1.0)
+    add_wrench(robot, equipment, equipment.model.site_body[pin], p, (f, zeros_like(f)), 1.0)
+    add_wrench(robot, equipment, equipment.model.site_body[slider], s, (f, negative(n)), -1.0)
 
 
 @njit
-def crank(model: Model, data: Workspace, equipment: EquipmentBundle, a: int) -> tuple[float, ...]:
+def crank(model: Model, data: Workspace, equipment: EquipmentBundle, a: int) -> tuple[float, Vec3, Vec3]:
     """Length of a slider-crank, the force of a unit actuator force on the pin, and the torque on the slider's body.
 
     With d from slider to pin, L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.
@@ -218,7 +219,7 @@ def crank(model: Model, data: Workspace, equipment: EquipmentBundle, a: int) -> 
     slider = equipment.model.actuator_reference[a]
     gear = equipment.model.actuator_gear[a, 0]
     rod = equipment.model.actuator_crank[a]
-    z = turned_gear(data, equipment, slider, 0.0, 0.0, 1.0)
+    z = turned_gear(data, equipment, slider, (0.0, 0.0, 1.0))
     p = site_point(model, data, equipment, pin)
     s = site_point(model, data, equipment, slider)
     d = minus(p, s)
@@ -234,4 +235,4 @@ def crank(model: Model, data: Workspace, equipment: EquipmentBundle, a: int) -> 
         by_d = 1.0 / root
     f = times(gear, plus_times(times(by_z, z), by_d, d))
     n = cross(z, times(gear * by_z, d))
-    return gear * length, f[0], f[1], f[2], n[0], n[1], n[2]
+    return gear * length, f, n

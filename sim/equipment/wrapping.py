@@ -12,7 +12,8 @@ import math
 
 from artsim.sim.equipment.arrays import PATH_SPHERE
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Vec3, Vec4
+from artsim.sim.foundation.records import Vec3
+from artsim.sim.foundation.vec3 import combined, cross, divided, dot, length
 
 _LEAST = 1e-15  # smaller lengths [m] and divisors count as 0
 _ROUNDS = 20  # of Newton's method
@@ -20,12 +21,10 @@ _TOLERANCE = 1e-6  # [rad]
 
 
 @inlined
-def unit3(x: float, y: float, z: float) -> Vec4:
+def unit3(a: Vec3) -> tuple[Vec3, float]:
     """A vector's direction and its length; the direction of the zero vector is the first axis."""
-    length = math.sqrt(x * x + y * y + z * z)
-    if length < _LEAST:
-        return 1.0, 0.0, 0.0, length
-    return x / length, y / length, z / length, length
+    far = length(a)
+    return (divided(a, far) if far >= _LEAST else (1.0, 0.0, 0.0)), far
 
 
 @inlined
@@ -43,52 +42,47 @@ def wrap(kind: int, radius: float, p: Vec3, q: Vec3, sided: bool, side: Vec3) ->
     With `sided` the path is on the side of `side`, or passes through the geom if that is inside. Length -1: the path is
     straight from p to q.
     """
-    p0, p1, p2 = p
-    q0, q1, q2 = q
-    s0, s1, s2 = side
     nothing = (-1.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    x0, x1, x2, far = unit3(p0, p1, p2)
-    if far < _LEAST or q0 * q0 + q1 * q1 + q2 * q2 < _LEAST * _LEAST:
+    x, far = unit3(p)
+    if far < _LEAST or dot(q, q) < _LEAST * _LEAST:
         return nothing
-    y0, y1, y2 = 0.0, 1.0, 0.0
+    y = (0.0, 1.0, 0.0)
     if kind == PATH_SPHERE:
-        y0, y1, y2 = _second_axis(x0, x1, x2, q0, q1, q2)
+        y = _second_axis(x, q)
     else:
-        x0, x1, x2 = 1.0, 0.0, 0.0
-    a0, a1 = p0 * x0 + p1 * x1 + p2 * x2, p0 * y0 + p1 * y1 + p2 * y2
-    b0, b1 = q0 * x0 + q1 * x1 + q2 * x2, q0 * y0 + q1 * y1 + q2 * y2
-    if sided and s0 * s0 + s1 * s1 + s2 * s2 < radius * radius:
-        length, t0, t1 = _inside(a0, a1, b0, b1, radius)
+        x = (1.0, 0.0, 0.0)
+    a0, a1 = dot(p, x), dot(p, y)
+    b0, b1 = dot(q, x), dot(q, y)
+    if sided and dot(side, side) < radius * radius:
+        on_geom, t0, t1 = _inside(a0, a1, b0, b1, radius)
         u0, u1 = t0, t1
     else:
-        c0, c1 = _unit2(s0 * x0 + s1 * x1 + s2 * x2, s0 * y0 + s1 * y1 + s2 * y2)
-        length, t0, t1, u0, u1 = _around(a0, a1, b0, b1, radius, sided, c0, c1)
-    if length < 0.0:
+        c0, c1 = _unit2(dot(side, x), dot(side, y))
+        on_geom, t0, t1, u0, u1 = _around(a0, a1, b0, b1, radius, sided, c0, c1)
+    if on_geom < 0.0:
         return nothing
     if kind == PATH_SPHERE:
-        meets = (t0 * x0 + t1 * y0, t0 * x1 + t1 * y1, t0 * x2 + t1 * y2)
-        leaves = (u0 * x0 + u1 * y0, u0 * x1 + u1 * y1, u0 * x2 + u1 * y2)
-        return length, meets, leaves
+        return on_geom, combined(t0, x, t1, y), combined(u0, x, u1, y)
     before = math.sqrt((a0 - t0) ** 2 + (a1 - t1) ** 2)
     after = math.sqrt((b0 - u0) ** 2 + (b1 - u1) ** 2)
-    slope = (q2 - p2) / (before + length + after)  # unrolled, the path is a straight line
-    return math.sqrt(1.0 + slope * slope) * length, (t0, t1, p2 + slope * before), (u0, u1, q2 - slope * after)
+    slope = (q[2] - p[2]) / (before + on_geom + after)  # unrolled, the path is a straight line
+    return math.sqrt(1.0 + slope * slope) * on_geom, (t0, t1, p[2] + slope * before), (u0, u1, q[2] - slope * after)
 
 
 @njit
-def _second_axis(x0: float, x1: float, x2: float, q0: float, q1: float, q2: float) -> Vec3:
+def _second_axis(x: Vec3, q: Vec3) -> Vec3:
     """The unit vector orthogonal to x in the plane of x and q; if they are parallel, in an arbitrary plane."""
-    n0, n1, n2 = x1 * q2 - x2 * q1, x2 * q0 - x0 * q2, x0 * q1 - x1 * q0
-    if math.sqrt(n0 * n0 + n1 * n1 + n2 * n2) < _LEAST:
-        g0, g1, g2 = 0.0, 1.0, 1.0  # not along x, since the component where x is largest is 0
-        if abs(x1) > abs(x0) and abs(x1) > abs(x2):
-            g0, g1, g2 = 1.0, 0.0, 1.0
-        elif abs(x2) > abs(x0) and abs(x2) > abs(x1):
-            g0, g1, g2 = 1.0, 1.0, 0.0
-        n0, n1, n2 = x1 * g2 - x2 * g1, x2 * g0 - x0 * g2, x0 * g1 - x1 * g0
-    n0, n1, n2, _ = unit3(n0, n1, n2)
-    y0, y1, y2, _ = unit3(n1 * x2 - n2 * x1, n2 * x0 - n0 * x2, n0 * x1 - n1 * x0)
-    return y0, y1, y2
+    n = cross(x, q)
+    if length(n) < _LEAST:
+        other = (0.0, 1.0, 1.0)  # not along x, since the component where x is largest is 0
+        if abs(x[1]) > abs(x[0]) and abs(x[1]) > abs(x[2]):
+            other = (1.0, 0.0, 1.0)
+        elif abs(x[2]) > abs(x[0]) and abs(x[2]) > abs(x[1]):
+            other = (1.0, 1.0, 0.0)
+        n = cross(x, other)
+    n, _ = unit3(n)
+    y, _ = unit3(cross(n, x))
+    return y
 
 
 @njit

@@ -25,7 +25,7 @@ from artsim.sim.equipment.transmissions import crank, turned_gear, wrench_frame
 from artsim.sim.equipment.wrapping import unit3
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Vec3
-from artsim.sim.foundation.vec3 import cross, minus, negative, plus, row_of, set_row
+from artsim.sim.foundation.vec3 import cross, minus, negative, plus, row_of, set_row, times, triple, triple_at
 from artsim.sim.run_data.run_records import Step
 
 _NONE = (0.0, 0.0, 0.0)
@@ -64,22 +64,19 @@ def take_off_inputs(robot: RobotBundle, step: Step, equipment: EquipmentBundle) 
     for n in range(equipment.model.link_wrench_link.shape[0]):
         w = equipment.data.link_wrench[n]
         p = wrench_point(robot, equipment, n)
-        _take_off(robot, step, equipment.model.link_wrench_link[n], p, (w[0], w[1], w[2]), (w[3], w[4], w[5]))
+        _take_off(robot, step, equipment.model.link_wrench_link[n], p, triple(w), triple_at(w, 3))
 
 
 @inlined
 def _take_off(robot: RobotBundle, step: Step, link: int, point: Vec3, force: Vec3, torque: Vec3) -> None:
     """Subtract a force at a world point and a torque from the wrench that link `link` receives (-1: the world)."""
     model, data = robot.model, robot.data
-    p = point
-    f = force
-    t = torque
     if link >= 0:
         _, d = link_frame(model, data, link)
         o = origin_of(model, data, model.link_body[link])
-        c = cross(minus(minus(p, o), d), f)
-        set_row(step.link_force, link, minus(row_of(step.link_force, link), f))
-        set_row(step.link_torque, link, minus(row_of(step.link_torque, link), plus(c, t)))
+        c = cross(minus(minus(point, o), d), force)
+        set_row(step.link_force, link, minus(row_of(step.link_force, link), force))
+        set_row(step.link_torque, link, minus(row_of(step.link_torque, link), plus(c, torque)))
 
 
 # ------------------------------------------------------------------ tendons
@@ -93,7 +90,7 @@ def _take_off_loop_axis(robot: RobotBundle, step: Step, equipment: EquipmentBund
     for end in range(2):
         f = force if end == 1 else -force
         link = equipment.model.loop_link[n, end]
-        _take_off(robot, step, link, point, (f * w[0], f * w[1], f * w[2]), (f * w[3], f * w[4], f * w[5]))
+        _take_off(robot, step, link, point, times(f, w[0]), times(f, w[1]))
 
 
 @njit
@@ -146,10 +143,10 @@ def _take_off_wrapped(robot: RobotBundle, step: Step, equipment: EquipmentBundle
 @njit
 def _take_off_piece(robot: RobotBundle, step: Step, link_a: int, link_b: int, a: Vec3, b: Vec3, force: float) -> None:
     """Subtract a straight piece from point a of one link to b of another; a positive force pushes them apart."""
-    u0, u1, u2, _ = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
+    u, _ = unit3(minus(b, a))
     if link_a != link_b:
-        _take_off(robot, step, link_a, a, (-force * u0, -force * u1, -force * u2), _NONE)
-        _take_off(robot, step, link_b, b, (force * u0, force * u1, force * u2), _NONE)
+        _take_off(robot, step, link_a, a, times(-force, u), _NONE)
+        _take_off(robot, step, link_b, b, times(force, u), _NONE)
 
 
 # ------------------------------------------------------------------ actuators
@@ -166,8 +163,8 @@ def _take_off_site(robot: RobotBundle, step: Step, equipment: EquipmentBundle, a
     site, reference = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
     frame = wrench_frame(equipment, a)
     gear = equipment.model.actuator_gear[a]
-    f = turned_gear(data, equipment, frame, force * gear[0], force * gear[1], force * gear[2])
-    t = turned_gear(data, equipment, frame, force * gear[3], force * gear[4], force * gear[5])
+    f = turned_gear(data, equipment, frame, times(force, gear))
+    t = turned_gear(data, equipment, frame, times(force, triple_at(gear, 3)))
     p = site_point(model, data, equipment, site)
     link = equipment.model.site_link[site]
     _take_off(robot, step, link, p, f, t)
@@ -190,10 +187,9 @@ def _take_off_crank(robot: RobotBundle, step: Step, equipment: EquipmentBundle, 
     """Subtract the force of a slider-crank at the pin and its reaction on the slider's link."""
     model, data = robot.model, robot.data
     pin, slider = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
-    _, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)
-    f0, f1, f2 = force * f0, force * f1, force * f2
+    _, f, n = crank(model, data, equipment, a)
+    f = times(force, f)
     p = site_point(model, data, equipment, pin)
     s = site_point(model, data, equipment, slider)
-    _take_off(robot, step, equipment.model.site_link[pin], p, (f0, f1, f2), _NONE)
-    torque = (force * n0, force * n1, force * n2)
-    _take_off(robot, step, equipment.model.site_link[slider], s, (-f0, -f1, -f2), torque)
+    _take_off(robot, step, equipment.model.site_link[pin], p, f, _NONE)
+    _take_off(robot, step, equipment.model.site_link[slider], s, negative(f), times(force, n))

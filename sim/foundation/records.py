@@ -61,6 +61,9 @@ Vec3: TypeAlias = tuple[Real, Real, Real]
 Vec4: TypeAlias = tuple[Real, Real, Real, Real]
 Vec6: TypeAlias = tuple[Real, Real, Real, Real, Real, Real]
 Mat3: TypeAlias = tuple[Real, Real, Real, Real, Real, Real, Real, Real, Real]  # by rows
+Sym3: TypeAlias = Vec6  # upper triangle: xx, xy, xz, yy, yz, zz
+Motion: TypeAlias = tuple[Vec3, Vec3]  # velocity of a point, angular velocity
+Force: TypeAlias = tuple[Vec3, Vec3]  # force, torque about a point
 Vector: TypeAlias = Vec3 | Array  # a triple, or an array's three entries
 
 Member: TypeAlias = type[Any] | None

@@ -12,12 +12,8 @@ from artsim.sim.foundation.records import (
     Array,
     Lanes1,
     Lanes2,
-    Lanes3,
-    Mat3,
     Real,
-    Reals1,
     Reals2,
-    Reals3,
     Vec3,
     Vector,
 )
@@ -38,6 +34,20 @@ def row_of(A: Array, i: int) -> Vec3:
 
 
 @inlined
+def triple_at(a: Lanes1, first: int) -> Vec3:
+    """The three entries of an array from `first`."""
+    return a[first], a[first + 1], a[first + 2]
+
+
+@inlined
+def put_at(out: Lanes1, first: int, a: Vector) -> None:
+    """Set the three entries of an array from `first` to a."""
+    out[first] = a[0]
+    out[first + 1] = a[1]
+    out[first + 2] = a[2]
+
+
+@inlined
 def put(out: Lanes1, a: Vec3) -> None:
     """out = a, for an array of three."""
     out[0] = a[0]
@@ -51,6 +61,35 @@ def set_row(A: Reals2, i: int, a: Vector) -> None:
     A[i, 0] = a[0]
     A[i, 1] = a[1]
     A[i, 2] = a[2]
+
+
+@inlined
+def add_to_row(A: Lanes2, i: int, a: Vector) -> None:
+    """Add a to the first three entries of row i of an array."""
+    A[i, 0] = A[i, 0] + a[0]
+    A[i, 1] = A[i, 1] + a[1]
+    A[i, 2] = A[i, 2] + a[2]
+
+
+@inlined
+def column_of(A: Lanes2, k: int, first: int) -> Vec3:
+    """The entries first, first + 1, first + 2 of column k of an array."""
+    return A[first, k], A[first + 1, k], A[first + 2, k]
+
+
+@inlined
+def set_column(A: Lanes2, k: int, first: int, a: Vector) -> None:
+    """Set the entries first, first + 1, first + 2 of column k of an array to a."""
+    A[first, k] = a[0]
+    A[first + 1, k] = a[1]
+    A[first + 2, k] = a[2]
+
+
+@inlined
+def zeros_like(a: Vector) -> Vec3:
+    """Three zeros of the kind of a's entries: a float, or one of each lane."""
+    zero = a[0] - a[0]
+    return zero, zero, zero
 
 
 @inlined
@@ -144,76 +183,3 @@ def cross(a: Vector, b: Vector) -> Vec3:
 def length(a: Vector) -> Real:
     """|a|."""
     return sqrt(dot(a, a))
-
-
-# ------------------------------------------------------------------ matrices
-
-
-@inlined
-def turned_back_by(R: Reals3, i: int, a: Vec3) -> Vec3:
-    """R[i]ᵀ a for an array R (n, 3, 3)."""
-    return (
-        R[i, 0, 0] * a[0] + R[i, 1, 0] * a[1] + R[i, 2, 0] * a[2],
-        R[i, 0, 1] * a[0] + R[i, 1, 1] * a[1] + R[i, 2, 1] * a[2],
-        R[i, 0, 2] * a[0] + R[i, 1, 2] * a[1] + R[i, 2, 2] * a[2],
-    )
-
-
-@inlined
-def rotated(R: Reals2, a: Vec3) -> Vec3:
-    """R a for an array R (3, 3)."""
-    return (
-        R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
-        R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
-        R[2, 0] * a[0] + R[2, 1] * a[1] + R[2, 2] * a[2],
-    )
-
-
-@inlined
-def plus_rotated(b: Reals1, R: Reals2, a: Vec3) -> Vec3:
-    """b + R a for an array R (3, 3)."""
-    return (
-        b[0] + R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
-        b[1] + R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
-        b[2] + R[2, 0] * a[0] + R[2, 1] * a[1] + R[2, 2] * a[2],
-    )
-
-
-@inlined
-def rotated_back(R: Reals2, a: Vec3) -> Vec3:
-    """Rᵀ a for an array R (3, 3)."""
-    return (
-        R[0, 0] * a[0] + R[1, 0] * a[1] + R[2, 0] * a[2],
-        R[0, 1] * a[0] + R[1, 1] * a[1] + R[2, 1] * a[2],
-        R[0, 2] * a[0] + R[1, 2] * a[1] + R[2, 2] * a[2],
-    )
-
-
-@inlined
-def turn(R: Lanes3, i: int, a: Vector) -> Vec3:
-    """R[i] a for an array R (n, 3, 3)."""
-    return (
-        R[i, 0, 0] * a[0] + R[i, 0, 1] * a[1] + R[i, 0, 2] * a[2],
-        R[i, 1, 0] * a[0] + R[i, 1, 1] * a[1] + R[i, 1, 2] * a[2],
-        R[i, 2, 0] * a[0] + R[i, 2, 1] * a[1] + R[i, 2, 2] * a[2],
-    )
-
-
-@inlined
-def turned_back(R: Mat3, a: Vector) -> Vec3:
-    """Rᵀ a, with R as 9 numbers in row-major order."""
-    return (
-        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
-        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
-        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
-    )
-
-
-@inlined
-def symmetric_times(I: Lanes2, i: int, a: Vector) -> Vec3:
-    """I[i] a for I[i] = (xx, xy, xz, yy, yz, zz)."""
-    return (
-        I[i, 0] * a[0] + I[i, 1] * a[1] + I[i, 2] * a[2],
-        I[i, 1] * a[0] + I[i, 3] * a[1] + I[i, 4] * a[2],
-        I[i, 2] * a[0] + I[i, 4] * a[1] + I[i, 5] * a[2],
-    )

@@ -18,9 +18,11 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.gather_scatter import gather, scatter, scatter_row
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import jacobian_block, lane_count, lane_of, lane_set, stream
+from artsim.sim.foundation.mat3 import plus_turned
 from artsim.sim.foundation.quaternions import quaternion_of
-from artsim.sim.foundation.records import BUFFER, WIDTH, Lanes1, Lanes2, Real, Reals4, Vec3
-from artsim.sim.foundation.vec3 import cross, minus, plus, row_of
+from artsim.sim.foundation.records import BUFFER, WIDTH, Lanes1, Lanes2, Reals4, Vec3
+from artsim.sim.foundation.spatial_vectors import pair_of, set_motion_column, velocity_at
+from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, times, zeros_like
 from artsim.sim.quantities.compute_records import Batch, Scratch, Task
 
 
@@ -28,16 +30,7 @@ from artsim.sim.quantities.compute_records import Batch, Scratch, Task
 def _point(model: Model, data: Workspace, task: Task, link: int) -> Vec3:
     """Vector from the body's origin to the link's reference point, its centre of mass or its frame's origin [m]."""
     R, r = link_frame(model, data, link)
-    c = model.link_com[link]
-    scale = 1.0 * task.at_com[0]
-    c0 = scale * c[0]
-    c1 = scale * c[1]
-    c2 = scale * c[2]
-    return (
-        r[0] + R[0] * c0 + R[1] * c1 + R[2] * c2,
-        r[1] + R[3] * c0 + R[4] * c1 + R[5] * c2,
-        r[2] + R[6] * c0 + R[7] * c1 + R[8] * c2,
-    )
+    return plus_turned(r, R, times(1.0 * task.at_com[0], model.link_com[link]))
 
 
 @njit
@@ -181,7 +174,7 @@ def _reduced_jacobians(model: Model, data: Workspace, scratch: Scratch, task: Ta
         i = model.link_body[task.links[n]]
         r = _point(model, data, task, task.links[n])
         _clear(data, J)
-        jacobian(model, data, i, data.arm[i, 0] + r[0], data.arm[i, 1] + r[1], data.arm[i, 2] + r[2], J)
+        jacobian(model, data, i, r, J)
         reduce_rows(model, data, J, scratch.reduced_columns)
         _scatter_link(scratch.reduced_columns, batch.jacobian, first, n)
 
@@ -218,14 +211,12 @@ def jacobian_rates(model: Model, data: Workspace, scratch: Scratch, task: Task, 
         i = model.link_body[task.links[n]]
         r = _point(model, data, task, task.links[n])
         _clear(data, scratch.rates)
-        _rate_columns(model, data, i, r[0], r[1], r[2], scratch.rates)
+        _rate_columns(model, data, i, r, scratch.rates)
         if task.reduced[0] == 0:
             _scatter_link(scratch.rates, batch.jacobian_dot, first, n)
         else:
             _clear(data, scratch.columns)
-            jacobian(
-                model, data, i, data.arm[i, 0] + r[0], data.arm[i, 1] + r[1], data.arm[i, 2] + r[2], scratch.columns
-            )
+            jacobian(model, data, i, r, scratch.columns)
             reduce_rows(model, data, scratch.rates, scratch.reduced_columns)
             for c in range(model.coupling_follower.shape[0]):
                 f = model.coupling_follower[c]
@@ -237,13 +228,10 @@ def jacobian_rates(model: Model, data: Workspace, scratch: Scratch, task: Task, 
 
 
 @njit
-def _rate_columns(model: Model, data: Workspace, body: int, r0: Real, r1: Real, r2: Real, out: Lanes2) -> None:
+def _rate_columns(model: Model, data: Workspace, body: int, r: Vec3, out: Lanes2) -> None:
     """Rates of the columns of body's chain for its point at r from its origin."""
     o = data.angular_velocity
-    u = data.velocity
-    c = cross(row_of(o, body), (r0, r1, r2))
-    p = plus(row_of(u, body), c)
-    zero = like(0.0, data)
+    speed = velocity_at(pair_of(data.velocity, o, body), r)
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
         i = model.dof_body[k]
@@ -251,22 +239,11 @@ def _rate_columns(model: Model, data: Workspace, body: int, r0: Real, r1: Real, 
         turning = model.body_parent[i] if model.dof_linear[k] else i
         e = cross(row_of(o, turning), a)
         if model.dof_linear[k]:
-            out[0, k] = e[0]
-            out[1, k] = e[1]
-            out[2, k] = e[2]
-            out[3, k] = zero
-            out[4, k] = zero
-            out[5, k] = zero
+            set_motion_column(out, k, (e, zeros_like(e)))
         else:
-            d = minus(plus(row_of(data.arm, body), (r0, r1, r2)), row_of(data.arm, i))
-            s = cross(e, d)
-            t = cross(a, minus(p, row_of(u, i)))
-            out[0, k] = s[0] + t[0]
-            out[1, k] = s[1] + t[1]
-            out[2, k] = s[2] + t[2]
-            out[3, k] = e[0]
-            out[4, k] = e[1]
-            out[5, k] = e[2]
+            d = minus(plus(row_of(data.arm, body), r), row_of(data.arm, i))
+            linear = plus(cross(e, d), cross(a, minus(speed, row_of(data.velocity, i))))
+            set_motion_column(out, k, (linear, e))
         k = model.dof_parent[k]
 
 

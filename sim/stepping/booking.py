@@ -21,6 +21,7 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, sqrt
 from artsim.sim.foundation.records import Reals1
 from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.foundation.vec3 import dot
 from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import (
@@ -214,11 +215,9 @@ def note_load(robot: RobotBundle, step: Step) -> None:
     inverse_dynamics(model, state.qvel, step.qacc, data, step.force)
     for k in range(state.load.shape[0]):
         body = model.dof_body[k]
-        F = data.force[body]
-        square = F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
+        square = dot(data.force[body], data.force[body])
         if not model.dof_linear[k]:
-            T = data.torque[body]
-            square += T[0] * T[0] + T[1] * T[1] + T[2] * T[2]
+            square += dot(data.torque[body], data.torque[body])
         state.load[k] = sqrt(square)
 
 

@@ -32,6 +32,7 @@ from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1
+from artsim.sim.foundation.vec3 import dot, length
 from artsim.sim.run_data.run_records import (
     ASKED,
     AT_REST,
@@ -88,7 +89,7 @@ def energies(
     velocities(model, v, data)
     moving = kinetic_energy(model, v, data)
     g = model.gravity
-    heights = -model.carried_mass[WORLD] * (g[0] * step.com[0] + g[1] * step.com[1] + g[2] * step.com[2])
+    heights = -model.carried_mass[WORLD] * dot(g, step.com)
     springs = potential_energy(model, q, step.com) - heights
     tendons = 0.0
     loops = 0.0
@@ -225,7 +226,7 @@ def _settle(
 @inlined
 def _weight_of(model: Model) -> float:
     g = model.gravity
-    return math.sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2])
+    return length(g)
 
 
 @inlined

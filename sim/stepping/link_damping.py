@@ -11,9 +11,11 @@ from artsim.sim.articulation.kinematics import jacobian, like, link_frame, veloc
 from artsim.sim.articulation.model import ANGULAR, LINEAR, Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.link_velocity_rows import link_centre
-from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.records import Reals1
-from artsim.sim.foundation.vec3 import cross, plus, row_of, set_row, symmetric_times, times, turned_back
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import symmetric_times, turned, turned_back
+from artsim.sim.foundation.records import Mat3, Reals1, Vec3
+from artsim.sim.foundation.spatial_vectors import add_pair, motion_column, pair_of, power, velocity_at
+from artsim.sim.foundation.vec3 import cross, plus_times, times
 from artsim.sim.run_data.link_rules import RuleBundle
 
 
@@ -26,25 +28,17 @@ def add_link_damping(model: Model, data: Workspace, h: float, rules: RuleBundle)
         link = rules.model.damped_link[n]
         i = model.link_body[link]
         c = link_centre(model, data, link)
-        jacobian(model, data, i, data.arm[i, 0] + c[0], data.arm[i, 1] + c[1], data.arm[i, 2] + c[2], J)
+        jacobian(model, data, i, c, J)
         linear = h * rules.model.damping[n, LINEAR] * model.link_mass[link]
         angular = h * rules.model.damping[n, ANGULAR]
         R, _ = link_frame(model, data, link)
         k = model.body_dof[i + 1] - 1
         while k >= 0:
-            u = turned_back(R, (J[3, k], J[4, k], J[5, k]))
-            L = symmetric_times(model.link_inertia, link, u)
-            t = (
-                angular * (R[0] * L[0] + R[1] * L[1] + R[2] * L[2]),
-                angular * (R[3] * L[0] + R[4] * L[1] + R[5] * L[2]),
-                angular * (R[6] * L[0] + R[7] * L[1] + R[8] * L[2]),
-            )
-            f = (linear * J[0, k], linear * J[1, k], linear * J[2, k])
+            u, w = motion_column(J, k)
+            F = times(linear, u), times(angular, _turned_inertia(model, link, R, w))
             j = k
             while j >= 0:
-                M[k, j] += (
-                    f[0] * J[0, j] + f[1] * J[1, j] + f[2] * J[2, j] + t[0] * J[3, j] + t[1] * J[4, j] + t[2] * J[5, j]
-                )
+                M[k, j] += power(motion_column(J, j), F)
                 j = model.dof_parent[j]
             k = model.dof_parent[k]
 
@@ -62,17 +56,16 @@ def link_damping_forces(model: Model, v: Reals1, data: Workspace, rules: RuleBun
         link = rules.model.damped_link[n]
         i = model.link_body[link]
         c = link_centre(model, data, link)
-        a = row_of(data.angular_velocity, i)
-        y = cross(a, c)
-        linear = -rules.model.damping[n, LINEAR] * model.link_mass[link]
-        f = times(linear, plus(row_of(data.velocity, i), y))
+        V = pair_of(data.velocity, data.angular_velocity, i)
+        f = times(-rules.model.damping[n, LINEAR] * model.link_mass[link], velocity_at(V, c))
         R, _ = link_frame(model, data, link)
-        u = turned_back(R, a)
-        L = symmetric_times(model.link_inertia, link, u)
-        t = cross(c, f)
         angular = -rules.model.damping[n, ANGULAR]
-        set_row(data.force, i, plus(row_of(data.force, i), f))
-        data.torque[i, 0] += t[0] + angular * (R[0] * L[0] + R[1] * L[1] + R[2] * L[2])
-        data.torque[i, 1] += t[1] + angular * (R[3] * L[0] + R[4] * L[1] + R[5] * L[2])
-        data.torque[i, 2] += t[2] + angular * (R[6] * L[0] + R[7] * L[1] + R[8] * L[2])
+        torque = plus_times(cross(c, f), angular, _turned_inertia(model, link, R, V[1]))
+        add_pair(data.force, data.torque, i, (f, torque))
     gather_forces(model, data, rules.data.force)
+
+
+@inlined
+def _turned_inertia(model: Model, link: int, R: Mat3, w: Vec3) -> Vec3:
+    """I ω of a link about its centre of mass, world axes; R is the link's rotation."""
+    return turned(R, symmetric_times(model.link_inertia, link, turned_back(R, w)))

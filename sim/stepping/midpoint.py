@@ -29,9 +29,10 @@ from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
 from artsim.sim.equipment.arrays import AnyEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
-from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1, Vec3
+from artsim.sim.foundation.mat3 import outer, symmetric_of, symmetric_plus, symmetric_times, symmetric_turned, upper
+from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1, Sym3, Vec3
 from artsim.sim.foundation.scalars import divisor, largest
-from artsim.sim.foundation.vec3 import cross, divided, dot, minus, row_of, set_row, symmetric_times, times
+from artsim.sim.foundation.vec3 import cross, divided, dot, minus, plus, plus_times, row_of, set_row, times, zeros_like
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED, RunBundle, Step
 from artsim.sim.solvers.tolerance import UNTRIED
@@ -135,68 +136,58 @@ def foresee_spin(model: Model, v: Lanes1, data: Workspace, h: float, middle: Lan
 @inlined
 def _midway(model: Model, v: Lanes1, data: Workspace, h: float, i: int, first: int) -> Vec3:
     """Midpoint angular velocity of body i, which turns alone, by Newton's method; `first` is its first angular dof."""
-    h0, h1, h2 = row_of(data.moment, i)
-    I0, I1, I2, I3, I4, I5 = (
-        data.inertia[i, 0],
-        data.inertia[i, 1],
-        data.inertia[i, 2],
-        data.inertia[i, 3],
-        data.inertia[i, 4],
-        data.inertia[i, 5],
-    )
-    t0, t1, t2 = cross((h0, h1, h2), model.gravity)
+    m = row_of(data.moment, i)
+    I = symmetric_of(data.inertia, i, 0)
+    torque = cross(m, model.gravity)
     if model.joint_type[i] == FREE:  # about the centre of mass
-        per = 1.0 / model.body_mass[i]
-        I0 = I0 - per * (h1 * h1 + h2 * h2)
-        I1 = I1 + per * h0 * h1
-        I2 = I2 + per * h0 * h2
-        I3 = I3 - per * (h0 * h0 + h2 * h2)
-        I4 = I4 + per * h1 * h2
-        I5 = I5 - per * (h0 * h0 + h1 * h1)
-        t0 = t0 - t0
-        t1 = t0
-        t2 = t0
-    A0, A1, A2, A3, A4, A5 = I0, I1, I2, I3, I4, I5
-    x0 = t0 - t0
-    x1 = x0
-    x2 = x0
+        I = _about_centre(I, 1.0 / model.body_mass[i], m)
+        torque = zeros_like(torque)
+    A = I  # with rotors
+    x = zeros_like(torque)
     for k in range(first, first + 3):
         a = axis_of(data, k)
-        x0 = x0 + a[0] * v[k]
-        x1 = x1 + a[1] * v[k]
-        x2 = x2 + a[2] * v[k]
-        A0 = A0 + model.armature[k] * a[0] * a[0]
-        A1 = A1 + model.armature[k] * a[0] * a[1]
-        A2 = A2 + model.armature[k] * a[0] * a[2]
-        A3 = A3 + model.armature[k] * a[1] * a[1]
-        A4 = A4 + model.armature[k] * a[1] * a[2]
-        A5 = A5 + model.armature[k] * a[2] * a[2]
-    s = (x0, x1, x2)
+        x = plus_times(x, v[k], a)
+        A = symmetric_plus(A, upper(outer(times(model.armature[k], a), a)))
+    start = x
     c = 2.0 / h
     for _ in range(_FORESEEN):
-        L = (I0 * x0 + I1 * x1 + I2 * x2, I1 * x0 + I3 * x1 + I4 * x2, I2 * x0 + I4 * x1 + I5 * x2)
-        g = cross((x0, x1, x2), L)
-        d = times(c, minus((x0, x1, x2), s))
-        r = (
-            dot((A0, A1, A2), d) + g[0] - t0,
-            A1 * d[0] + A3 * d[1] + A4 * d[2] + g[1] - t1,
-            A2 * d[0] + A4 * d[1] + A5 * d[2] + g[2] - t2,
-        )
-        # c A + [x]× I - [L]×, by columns
-        p = cross((x0, x1, x2), (I0, I1, I2))
-        q = cross((x0, x1, x2), (I1, I3, I4))
-        u = cross((x0, x1, x2), (I2, I4, I5))
-        p = (p[0] + c * A0, p[1] + c * A1 - L[2], p[2] + c * A2 + L[1])
-        q = (q[0] + c * A1 + L[2], q[1] + c * A3, q[2] + c * A4 - L[0])
-        u = (u[0] + c * A2 - L[1], u[1] + c * A4 + L[0], u[2] + c * A5)
-        m = cross(q, u)
-        n = cross(u, p)
-        o = cross(p, q)
-        inverse = 1.0 / dot(p, m)
-        x0 = x0 - inverse * dot(m, r)
-        x1 = x1 - inverse * dot(n, r)
-        x2 = x2 - inverse * dot(o, r)
-    return x0, x1, x2
+        L = symmetric_turned(I, x)
+        turned = symmetric_turned(A, times(c, minus(x, start)))
+        x = minus(x, _solved(_slope(A, I, c, x, L), minus(plus(turned, cross(x, L)), torque)))
+    return x
+
+
+@inlined
+def _about_centre(I: Sym3, per: Real, m: Vec3) -> Sym3:
+    """The inertia about the centre of mass, from that about the origin, 1 / mass and the first moment."""
+    return (
+        I[0] - per * (m[1] * m[1] + m[2] * m[2]),
+        I[1] + per * m[0] * m[1],
+        I[2] + per * m[0] * m[2],
+        I[3] - per * (m[0] * m[0] + m[2] * m[2]),
+        I[4] + per * m[1] * m[2],
+        I[5] - per * (m[0] * m[0] + m[1] * m[1]),
+    )
+
+
+@inlined
+def _slope(A: Sym3, I: Sym3, c: float, x: Vec3, L: Vec3) -> tuple[Vec3, Vec3, Vec3]:
+    """c A + [x]× I - [L]×, by columns."""
+    p, q, u = cross(x, (I[0], I[1], I[2])), cross(x, (I[1], I[3], I[4])), cross(x, (I[2], I[4], I[5]))
+    return (
+        (p[0] + c * A[0], p[1] + c * A[1] - L[2], p[2] + c * A[2] + L[1]),
+        (q[0] + c * A[1] + L[2], q[1] + c * A[3], q[2] + c * A[4] - L[0]),
+        (u[0] + c * A[2] - L[1], u[1] + c * A[4] + L[0], u[2] + c * A[5]),
+    )
+
+
+@inlined
+def _solved(A: tuple[Vec3, Vec3, Vec3], r: Vec3) -> Vec3:
+    """A⁻¹ r for a matrix given by its columns."""
+    p, q, u = A
+    m, n, o = cross(q, u), cross(u, p), cross(p, q)
+    inverse = 1.0 / dot(p, m)
+    return inverse * dot(m, r), inverse * dot(n, r), inverse * dot(o, r)
 
 
 @inlined

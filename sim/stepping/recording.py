@@ -24,10 +24,12 @@ from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import add_inertia, add_inertia_forces, inertia_energy
 from artsim.sim.equipment.wrenches import take_off_actuators, take_off_inputs, take_off_tendons
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import plus_turned, symmetric_times, turned, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Reals1, Reals2, Reals3, Vec3
 from artsim.sim.foundation.recordtype import connected
-from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, set_row, symmetric_times, times, turned_back
+from artsim.sim.foundation.spatial_vectors import add_pair, motion_column, pair_of, set_pair, set_six
+from artsim.sim.foundation.vec3 import add_to_row, cross, minus, plus, row_of, times
 from artsim.sim.geometry.contacts import ALONG_NORMAL, ALONG_TANGENT, CONTACTS, ContactBundle
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -223,43 +225,23 @@ def joint_wrenches(
     for link in range(n):
         i = model.link_body[link]
         R, p = link_frame(model, data, link)
-        o = row_of(data.angular_velocity, i)
-        a = row_of(data.angular_acceleration, i)
-        c = model.link_com[link]
-        c0 = R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
-        c1 = R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
-        c2 = R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
-        d = plus(p, (c0, c1, c2))
-        s = cross(o, d)
-        s = cross(o, s)
-        g = cross(a, d)
-        mass = model.link_mass[link]
-        f = times(mass, plus(plus(row_of(data.acceleration, i), g), s))
+        w = row_of(data.angular_velocity, i)
+        b, x = pair_of(data.acceleration, data.angular_acceleration, i)
+        c = turned(R, model.link_com[link])
+        d = plus(p, c)
+        f = times(model.link_mass[link], plus(plus(b, cross(x, d)), cross(w, cross(w, d))))
         # I α + ω × I ω in link axes, then rotated
-        u = turned_back(R, o)
-        q = turned_back(R, a)
+        u = turned_back(R, w)
         L = symmetric_times(model.link_inertia, link, u)
-        k0, k1, k2 = symmetric_times(model.link_inertia, link, q)
-        h = cross(u, L)
-        k0 += h[0]
-        k1 += h[1]
-        k2 += h[2]
-        t = cross((c0, c1, c2), f)
-        set_row(step.link_force, link, f)
-        step.link_torque[link, 0] = t[0] + R[0] * k0 + R[1] * k1 + R[2] * k2
-        step.link_torque[link, 1] = t[1] + R[3] * k0 + R[4] * k1 + R[5] * k2
-        step.link_torque[link, 2] = t[2] + R[6] * k0 + R[7] * k1 + R[8] * k2
+        k = plus(symmetric_times(model.link_inertia, link, turned_back(R, x)), cross(u, L))
+        set_pair(step.link_force, step.link_torque, link, (f, plus_turned(cross(c, f), R, k)))
     _take_off_all(robot, step, equipment, contact)
     for link in range(n - 1, -1, -1):
         above = model.link_parent[link]
         if above >= 0:
-            d = _between(model, data, link, above)
-            F = step.link_force[link]
-            t = cross(d, F)
-            for k in range(3):
-                step.link_force[above, k] += F[k]
-                step.link_torque[above, k] += step.link_torque[link, k]
-            set_row(step.link_torque, above, plus(row_of(step.link_torque, above), t))
+            F = pair_of(step.link_force, step.link_torque, link)
+            add_pair(step.link_force, step.link_torque, above, F)
+            add_to_row(step.link_torque, above, cross(_between(model, data, link, above), F[0]))
 
 
 @inlined
@@ -347,17 +329,11 @@ def _on_request(robot: RobotBundle, rows: Rows, run: RunBundle, row: int, equipm
 def _jacobians(model: Model, data: Workspace, row: int, block: Block) -> None:
     """Jacobians of all links at their centres of mass: for each the columns of its chain, as in jacobian_columns."""
     motion_columns(model, data)
-    S = data.motion
     end = 0
     for link in range(model.link_body.shape[0]):
         i = model.link_body[link]
         R, x = link_frame(model, data, link)
-        c = model.link_com[link]
-        r = (
-            data.arm[i, 0] + x[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
-            data.arm[i, 1] + x[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
-            data.arm[i, 2] + x[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
-        )
+        r = plus_turned(plus(row_of(data.arm, i), x), R, model.link_com[link])
         last = model.body_dof[i + 1] - 1 if i > 0 else -1
         k = last
         while k >= 0:
@@ -367,10 +343,6 @@ def _jacobians(model: Model, data: Workspace, row: int, block: Block) -> None:
         k = last
         while k >= 0:
             column -= 1
-            l = cross((S[3, k], S[4, k], S[5, k]), r)
-            block.jacobian[row, column, 0] = l[0] + S[0, k]
-            block.jacobian[row, column, 1] = l[1] + S[1, k]
-            block.jacobian[row, column, 2] = l[2] + S[2, k]
-            for line in range(3, 6):
-                block.jacobian[row, column, line] = S[line, k]
+            u, w = motion_column(data.motion, k)
+            set_six(block.jacobian[row], column, (plus(cross(w, r), u), w))
             k = model.dof_parent[k]

@@ -16,9 +16,10 @@ from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
+from artsim.sim.foundation.mat3 import symmetric_times, turned_back
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.foundation.vec3 import cross, dot, plus, row_of, symmetric_times, turned_back
+from artsim.sim.foundation.vec3 import cross, dot, plus, row_of
 from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS, Inputs, RunBundle
 
 _CHANGE = 1e-9  # change of an activation per step, relative to the larger of it and 1, that counts as none

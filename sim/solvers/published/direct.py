@@ -21,8 +21,9 @@ from artsim.sim.articulation.kinematics import axis_of
 from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import symmetric_times
 from artsim.sim.foundation.records import Reals1, Reals2
-from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, set_row, symmetric_times, times
+from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, set_row, times
 from artsim.sim.run_data.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS, DirectWork
 from artsim.sim.solvers.published.full_coordinates import (
     factorise_dense,

@@ -13,13 +13,24 @@ m² or kg, impulses in N m s or N s, velocities in rad/s or m/s.
 from __future__ import annotations
 
 from artsim.sim.articulation.coupling import expand_velocity, reduce_vector
-from artsim.sim.articulation.dynamics import column_momentum
+from artsim.sim.articulation.dynamics import along_axis, column_momentum
 from artsim.sim.articulation.kinematics import axis_of
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import symmetric_times
 from artsim.sim.foundation.records import Reals1, Reals2
-from artsim.sim.foundation.vec3 import cross, plus, row_of, set_row, symmetric_times, times
+from artsim.sim.foundation.spatial_vectors import pair_plus, set_six, shifted_force, six_of, velocity_at
+from artsim.sim.foundation.vec3 import (
+    cross,
+    dot,
+    plus,
+    plus_times,
+    put_at,
+    row_of,
+    times,
+    triple_at,
+)
 from artsim.sim.run_data.run_records import ALL_ROWS, Rows
 from artsim.sim.run_data.scratch import WIDE_ROWS, FullWork, NewtonWork
 
@@ -36,9 +47,7 @@ def note_diagonal(model: Model, data: Workspace, more: Reals1, parts: FullWork) 
     for k in range(model.dof_body.shape[0]):
         a = model.dof_independent[k]
         if a >= 0:
-            f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
-            a0, a1, a2 = axis_of(data, k)
-            own = a0 * f0 + a1 * f1 + a2 * f2 if model.dof_linear[k] else a0 * n0 + a1 * n1 + a2 * n2
+            own = along_axis(model, data, k, column_momentum(model, data, k))
             parts.inertia[a] += data.gain[k] * data.gain[k] * (own + parts.diagonal[k])
 
 
@@ -190,16 +199,10 @@ def _momenta(model: Model, data: Workspace, parts: FullWork) -> None:
         outward(model, data, V, i)
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             add_motion(model, data, V, i, k, parts.moved[k])
-        mass = model.body_mass[i]
+        u, w = six_of(V, i)
         h = row_of(data.moment, i)
-        c = cross((V[i, 3], V[i, 4], V[i, 5]), h)
-        t = cross(h, row_of(V, i))
-        l = symmetric_times(data.inertia, i, (V[i, 3], V[i, 4], V[i, 5]))
-        s = symmetric_times(data.stiffening, i, (V[i, 3], V[i, 4], V[i, 5]))
-        set_row(F, i, plus(times(mass, row_of(V, i)), c))
-        F[i, 3] = l[0] + s[0] + t[0]
-        F[i, 4] = l[1] + s[1] + t[1]
-        F[i, 5] = l[2] + s[2] + t[2]
+        spin = plus(symmetric_times(data.inertia, i, w), symmetric_times(data.stiffening, i, w))
+        set_six(F, i, (plus(times(model.body_mass[i], u), cross(w, h)), plus(spin, cross(h, u))))
     for i in range(nb - 1, 0, -1):
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             parts.force[k] = along(model, data, F, i, k)
@@ -209,12 +212,8 @@ def _momenta(model: Model, data: Workspace, parts: FullWork) -> None:
 @inlined
 def outward(model: Model, data: Workspace, V: Reals2, i: int) -> None:
     """V[i] (linear, angular) = the velocity that body i has from its parent's (Featherstone 2008, table 5.1)."""
-    above = model.body_parent[i]
-    c = cross((V[above, 3], V[above, 4], V[above, 5]), row_of(data.offset, i))
-    set_row(V, i, plus(row_of(V, above), c))
-    V[i, 3] = V[above, 3]
-    V[i, 4] = V[above, 4]
-    V[i, 5] = V[above, 5]
+    above = six_of(V, model.body_parent[i])
+    set_six(V, i, (velocity_at(above, row_of(data.offset, i)), above[1]))
 
 
 @inlined
@@ -222,11 +221,7 @@ def inward(model: Model, data: Workspace, F: Reals2, i: int) -> None:
     """F[parent] += the wrench F[i] (force, torque about body i's origin). The wrench on the world is not computed."""
     above = model.body_parent[i]
     if above > 0:
-        c = cross(row_of(data.offset, i), row_of(F, i))
-        set_row(F, above, plus(row_of(F, above), row_of(F, i)))
-        F[above, 3] += F[i, 3] + c[0]
-        F[above, 4] += F[i, 4] + c[1]
-        F[above, 5] += F[i, 5] + c[2]
+        set_six(F, above, pair_plus(six_of(F, above), shifted_force(six_of(F, i), row_of(data.offset, i))))
 
 
 @inlined
@@ -234,9 +229,7 @@ def add_motion(model: Model, data: Workspace, V: Reals2, i: int, k: int, x: floa
     """V[i] += S_k x."""
     a = axis_of(data, k)
     first = 0 if model.dof_linear[k] else 3
-    V[i, first] += a[0] * x
-    V[i, first + 1] += a[1] * x
-    V[i, first + 2] += a[2] * x
+    put_at(V[i], first, plus_times(triple_at(V[i], first), x, a))
 
 
 @inlined
@@ -244,7 +237,7 @@ def along(model: Model, data: Workspace, F: Reals2, i: int, k: int) -> float:
     """S_kᵀ F[i]."""
     a = axis_of(data, k)
     first = 0 if model.dof_linear[k] else 3
-    return a[0] * F[i, first] + a[1] * F[i, first + 1] + a[2] * F[i, first + 2]
+    return dot(a, triple_at(F[i], first))
 
 
 @njit

@@ -13,7 +13,7 @@ inertia that moves with it, which two rounds correct.
 
 from __future__ import annotations
 
-from artsim.sim.articulation.dynamics import projected_inertia, rigid_inertia, shift_inertia, take_out
+from artsim.sim.articulation.dynamics import along_axis, projected_inertia, rigid_inertia, shift_inertia, take_out
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import njit
@@ -58,14 +58,14 @@ def _articulate(model: Model, data: Workspace, tree: PropagationWork) -> None:
         rigid_inertia(model, data, i)
     for i in range(nb - 1, 0, -1):
         for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
-            U0, U1, U2, U3, U4, U5, D = projected_inertia(model, data, i, k)
-            D += tree.weight[k]
+            U = projected_inertia(model, data, i, k)
+            D = along_axis(model, data, k, U) + tree.weight[k]
             lift = _least_pivot(model, data, tree, k)
             if lift > D:
                 tree.counts[LIFTED_PIVOTS] += 1
                 D = lift
             data.pivot[k] = 1.0 / D
-            take_out(data, i, k, (U0, U1, U2, U3, U4, U5), data.pivot[k])
+            take_out(data, i, k, U, data.pivot[k])
         if model.body_parent[i] > 0:
             shift_inertia(model, data, i)
 
