@@ -25,9 +25,10 @@ from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import LINK_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.mat3 import plus_turned, symmetric_times, turned, turned_back
+from artsim.sim.foundation.mat3 import plus_turned, symmetric_times, symmetric_turned, turned, turned_back
 from artsim.sim.foundation.records import Reals1, Vec3
-from artsim.sim.foundation.vec3 import cross, dot, minus, plus, row_of, triple
+from artsim.sim.foundation.spatial_vectors import pair_of, velocity_at
+from artsim.sim.foundation.vec3 import column_of, cross, dot, minus, plus, put, set_column, times, triple
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST, Inputs, Rows, RunBundle, Step
 
@@ -183,10 +184,7 @@ def _columns(model: Model, data: Workspace, rules: RuleBundle, n: int) -> None:
         centroidal_map(model, data, rules.data.centre, J)
         _whole_inertia(model, data, rules)
         for k in range(J.shape[1]):
-            x, y, z = _divided(rules.data.inertia, J[3, k], J[4, k], J[5, k])
-            J[3, k] = x
-            J[4, k] = y
-            J[5, k] = z
+            set_column(J, k, 3, _divided(rules.data.inertia, column_of(J, k, 3)))
 
 
 @inlined
@@ -204,16 +202,8 @@ def link_centre(model: Model, data: Workspace, link: int) -> Vec3:
 def _link_velocity(model: Model, data: Workspace, link: int, angular: int, rules: RuleBundle) -> None:
     """rules.data.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
     i = model.link_body[link]
-    a = data.angular_velocity[i]
-    if angular == 1:
-        for axis in range(3):
-            rules.data.velocity[axis] = a[axis]
-        return
-    c = link_centre(model, data, link)
-    x, y, z = cross(a, c)
-    rules.data.velocity[0] = data.velocity[i, 0] + x
-    rules.data.velocity[1] = data.velocity[i, 1] + y
-    rules.data.velocity[2] = data.velocity[i, 2] + z
+    V = pair_of(data.velocity, data.angular_velocity, i)
+    put(rules.data.velocity, V[1] if angular == 1 else velocity_at(V, link_centre(model, data, link)))
 
 
 @njit
@@ -238,18 +228,10 @@ def _whole_velocity(model: Model, data: Workspace, angular: int, rules: RuleBund
     L = (0.0, 0.0, 0.0)
     for link in range(model.link_body.shape[0]):
         p, u = _motion(model, data, link)
-        x, y, z = cross(minus(p, rules.data.centre), minus(u, v))
-        a, b, c = _spin(model, data, link)
-        L = (
-            L[0] + (model.link_mass[link] * x + a),
-            L[1] + (model.link_mass[link] * y + b),
-            L[2] + (model.link_mass[link] * z + c),
-        )
+        orbit = times(model.link_mass[link], cross(minus(p, rules.data.centre), minus(u, v)))
+        L = plus(L, plus(orbit, _spin(model, data, link)))
     _whole_inertia(model, data, rules)
-    a, b, c = _divided(rules.data.inertia, L[0], L[1], L[2])
-    rules.data.velocity[0] = a
-    rules.data.velocity[1] = b
-    rules.data.velocity[2] = c
+    put(rules.data.velocity, _divided(rules.data.inertia, L))
 
 
 @inlined
@@ -257,10 +239,7 @@ def _motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3]:
     """Position and velocity of a link's centre of mass."""
     i = model.link_body[link]
     c = link_centre(model, data, link)
-    x = origin_of(model, data, i)
-    a = data.angular_velocity[i]
-    y = cross(a, c)
-    return plus(x, c), plus(row_of(data.velocity, i), y)
+    return plus(origin_of(model, data, i), c), velocity_at(pair_of(data.velocity, data.angular_velocity, i), c)
 
 
 @inlined
@@ -305,8 +284,8 @@ def _whole_inertia(model: Model, data: Workspace, rules: RuleBundle) -> None:
 
 
 @inlined
-def _divided(I: Reals1, x: float, y: float, z: float) -> Vec3:
-    """I⁻¹ (x, y, z) for a symmetric matrix (6,); 0 where it is singular."""
+def _divided(I: Reals1, L: Vec3) -> Vec3:
+    """I⁻¹ L for a symmetric matrix (6,); 0 where it is singular."""
     a = I[3] * I[5] - I[4] * I[4]
     b = I[2] * I[4] - I[1] * I[5]
     c = I[1] * I[4] - I[2] * I[3]
@@ -315,4 +294,4 @@ def _divided(I: Reals1, x: float, y: float, z: float) -> Vec3:
     e = I[0] * I[5] - I[2] * I[2]
     g = I[1] * I[2] - I[0] * I[4]
     k = I[0] * I[3] - I[1] * I[1]
-    return per * (a * x + b * y + c * z), per * (b * x + e * y + g * z), per * (c * x + g * y + k * z)
+    return times(per, symmetric_turned((a, b, c, e, g, k), L))
