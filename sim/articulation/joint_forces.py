@@ -15,7 +15,7 @@ from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUT
 from artsim.sim.articulation.state import Joints, RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import matrix_of, set_matrix, turn, turn_back, turned, turned_back
-from artsim.sim.foundation.records import Lanes1, Mat3, Real, Vec3, Vector
+from artsim.sim.foundation.records import Force, Lanes1, Mat3, Real, Vec3, Vector
 from artsim.sim.foundation.sincos import sincos
 from artsim.sim.foundation.spatial_vectors import add_pair, newton_euler, pair_of, set_pair, shifted_force
 from artsim.sim.foundation.vec3 import (
@@ -27,7 +27,6 @@ from artsim.sim.foundation.vec3 import (
     row_of,
     set_row,
     times,
-    triple,
     triple_at,
 )
 
@@ -199,13 +198,15 @@ def _collect(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
     _joint_components(kind, model.body_dof[i], f, n, tau)
     if above > 0:
         F = turn(T, i, f), turn(T, i, _to_joint(joints, i, kind, n))
-        add_pair(joints.force, joints.torque, above, shifted_force(F, _reach(model, joints, i)))
+        add_pair(joints.force, joints.torque, above, _about_parent(model, joints, i, F))
 
 
 @inlined
-def _reach(model: Model, joints: Joints, i: int) -> Vec3:
-    """Body i's origin from its parent's, in the parent's axes."""
-    return triple(model.tree_position[i]) if model.joint_type[i] == REVOLUTE else row_of(joints.reach, i)
+def _about_parent(model: Model, joints: Joints, i: int, F: Force) -> Force:
+    """A force about body i's origin, in the parent's axes, about the parent's."""
+    if model.joint_type[i] == REVOLUTE:
+        return shifted_force(F, model.tree_position[i])
+    return shifted_force(F, row_of(joints.reach, i))
 
 
 @inlined
@@ -256,5 +257,5 @@ def _collect_weight(model: Model, joints: Joints, i: int, tau: Lanes1) -> None:
     else:
         _joint_components(kind, model.body_dof[i], times(carried, turn_back(T, i, b)), n, tau)
     if above > 0:
-        n = turn(T, i, _to_joint(joints, i, kind, n))
-        add_to_row(joints.torque, above, plus(n, cross(_reach(model, joints, i), times(carried, b))))
+        F = times(carried, b), turn(T, i, _to_joint(joints, i, kind, n))
+        add_to_row(joints.torque, above, _about_parent(model, joints, i, F)[1])
