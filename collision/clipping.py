@@ -40,12 +40,7 @@ def corner_of(gjk: GjkWork, side: int, i: int) -> Vec3:
 @inlined
 def _beyond(gjk: GjkWork, side: int, i: int, point: Vec3, normal: Vec3) -> float:
     """Signed distance of corner i of a polygon from the plane through a point, along the plane's normal."""
-    Q = gjk.polygon
-    return (
-        normal[0] * (Q[side, i, 0] - point[0])
-        + normal[1] * (Q[side, i, 1] - point[1])
-        + normal[2] * (Q[side, i, 2] - point[2])
-    )
+    return dot(normal, minus(corner_of(gjk, side, i), point))
 
 
 @inlined
@@ -216,18 +211,13 @@ def is_over(gjk: GjkWork, reference: int, x: Vec3) -> bool:
 @inlined
 def _clip_by_plane(gjk: GjkWork, source: int, target: int, edge: int, corner: Vec3, inner: Vec3) -> int:
     """Clip a polygon by a plane, keeping the side to which `inner` points and the plane itself."""
-    Q = gjk.polygon
-    p = corner
-    i = inner
     tolerance = 1e-12 * gjk.scale[0]
     n = gjk.corners[source]
     count = 0
     last = n - 1
-    h_last = (
-        i[0] * (Q[source, last, 0] - p[0]) + i[1] * (Q[source, last, 1] - p[1]) + i[2] * (Q[source, last, 2] - p[2])
-    )
+    h_last = _beyond(gjk, source, last, corner, inner)
     for at in range(n):
-        h = i[0] * (Q[source, at, 0] - p[0]) + i[1] * (Q[source, at, 1] - p[1]) + i[2] * (Q[source, at, 2] - p[2])
+        h = _beyond(gjk, source, at, corner, inner)
         if (h < -tolerance and h_last > tolerance) or (h > tolerance and h_last < -tolerance):
             begin = corner_of(gjk, source, last)
             cut = plus_times(begin, h_last / (h_last - h), minus(corner_of(gjk, source, at), begin))

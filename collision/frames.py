@@ -5,9 +5,9 @@ from __future__ import annotations
 from artsim.collision.gjk_work import GjkWork
 from artsim.collision.shapes import AnyPlaced
 from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.mat3 import plus_rotated, rotated, rotated_back
+from artsim.sim.foundation.mat3 import plus_rotated, rotated, rotated_back, turn, turn_back
 from artsim.sim.foundation.records import Vec3, Vector
-from artsim.sim.foundation.vec3 import minus, plus, triple
+from artsim.sim.foundation.vec3 import minus, plus, row_of, triple
 
 
 @inlined
@@ -26,29 +26,19 @@ def axis(placed: AnyPlaced, s: int, k: int) -> Vec3:
 @inlined
 def centre(placed: AnyPlaced, s: int) -> Vec3:
     """The origin of shape s, world axes."""
-    return placed.position[s, 0], placed.position[s, 1], placed.position[s, 2]
+    return row_of(placed.position, s)
 
 
 @inlined
 def turned(placed: AnyPlaced, s: int, v: Vec3) -> Vec3:
     """Transform a vector from the axes of shape s to world axes."""
-    R = placed.rotation
-    return (
-        R[s, 0, 0] * v[0] + R[s, 0, 1] * v[1] + R[s, 0, 2] * v[2],
-        R[s, 1, 0] * v[0] + R[s, 1, 1] * v[1] + R[s, 1, 2] * v[2],
-        R[s, 2, 0] * v[0] + R[s, 2, 1] * v[1] + R[s, 2, 2] * v[2],
-    )
+    return turn(placed.rotation, s, v)
 
 
 @inlined
 def along_axes(placed: AnyPlaced, s: int, v: Vector) -> Vec3:
     """Transform a vector from world axes to those of shape s."""
-    R = placed.rotation
-    return (
-        R[s, 0, 0] * v[0] + R[s, 1, 0] * v[1] + R[s, 2, 0] * v[2],
-        R[s, 0, 1] * v[0] + R[s, 1, 1] * v[1] + R[s, 2, 1] * v[2],
-        R[s, 0, 2] * v[0] + R[s, 1, 2] * v[1] + R[s, 2, 2] * v[2],
-    )
+    return turn_back(placed.rotation, s, v)
 
 
 @inlined

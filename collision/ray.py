@@ -12,6 +12,7 @@ import math
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES, Shapes
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import ConstReals1, Vec3, Vec4, Vector
+from artsim.sim.foundation.vec3 import cross, dot, length, minus, plus_times, times
 
 _FAR = 1e300
 _LEVEL = 1e-15  # smaller components of a direction count as zero
@@ -72,8 +73,8 @@ def is_inside(kind: int, size: ConstReals1, p: Vec3) -> bool:
 @inlined
 def _passes_by(p: Vec3, v: Vec3, radius: float) -> bool:
     """True if the ray misses the ball about the origin."""
-    along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
-    outside = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - radius * radius * (1.0 + _RIM)
+    along = dot(p, v)
+    outside = dot(p, p) - radius * radius * (1.0 + _RIM)
     return outside > 0.0 and (along > 0.0 or along * along < outside)
 
 
@@ -97,11 +98,9 @@ def _between(p: float, v: float, half: float) -> tuple[float, float]:
 
 
 @inlined
-def _in_ball(p0: float, p1: float, p2: float, v0: float, v1: float, v2: float) -> tuple[float, float]:
-    """The interval of the ray inside the unit ball (or the unit disc, with third components 0)."""
-    a = v0 * v0 + v1 * v1 + v2 * v2
-    b = p0 * v0 + p1 * v1 + p2 * v2
-    c = p0 * p0 + p1 * p1 + p2 * p2 - 1.0
+def _in_ball(p: Vec3, v: Vec3) -> tuple[float, float]:
+    """The interval of the ray p + s v inside the unit ball (or the unit disc, with third components 0)."""
+    a, b, c = dot(v, v), dot(p, v), dot(p, p) - 1.0
     low, high = _FAR, -_FAR
     if a <= _LEVEL * _LEVEL:
         if c <= 0.0:
@@ -113,10 +112,10 @@ def _in_ball(p0: float, p1: float, p2: float, v0: float, v1: float, v2: float) -
 
 
 @inlined
-def _with_normal(s: float, n0: float, n1: float, n2: float) -> Vec4:
-    length = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-    scale = 1.0 / length if length > 0.0 else 0.0
-    return s, scale * n0, scale * n1, scale * n2
+def _with_normal(s: float, n: Vec3) -> Vec4:
+    size = length(n)
+    scale = 1.0 / size if size > 0.0 else 0.0
+    return s, scale * n[0], scale * n[1], scale * n[2]
 
 
 @njit
@@ -134,45 +133,45 @@ def ray_plane(window: ConstReals1, p: Vec3, v: Vec3) -> Vec4:
 @njit
 def ray_ellipsoid(a: float, b: float, c: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with an ellipsoid of these semi-axes."""
-    low, high = _in_ball(p[0] / a, p[1] / b, p[2] / c, v[0] / a, v[1] / b, v[2] / c)
+    low, high = _in_ball((p[0] / a, p[1] / b, p[2] / c), (v[0] / a, v[1] / b, v[2] / c))
     s = _first(low, high)
     if s < 0.0:
         return _MISSED
-    x, y, z = p[0] + s * v[0], p[1] + s * v[1], p[2] + s * v[2]
-    return _with_normal(s, x / (a * a), y / (b * b), z / (c * c))
+    x, y, z = plus_times(p, s, v)
+    return _with_normal(s, (x / (a * a), y / (b * b), z / (c * c)))
 
 
 @njit
 def ray_cylinder(radius: float, half: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a cylinder along z."""
     r = 1.0 / radius
-    low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
+    low, high = _in_ball((p[0] * r, p[1] * r, 0.0), (v[0] * r, v[1] * r, 0.0))
     begin, end = _between(p[2], v[2], half)
     s = _first(max(low, begin), min(high, end))
     if s < 0.0:
         return _MISSED
     if s == begin or s == end:
         return s, 0.0, 0.0, 1.0 if (v[2] > 0.0) == (s == end) else -1.0
-    return _with_normal(s, p[0] + s * v[0], p[1] + s * v[1], 0.0)
+    return _with_normal(s, (p[0] + s * v[0], p[1] + s * v[1], 0.0))
 
 
 @njit
 def ray_capsule(radius: float, half: float, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a capsule along z, the convex union of a cylinder and two balls."""
     r = 1.0 / radius
-    low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
+    low, high = _in_ball((p[0] * r, p[1] * r, 0.0), (v[0] * r, v[1] * r, 0.0))
     begin, end = _between(p[2], v[2], half)
     low, high = max(low, begin), min(high, end)
     if low > high:
         low, high = _FAR, -_FAR
-    begin, end = _in_ball(p[0] * r, p[1] * r, (p[2] - half) * r, v[0] * r, v[1] * r, v[2] * r)
+    begin, end = _in_ball((p[0] * r, p[1] * r, (p[2] - half) * r), times(r, v))
     low, high = min(low, begin), max(high, end)
-    begin, end = _in_ball(p[0] * r, p[1] * r, (p[2] + half) * r, v[0] * r, v[1] * r, v[2] * r)
+    begin, end = _in_ball((p[0] * r, p[1] * r, (p[2] + half) * r), times(r, v))
     s = _first(min(low, begin), max(high, end))
     if s < 0.0:
         return _MISSED
-    z = p[2] + s * v[2]
-    return _with_normal(s, p[0] + s * v[0], p[1] + s * v[1], z - min(max(z, -half), half))
+    x, y, z = plus_times(p, s, v)
+    return _with_normal(s, (x, y, z - min(max(z, -half), half)))
 
 
 @njit
@@ -231,20 +230,19 @@ def _meets_box(box: ConstReals1, p: Vec3, v: Vec3, before: float) -> bool:
 @njit
 def ray_triangle(a: Vector, b: Vector, c: Vector, p: Vec3, v: Vec3) -> Vec4:
     """First hit with a triangle (Möller and Trumbore 1997)."""
-    e0, e1, e2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    f0, f1, f2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
-    n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
-    steep = v[0] * n0 + v[1] * n1 + v[2] * n2
-    if steep * steep <= _LEVEL * _LEVEL * (n0 * n0 + n1 * n1 + n2 * n2):
+    e, f = minus(b, a), minus(c, a)
+    n = cross(e, f)
+    steep = dot(v, n)
+    if steep * steep <= _LEVEL * _LEVEL * dot(n, n):
         return _MISSED
-    d0, d1, d2 = a[0] - p[0], a[1] - p[1], a[2] - p[2]
-    c0, c1, c2 = d1 * v[2] - d2 * v[1], d2 * v[0] - d0 * v[2], d0 * v[1] - d1 * v[0]
-    first = (f0 * c0 + f1 * c1 + f2 * c2) / steep
-    second = -(e0 * c0 + e1 * c1 + e2 * c2) / steep
-    s = (d0 * n0 + d1 * n1 + d2 * n2) / steep
+    d = minus(a, p)
+    across = cross(d, v)
+    first = dot(f, across) / steep
+    second = -dot(e, across) / steep
+    s = dot(d, n) / steep
     if s < 0.0 or first < -_RIM or second < -_RIM or first + second > 1.0 + _RIM:
         return _MISSED
-    return _with_normal(s, n0, n1, n2)
+    return _with_normal(s, n)
 
 
 # ------------------------------------------------------------------ height fields

@@ -9,6 +9,7 @@ from artsim.sim.foundation.quaternions import turn_quaternion
 from artsim.sim.foundation.records import Lanes1
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
+from artsim.sim.foundation.vec3 import combined, cross, dot, plus, put_at, triple_at
 
 _SERIES = 1e-2  # square of an angle [rad²] up to which the series of c is exact to rounding
 
@@ -45,19 +46,13 @@ def inverse_tangent(model: Model, x: Lanes1, v: Lanes1) -> None:
         if kind != BALL and kind != FREE:
             continue
         k = model.body_dof[i] + (3 if kind == FREE else 0)
-        x0 = x[k]
-        x1 = x[k + 1]
-        x2 = x[k + 2]
-        square = x0 * x0 + x1 * x1 + x2 * x2
+        turn, w = triple_at(x, k), triple_at(v, k)
+        square = dot(turn, turn)
         few = real(_SERIES, square)
         series = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square * square * square / 1209600.0
         large = largest(square, few)
         half = 0.5 * sqrt(large)
         sine, cosine = sincos(half)
         c = where_greater(few, square, series, (1.0 - half * cosine / sine) / large)
-        a0 = x1 * v[k + 2] - x2 * v[k + 1]
-        a1 = x2 * v[k] - x0 * v[k + 2]
-        a2 = x0 * v[k + 1] - x1 * v[k]
-        v[k] += 0.5 * a0 + c * (x1 * a2 - x2 * a1)
-        v[k + 1] += 0.5 * a1 + c * (x2 * a0 - x0 * a2)
-        v[k + 2] += 0.5 * a2 + c * (x0 * a1 - x1 * a0)
+        a = cross(turn, w)
+        put_at(v, k, plus(w, combined(0.5, a, c, cross(turn, a))))

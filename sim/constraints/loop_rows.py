@@ -53,7 +53,7 @@ from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, 
 from artsim.sim.foundation.mat3 import turn, turned, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Reals2, Reals3, Vec3, Vec4
-from artsim.sim.foundation.spatial_vectors import pair_of
+from artsim.sim.foundation.spatial_vectors import pair_of, set_six
 from artsim.sim.foundation.vec3 import (
     add_to_row,
     column_of,
@@ -493,12 +493,7 @@ def note_loop_wrenches(model: Model, data: Workspace, equipment: EquipmentBundle
             p, q = end_point(model, data, equipment, n, 0), end_point(model, data, equipment, n, 1)
             c = cross(minus(q, p), F)
             t = plus(t, c)
-        out[row, n, 0] = F[0]
-        out[row, n, 1] = F[1]
-        out[row, n, 2] = F[2]
-        out[row, n, 3] = t[0]
-        out[row, n, 4] = t[1]
-        out[row, n, 5] = t[2]
+        set_six(out[row], n, (F, t))
 
 
 @njit

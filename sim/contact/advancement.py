@@ -23,6 +23,7 @@ from artsim.sim.contact.continuous import SLACK, ContinuousWork
 from artsim.sim.contact.detection import place_moving, velocity_of
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1
+from artsim.sim.foundation.vec3 import length, minus, row_of
 from artsim.sim.geometry.contacts import ContactBundle, NarrowBundle
 from artsim.sim.run_data.run_records import Inputs, RunBundle, Step
 
@@ -79,12 +80,10 @@ def _reaches(model: Model, step: Step, data: Workspace, continuous: ContinuousWo
     o = data.angular_velocity
     for b in range(1, model.body_parent.shape[0]):
         above = model.body_parent[b]
-        d0, d1, d2 = o[b, 0] - o[above, 0], o[b, 1] - o[above, 1], o[b, 2] - o[above, 2]
-        continuous.turning[b] = continuous.turning[above] + math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+        continuous.turning[b] = continuous.turning[above] + length(minus(row_of(o, b), row_of(o, above)))
         continuous.arm[b] = 0.0
         if above > 0:
-            x = data.offset[b]
-            continuous.arm[b] = continuous.arm[above] + math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+            continuous.arm[b] = continuous.arm[above] + length(row_of(data.offset, b))
 
 
 @njit
@@ -149,8 +148,7 @@ def _turns(inputs: Inputs, contact: ContactBundle, continuous: ContinuousWork, n
 
 @inlined
 def _length(p: Reals1, q: Reals1) -> float:
-    d0, d1, d2 = p[0] - q[0], p[1] - q[1], p[2] - q[2]
-    return math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+    return length(minus(p, q))
 
 
 @njit

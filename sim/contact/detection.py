@@ -41,7 +41,21 @@ from artsim.sim.foundation.mat3 import set_rotation, turn, turn_matrix
 from artsim.sim.foundation.records import Lanes2, Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.foundation.vec3 import cross, divided, dot, length, minus, plus, plus_times, put, set_row, times, triple
+from artsim.sim.foundation.vec3 import (
+    cross,
+    divided,
+    dot,
+    length,
+    minus,
+    plus,
+    plus_times,
+    put,
+    row_of,
+    set_row,
+    times,
+    triple,
+    triple_at,
+)
 from artsim.sim.geometry.contacts import (
     ALONG_NORMAL,
     BEFORE_DIMENSION,
@@ -395,15 +409,10 @@ def _swerve(data: Workspace, contact: AnyContacts, n: int, j: int, N: Vec3, lagg
 @inlined
 def acceleration_along(data: Workspace, body: int, N: Vec3, r: Vec3) -> Real:
     """Acceleration along N of the body's point at r from its origin, at zero independent acceleration [m/s²]."""
-    o = triple(data.angular_velocity[body])
-    a = data.acceleration
-    s = cross(o, cross(o, r))
-    t = cross(triple(data.angular_acceleration[body]), r)
-    return (
-        N[0] * (a[body, 0] - a[0, 0] + s[0] + t[0])
-        + N[1] * (a[body, 1] - a[0, 1] + s[1] + t[1])
-        + N[2] * (a[body, 2] - a[0, 2] + s[2] + t[2])
-    )
+    w = row_of(data.angular_velocity, body)
+    a = minus(row_of(data.acceleration, body), row_of(data.acceleration, 0))
+    a = plus(plus(a, cross(w, cross(w, r))), cross(row_of(data.angular_acceleration, body), r))
+    return dot(N, a)
 
 
 # ------------------------------------------------------------------ from step to step
@@ -640,27 +649,25 @@ def _touch(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None, a:
         for j in range(3):
             contact.data.point[n, j] = manifold.point[found, j]
         N = manifold.normal[found]
-        _set_frame(contact.data.frame[n], N[0], N[1], N[2])
+        _set_frame(contact.data.frame[n], triple(N))
         _set_belt(contact, n)
         _combine(contact, n, a, b, manifold.gap[found])
     mark(clock, NARROW_PHASE)
 
 
 @inlined
-def _set_frame(R: Reals2, n0: float, n1: float, n2: float) -> None:
+def _set_frame(R: Reals2, n: Vec3) -> None:
     """Set the normal and two tangents: the world's y projected into the plane, or z where the normal is near y (as in
     MuJoCo, where the two frictions of a pair depend on it).
     """
-    y, z = (1.0, 0.0) if abs(n1) < 0.5 else (0.0, 1.0)
-    along = y * n1 + z * n2
-    u = (-along * n0, y - along * n1, z - along * n2)
+    y, z = (1.0, 0.0) if abs(n[1]) < 0.5 else (0.0, 1.0)
+    along = y * n[1] + z * n[2]
+    u = (-along * n[0], y - along * n[1], z - along * n[2])
     scale = 1.0 / math.sqrt(dot(u, u))
     u = times(scale, u)
-    R[0, 0] = n0
-    R[0, 1] = n1
-    R[0, 2] = n2
+    set_row(R, 0, n)
     set_row(R, 1, u)
-    R[2, 0], R[2, 1], R[2, 2] = cross((n0, n1, n2), u)
+    set_row(R, 2, cross(n, u))
 
 
 @inlined
@@ -674,14 +681,11 @@ def _set_belt(contact: ContactBundle, n: int) -> None:
         if b[0] == 0.0 and b[1] == 0.0 and b[2] == 0.0 and b[3] == 0.0 and b[4] == 0.0 and b[5] == 0.0:
             continue
         sign = 1.0 if end == 1 else -1.0
-        v = turn(contact.data.rotation, shape, (b[0], b[1], b[2]))
-        o = turn(contact.data.rotation, shape, (b[3], b[4], b[5]))
-        x = contact.data.point[n]
-        p = contact.data.position[shape]
-        c = cross(o, minus(x, p))
+        v = turn(contact.data.rotation, shape, triple(b))
+        w = turn(contact.data.rotation, shape, triple_at(b, 3))
+        v = plus(v, cross(w, minus(contact.data.point[n], contact.data.position[shape])))
         for k in range(3):
-            R = contact.data.frame[n, k]
-            contact.data.belt[n, k] += sign * (R[0] * (v[0] + c[0]) + R[1] * (v[1] + c[1]) + R[2] * (v[2] + c[2]))
+            contact.data.belt[n, k] += sign * dot(contact.data.frame[n, k], v)
 
 
 @njit

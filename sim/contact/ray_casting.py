@@ -11,7 +11,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.equipment.arrays import RAY_DISTANCE, EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.mat3 import set_rotation, turn_matrix
-from artsim.sim.foundation.vec3 import set_row
+from artsim.sim.foundation.vec3 import put_at, set_row, triple, triple_at
 from artsim.sim.geometry.contacts import Sights
 
 
@@ -32,15 +32,12 @@ def cast_rays(
         for n in range(sights.body.shape[0]):
             if sights.link[n] == equipment.model.ray_link[ray]:
                 continue
-            p = into(placed, n, (a[0], a[1], a[2]))
-            v = along_axes(placed, n, (a[3], a[4], a[5]))
+            p = into(placed, n, triple(a))
+            v = along_axes(placed, n, triple_at(a, 3))
             s, n0, n1, n2 = ray_shape(shapes, n, sights.window[n], sights.floor[n], p, v)
             if s >= 0.0 and (best < 0.0 or s < best):
                 best = s
-                n0, n1, n2 = turned(placed, n, (n0, n1, n2))
-                equipment.data.ray_hit[ray, 1] = n0
-                equipment.data.ray_hit[ray, 2] = n1
-                equipment.data.ray_hit[ray, 3] = n2
+                put_at(equipment.data.ray_hit[ray], 1, turned(placed, n, (n0, n1, n2)))
         equipment.data.ray_hit[ray, RAY_DISTANCE] = best
 
 

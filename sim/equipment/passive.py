@@ -6,16 +6,17 @@ force at the start of the step; together they are the spring at the end of the s
 
 from __future__ import annotations
 
-import math
-
 from artsim.sim.articulation.dynamics import gather_forces
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.equipment.arrays import CUBIC, QUADRATIC, EquipmentBundle
 from artsim.sim.equipment.fluid import fluid_wrenches
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.mat3 import turn
 from artsim.sim.foundation.quaternions import rotation_vector
 from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3
+from artsim.sim.foundation.spatial_vectors import set_pair
+from artsim.sim.foundation.vec3 import cross, length, minus, minus_times, put_at, times, triple_at
 
 
 @njit
@@ -57,17 +58,10 @@ def passive_extra(model: Model, q: Reals1, v: Reals1, data: Workspace, equipment
 def _compensate_gravity(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """Add the wrenches that carry the compensated share of each body's weight."""
     g = model.gravity
-    R = data.rotation
     for i in range(model.body_parent.shape[0]):
         h = equipment.model.compensated_moment[i]
-        h0 = R[i, 0, 0] * h[0] + R[i, 0, 1] * h[1] + R[i, 0, 2] * h[2]
-        h1 = R[i, 1, 0] * h[0] + R[i, 1, 1] * h[1] + R[i, 1, 2] * h[2]
-        h2 = R[i, 2, 0] * h[0] + R[i, 2, 1] * h[1] + R[i, 2, 2] * h[2]
-        for axis in range(3):
-            data.force[i, axis] = -equipment.model.compensated_mass[i] * g[axis]
-        data.torque[i, 0] = h2 * g[1] - h1 * g[2]
-        data.torque[i, 1] = h0 * g[2] - h2 * g[0]
-        data.torque[i, 2] = h1 * g[0] - h0 * g[1]
+        force = times(-equipment.model.compensated_mass[i], g)
+        set_pair(data.force, data.torque, i, (force, cross(g, turn(data.rotation, i, h))))
 
 
 @njit
@@ -94,15 +88,11 @@ def _springs(model: Model, q: Reals1, equipment: EquipmentBundle) -> None:
         at = model.body_coord[i]
         kind = model.joint_type[i]
         if kind == FREE:
-            x0 = q[at] - equipment.model.reference[at]
-            x1 = q[at + 1] - equipment.model.reference[at + 1]
-            x2 = q[at + 2] - equipment.model.reference[at + 2]
-            _pull(equipment, k, 0.0, c, x0, x1, x2)
+            _pull(equipment, k, 0.0, c, minus(triple_at(q, at), triple_at(equipment.model.reference, at)))
             at += 3
             k += 3
         if kind == FREE or kind == BALL:
-            x0, x1, x2 = _turned(q, equipment.model.reference, at)
-            _pull(equipment, k, c[0], c, x0, x1, x2)
+            _pull(equipment, k, c[0], c, _turned(q, equipment.model.reference, at))
         else:
             y = q[at] - model.spring_reference[k]
             equipment.data.passive[k] -= (c[1] + c[2] * y) * y * y
@@ -118,14 +108,11 @@ def spring_energy(model: Model, q: Reals1, equipment: EquipmentBundle) -> float:
         at = model.body_coord[i]
         kind = model.joint_type[i]
         if kind == FREE:
-            x0 = q[at] - equipment.model.reference[at]
-            x1 = q[at + 1] - equipment.model.reference[at + 1]
-            x2 = q[at + 2] - equipment.model.reference[at + 2]
-            total += _stored(0.0, c, math.sqrt(x0 * x0 + x1 * x1 + x2 * x2))
+            x = minus(triple_at(q, at), triple_at(equipment.model.reference, at))
+            total += _stored(0.0, c, length(x))
             at += 3
         if kind == FREE or kind == BALL:
-            x0, x1, x2 = _turned(q, equipment.model.reference, at)
-            total += _stored(c[0], c, math.sqrt(x0 * x0 + x1 * x1 + x2 * x2))
+            total += _stored(c[0], c, length(_turned(q, equipment.model.reference, at)))
         else:
             total += _stored(0.0, c, q[at] - model.spring_reference[model.body_dof[i]])
     return total
@@ -138,12 +125,11 @@ def _stored(linear: float, c: ConstReals1, y: float) -> float:
 
 
 @njit
-def _pull(equipment: EquipmentBundle, k: int, linear: float, c: ConstReals1, x0: float, x1: float, x2: float) -> None:
-    size = math.sqrt(x0 * x0 + x1 * x1 + x2 * x2)
+def _pull(equipment: EquipmentBundle, k: int, linear: float, c: ConstReals1, x: Vec3) -> None:
+    """Subtract (linear + c1 |x| + c2 |x|²) x from the passive forces of three dofs from k."""
+    size = length(x)
     stiffness = linear + (c[1] + c[2] * size) * size
-    equipment.data.passive[k] -= stiffness * x0
-    equipment.data.passive[k + 1] -= stiffness * x1
-    equipment.data.passive[k + 2] -= stiffness * x2
+    put_at(equipment.data.passive, k, minus_times(triple_at(equipment.data.passive, k), stiffness, x))
 
 
 @njit

@@ -18,6 +18,7 @@ import math
 from artsim.sim.equipment.arrays import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
+from artsim.sim.foundation.vec3 import length, triple_at
 
 _NO_QUATERNION = 1e-15  # norm below which a quaternion stands for no rotation, as in MuJoCo
 _NEAR = 1e-10  # relative distance of a norm from its bound that counts as equal
@@ -57,12 +58,7 @@ def setpoint(equipment: EquipmentBundle, a: int) -> float:
 @inlined
 def _norm(equipment: EquipmentBundle, a: int) -> float:
     """Norm of the three forces that begin at a [N m]."""
-    f0, f1, f2 = (
-        equipment.data.actuator_force[a],
-        equipment.data.actuator_force[a + 1],
-        equipment.data.actuator_force[a + 2],
-    )
-    return math.sqrt(f0 * f0 + f1 * f1 + f2 * f2)
+    return length(triple_at(equipment.data.actuator_force, a))
 
 
 @inlined

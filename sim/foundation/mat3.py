@@ -24,7 +24,7 @@ def turn(R: Lanes3, i: int, a: Vector) -> Vec3:
 
 
 @inlined
-def turn_back(R: Reals3, i: int, a: Vec3) -> Vec3:
+def turn_back(R: Reals3, i: int, a: Vector) -> Vec3:
     """R[i]ᵀ a for an array R (n, 3, 3)."""
     return (
         R[i, 0, 0] * a[0] + R[i, 1, 0] * a[1] + R[i, 2, 0] * a[2],

@@ -34,6 +34,7 @@ from artsim.sim.foundation.gather_scatter import gather, scatter_chosen, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, lane_count, lane_of, sqrt, where_greater
 from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Real, Reals2
+from artsim.sim.foundation.vec3 import dot
 from artsim.sim.quantities.catalogue import BAD_INPUT, BAD_RESULT, OK
 from artsim.sim.quantities.compute_records import END_ROW, FIRST_ROW, OF_INPUTS, OF_RESULTS, Batch, Scratch, Task
 from artsim.sim.quantities.link_quantities import (
@@ -366,9 +367,7 @@ def _check_pivots(model: Model, data: Workspace, scratch: Scratch) -> None:
         scratch.inertia[i] = data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5]
     for i in range(model.body_parent.shape[0] - 1, 0, -1):
         d = data.offset[i]
-        scratch.inertia[model.body_parent[i]] += scratch.inertia[i] + model.carried_mass[i] * (
-            d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-        )
+        scratch.inertia[model.body_parent[i]] += scratch.inertia[i] + model.carried_mass[i] * dot(d, d)
     for k in range(model.dof_body.shape[0]):
         i = model.dof_body[k]
         inertia = like(model.carried_mass[i], data) if model.dof_linear[k] else scratch.inertia[i]

@@ -29,10 +29,32 @@ from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
 from artsim.sim.equipment.arrays import AnyEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
-from artsim.sim.foundation.mat3 import outer, symmetric_of, symmetric_plus, symmetric_times, symmetric_turned, upper
+from artsim.sim.foundation.mat3 import (
+    add_symmetric,
+    outer,
+    symmetric_minus,
+    symmetric_of,
+    symmetric_plus,
+    symmetric_times,
+    symmetric_turned,
+    upper,
+)
 from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1, Sym3, Vec3
 from artsim.sim.foundation.scalars import divisor, largest
-from artsim.sim.foundation.vec3 import cross, divided, dot, minus, plus, plus_times, row_of, set_row, times, zeros_like
+from artsim.sim.foundation.spatial_vectors import pair_of
+from artsim.sim.foundation.vec3 import (
+    cross,
+    divided,
+    dot,
+    minus,
+    negative,
+    plus,
+    plus_times,
+    row_of,
+    set_row,
+    times,
+    zeros_like,
+)
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.run_records import EVALUATION, MIDWAY, ONCE, STIFFENED, RunBundle, Step
 from artsim.sim.solvers.tolerance import UNTRIED
@@ -323,27 +345,20 @@ def stiffen(model: Model, v: Lanes1, data: Workspace, h: float, step: Step, equi
         _hold_by_own_weight(model, data, i)
         above = model.body_parent[i]
         if above > 0:
-            d = data.offset[i]
-            F = data.force[i]
-            _hold(data, above, -F[0], -F[1], -F[2], d[0], d[1], d[2])
+            _hold(data, above, negative(row_of(data.force, i)), row_of(data.offset, i))
     if equipment is not None:
         _hold_by_loops(model, data, equipment)
     return _weigh(model, data, h)
 
 
 @inlined
-def _hold(data: Workspace, i: int, F0: Real, F1: Real, F2: Real, r0: Real, r1: Real, r2: Real) -> None:
+def _hold(data: Workspace, i: int, F: Vec3, r: Vec3) -> None:
     """Add (F·r) (1 - r̂ r̂ᵀ) to body i where F pulls."""
-    pull = F0 * r0 + F1 * r1 + F2 * r2
+    pull = dot(F, r)
     zero = zero_like(pull)
     pull = where_greater(pull, zero, pull, zero)
-    part = pull / divisor(r0 * r0 + r1 * r1 + r2 * r2)
-    data.stiffening[i, 0] += pull - part * r0 * r0
-    data.stiffening[i, 1] -= part * r0 * r1
-    data.stiffening[i, 2] -= part * r0 * r2
-    data.stiffening[i, 3] += pull - part * r1 * r1
-    data.stiffening[i, 4] -= part * r1 * r2
-    data.stiffening[i, 5] += pull - part * r2 * r2
+    part = upper(outer(times(pull / divisor(dot(r, r)), r), r))
+    add_symmetric(data.stiffening, i, 0, symmetric_minus((pull, zero, zero, pull, zero, pull), part))
 
 
 @inlined
@@ -352,22 +367,9 @@ def _hold_by_own_weight(model: Model, data: Workspace, i: int) -> None:
     mass = model.body_mass[i]
     weight = divisor(mass)
     c = divided(row_of(data.moment, i), weight)
-    o = data.angular_velocity[i]
-    al = data.angular_acceleration[i]
-    b = data.acceleration[i]
-    s = cross(o, c)
-    s = cross(o, s)
-    t = cross(al, c)
-    _hold(
-        data,
-        i,
-        -mass * (b[0] + s[0] + t[0]),
-        -mass * (b[1] + s[1] + t[1]),
-        -mass * (b[2] + s[2] + t[2]),
-        c[0],
-        c[1],
-        c[2],
-    )
+    w = row_of(data.angular_velocity, i)
+    b, x = pair_of(data.acceleration, data.angular_acceleration, i)
+    _hold(data, i, times(-mass, plus(plus(b, cross(w, cross(w, c))), cross(x, c))), c)
 
 
 @njit
@@ -393,7 +395,7 @@ def _hold_by_loops(model: Model, data: Workspace, equipment: AnyEquipment) -> No
             if i > 0:
                 sign = 1.0 if end == 0 else -1.0
                 r = loop_lever(model, data, equipment, n, end)
-                _hold(data, i, sign * F[0], sign * F[1], sign * F[2], r[0], r[1], r[2])
+                _hold(data, i, times(sign, F), r)
 
 
 @njit
