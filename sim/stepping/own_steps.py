@@ -1,5 +1,5 @@
-"""The parts that integrators with steps of their own share, beside evaluation.py: the start and the end of a step, and
-the activations of actuators at its stages.
+"""The parts that integrators with steps of their own share, beside accelerations.py: the start and the end of a step,
+and the activations of actuators at its stages.
 
 Such integrators have no unilateral rows: a run stops at the state before the step that would violate a limit. The code
 serves both widths; a lane that stops keeps the state before the step, and its later numbers carry no meaning.
@@ -38,8 +38,8 @@ from artsim.sim.run_data.run_records import (
     Step,
 )
 from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.stepping.accelerations import evaluate
 from artsim.sim.stepping.booking import settle
-from artsim.sim.stepping.evaluation import evaluate
 from artsim.sim.stepping.pack_step import end
 from artsim.sim.stepping.step import is_finite
 from artsim.sim.stepping.work import add_stage_work, clear_work

@@ -15,7 +15,7 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import EVALUATE, TASK, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.evaluation import evaluate
+from artsim.sim.stepping.accelerations import evaluate
 from artsim.sim.stepping.own_steps import (
     add_activation_rates,
     add_work,

@@ -1,7 +1,7 @@
 """Accelerations and forces at a state, with no force implicit: the part that integrators with steps of their own share.
 
 M u̇ + b = τ + Jᵀ λ with J u̇ + bias + cfm λ = 0: couplings are eliminated or rows, loops and equalities of tendons are
-rows. There are no unilateral rows. The code serves both widths; lane_evaluation.py holds the part that differs.
+rows. There are no unilateral rows. The code serves both widths; lane_accelerations.py holds the part that differs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from artsim.sim.run_data.scratch import SOLVE, SolverBundle
 from artsim.sim.solvers.calls import ask
 from artsim.sim.stepping.assembly import add_constraint_forces
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.lane_evaluation import accelerate_lanes, add_up_forces_in_lanes
+from artsim.sim.stepping.lane_accelerations import accelerate_lanes, add_up_forces_in_lanes
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.system import bare_system
 

@@ -1,4 +1,4 @@
-"""Forces and accelerations at a state in the lanes of a pack, with no force implicit (evaluation.py), without rows.
+"""Forces and accelerations at a state in the lanes of a pack, with no force implicit (accelerations.py), without rows.
 
 Forces that a single robot's code would find lane by lane are left to runs of single robots.
 """
