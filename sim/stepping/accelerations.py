@@ -13,7 +13,7 @@ from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.coupling_rows import coupling_rate, coupling_slope, reference_of
 from artsim.sim.constraints.impedance import impedance, slowest
 from artsim.sim.constraints.kinds import COUPLING_ROW
-from artsim.sim.constraints.loop_rows import clear_loop_forces, hold_loops, note_loop_forces
+from artsim.sim.constraints.loop_rows import clear_loop_forces, hold_loops, note_loop_forces, spring_loops
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.tendon_rows import hold_tendons, note_tendon_forces, spring_tendons
 from artsim.sim.equipment.actuation import actuator_force, coordinate, drive_force, find_places
@@ -128,6 +128,7 @@ def _add_up_forces(
     _spring_couplings(model, q, v, step)
     if equipment is not None:
         clear_loop_forces(equipment)
+        spring_loops(model, v, robot.data, equipment, step)
         spring_tendons(equipment, step)
     for k in range(step.force.shape[0]):
         step.force[k] += step.coupling[k]
