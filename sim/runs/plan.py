@@ -483,14 +483,15 @@ def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoup
 
 
 def _told_of_order(articulation: Articulation, config: RunConfig) -> list[str]:
-    """A note where RK4 is of second order: its four stages constrain the accelerations of loops and curved couplings,
-    and the drift of their positions is corrected within a step.
+    """A note where RK4 is of second order: its four stages constrain the accelerations of loops that are no springs and
+    of curved couplings, and the drift of their positions is corrected within a step.
     """
     if config.integrator != RK4.name:
         return []
+    rigid = config.coupling in ("exact", "rows")  # springs of loops too
     bent = config.coupling in ("rows", "compliant") and any(any(c.coefficients[2:]) for c in articulation.couplings)
     held = {
-        "loops": any(loop.active for loop in articulation.loops),
+        "loops": any(loop.active and (rigid or not loop.spring) for loop in articulation.loops),
         "equalities of tendons": bool(articulation.tendon_couplings),
         "bent couplings as rows": bent,
     }
