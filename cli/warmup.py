@@ -20,10 +20,10 @@ from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.pose_constraints import pose_entry
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
-from artsim.sim.run_data.integration import DEFAULT, RK4
+from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
-from artsim.sim.stepping.entries import beside_entry, simulate_entry, solver_entry
+from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry
 from artsim.sim.stepping.packs import CLAMP, EXERT, SOLVE_PACK, PackFeatures, find_entry, miss_entry, roll_entry
 
 
@@ -71,11 +71,12 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     """The kernels that most runs, batches and rollouts need, in their widths."""
     newton = SOLVERS["newton"]
     for equipped in (False, True):
-        yield simulate_entry(DEFAULT, equipped, touching=True), 1
         for touching in (False, True):
+            yield simulate_entry(equipped, touching), 1
             yield beside_entry(equipped, touching), 1
-        for integrator in (DEFAULT, RK4):
-            yield simulate_entry(integrator, equipped), 1
+        for integrator in INTEGRATORS.values():
+            if entry := integrator_entry(integrator, equipped):
+                yield entry, 1
     for width in (1, WIDTH):
         yield COMPUTE, width
     solvers = (solver_entry(newton), solver_entry(newton, whole=False))
@@ -94,8 +95,8 @@ def _others() -> Iterator[tuple[Entry, int]]:
         if solver != SOLVERS["newton"]:
             yield solver_entry(solver), 1
     for equipped, touching in product((False, True), repeat=2):
-        yield simulate_entry(DEFAULT, equipped, touching, ruled=True), 1
-        yield simulate_entry(DEFAULT, equipped, touching, clocked=True), 1
+        yield simulate_entry(equipped, touching, ruled=True), 1
+        yield simulate_entry(equipped, touching, clocked=True), 1
     for equipped in (False, True):
         yield pose_entry(equipped), 1
     for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):

@@ -86,7 +86,7 @@ from artsim.sim.run_data.run_records import (
     Step,
 )
 
-_SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed in RK4
+_SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed by rows on accelerations
 _YIELD = 2e-6
 _TRACE = 1e-7
 HAIR = 1e-9  # [m or rad]
@@ -316,14 +316,16 @@ def _note_gaps(step: Step, equipment: EquipmentBundle) -> None:
 def hold_loops(
     model: Model, v: Reals1, data: Workspace, run: RunBundle, rows: Rows, equipment: EquipmentBundle, a: float
 ) -> None:
-    """Append the rows on accelerations for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0 with a bounded C; soft rows have K d and
-    B in place of a² and 2 a.
+    """Append the rows on accelerations, of loops that are no springs: J v̇ + J̇ v + 2 a Ċ + a² C = 0 with a bounded C;
+    soft rows have K d and B in place of a² and 2 a.
 
     K and B act at the step's start and are bounded, as by MuJoCo's refsafe, where the time step is too long.
     """
     step = run.step
     h = run.inputs.time_step[0]
     for n in range(equipment.model.loop_kind.shape[0]):
+        if equipment.model.loop_sprung[n] != RIGID:
+            continue
         loop_geometry(model, v, data, equipment, n, step.columns)
         d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
         B = equipment.model.loop_reference[n, REFERENCE_B]
@@ -343,6 +345,31 @@ def hold_loops(
                 if K >= 0.0:
                     rows.bias[row] = equipment.data.loop_drift[axis] + most * B * rate + most * most * K * C
                     rows.cfm[row] = equipment.data.loop_mobility[n, part] * (1.0 - d) / d
+
+
+@njit
+def spring_loops(model: Model, v: Reals1, data: Workspace, equipment: EquipmentBundle, step: Step) -> None:
+    """Add the explicit forces at velocities v (nv,) of the loops that are springs to step.loop and step.force, and to
+    equipment.data.loop_force. A part that nothing moves has no force.
+    """
+    J = step.columns
+    for n in range(equipment.model.loop_kind.shape[0]):
+        if equipment.model.loop_sprung[n] == RIGID:
+            continue
+        loop_geometry(model, v, data, equipment, n, J)
+        for part in range(_parts(equipment, n)):
+            resistance = _resistance(equipment, n, part)
+            if not resistance > 0.0:
+                continue
+            spring = equipment.model.loop_spring[n, part]
+            for axis in range(3 * part, 3 * part + 3):
+                if equipment.model.loop_held[n, axis]:
+                    C, rate = equipment.data.loop_error[n, axis], _rate(v, J, axis)
+                    force = -(spring[REFERENCE_K] * C + spring[REFERENCE_B] * rate) / resistance
+                    equipment.data.loop_force[n, axis] += force
+                    for k in range(J.shape[1]):
+                        step.loop[k] += J[axis, k] * force
+                        step.force[k] += J[axis, k] * force
 
 
 @inlined

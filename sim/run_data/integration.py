@@ -1,56 +1,50 @@
 """Declares each integrator once: its kernel and the features that it supports. Does not import numba.
 
-An integrator's kernel takes the records of step.simulate in the same order, None for those it does not support.
+The step is semi-implicit unless an integrator has steps of its own: a kernel over `(robot, run, rows, equipment, rules,
+solver)` that the loops over steps, of one robot and of packs, let do two tasks (stepping/own_steps.py).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# options of a run (fields of RunConfig) that add unilateral rows, or count steps in which these are inactive
-ONE_SIDED_OPTIONS = (
-    "velocity_limits",
-    "ground",
-    "link_damping",
-    "link_velocity_limit",
-    "com_velocity_limit",
-    "sleep_threshold",
-)
+# options of a run (fields of RunConfig) that add unilateral rows
+ONE_SIDED_OPTIONS = ("velocity_limits", "ground", "link_velocity_limit", "com_velocity_limit")
 
 
 class Integrator(NamedTuple):
     """The features that an integrator supports, by which plan.py refuses runs and notes replacements."""
 
     name: str  # of --integrator
-    kernel: str
-    module: str
+    kernel: str = ""  # of an integrator with steps of its own; "": its steps are semi-implicit
+    module: str = ""
     asked_for: str = ""  # the `integrator` of MJCF files that selects it
-    solver: str = ""  # solver whose scratch its kernel takes, regardless of --solver; "": the chosen solver
+    solver: str = ""  # solver of its rows, regardless of --solver; "": the chosen solver
     midway: float = 0.0  # share of a step's change of velocities after which Coriolis and gyroscopic terms act
     one_sided: bool = True  # unilateral rows: limits, friction, contacts, ONE_SIDED_OPTIONS
     wrapped_equalities: bool = True  # hard equalities of tendons that wrap around geoms
-    loop_springs: bool = True  # loops that are springs
+    axis_couplings: bool = True  # couplings of axes of balls
+    inertial_drives: bool = True  # drives of loops whose gains are accelerations
     compliances: bool = True  # rows of a compliance or erp of their own, weights of the implicit scheme
     maximal: bool = True  # maximal coordinates
     sweeping: bool = True  # sweeping solvers
-    phases: bool = True  # timing of its steps' phases
     rows_in_packs: bool = True  # packs of robots with rows, or with forces that are found lane by lane
 
 
-SEMI_IMPLICIT_EULER = Integrator("semi-implicit-euler", "simulate", "artsim.sim.stepping.step")
+SEMI_IMPLICIT_EULER = Integrator("semi-implicit-euler")
 MIDPOINT = SEMI_IMPLICIT_EULER._replace(name="midpoint", midway=0.5, maximal=False, sweeping=False)
 RK4 = Integrator(
     "rk4",
-    "simulate_rk4",
+    "rk4",
     "artsim.sim.stepping.rk4",
     asked_for="RK4",
     solver="newton",
     one_sided=False,
     wrapped_equalities=False,
-    loop_springs=False,
+    axis_couplings=False,
+    inertial_drives=False,
     compliances=False,
     maximal=False,
-    phases=False,
     rows_in_packs=False,
 )
 

@@ -67,9 +67,12 @@ ACCOUNT_ENTRIES = 4 * SOURCES + 8
 # entries of Step.watch: of the first excess step + 1, the dof of the body with most kinetic energy, the source, the
 # energy created and the energy besides [J]
 EXCESS_STEP, EXCESS_DOF, EXCESS_SOURCE, EXCESS, AVAILABLE = range(5)
-# an entry of Step.beside, and its values, the tasks of stepping/beside.py
+# an entry of Step.beside and of Step.integrator: the task
 TASK = 2
+# tasks of stepping/beside.py
 BEGIN, WATCH, RECORD, END, LOOK = range(5)
+# tasks of an integrator with steps of its own (stepping/own_steps.py): evaluate the step's start; advance the state
+EVALUATE, ADVANCE = range(2)
 # entries of Step.contact_extremes
 MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
 # of Step.held
@@ -162,6 +165,8 @@ class Step(NamedTuple):
     counters: Ints1  # (8,) STEP_NUMBER, …
     retries: Ints1  # (9,) SEARCHES, …
     beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
+    # (3,) the entry of an integrator with steps of its own, its table, and TASK; zeros: steps are semi-implicit
+    integrator: Ints1
     nearest: Reals1  # (1,) distance of step.middle from its target in the previous evaluation [rad/s or m/s]
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step
@@ -200,11 +205,11 @@ class Step(NamedTuple):
     middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
     free: Reals1  # (nu,) u without constraint impulses
     next: Reals1  # (nu,) u at the end of the step
-    start_qpos: Reals1  # (nq,) RK4: where the step started
-    start_qvel: Reals1  # (nv,) rk4.py: at the step's start; step.py: `middle` before it moved
-    stage_qpos: Reals1  # (nq,)
+    start_qpos: Reals1  # (nq,) of own_steps.py: at the step's start
+    start_qvel: Reals1  # (nv,) of own_steps.py: at the step's start; of midpoint.py: `middle` before it moved
+    stage_qpos: Reals1  # (nq,) of rk4.py: at a stage
     stage_qvel: Reals1  # (nv,)
-    sum_velocity: Reals1  # (nv,) RK4 sums of tangents and accelerations
+    sum_velocity: Reals1  # (nv,) of rk4.py: weighted sums of the stages' tangents and accelerations
     sum_acceleration: Reals1
     tangent: Reals1  # (nv,)
     effective_coupling: Reals1  # (ns,) J M⁻¹ Jᵀ of the coupling rows on the bare M; with solimp Model.row_mobility
@@ -307,4 +312,5 @@ class RunBundle(NamedTuple):
 
 
 UNCLOCKED_RUN = with_members(RunBundle, block=Block, clock=None)
-"""The bundle of kernels that record, or call those that do, without timed phases."""
+CLOCKED_RUN = with_members(RunBundle, block=Block, clock=Clock)
+"""The bundles of kernels that record, or call those that do, without and with timed phases."""

@@ -157,7 +157,8 @@ def told_of_open_loops(equipped: Equipped, gaps: Mapping[str, float], erp: float
 
 
 def needs_implicit_rows(articulation: Articulation, config: RunConfig) -> str:
-    """The first option of a run, or coupling of its file, that RK4 does not serve, or an empty string."""
+    """The first option of a run, or coupling or loop of its file, with rows that only the semi-implicit step has, or an
+    empty string."""
     given = {
         "--compliance": bool(config.compliance),
         "--coupling-erp": bool(config.coupling_erp),
@@ -167,6 +168,8 @@ def needs_implicit_rows(articulation: Articulation, config: RunConfig) -> str:
     if config.coupling not in ("exact", "rows"):
         couplings: tuple[Coupling | TendonCoupling, ...] = (*articulation.couplings, *articulation.tendon_couplings)
         given |= {f"the compliance of {c.follower!r}": c.compliance is not None for c in couplings}
+        springs = {loop.name: loop.spring for loop in articulation.loops if loop.active and loop.spring}
+        given |= {f"the compliance of loop {name!r}": s.compliance is not None for name, s in springs.items()}
     return next((option for option, is_given in given.items() if is_given), "")
 
 

@@ -52,6 +52,7 @@ from artsim.sim.stepping.packs import (
     Exerted,
     PackFeatures,
     find_entry,
+    integrator_of_packs,
     miss_entry,
     roll_entry,
 )
@@ -67,7 +68,7 @@ def reason_against_packs(plan: Plan) -> str:
     solver = SOLVERS[config.solver]
     reasons = {
         f"integrator {config.integrator} with limits of balls, couplings that are rows, or equipment other than affine "
-        "actuators of joints": _is_rk4(plan) and (own_rows(plan) > 0 or is_laden(plan)),
+        "actuators of joints": not _serves_rows(plan) and (own_rows(plan) > 0 or is_laden(plan)),
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
@@ -80,15 +81,15 @@ def reason_against_packs(plan: Plan) -> str:
     return ""
 
 
-def _is_rk4(plan: Plan) -> bool:
-    """True if packs take steps without rows, all forces explicit."""
-    return not INTEGRATORS[plan.config.integrator].rows_in_packs
+def _serves_rows(plan: Plan) -> bool:
+    """True if the integrator has rows in packs, and forces that are found lane by lane."""
+    return INTEGRATORS[plan.config.integrator].rows_in_packs
 
 
 def has_rows(plan: Plan) -> bool:
     """True if the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
     model = plan.robot.model
-    if _is_rk4(plan):
+    if not _serves_rows(plan):
         return False
     if len(model.coupling_follower) + own_rows(plan) > 0 or needs_matrix(plan):
         return True
@@ -431,7 +432,9 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     alone = [(entry, 1) for entry in plan.entries]
     if reason_against_packs(plan):
         return alone
+    integrator = integrator_of(plan)
     packed = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])]
+    packed += [] if integrator is None else [integrator]
     of_lanes = [EXERT] * is_calibrated(plan)
     if finds_rows(plan):
         equipped = plan.equipped is not None
@@ -442,7 +445,12 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
 
 def entry_of_packs(plan: Plan) -> Entry:
     """The packs' kernel for this plan."""
-    return roll_entry(pack_features(plan), _is_rk4(plan))
+    return roll_entry(pack_features(plan))
+
+
+def integrator_of(plan: Plan) -> Entry | None:
+    """The packs' kernel of an integrator with steps of its own, or None."""
+    return integrator_of_packs(INTEGRATORS[plan.config.integrator], pack_features(plan))
 
 
 def pack_features(plan: Plan) -> PackFeatures:

@@ -60,7 +60,7 @@ from artsim.sim.runs.settings import DEFAULT_RECORD, LEAST_DT, TIME_STEP, Value
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
-from artsim.sim.stepping.entries import beside_entry, simulate_entry, solver_entry, solver_of
+from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
 TRACKING_FREQUENCY = 20.0  # [rad/s] natural frequency of the critically damped errors of computed torque
@@ -115,8 +115,10 @@ class Plan:
             CAST: self.seen is not None,
         }
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
+        integrator = self.integrator_entry()
         return (
             self.entry,
+            *(() if integrator is None else (integrator,)),
             self.beside_entry,
             *self.solver_entries,
             *(entry for entry, used in further.items() if used),
@@ -155,12 +157,18 @@ class Plan:
     @property
     def clocked_entries(self) -> tuple[Entry, ...]:
         """The kernels needed besides `entries` to time the phases."""
-        return self.clocked_entry, *((CLOCKED_DETECT,) if self.touching is not None else ())
+        integrator = self.integrator_entry(clocked=True)
+        detect = CLOCKED_DETECT if self.touching is not None else None
+        return self.clocked_entry, *(entry for entry in (integrator, detect) if entry is not None)
 
     def _entry(self, *, clocked: bool = False) -> Entry:
-        config = self.config
         there = [part is not None for part in (self.equipped, self.touching, self.rules)]
-        return simulate_entry(INTEGRATORS[config.integrator], *there, clocked=clocked)
+        return simulate_entry(*there, clocked=clocked)
+
+    def integrator_entry(self, *, clocked: bool = False) -> Entry | None:
+        """The kernel of an integrator with steps of its own, or None."""
+        there = [part is not None for part in (self.equipped, self.rules)]
+        return integrator_entry(INTEGRATORS[self.config.integrator], *there, clocked=clocked)
 
     @property
     def work(self) -> tuple[type[Any], ...]:
@@ -475,14 +483,15 @@ def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoup
 
 
 def _told_of_order(articulation: Articulation, config: RunConfig) -> list[str]:
-    """A note where RK4 is of second order: its four stages constrain the accelerations of loops and curved couplings,
-    and the drift of their positions is corrected within a step.
+    """A note where RK4 is of second order: its four stages constrain the accelerations of loops that are no springs and
+    of curved couplings, and the drift of their positions is corrected within a step.
     """
     if config.integrator != RK4.name:
         return []
+    rigid = config.coupling in ("exact", "rows")  # springs of loops too
     bent = config.coupling in ("rows", "compliant") and any(any(c.coefficients[2:]) for c in articulation.couplings)
     held = {
-        "loops": any(loop.active for loop in articulation.loops),
+        "loops": any(loop.active and (rigid or not loop.spring) for loop in articulation.loops),
         "equalities of tendons": bool(articulation.tendon_couplings),
         "bent couplings as rows": bent,
     }

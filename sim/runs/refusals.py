@@ -36,8 +36,8 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
         notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {default.name}")
         return default
     reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
-    if not wanted.loop_springs:
-        reason = reason or _loop_spring(articulation) or _axis_coupling(articulation) or _inertial_drive(articulation)
+    reason = reason or ("" if wanted.axis_couplings else _axis_coupling(articulation))
+    reason = reason or ("" if wanted.inertial_drives else _inertial_drive(articulation))
     reason = reason or ("" if wanted.compliances else needs_implicit_rows(articulation, config))
     if reason:
         _note_rows(wanted, reason, default, notes)
@@ -104,13 +104,10 @@ def refuse_unservable(
         raise UsageError(
             f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {served.name}"
         )
-    tied = "" if integrator.loop_springs else _axis_coupling(robot.articulation)
+    tied = "" if integrator.axis_couplings else _axis_coupling(robot.articulation)
     if tied:
         raise UsageError(f"integrator {integrator.name!r} cannot hold {tied}; use {served.name}")
-    spring = "" if equipped is None or integrator.loop_springs else _loop_spring(robot.articulation)
-    if spring:
-        raise UsageError(f"integrator {integrator.name!r} has no springs of loops, as {spring} is; use {served.name}")
-    inertial = "" if integrator.loop_springs else _inertial_drive(robot.articulation)
+    inertial = "" if integrator.inertial_drives else _inertial_drive(robot.articulation)
     if inertial:
         raise UsageError(f"integrator {integrator.name!r} has no acceleration drive of {inertial}; use {served.name}")
     wrapped = None if equipped is None or integrator.wrapped_equalities else _wrapped_equality(equipped)
@@ -132,11 +129,6 @@ def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None
         t = int(np.argmax(equipped.arrays.tendon_friction > 0))
         return f"the friction of tendon {equipped.labels.tendons[t]!r}"
     return _one_sided_option(config) or ("contacts (--no-contacts)" if touching is not None else "")
-
-
-def _loop_spring(articulation: Articulation) -> str:
-    """The first loop that is a spring, or an empty string."""
-    return next((f"loop {loop.name!r}" for loop in articulation.loops if loop.active and loop.spring), "")
 
 
 def _inertial_drive(articulation: Articulation) -> str:

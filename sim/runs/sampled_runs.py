@@ -18,7 +18,7 @@ import numpy as np
 
 from artsim.sim.contact.pack_contacts import PackContactBundle, make_slots
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.jit import bind
+from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.geometry.contacts import connect_detection
 from artsim.sim.run_data.run_records import FIRST_SAMPLE, RUNNING, STEP_NUMBER, STEPS_PER_ROW, STEPS_TO_TAKE, RunBundle
@@ -44,6 +44,7 @@ from artsim.sim.runs.packable import (
     entry_of_packs,
     has_clamped,
     has_helpers,
+    integrator_of,
     is_aimed,
     is_bounded,
     is_calibrated,
@@ -247,6 +248,9 @@ class PackRoller:
         solver = SolverBundle(pack=self._pack if self._needs.rows else None)
         bundles = self._robot, run, self._rows, self._equipment, self._contact, self._rules, solver
         self._call = bind(entry_of_packs(self._plan), self._width, *bundles)
+        if integrator := integrator_of(self._plan):
+            without_contact = *bundles[:4], *bundles[5:]
+            self._kept["integrator"] = point_at(integrator, self._width, self._step.integrator, *without_contact)
 
     def _make_room(self) -> None:
         """Enlarge the room for contacts; the step that found too many is then taken again."""

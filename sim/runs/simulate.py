@@ -192,11 +192,15 @@ class Simulation(Account):
         self._call = self._crew.watched(bind(entry, 1, *self._bundles()))
 
     def _connect(self) -> None:
-        """Connect the kernels that a step calls: beside.py, newton, continuous collision detection, delays."""
+        """Connect the kernels that a step calls: beside.py, those of solver and integrator, the continuous check,
+        delays."""
         plan = self.plan
         aside = self._robot, self._run._replace(clock=None), self._rows, self._equipment, self._contact
         self._beside, self._aside = point_at(plan.beside_entry, 1, self._step.beside, *aside), aside
         self._connect_solver(*aside[:3])
+        if integrator := plan.integrator_entry(clocked=self.clock is not None):
+            bundles = self._robot, self._run, self._rows, self._equipment, self._rules, self._solver
+            self._integrating = point_at(integrator, 1, self._step.integrator, *bundles)
         if plan.touching is not None and self._contact is not None:
             work = self._contact.data
             if plan.foresees:
@@ -230,7 +234,7 @@ class Simulation(Account):
             bind(self.plan.beside_entry, 1, *self._aside)()
 
     def _bundles(self) -> tuple[NamedTuple | None, ...]:
-        """The arguments of the integrators' entries."""
+        """The arguments of the entry that takes steps."""
         return self._robot, self._run, self._rows, self._equipment, self._contact, self._rules, self._solver
 
     def _make_block(self) -> Block:

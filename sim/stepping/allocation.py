@@ -47,7 +47,7 @@ def make_step(model: Model) -> Step:
     shapes |= {
         "counters": (8,),
         "retries": (9,),
-        "beside": (3,),
+        **dict.fromkeys(("beside", "integrator"), (3,)),
         "nearest": (1,),
         "coupling_error": (1,),
         "tendon_error": (1,),

@@ -161,11 +161,16 @@ def move_on(
             equipment.data.start_activation[n] = state.activation[n]
     if equipment is not None:
         advance_activations(equipment, inputs.time_step[0], state.activation)
-    if inputs.sleep[SLEEP_ENERGY] > 0.0:
-        note_commands(state, run)
+
+
+@njit
+def end_step(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
+    """End a step of any integrator: count slow steps, after which a robot falls asleep, and note errors of tendons."""
+    if run.inputs.sleep[SLEEP_ENERGY] > 0.0:
+        note_commands(robot.state, run)
         count_still(robot, run, equipment)
     if equipment is not None:
-        note_tendon_errors(robot, step, equipment)  # leaves `data` at the end of the step
+        note_tendon_errors(robot, run.step, equipment)  # leaves `data` at the end of the step
 
 
 @njit

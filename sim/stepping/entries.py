@@ -1,4 +1,4 @@
-"""Selects a run's compiled entry by integrator, solver and the features in use. Does not import numba."""
+"""Selects a run's compiled entries by integrator, solver and the features in use. Does not import numba."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from artsim.sim.foundation.records import with_members
 from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.registry import SOLVERS, Solver
-from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Block, Rows, RunBundle
+from artsim.sim.run_data.run_records import CLOCKED_RUN, UNCLOCKED_RUN, Rows
 from artsim.sim.run_data.scratch import CALL_ALONE, MEMBERS, NewtonWork, SolverBundle, SolverCall
 
 _OF_NEWTON = ("newton", "fallback")
@@ -47,21 +46,18 @@ def beside_entry(equipped: bool, touching: bool) -> Entry:
 
 
 def simulate_entry(
-    integrator: Integrator,
     equipped: bool,
     touching: bool = False,
     ruled: bool = False,
     *,
     clocked: bool = False,
 ) -> Entry:
-    """The kernel of an integrator, pruned of equipment, contacts and rules that the run lacks.
-
-    clocked: the kernel with marks between the phases of a step, if the integrator has any.
+    """The kernel of the loop over steps, for all integrators, pruned of equipment, contacts and rules that the run
+    lacks; `clocked`: with marks between the phases of a step.
     """
-    clocked = clocked and integrator.phases
     bundles = (
         RobotBundle,
-        with_members(RunBundle, block=Block, clock=Clock) if clocked else UNCLOCKED_RUN,
+        CLOCKED_RUN if clocked else UNCLOCKED_RUN,
         Rows,
         EquipmentBundle if equipped else None,
         ContactBundle if touching else None,
@@ -69,4 +65,22 @@ def simulate_entry(
         CALL_ALONE,
     )
     variant = "_equipped" * equipped + "_touching" * touching + "_ruled" * ruled + "_clocked" * clocked
+    return Entry("simulate", "artsim.sim.stepping.step", bundles, variant)
+
+
+def integrator_entry(
+    integrator: Integrator, equipped: bool, ruled: bool = False, *, clocked: bool = False
+) -> Entry | None:
+    """The kernel of an integrator with steps of its own, pruned as simulate_entry is; None for others."""
+    if not integrator.kernel:
+        return None
+    bundles = (
+        RobotBundle,
+        CLOCKED_RUN if clocked else UNCLOCKED_RUN,
+        Rows,
+        EquipmentBundle if equipped else None,
+        RuleBundle if ruled else None,
+        CALL_ALONE,
+    )
+    variant = "_equipped" * equipped + "_ruled" * ruled + "_clocked" * clocked
     return Entry(integrator.kernel, integrator.module, bundles, variant)

@@ -30,11 +30,13 @@ from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.records import ConstReals3, Lanes2, Pack
-from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
+    ADVANCE,
     BETA,
     CROWDED,
+    EVALUATE,
     EVALUATION,
     FIRST_SAMPLE,
     NON_FINITE,
@@ -55,7 +57,7 @@ from artsim.sim.stepping.midpoint import note_changes, stiffened
 from artsim.sim.stepping.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
 from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
-from artsim.sim.stepping.step import place, solve_step
+from artsim.sim.stepping.step import place, run_integrator, solve_step
 
 
 @njit
@@ -85,7 +87,10 @@ def roll(
         choose_inputs(robot.model, data, run, equipment)
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
             record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
-        _take_step(robot, run, rows, equipment, contact, rules, solver)
+        if connected(run.step.integrator):
+            _let_integrator_step(robot, run)
+        else:
+            _take_step(robot, run, rows, equipment, contact, rules, solver)
         if lanes.data.counters[CROWD] == 1:
             return
         lanes.data.counters[STEP] += 1
@@ -207,6 +212,19 @@ def _take_step(
     for n in range(lanes.data.activation.shape[0]):
         lanes.data.activation[n] = lanes.data.next_activation[n]
     expand(model, state.qpos, state.qvel, data)
+
+
+@njit
+def _let_integrator_step(robot: RobotBundle, run: RunBundle) -> None:
+    """Let the integrator, which has steps of its own, take one step of all lanes."""
+    lanes = run.lanes
+    if lanes.sleep is not None:
+        begin_asleep(robot, run)
+    run_integrator(run.step, EVALUATE)
+    run_integrator(run.step, ADVANCE)
+    if lanes.sleep is not None:
+        end_asleep(robot, run)
+        expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
 
 
 @njit

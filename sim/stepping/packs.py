@@ -32,6 +32,7 @@ from artsim.sim.foundation.records import (
     with_lanes,
     with_members,
 )
+from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
@@ -411,8 +412,26 @@ class PackFeatures(NamedTuple):
     sticky: bool = False  # contacts may adhere
 
 
-def roll_entry(needs: PackFeatures, rk4: bool = False) -> Entry:
-    """The packs' kernel, pruned of features that the run does not need."""
+def roll_entry(needs: PackFeatures) -> Entry:
+    """The packs' kernel, for all integrators, pruned of features that the run does not need."""
+    return Entry("roll", "artsim.sim.stepping.pack_step", _bundles(needs), _variant(needs))
+
+
+def integrator_of_packs(integrator: Integrator, needs: PackFeatures) -> Entry | None:
+    """The kernel of an integrator with steps of its own, in lanes, pruned so; None for others."""
+    if not integrator.kernel:
+        return None
+    robot, run, rows, equipment, _, rules, solver = _bundles(needs)
+    bundles = robot, run, rows, equipment, rules, solver
+    return Entry(integrator.kernel, integrator.module, bundles, "_lanes" + _variant(needs))
+
+
+def _variant(needs: PackFeatures) -> str:
+    return "".join(f"_{name}" for name, needed in needs._asdict().items() if needed)
+
+
+def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
+    """The bundles of packs, without members that the run does not need."""
     adhesion = PackAdhesion if needs.sticky else None
     lanes = with_members(
         LaneBundle,
@@ -430,7 +449,7 @@ def roll_entry(needs: PackFeatures, rk4: bool = False) -> Entry:
         sweep=PackSweep if needs.swept else None,
         adhesion=adhesion,
     )
-    bundles = (
+    return (
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
@@ -439,7 +458,3 @@ def roll_entry(needs: PackFeatures, rk4: bool = False) -> Entry:
         with_members(RuleBundle, data=PackRules) if needs.damped else None,
         with_members(SolverBundle, pack=PackSolver if needs.rows else None),
     )
-    variant = "".join(f"_{name}" for name, needed in needs._asdict().items() if needed)
-    if rk4:
-        return Entry("roll_rk4", "artsim.sim.stepping.pack_rk4", bundles, variant)
-    return Entry("roll", "artsim.sim.stepping.pack_step", bundles, variant)

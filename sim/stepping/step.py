@@ -24,6 +24,7 @@ from artsim.sim.run_data.clock import mark, start
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
 from artsim.sim.run_data.run_records import (
+    ADVANCE,
     AT_REST,
     BEGIN,
     CONSTRAINTS,
@@ -31,9 +32,11 @@ from artsim.sim.run_data.run_records import (
     CROWDED,
     END,
     ENTRIES,
+    EVALUATE,
     FREE_STEPS_POSSIBLE,
     NON_FINITE,
     RECORD,
+    ROWS_RECORDED,
     RUNNING,
     SEARCHES,
     STEP_NUMBER,
@@ -49,7 +52,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.assembly import needs_rows
-from artsim.sim.stepping.booking import book_forces, move_on, rest
+from artsim.sim.stepping.booking import book_forces, end_step, move_on, rest
 from artsim.sim.stepping.controller import applied_forces
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
 from artsim.sim.stepping.recorded_constraints import lacks_room
@@ -123,24 +126,38 @@ def take_step(
     rules: RuleBundle | None,
     solver: SolverBundle,
 ) -> bool:
-    """Solve, record and apply one step. False if it stops at the state before the step; step.counters say why."""
+    """Solve, record and apply one step. False if it stops at the state before the step; step.counters say why.
+
+    An integrator with steps of its own takes the places of solve_step and move_on, by its entry.
+    """
     step = run.step
     asleep = is_asleep(robot.state, run)
     if not asleep or step.counters[AT_REST] == 0:
-        solve_step(robot, run, rows, equipment, contact, rules, solver)
+        if connected(step.integrator):
+            run_integrator(step, EVALUATE)
+        else:
+            solve_step(robot, run, rows, equipment, contact, rules, solver)
         if asleep:
             rest(robot, step)
         elif step.counters[STOP_REASON] != RUNNING or not is_finite(robot.model, step):
             return False
     if equipment is not None and connected(equipment.data.feeler):
         run_entry(equipment.data.feeler)
-    if step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0:
+    recorded = step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0
+    if recorded:
         mark(run.clock, INTEGRATION)
         run_beside(step, RECORD)
         mark(run.clock, RECORDING)
     if not asleep:
+        if connected(step.integrator):
+            run_integrator(step, ADVANCE)
+        else:
+            move_on(robot, run, rows, equipment, contact, solver)
         book_work(run, rows)
-        move_on(robot, run, rows, equipment, contact, solver)
+        if step.counters[STOP_REASON] != RUNNING:
+            step.counters[ROWS_RECORDED] -= 1 if recorded else 0  # a step that was taken back has no row
+            return False
+        end_step(robot, run, equipment)
     if equipment is not None and connected(equipment.data.keeper):
         run_entry(equipment.data.keeper)
     return True
@@ -225,6 +242,13 @@ def run_beside(step: Step, task: int) -> None:
     """Let the entry of beside.py do one of its tasks."""
     step.beside[TASK] = task
     run_entry(step.beside)
+
+
+@inlined
+def run_integrator(step: Step, task: int) -> None:
+    """Let the integrator, which has steps of its own, do one of its tasks."""
+    step.integrator[TASK] = task
+    run_entry(step.integrator)
 
 
 @njit

@@ -1,7 +1,8 @@
 """The work of a step's forces by source, over the way of the step's middle, and its sums in the account.
 
 M (v⁺ - v) = h Σ τ makes h ½ (v + v⁺) · τ exactly the change of kinetic energy at the step's start. With couplings v is
-G u, and RK4 weighs the powers of its stages. energy_account.py compares the sums with the energy of the state.
+G u, and integrators of several evaluations weigh the power at each. energy_account.py compares the sums with the energy
+of the state.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from artsim.sim.constraints.kinds import TAU, TENDON_ROW, TENDON_SPRING
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1
+from artsim.sim.foundation.recordtype import connected
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.registry import MEAN_VELOCITY
 from artsim.sim.run_data.run_records import (
@@ -99,11 +101,15 @@ def add_pull_work(robot: RobotBundle, run: RunBundle, contact: ContactBundle) ->
 
 
 @njit
-def add_stage_work(step: Step, equipment: EquipmentBundle | None, v: Reals1, first: bool, time: float) -> None:
-    """Add to step.work the work of the forces of a stage of RK4 at velocities v (nv,) over its share of time [s]."""
+def clear_work(step: Step) -> None:
+    """Begin the sum that `add_stage_work` adds to."""
     for s in range(step.work.shape[0]):
-        if first:
-            step.work[s] = v[0] - v[0]
+        step.work[s] = 0.0
+
+
+@njit
+def add_stage_work(step: Step, equipment: EquipmentBundle | None, v: Reals1, time: float) -> None:
+    """Add to step.work the work of the forces of an evaluation at velocities v (nv,) over its share of the step [s]."""
     for k in range(v.shape[0]):
         _add_way(step, equipment, k, time * v[k])
 
@@ -138,8 +144,9 @@ def _let_close(rows: Rows, step: Step, h: float) -> None:
 
 @njit
 def note_lag(run: RunBundle, rows: Rows) -> None:
-    """Note the share of a step by which the velocities found are behind the positions: ½, or less with sub-steps."""
-    run.step.account[LAG] = run.inputs.scheme[BETA] - 0.5
+    """Note the share of a step by which the velocities found are behind the positions: ½, less with sub-steps, and none
+    with an integrator of its own steps."""
+    run.step.account[LAG] = 0.0 if connected(run.step.integrator) else run.inputs.scheme[BETA] - 0.5
     if MEAN_VELOCITY[run.inputs.solver[0]] and rows.number[ALL_ROWS] > 0:
         run.step.account[LAG] /= run.inputs.iterations[0]
 

@@ -47,3 +47,12 @@ def test_phases_of_a_step_without(pile: Path) -> None:
     found = timing(pile, "--no-contacts")
     assert found["phases"]["broad phase"] == found["phases"]["narrow phase"] == 0
     assert found["phases"]["integration"] > 0
+
+
+def test_phases_of_the_evaluations_of_rk4(pile: Path) -> None:
+    """The phases add up to the time of the step, most of which the evaluations take."""
+    found = timing(pile, "--no-contacts", "--integrator", "rk4")
+    assert sum(found["phases"].values()) == pytest.approx(found["median"])
+    evaluating = ("kinematics and forces", "mass matrix and bias", "rows", "solver")
+    assert all(found["phases"][name] > 0 for name in (*evaluating, "integration"))
+    assert sum(found["phases"][name] for name in evaluating) > 0.5 * found["median"]

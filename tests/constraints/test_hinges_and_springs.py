@@ -263,10 +263,47 @@ def test_a_spring_where_nothing_can_turn() -> None:
     assert run.simulation.energy_excess is None
 
 
-def test_a_spring_has_no_integrator_but_the_default() -> None:
-    robot = free(loop("connect", k=1.0))
-    with pytest.raises(UsageError, match="integrator 'rk4' has no springs of loops, as loop 'loop_0' is"):
+def test_rk4_swings_a_spring_to_fourth_order() -> None:
+    """x = exp(-ζ μ t) (cos w t + ζ μ / w sin w t) x₀, of a body on a damped spring; its wrench is -k x - d v."""
+    robot = load_text(f'<robot name="r">{BODY.format("body", "0 0 0")}</robot>', name="r", base="floating")
+    robot = with_loops(robot, loop("connect", k=200.0, d=2.0), file="l")
+    rate, errors = 2.0 / 2 / 2, []  # ζ μ = d / (2 m) [1/s]
+    w = np.sqrt(200.0 / 2 - rate**2)
+    for steps in (200, 400):
+        given: dict[str, Any] = {"q0": {"root.x": 0.5}, "gravity": (0, 0, 0), "record": (*RECORD, "energy")}
+        run = simulate(robot, base="floating", steps=steps + 1, dt=2.0 / steps, integrator="rk4", **given)
+        t = np.linspace(0.0, 2.0, steps + 1)
+        x = 0.5 * np.exp(-rate * t) * (np.cos(w * t) + rate / w * np.sin(w * t))
+        errors.append(np.abs(run["qpos"][:, 0] - x).max())
+        wrench = -200.0 * run["qpos"][:, 0] - 2.0 * run["qvel"][:, 0]
+        np.testing.assert_allclose(run["loop_wrench"][:, 0, 0], wrench, rtol=0, atol=1e-12 * 100)
+        np.testing.assert_allclose(run["tau_loop"][:, 0], wrench, rtol=0, atol=1e-12 * 100)
+        assert run.simulation.energy_excess is None
+        assert not any("order" in note for note in run.plan.notes)
+    assert errors[0] < 1e-4 and np.log2(errors[0] / errors[1]) == pytest.approx(4.0, abs=0.2)
+
+
+@pytest.mark.parametrize("keys", [{"frequency": 2.0, "damping_ratio": 0.0}, {"k": 300.0, "k_rotation": 20.0}])
+def test_rk4_keeps_the_energy_of_springs_that_turn(keys: dict[str, float]) -> None:
+    """A weld by springs at a lever keeps the energy, and midpoint comes nearer the smaller its steps are."""
+    robot = free(loop("weld", **keys))
+    given: dict[str, Any] = {"base": "floating", "gravity": (0, 0, 0), "q0": {"root.x": 0.05}, "v0": {"root.wx": 1.0}}
+    run = simulate(robot, steps=1001, dt=1e-3, integrator="rk4", record=("qpos",), **given)
+    before, after = run.simulation.energy
+    assert before > 0.06 and after == pytest.approx(before, rel=1e-7)
+    near = [simulate(robot, steps=n + 1, dt=1.0 / n, record=("qpos",), **given)["qpos"][-1] for n in (1000, 2000)]
+    apart = [np.abs(each - run["qpos"][-1]).max() for each in near]
+    assert apart[0] < 0.01 and apart[1] < 0.7 * apart[0]
+
+
+def test_rk4_has_no_compliance_of_a_loop() -> None:
+    robot = free(loop("connect", compliance=1e-3))
+    with pytest.raises(UsageError, match="integrator 'rk4' does not serve the compliance of loop 'loop_0'"):
         plan_run(robot, RunConfig(integrator="rk4", contacts=False))
+
+
+def test_couplings_that_are_rows_make_a_spring_rigid() -> None:
+    robot = free(loop("connect", k=1.0))
     rigid = plan_run(robot, RunConfig(coupling="rows"))
     assert rigid.equipped is not None
     assert rigid.equipped.arrays.loop_sprung.tolist() == [0]

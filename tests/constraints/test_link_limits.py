@@ -60,13 +60,31 @@ def test_a_damped_fall_is_that_of_the_closed_form() -> None:
     assert unbalance(run) < 1e-12
 
 
-def test_equal_damping_of_all_links_is_that_share_of_the_mass_matrix() -> None:
-    """With the bias at the step's start, tau_passive has nothing else."""
+def test_rk4_follows_a_damped_fall_to_fourth_order() -> None:
+    """v = -(g / c) (1 - exp(-c t)), and a spin about a principal axis decays as exp(-c t)."""
+    c, spin, errors = 3.0, 5.0, []
+    for steps in (50, 100):
+        given: dict[str, Any] = {"link_damping": {"b*": (c, 0.7)}, "v0": {"floating_joint.wz": spin}}
+        run = simulate(BOX, steps=steps + 1, dt=2.0 / steps, integrator="rk4", **given)
+        t = np.linspace(0.0, 2.0, steps + 1)
+        falling = run["qvel"][:, 2] + (G / c) * (1 - np.exp(-c * t))
+        turning = run["qvel"][:, 5] - spin * np.exp(-0.7 * t)
+        errors.append([np.abs(falling).max(), np.abs(turning).max()])
+        assert run["tau_passive"][:, 2] == pytest.approx(-c * MASS * run["qvel"][:, 2], rel=1e-12)
+        assert run["tau_passive"][:, 5] == pytest.approx(-0.7 * INERTIA[2] * run["qvel"][:, 5], rel=1e-12)
+        assert unbalance(run) < 1e-12
+    assert np.all(np.array(errors[0]) < 1e-4)
+    assert np.log2(np.divide(errors[0], errors[1])) == pytest.approx([4.0, 4.0], abs=0.2)
+
+
+@pytest.mark.parametrize(("integrator", "after"), [("semi-implicit-euler", 1), ("rk4", 0)])
+def test_equal_damping_of_all_links_is_that_share_of_the_mass_matrix(integrator: str, after: int) -> None:
+    """With the bias at the step's start, tau_passive has nothing else; `after`: steps to the velocity that it damps."""
     c = 2.0
-    config: dict[str, Any] = {"link_damping": {"*": (c, c)}, "q0": SWUNG, "integrator": "semi-implicit-euler"}
+    config: dict[str, Any] = {"link_damping": {"*": (c, c)}, "q0": SWUNG, "integrator": integrator}
     run = simulate(CHAIN, steps=300, dt=DT, **config)
     M = run.robot.compute(run["qpos"], quantities=["mass_matrix"])["mass_matrix"]
-    want = -c * np.einsum("tij,tj->ti", M[:-1], run["qvel"][1:])
+    want = -c * np.einsum("tij,tj->ti", M[:-1], run["qvel"][after : 299 + after])
     assert run["tau_passive"][:-1] == pytest.approx(want, rel=1e-10, abs=1e-12)
     assert unbalance(run) < 1e-12
 

@@ -306,16 +306,19 @@ def test_couplings_that_are_rows_are_packed(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.small
-def test_lanes_fall_asleep_and_wake(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damping", "more"), [(20, {}), (0.3, {"integrator": "rk4", "link_damping": {"*": (60.0, 60.0)}})], ids=["", "rk4"]
+)
+def test_lanes_fall_asleep_and_wake(damping: float, more: dict[str, Any], tmp_path: Path) -> None:
     """An arm that damping brings to rest, in some lanes sooner, and that an input wakes."""
     path = tmp_path / "arm.xml"
     path.write_text(
-        arm().replace('axis="0 1 0"', 'axis="0 0 1" damping="20"').replace("<option", '<option gravity="0 0 0"')
+        arm().replace('axis="0 1 0"', f'axis="0 0 1" damping="{damping}"').replace("<option", '<option gravity="0 0 0"')
     )
     robot = artsim.load(path)
     start, zero = np.array([0, 100]), np.zeros((2, robot.nv))
     controls = Controls(start, zero, zero, zero, np.array([[0.0], [0.5]]))
-    options: dict[str, Any] = {"steps": STEPS, "sleep_threshold": 1e-6, "sleep_time": 0.04, "controls": controls}
+    options: dict[str, Any] = {"steps": STEPS, "sleep_threshold": 1e-6, "sleep_time": 0.04, "controls": controls} | more
     made = artsim.rollout(robot, samples=SAMPLES, velocity_spread=0.3, seed=2, **options)
     assert isinstance(made, MemoryRollout)
     assert made.outcome.packed

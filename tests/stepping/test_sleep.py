@@ -65,6 +65,20 @@ def test_a_robot_at_rest_falls_asleep_and_its_forces_balance() -> None:
         assert run[name][-1] == pytest.approx(awake[name][-1], abs=1e-2 * np.abs(awake[name][-1]).max())
 
 
+def test_a_pendulum_falls_asleep_by_rk4_and_wakes() -> None:
+    """The pendulum hangs at rest by then; its forces balance, and a torque wakes it."""
+    given: dict[str, Any] = {"integrator": "rk4", "link_damping": {"*": (8.0, 1.0)}, "q0": {"joint_1": 0.5}} | SLEEPY
+    run = simulate(PENDULUM, steps=2500, controls=changed(2300, torque=0.5), **given)
+    rows = asleep(run)
+    first = int(np.argmax(rows))
+    assert 200 < first < 2200 and rows[first:2300].all() and not rows[2300:].any()
+    check_rest(run)
+    awake = simulate(PENDULUM, steps=2500, **given | {"sleep_threshold": 0.0})
+    assert run["qpos"][:first].tobytes() == awake["qpos"][:first].tobytes()
+    assert run["qpos"][first] == pytest.approx(awake["qpos"][-1], abs=0.02)
+    assert np.abs(run["qvel"][2310]).max() > 1e-3
+
+
 def test_every_link_must_be_slow_for_the_whole_time() -> None:
     """The energy of every link is below the threshold in the steps before, and was not before these."""
     run = simulate(ARM, steps=900, **MOVED)
@@ -184,8 +198,7 @@ def test_sleeping_costs_next_to_nothing() -> None:
 
 
 def test_what_cannot_sleep_is_refused() -> None:
-    for config in ({"integrator": "rk4"}, {"coordinates": "maximal"}):
-        with pytest.raises(UsageError, match="sleep-threshold"):
-            simulate(slider(), steps=1, sleep_threshold=1e-4, **config)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="sleep-threshold"):
+        simulate(slider(), steps=1, sleep_threshold=1e-4, coordinates="maximal")
     with pytest.raises(UsageError, match="sleep_time"):
         simulate(slider(), steps=1, sleep_time=-1.0)
