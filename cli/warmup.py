@@ -84,8 +84,8 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
         yield entry, 1
     for rows, touching in ((False, False), (True, False), (True, True)):
         yield roll_entry(PackFeatures(rows, touching)), WIDTH
-    for found in (False, True):
-        yield roll_entry(PackFeatures(rows=True, touching=True, own=True, found=found, looped=True)), WIDTH
+    for by_lane in (False, True):
+        yield roll_entry(PackFeatures(rows=True, touching=True, own=True, by_lane=by_lane, looped=True)), WIDTH
     yield SOLVE_PACK, WIDTH
 
 

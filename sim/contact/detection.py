@@ -185,14 +185,14 @@ def _lane_triple(a: Lanes2, n: int, lane: int) -> Vec3:
 def note_found(before: Reals2, contact: ContactBundle) -> None:
     """Copy the contacts to before (k, CONTACT_BEFORE) ahead of another detection."""
     for n in range(contact.data.number[CONTACTS]):
-        known = before[n]
-        known[SHAPE_A] = contact.data.shape[n, 0]
-        known[SHAPE_B] = contact.data.shape[n, 1]
-        known[FEATURE] = contact.data.feature[n]
-        known[BEFORE_DIMENSION] = contact.data.dimension[n]
-        known[BEFORE_GAP] = contact.data.gap[n]
+        earlier = before[n]
+        earlier[SHAPE_A] = contact.data.shape[n, 0]
+        earlier[SHAPE_B] = contact.data.shape[n, 1]
+        earlier[FEATURE] = contact.data.feature[n]
+        earlier[BEFORE_DIMENSION] = contact.data.dimension[n]
+        earlier[BEFORE_GAP] = contact.data.gap[n]
         for j in range(3):
-            known[BEFORE_POINT + j] = contact.data.point[n, j]
+            earlier[BEFORE_POINT + j] = contact.data.point[n, j]
 
 
 @njit
@@ -201,26 +201,26 @@ def are_as_before(before: Reals2, contact: ContactBundle, count: int) -> bool:
     if contact.data.number[CONTACTS] != count:
         return False
     for n in range(count):
-        known = before[n]
+        earlier = before[n]
         if (
-            not _is_same(known, contact, n)
-            or known[BEFORE_DIMENSION] != contact.data.dimension[n]
-            or known[BEFORE_GAP] != contact.data.gap[n]
+            not _is_same(earlier, contact, n)
+            or earlier[BEFORE_DIMENSION] != contact.data.dimension[n]
+            or earlier[BEFORE_GAP] != contact.data.gap[n]
         ):
             return False
         for j in range(3):
-            if known[BEFORE_POINT + j] != contact.data.point[n, j]:
+            if earlier[BEFORE_POINT + j] != contact.data.point[n, j]:
                 return False
     return True
 
 
 @inlined
-def _is_same(known: Reals1, contact: ContactBundle, n: int) -> bool:
-    """True if contact n is between the same two shapes, at the same feature, as the known one."""
+def _is_same(earlier: Reals1, contact: ContactBundle, n: int) -> bool:
+    """True if contact n is between the same two shapes, at the same feature, as the earlier one."""
     same: bool = (
-        known[SHAPE_A] == contact.data.shape[n, 0]
-        and known[SHAPE_B] == contact.data.shape[n, 1]
-        and known[FEATURE] == contact.data.feature[n]
+        earlier[SHAPE_A] == contact.data.shape[n, 0]
+        and earlier[SHAPE_B] == contact.data.shape[n, 1]
+        and earlier[FEATURE] == contact.data.feature[n]
     )
     return same
 
@@ -426,12 +426,12 @@ def _recall(memory: Reals2, contact: ContactBundle) -> None:
     A contact is looked for in the list of its second shape, which is never a plane. Several contacts of two shapes and
     one feature are paired in order with those of the last step.
     """
-    for n in range(contact.data.known.shape[0]):
-        contact.data.known[n] = -1
+    for n in range(contact.data.earlier_contact.shape[0]):
+        contact.data.earlier_contact[n] = -1
     for n in range(_count_known(memory) - 1, -1, -1):
         shape = int(memory[n, SHAPE_B])
-        contact.data.known_next[n] = contact.data.known[shape]
-        contact.data.known[shape] = n
+        contact.data.next_earlier[n] = contact.data.earlier_contact[shape]
+        contact.data.earlier_contact[shape] = n
     at = 0
     for n in range(contact.data.number[CONTACTS]):
         found = _find_known(memory, contact, n, at)
@@ -446,11 +446,11 @@ def _recall(memory: Reals2, contact: ContactBundle) -> None:
 def _allowed(memory: Reals2, contact: ContactBundle, n: int) -> float:
     """The depth at the start of the run of the pair of contact n, while the pair stays near [m]."""
     allowed = 0.0
-    at = contact.data.known[contact.data.shape[n, 1]]
+    at = contact.data.earlier_contact[contact.data.shape[n, 1]]
     while at >= 0:
         if memory[at, SHAPE_A] == contact.data.shape[n, 0]:
             allowed = max(memory[at, ALLOWED], allowed)
-        at = contact.data.known_next[at]
+        at = contact.data.next_earlier[at]
     return allowed
 
 
@@ -458,13 +458,13 @@ def _allowed(memory: Reals2, contact: ContactBundle, n: int) -> float:
 def _find_known(memory: Reals2, contact: ContactBundle, n: int, after: int) -> int:
     """The place of contact n in the memory, the first one not before `after` if there are several; -1: none."""
     first = -1
-    at = contact.data.known[contact.data.shape[n, 1]]
+    at = contact.data.earlier_contact[contact.data.shape[n, 1]]
     while at >= 0:
         if _is_same(memory[at], contact, n):
             if at >= after:
                 return at
             first = at if first < 0 else first
-        at = contact.data.known_next[at]
+        at = contact.data.next_earlier[at]
     return first
 
 
@@ -485,14 +485,14 @@ def name_contacts(memory: Reals2, contact: ContactBundle) -> None:
     """Store the present contacts, with zero impulses, in memory, laid out as State.contact."""
     count = min(contact.data.number[CONTACTS], memory.shape[0])
     for n in range(max(count, _count_known(memory))):
-        known = memory[n]
+        earlier = memory[n]
         for k in range(CONTACT_MEMORY):
-            known[k] = 0.0  # a shape never touches itself: no contact
+            earlier[k] = 0.0  # a shape never touches itself: no contact
         if n < count:
-            known[SHAPE_A] = contact.data.shape[n, 0]
-            known[SHAPE_B] = contact.data.shape[n, 1]
-            known[FEATURE] = contact.data.feature[n]
-            known[ALLOWED] = contact.data.allowed[n]
+            earlier[SHAPE_A] = contact.data.shape[n, 0]
+            earlier[SHAPE_B] = contact.data.shape[n, 1]
+            earlier[FEATURE] = contact.data.feature[n]
+            earlier[ALLOWED] = contact.data.allowed[n]
 
 
 @inlined

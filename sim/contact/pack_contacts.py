@@ -64,7 +64,7 @@ class PackSolver(NamedTuple):
     listed: Ints1
     # (3,) number of owners listed; number of rows of the step's previous solution; 1: these rows and M̂ are those of
     # that solution, but for biases
-    known: Ints1
+    listing: Ints1
     done: Lanes1  # (1,) 1: the step's previous solution stands
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
@@ -75,8 +75,8 @@ class PackSolver(NamedTuple):
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
-    heavy: Lanes1  # (1,) 1: impulses have been too large for steps in impulses
-    together: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
+    large_impulses: Lanes1  # (1,) 1: impulses have been too large for steps in impulses
+    in_impulses: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
     settled: Lanes1  # (1,) 1: the lane's impulses are found
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver
@@ -103,13 +103,13 @@ class PackContacts(NamedTuple):
 
     first: ConstInts2  # (n, n) first slot of a pair of shapes, -1: has none
     room: ConstInts2  # (n, n) number of slots of a pair
-    few: ConstInts2  # (pairs, 2) all pairs of shapes that may touch; none where there are many, or planes
+    listed_pairs: ConstInts2  # (pairs, 2) all pairs of shapes that may touch; none where there are many, or planes
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
     half: Ints1  # (1,) index of the half of `memory` that is of the last step
     memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
     before: Reals3  # (lanes, contacts, CONTACT_BEFORE) contacts of this step, as ContactWork has them
     slot: Ints2  # (lanes, contacts) slot of a contact; -1: the contact has no row
-    found: Ints1  # (lanes,) number of contacts
+    contact_count: Ints1  # (lanes,) number of contacts
     deepest: Reals1  # (lanes,) depth of the deepest contact [m]; 0: no penetration
     start_depth: Reals1  # (lanes,) `deepest` at the start of the run [m]
     sunk: Reals2  # (lanes, 4) SHARE, DEPTH, LINK_A and LINK_B of Step.yielded, in this order
@@ -198,7 +198,7 @@ class PackContactBundle(NamedTuple):
 
     model: Contacts
     data: PackContacts
-    found: ContactBundle
+    detected: ContactBundle
     bounces: PackBounces | Any = None  # None without restitution; the next two: without continuous check, adhesion
     sweep: PackSweep | Any = None
     adhesion: PackAdhesion | Any = None
@@ -271,7 +271,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackContacts._fields, (k,)),
         **dict.fromkeys(("first", "room"), (n, n)),
-        "few": (0, 2),
+        "system": (0, 2),
         "detector": (2,),
         **dict.fromkeys(("half", "touching", "away", "outrun", "other", "factor"), (1,)),
         "memory": (2, width, contacts, CONTACT_MEMORY),
@@ -293,10 +293,10 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
     }
     made: PackContacts = allocate(PackContacts, shapes, width)
     made.factor[...] = 1.0
-    return made._replace(first=slots.first, room=slots.room, few=_few_pairs(touching))
+    return made._replace(first=slots.first, room=slots.room, listed_pairs=_listed_pairs(touching))
 
 
-def _few_pairs(touching: Touching) -> Array:
+def _listed_pairs(touching: Touching) -> Array:
     """(pairs, 2) the shapes that may touch, if these are so few that all lanes' boxes are compared before contacts are
     detected lane by lane.
     """
@@ -346,7 +346,7 @@ def make_pack_rows(
         "report": (3,),
     }
     of_work = newton_shapes(model.independent_parent, n, nv, entries)
-    work = allocate(NewtonWork, of_work | {"inverse_mass_jacobian": (0,)} | together_shapes(nu), width)
+    work = allocate(NewtonWork, of_work | {"inverse_mass_jacobian": (0,)} | lane_solver_shapes(nu), width)
     of_solver: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
@@ -354,7 +354,7 @@ def make_pack_rows(
         "limited": (len(limited), 2),
         **dict.fromkeys(("pressed", "limit_row", "limit_place"), (len(limited),)),
         "listed": (len(limited) + (0 if slots is None else slots.number),),
-        "known": (4,),
+        "listing": (4,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),
         "impulse": (n,),
     }
@@ -370,13 +370,13 @@ def make_pack_rows(
     return rows, work, solver
 
 
-def together_shapes(nu: int) -> dict[str, tuple[int, ...]]:
+def lane_solver_shapes(nu: int) -> dict[str, tuple[int, ...]]:
     """Shapes of the fields of NewtonWork with which packs find W."""
     n = MOST_TOGETHER
     return {
         **dict.fromkeys(("half", "reach"), (n, nu)),
         "delassus": (n, n),
-        **dict.fromkeys(("few_first", "few_kept", "few_row", "few_stop"), (n,)),
+        **dict.fromkeys(("stepping_unit", "delassus_unit", "delassus_row", "unit_stop"), (n,)),
     }
 
 
@@ -386,9 +386,20 @@ def make_lane_solver() -> LaneSolver:
     rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
         "factors": (n + WIDTH,),
-        **dict.fromkeys(("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (n,)),
+        **dict.fromkeys(
+            (
+                "system_pivot",
+                "impulse_change",
+                "stepping_unit",
+                "delassus_unit",
+                "delassus_row",
+                "unit_stop",
+                "unit_idle",
+            ),
+            (n,),
+        ),
     }
-    strips = {**dict.fromkeys(("few", "delassus"), (n, n + WIDTH)), "right": (1, n + WIDTH)}
+    strips = {**dict.fromkeys(("system", "delassus"), (n, n + WIDTH)), "right": (1, n + WIDTH)}
     work = allocate(LaneWork, shapes | dict.fromkeys(strips, (0, 0)))
     return LaneSolver(rows, work._replace(**{name: aligned_zeros(shape) for name, shape in strips.items()}))
 

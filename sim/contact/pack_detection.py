@@ -57,9 +57,9 @@ def place_world(model: Model, data: Workspace, contact: PackContactBundle) -> No
 @inlined
 def _copy_place(contact: PackContactBundle, n: int, lane: int) -> None:
     for j in range(3):
-        contact.found.data.position[n, j] = lane_get(contact.data.position, 3 * n + j, lane)
+        contact.detected.data.position[n, j] = lane_get(contact.data.position, 3 * n + j, lane)
     for j in range(9):
-        lane_set(contact.found.data.rotation, 9 * n + j, 0, lane_get(contact.data.rotation, 9 * n + j, lane))
+        lane_set(contact.detected.data.rotation, 9 * n + j, 0, lane_get(contact.data.rotation, 9 * n + j, lane))
 
 
 @njit
@@ -81,14 +81,14 @@ def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle
             _clear(contact, slot, zero)
     clear = _are_clear(contact, like(1.0, data))
     for lane in range(lane_count(robot.state.qpos)):
-        contact.data.found[lane] = 0
+        contact.data.contact_count[lane] = 0
         if alive[lane]:
             if lane_of(clear, lane) > 0.0:
-                contact.found.data.number[FOUND_CONTACTS] = 0
-                contact.found.data.number[CONTACTS] = 0
+                contact.detected.data.number[FOUND_CONTACTS] = 0
+                contact.detected.data.number[CONTACTS] = 0
             else:
                 _detect(contact, lane)
-            if contact.found.data.number[FOUND_CONTACTS] > contact.found.data.number[CONTACTS]:
+            if contact.detected.data.number[FOUND_CONTACTS] > contact.detected.data.number[CONTACTS]:
                 return False
             _take_contacts(robot.model, data, inputs, contact, lane)
     return True
@@ -101,9 +101,9 @@ def _are_clear(contact: PackContactBundle, one: Pack) -> Pack:
     """
     g, data = contact.model, contact.data
     zero = zero_like(one)
-    clear = one if data.few.shape[0] > 0 else zero
-    for j in range(data.few.shape[0]):
-        a, b = data.few[j, 0], data.few[j, 1]
+    clear = one if data.listed_pairs.shape[0] > 0 else zero
+    for j in range(data.listed_pairs.shape[0]):
+        a, b = data.listed_pairs[j, 0], data.listed_pairs[j, 1]
         wide = data.margin[a] + data.margin[b] + (g.reach[a] + g.reach[b] + _ROUNDING)
         gap = zero
         for k in range(3):
@@ -122,7 +122,7 @@ def _detect(contact: PackContactBundle, lane: int) -> None:
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             _copy_place(contact, n, lane)
-        contact.found.data.margin[n] = lane_get(contact.data.margin, n, lane)
+        contact.detected.data.margin[n] = lane_get(contact.data.margin, n, lane)
     run_entry(contact.data.detector)
 
 
@@ -151,21 +151,21 @@ def _clear(contact: PackContactBundle, slot: int, zero: Pack) -> None:
 @njit
 def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int) -> None:
     """Enter the contacts that detection found in a lane: in its memory and in contact.data."""
-    recognise(model, data, contact.data.memory[contact.data.half[0], lane], contact.found, lane)
-    note_found(contact.data.before[lane], contact.found)
-    name_contacts(contact.data.memory[1 - contact.data.half[0], lane], contact.found)
-    contact.data.found[lane] = contact.found.data.number[CONTACTS]
+    recognise(model, data, contact.data.memory[contact.data.half[0], lane], contact.detected, lane)
+    note_found(contact.data.before[lane], contact.detected)
+    name_contacts(contact.data.memory[1 - contact.data.half[0], lane], contact.detected)
+    contact.data.contact_count[lane] = contact.detected.data.number[CONTACTS]
     contact.data.deepest[lane] = 0.0
-    for n in range(contact.found.data.number[CONTACTS]):
-        contact.data.deepest[lane] = max(-contact.found.data.distance[n], contact.data.deepest[lane])
+    for n in range(contact.detected.data.number[CONTACTS]):
+        contact.data.deepest[lane] = max(-contact.detected.data.distance[n], contact.data.deepest[lane])
         _note_depth(contact, contact.data.sunk[lane], n)
-    if contact.found.data.number[CONTACTS] > 0:
+    if contact.detected.data.number[CONTACTS] > 0:
         lane_set(contact.data.touching, 0, lane, 1.0)
-    for n in range(contact.found.data.number[CONTACTS]):
+    for n in range(contact.detected.data.number[CONTACTS]):
         for end in range(2):
-            lane_set(data.struck, contact.model.body[contact.found.data.shape[n, end]], lane, 1.0)
+            lane_set(data.struck, contact.model.body[contact.detected.data.shape[n, end]], lane, 1.0)
         contact.data.slot[lane, n] = -1
-        if contact.found.data.dimension[n] > 0 or _adheres(contact, n):
+        if contact.detected.data.dimension[n] > 0 or _adheres(contact, n):
             slot = _slot_of(contact, n)
             if slot >= 0 and _fits(contact, n, slot):
                 contact.data.slot[lane, n] = slot
@@ -177,36 +177,36 @@ def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackC
 @inlined
 def _note_depth(contact: PackContactBundle, sunk: Reals1, n: int) -> None:
     """Note contact n of a lane as contact_rows.note_depths does."""
-    share = share_inside(contact.found, n)
+    share = share_inside(contact.detected, n)
     if share > sunk[0]:
         sunk[0] = share
-        sunk[1] = -contact.found.data.distance[n] - contact.found.data.allowed[n]
-        sunk[2] = contact.model.link[contact.found.data.shape[n, 0]]
-        sunk[3] = contact.model.link[contact.found.data.shape[n, 1]]
+        sunk[1] = -contact.detected.data.distance[n] - contact.detected.data.allowed[n]
+        sunk[2] = contact.model.link[contact.detected.data.shape[n, 0]]
+        sunk[3] = contact.model.link[contact.detected.data.shape[n, 1]]
 
 
 @njit
 def note_start(contact: PackContactBundle) -> None:
     """Note the depths of contacts in the first step: afterwards only depths beyond these count."""
-    for lane in range(contact.data.found.shape[0]):
+    for lane in range(contact.data.contact_count.shape[0]):
         contact.data.start_depth[lane] = contact.data.deepest[lane]
         for j in range(contact.data.sunk.shape[1]):
             contact.data.sunk[lane, j] = 0.0
         memory = contact.data.memory[1 - contact.data.half[0], lane]
-        for n in range(contact.data.found[lane]):
+        for n in range(contact.data.contact_count[lane]):
             memory[n, ALLOWED] = max(-contact.data.before[lane, n, BEFORE_GAP], 0.0)
 
 
 @inlined
 def _slot_of(contact: PackContactBundle, n: int) -> int:
     """The slot of contact n, -1: none. The slots of a pair are adjacent."""
-    a = contact.found.data.shape[n, 0]
-    b = contact.found.data.shape[n, 1]
+    a = contact.detected.data.shape[n, 0]
+    b = contact.detected.data.shape[n, 1]
     place = 0
     while (
         place < n
-        and contact.found.data.shape[n - 1 - place, 0] == a
-        and contact.found.data.shape[n - 1 - place, 1] == b
+        and contact.detected.data.shape[n - 1 - place, 0] == a
+        and contact.detected.data.shape[n - 1 - place, 1] == b
     ):
         place += 1
     return contact.data.first[a, b] + place if place < contact.data.room[a, b] else -1
@@ -217,25 +217,25 @@ def _fits(contact: PackContactBundle, n: int, slot: int) -> bool:
     """True if contact n is of a kind that slots support, and of the same dimension as in other lanes. Contacts that
     yield (Rows.regularised) are left to the solver of single robots.
     """
-    belt = contact.found.data.belt[n]
+    belt = contact.detected.data.belt[n]
     still = belt[0] == 0.0 and belt[1] == 0.0 and belt[2] == 0.0
-    alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.found.data.dimension[n]
+    alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.detected.data.dimension[n]
     if contact.adhesion is not None:
-        acts = contact.found.data.dimension[n] > 0  # with adhesion other contacts act too, in some lanes only
+        acts = contact.detected.data.dimension[n] > 0  # with adhesion other contacts act too, in some lanes only
     else:
-        acts = contact.found.data.adhesion[n] == 0.0
-    return still and acts and contact.found.data.regularised[n] == 0 and alike
+        acts = contact.detected.data.adhesion[n] == 0.0
+    return still and acts and contact.detected.data.regularised[n] == 0 and alike
 
 
 @inlined
 def _adheres(contact: PackContactBundle, n: int) -> bool:
     """True if contact n may adhere, by its surfaces or by an actuator."""
-    if contact.found.data.adhesion[n] > 0.0:
+    if contact.detected.data.adhesion[n] > 0.0:
         return True
-    if contact.adhesion is not None and contact.found.data.near[n] == 1:
+    if contact.adhesion is not None and contact.detected.data.near[n] == 1:
         for a in range(contact.adhesion.body.shape[0]):
             for end in range(2):
-                if contact.model.body[contact.found.data.shape[n, end]] == contact.adhesion.body[a]:
+                if contact.model.body[contact.detected.data.shape[n, end]] == contact.adhesion.body[a]:
                     return True
     return False
 
@@ -246,47 +246,47 @@ def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, l
     if contact.data.active[slot] == 0:
         _describe(inputs, contact, n, slot)
     for end in range(2):
-        lane_set(contact.data.bend, 2 * slot + end, lane, trusted_turn(contact.found, n, end))
-    if not is_steady(contact.found, n):
-        note_turning(data, inputs, contact.found, n, lane)
-        lane_set(contact.data.tilt, slot, lane, contact.found.data.tilt[n])
+        lane_set(contact.data.bend, 2 * slot + end, lane, trusted_turn(contact.detected, n, end))
+    if not is_steady(contact.detected, n):
+        note_turning(data, inputs, contact.detected, n, lane)
+        lane_set(contact.data.tilt, slot, lane, contact.detected.data.tilt[n])
         for j in range(3):
-            lane_set(contact.data.lag, 3 * slot + j, lane, contact.found.data.lag[n, j])
+            lane_set(contact.data.lag, 3 * slot + j, lane, contact.detected.data.lag[n, j])
     lane_set(contact.data.present, slot, lane, 1.0)
-    lane_set(contact.data.gap, slot, lane, contact.found.data.gap[n])
-    lane_set(contact.data.distance, slot, lane, contact.found.data.distance[n])
-    lane_set(contact.data.restitution, slot, lane, contact.found.data.restitution[n])
-    if contact.found.data.soft[n] == 1:
-        depth = max(-contact.found.data.gap[n], 0.0)
-        lane_set(contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, depth))
+    lane_set(contact.data.gap, slot, lane, contact.detected.data.gap[n])
+    lane_set(contact.data.distance, slot, lane, contact.detected.data.distance[n])
+    lane_set(contact.data.restitution, slot, lane, contact.detected.data.restitution[n])
+    if contact.detected.data.soft[n] == 1:
+        depth = max(-contact.detected.data.gap[n], 0.0)
+        lane_set(contact.data.hardness, slot, lane, impedance(contact.detected.data.impedance, n, depth))
     for j in range(3):
         for end in range(2):
-            if contact.model.body[contact.found.data.shape[n, end]] > 0:
-                lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
+            if contact.model.body[contact.detected.data.shape[n, end]] > 0:
+                lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.detected.data.arm[n, end, j])
         for c in range(3):
-            lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.found.data.frame[n, j, c])
+            lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.detected.data.frame[n, j, c])
     if contact.adhesion is not None:
-        lane_set(contact.adhesion.near, slot, lane, 1.0 * contact.found.data.near[n])
-        lane_set(contact.adhesion.surface, slot, lane, contact.found.data.adhesion[n])
-    for j in range(contact.found.data.dimension[n]):
-        lane_set(contact.data.start, DIRECTIONS * slot + j, lane, contact.found.data.start[n, j])
+        lane_set(contact.adhesion.near, slot, lane, 1.0 * contact.detected.data.near[n])
+        lane_set(contact.adhesion.surface, slot, lane, contact.detected.data.adhesion[n])
+    for j in range(contact.detected.data.dimension[n]):
+        lane_set(contact.data.start, DIRECTIONS * slot + j, lane, contact.detected.data.start[n, j])
 
 
 @njit
 def _describe(inputs: Inputs, contact: PackContactBundle, n: int, slot: int) -> None:
     """Set the properties that a slot's contacts have in common, from the first contact."""
     contact.data.active[slot] = 1
-    contact.data.dimension[slot] = contact.found.data.dimension[n]
-    contact.data.soft[slot] = contact.found.data.soft[n]
+    contact.data.dimension[slot] = contact.detected.data.dimension[n]
+    contact.data.soft[slot] = contact.detected.data.soft[n]
     for end in range(2):
-        contact.data.shape[slot, end] = contact.found.data.shape[n, end]
+        contact.data.shape[slot, end] = contact.detected.data.shape[n, end]
     for j in range(2):
-        contact.data.reference[slot, j] = contact.found.data.reference[n, j]
-        contact.data.friction_reference[slot, j] = contact.found.data.friction_reference[n, j]
+        contact.data.reference[slot, j] = contact.detected.data.reference[n, j]
+        contact.data.friction_reference[slot, j] = contact.detected.data.friction_reference[n, j]
     for j in range(5):
-        contact.data.impedance[slot, j] = contact.found.data.impedance[n, j]
-    for j in range(max(contact.found.data.dimension[n] - 1, 1)):
-        contact.data.friction[slot, j] = contact.found.data.friction[n, j] * contact.data.factor[0]
+        contact.data.impedance[slot, j] = contact.detected.data.impedance[n, j]
+    for j in range(max(contact.detected.data.dimension[n] - 1, 1)):
+        contact.data.friction[slot, j] = contact.detected.data.friction[n, j] * contact.data.factor[0]
     reset_grip(contact, slot)
     set_grip(inputs, contact, slot)
 
@@ -314,9 +314,9 @@ def search_again(robot: RobotBundle, run: RunBundle, contact: PackContactBundle,
     for lane in range(lane_count(contact.data.outrun)):
         if run.lanes.data.alive[lane] and lane_get(contact.data.outrun, 0, lane) > 0.0:
             _detect(contact, lane)
-            if contact.found.data.number[FOUND_CONTACTS] == contact.found.data.number[CONTACTS]:
+            if contact.detected.data.number[FOUND_CONTACTS] == contact.detected.data.number[CONTACTS]:
                 lane_set(contact.data.outrun, 0, lane, 0.0)
-                if not are_as_before(contact.data.before[lane], contact.found, contact.data.found[lane]):
+                if not are_as_before(contact.data.before[lane], contact.detected, contact.data.contact_count[lane]):
                     lane_set(contact.data.other, 0, lane, 1.0)
                     _forget_contacts(data, contact, lane)
                     _take_contacts(model, data, run.inputs, contact, lane)

@@ -260,7 +260,7 @@ def keep_drive_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle
     inputs, step, data = run.inputs, run.step, run.lanes.data
     if data.bounded.shape[0] == 0:
         return
-    zero = zero_like(data.beyond[0])
+    zero = zero_like(data.leaves[0])
     has_rows = zero
     if solver.pack is not None:
         has_rows = solver.pack.bound[0]
@@ -274,7 +274,7 @@ def keep_drive_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle
         force = force + damping * (inputs.target_velocity[0, k] - step.velocity[k])
         impulse = inputs.time_step[0] * _at_bound(data.drive_held[k], -limit, limit, force)
         impulse = where_greater(has_rows, zero, impulse, zero)
-        data.impulse[place] = where_greater(data.beyond[0], zero, data.impulse[place], impulse)
+        data.impulse[place] = where_greater(data.leaves[0], zero, data.impulse[place], impulse)
 
 
 @njit

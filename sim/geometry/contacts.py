@@ -103,8 +103,8 @@ class ContactWork(NamedTuple):
     high: Reals2
     order: Ints1  # (solids,) along an axis
     swept: Reals2  # (solids, 6) boxes in that order: low and high along that axis, then along the other two [m]
-    known: Ints1  # (n,) the first contact of the step before whose second shape it is; -1: none
-    known_next: Ints1  # (k,) the next contact of that step with this second shape; -1: none
+    earlier_contact: Ints1  # (n,) the first contact of the step before whose second shape it is; -1: none
+    next_earlier: Ints1  # (k,) the next contact of that step with this second shape; -1: none
     before: Reals2  # (k, 8) contacts of an earlier detection in this step: shapes, feature, dimension, gap, point
     # contacts
     shape: Ints2  # (k, 2)
@@ -224,7 +224,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         "rotation": (n, 3, 3),
         "order": (solids,),
         "swept": (solids, 6),
-        "known": (n,),
+        "earlier_contact": (n,),
         "shape": (room, 2),
         **dict.fromkeys(("point", "ahead_point", "belt", "lag"), (room, 3)),
         "frame": (room, 3, 3),

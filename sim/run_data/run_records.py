@@ -152,7 +152,7 @@ class Rows(NamedTuple):
     regularised: Ints1
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
-    found: Reals1  # (rows,) by place: λ of the step's previous solution
+    previous_impulse: Reals1  # (rows,) by place: λ of the step's previous solution
     miss: Reals1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
     unaimed: Reals1  # (rows,) bias before the last aim
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)

@@ -26,7 +26,7 @@ from artsim.sim.foundation.records import (
 from artsim.sim.run_data.run_records import Rows
 
 MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
-MOST_FEW = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
+MOST_DELASSUS_ROWS = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
 MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/lane_coulomb.py)
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
@@ -62,8 +62,8 @@ class NewtonWork(NamedTuple):
     taken: Ints1  # (2,) number of islands that threads have taken in this solution; the largest island, taken first
     again: Ints1  # (1,) BEGIN; if the step is solved again, GO_ON or BEGIN_ANEW
     # (8,) numbers of blocks, islands, Newton steps of the island, rows for which blocks and islands were found, units
-    # in few_first and in few_kept; 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W, for the
-    # units in few_kept; 1: this is the scratch of a thread that helps
+    # in stepping_unit and in delassus_unit; 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W,
+    # for the units in delassus_unit; 1: this is the scratch of a thread that helps
     sizes: Ints1
     block: Ints1  # (nu,) block of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
@@ -84,11 +84,11 @@ class NewtonWork(NamedTuple):
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
     crowded: Ints1  # (nu,) 1: an island is a crowd, which has no order
-    known_cone: Ints1  # (rows,) Rows.cone of the rows for which the structure was found
-    known_soft: Ints1  # (rows,) 1: these rows had a compliance
-    known_start: Ints1  # (rows,) start, stop and column of these rows' entries
-    known_stop: Ints1  # (rows,)
-    known_column: Ints1  # (entries,)
+    structure_cone: Ints1  # (rows,) Rows.cone of the rows for which the structure was found
+    structure_soft: Ints1  # (rows,) 1: these rows had a compliance
+    structure_start: Ints1  # (rows,) start, stop and column of these rows' entries
+    structure_stop: Ints1  # (rows,)
+    structure_column: Ints1  # (entries,)
     span: Ints1  # (entries,) of a unit: the end of the run of columns
     matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
     transpose: Lanes2  # (nu, nu) coulomb.py: of its H
@@ -97,20 +97,20 @@ class NewtonWork(NamedTuple):
     tree_factor: Lanes1
     tree_start: Ints1  # (nu,) entry of tree_factor at which those of a dof begin
     tree_pivot: Lanes1  # (nu,) 1 / D of tree_factor; crowd.py: 1 / √D
-    factors: Lanes1  # (nu or MOST_FEW, + 8,)
+    factors: Lanes1  # (nu or MOST_DELASSUS_ROWS, + 8,)
     right: Lanes2  # (1, nu) a right-hand side, by place
     lines: Lanes2  # (MOST_LINES, entries) D J of the units that add_product adds at once
-    half: Lanes2  # (MOST_FEW, nu) delassus.py: J L⁻¹ D^(-½), by place
-    delassus: Lanes2  # (MOST_FEW, MOST_FEW) W = J M̂⁻¹ Jᵀ
-    few: Lanes2  # (MOST_FEW, MOST_FEW + 1) the system of a Newton step, its right-hand side
-    few_pivot: Lanes1  # (MOST_FEW,)
-    few_change: Lanes1  # (MOST_FEW,) dλ
-    few_first: Ints1  # (MOST_FEW,) first rows of the units that take part
-    few_kept: Ints1  # (MOST_FEW,) first rows of the units of which W is kept
-    few_row: Ints1  # (MOST_FEW,) the row in Rows of a row of W
-    few_stop: Ints1  # (MOST_FEW,) the end of a unit's rows
-    few_idle: Ints1  # (MOST_FEW,) 1: a unit takes no part in a step
-    reach: Ints2  # (MOST_FEW, nu) 1: a unit moves a block, or blocks to which it is tied
+    half: Lanes2  # (MOST_DELASSUS_ROWS, nu) delassus.py: J L⁻¹ D^(-½), by place
+    delassus: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS) W = J M̂⁻¹ Jᵀ
+    system: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS + 1) the system of a Newton step, its right-hand side
+    system_pivot: Lanes1  # (MOST_DELASSUS_ROWS,)
+    impulse_change: Lanes1  # (MOST_DELASSUS_ROWS,) dλ
+    stepping_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units that take part
+    delassus_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units of which W is kept
+    delassus_row: Ints1  # (MOST_DELASSUS_ROWS,) the row in Rows of a row of W
+    unit_stop: Ints1  # (MOST_DELASSUS_ROWS,) the end of a unit's rows
+    unit_idle: Ints1  # (MOST_DELASSUS_ROWS,) 1: a unit takes no part in a step
+    reach: Ints2  # (MOST_DELASSUS_ROWS, nu) 1: a unit moves a block, or blocks to which it is tied
     solution: Lanes1  # (rows,) λ of a solution that is changed
     resting: Lanes1  # (nu,) of an island: the least velocity to whose digits it is solved
     change: Lanes1  # (nu,) x, of the velocities
@@ -155,16 +155,40 @@ class NewtonWork(NamedTuple):
     colours: Ints1  # (nu,) crowd.py: colours of the units of a tree, one per bit, by the tree's root
     group_of: Ints1  # (rows,) crowd.py: 3 times the colour of a unit, and its kind
     group_start: Ints1  # (3 rows + 1,) crowd.py: entry of `sequence` at which the units of a group begin
-    together: Ints1  # (rows,) crowd.py: number of units of `sequence` that are visited at once, by the first of them
+    group_size: Ints1  # (rows,) crowd.py: number of units of `sequence` that are visited at once, by the first of them
     abreast: Reals2  # (3, WIDTH) crowd.py: velocities of the rows of units that are visited at once
     history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
     gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
 
 
 OWN_SCRATCH = (
-    *("sizes", "span", "factors", "right", "lines", "half", "delassus", "few", "few_pivot", "few_change", "few_first"),
-    *("few_kept", "few_row", "few_stop", "few_idle", "reach", "before", "off", "low", "high", "impulse", "law"),
-    *("history", "gram", "moving", "sides", "pairs", "sequence", "group_of", "group_start", "together"),
+    *(
+        "sizes",
+        "span",
+        "factors",
+        "right",
+        "lines",
+        "half",
+        "delassus",
+        "system",
+        "system_pivot",
+        "impulse_change",
+        "stepping_unit",
+    ),
+    *(
+        "delassus_unit",
+        "delassus_row",
+        "unit_stop",
+        "unit_idle",
+        "reach",
+        "before",
+        "off",
+        "low",
+        "high",
+        "impulse",
+        "law",
+    ),
+    *("history", "gram", "moving", "sides", "pairs", "sequence", "group_of", "group_start", "group_size"),
     "abreast",
 )
 """Fields of NewtonWork of which every thread has its own: those of the island that it solves. Of the others an island
@@ -396,19 +420,28 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
-        **dict.fromkeys(("half", "reach"), (MOST_FEW, nu)),
-        "delassus": (MOST_FEW, MOST_FEW),
-        "few": (MOST_FEW, MOST_FEW + 1),
+        **dict.fromkeys(("half", "reach"), (MOST_DELASSUS_ROWS, nu)),
+        "delassus": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS),
+        "system": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS + 1),
         **dict.fromkeys(
-            ("few_pivot", "few_change", "few_first", "few_kept", "few_row", "few_stop", "few_idle"), (MOST_FEW,)
+            (
+                "system_pivot",
+                "impulse_change",
+                "stepping_unit",
+                "delassus_unit",
+                "delassus_row",
+                "unit_stop",
+                "unit_idle",
+            ),
+            (MOST_DELASSUS_ROWS,),
         ),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
         "sizes": (8,),
         "span": (2 * nv + 1,),
-        "factors": (max(nu, MOST_FEW) + 8,),
+        "factors": (max(nu, MOST_DELASSUS_ROWS) + 8,),
         "right": (1, nu),
         "lines": (MOST_LINES, 2 * nv + 1),
-        **dict.fromkeys(("known_column", "inverse_mass_jacobian"), (entries,)),
+        **dict.fromkeys(("structure_column", "inverse_mass_jacobian"), (entries,)),
         "law": (rows, 8),
         "moving": (blocks + nu // WIDTH + 1, WIDTH),
         "sides": (rows, 3),

@@ -52,9 +52,9 @@ from artsim.sim.stepping.packs import (
     CAUSES,
     LANE_CONTROLS,
     SOLVE_PACK,
-    FoundRows,
     Helpers,
     LaneBundle,
+    LaneRowsFound,
     LoopBundle,
     LoopForces,
     OwnRows,
@@ -126,7 +126,7 @@ def make_lane_bundle(
         exerted,
         helpers,
         own=_make_own_rows(plan, width) if needs.own else None,
-        found=_make_found_rows(plan) if needs.found else None,
+        lane_rows=_make_lane_rows(plan) if needs.by_lane else None,
         loops=_make_loops(plan, work, width) if needs.looped else None,
         sleep=allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), width) if needs.sleepy else None,
         drives=_make_drives(plan, width) if needs.inertial else None,
@@ -147,7 +147,7 @@ def _make_pack_work(plan: Plan, single: Single, activations: int, width: int) ->
         "single": (2,),
         "qpos": (robot.nq,),
         **dict.fromkeys(("qvel", "change", "drive_held", "drive_was_held", "slack"), (robot.nv,)),
-        **dict.fromkeys(("impulse", "found"), single.impulse.shape),
+        **dict.fromkeys(("impulse", "alone_impulse"), single.impulse.shape),
         "bounded": (0, 2),
     }
     work: PackWork = allocate(PackWork, shapes, width)
@@ -193,7 +193,7 @@ def _make_own_rows(plan: Plan, width: int) -> OwnRows:
         "marked": (n, nv),
         "value": (n * nv,),
         "value_table": (width, n * nv),
-        **dict.fromkeys(("stale", "again", "phase", "aims", "before", "most"), (1,)),
+        **dict.fromkeys(("outdated", "again", "phase", "aims", "before", "most"), (1,)),
         "fixed": (5,),
     }
     made: OwnRows = allocate(OwnRows, shapes, width)
@@ -204,7 +204,7 @@ def _make_own_rows(plan: Plan, width: int) -> OwnRows:
     return made._replace(fixed=np.array([len(rubbing_dofs(plan)), *flags], np.int64), place=place)
 
 
-def _make_found_rows(plan: Plan) -> Any:
+def _make_lane_rows(plan: Plan) -> Any:
     """The rows as they are found for one lane after the other."""
     nv, n = plan.robot.nv, own_rows(plan)
     shapes: dict[str, tuple[int, ...]] = {
@@ -215,7 +215,7 @@ def _make_found_rows(plan: Plan) -> Any:
         "implicit": (nv,),
         "report": (3,),
     }
-    return allocate(FoundRows, shapes)
+    return allocate(LaneRowsFound, shapes)
 
 
 # ------------------------------------------------------------------ equipment of robots, and forces on them
@@ -290,7 +290,9 @@ def enlarge_contacts(contact: PackContactBundle, plan: Plan, room: int) -> PackC
     assert plan.touching is not None
     found = make_contact_work(plan.touching, room)
     sweep = None if contact.sweep is None else PackSweep(found.straight)
-    return contact._replace(data=enlarged(contact.data, room), found=ContactBundle(contact.model, found), sweep=sweep)
+    return contact._replace(
+        data=enlarged(contact.data, room), detected=ContactBundle(contact.model, found), sweep=sweep
+    )
 
 
 def _make_adhesion(plan: Plan, slots: Slots, width: int) -> PackAdhesion:

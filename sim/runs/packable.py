@@ -460,7 +460,7 @@ def pack_features(plan: Plan) -> PackFeatures:
         rows=has_rows(plan),
         touching=touching is not None,
         own=own_rows(plan) > 0,
-        found=finds_rows(plan),
+        by_lane=finds_rows(plan),
         looped=e is not None and len(e.loop_kind) > 0,
         damped=plan.rules is not None,
         sleepy=bool(plan.inputs["sleep"][SLEEP_ENERGY] > 0),

@@ -177,7 +177,7 @@ class PackRoller:
         self._plan, self._varied = plan, VariedArrays(plan)
         self._needs, self._width = pack_features(plan), pack_width()
         self._kept: dict[str, object] = {}  # objects that kernels call through addresses
-        self._calibrated, self._by_masses = False, is_calibrated(plan) or self._needs.found
+        self._calibrated, self._by_masses = False, is_calibrated(plan) or self._needs.by_lane
         self._simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
         slots = None if plan.touching is None else make_slots(plan.robot.model, plan.touching)
         self._robot, self._rules = make_robots(plan, self._width), make_pack_rules(plan, self._width)
@@ -218,7 +218,7 @@ class PackRoller:
         plan, shared, kept = self._plan, self._lanes.helpers, list[object]()
         helpers = Helpers(*(np.zeros((self._width, *values.shape[1:]), values.dtype) for values in shared))
         self._lanes = self._lanes._replace(helpers=helpers)
-        exerted, found = self._lanes.exerted, self._lanes.found
+        exerted, found = self._lanes.exerted, self._lanes.lane_rows
         helping = [LaneSimulation(with_own_arrays(plan), one_row(controls)) for _ in range(self._width)]
         for lane, each in enumerate(helping):
             each.become_helper(helpers, lane)
@@ -238,9 +238,9 @@ class PackRoller:
     def _connect_detection(self, contact: PackContactBundle) -> None:
         """Connect the contact detection, which takes one lane after the other, and the continuous check."""
         assert self._plan.touching is not None
-        self._kept["detection"] = connect_detection(self._plan.touching, contact.found.data, contact.data.detector)
+        self._kept["detection"] = connect_detection(self._plan.touching, contact.detected.data, contact.data.detector)
         if self._needs.swept:
-            self._kept["sweep"] = self._simulation.sweep_in(contact.found.data)
+            self._kept["sweep"] = self._simulation.sweep_in(contact.detected.data)
 
     def _bind(self) -> None:
         """Hand all arrays to the packs' kernel."""

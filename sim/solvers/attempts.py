@@ -27,12 +27,12 @@ def attempt(
     rows: Rows,
     step: Step,
     solver: SolverBundle,
-    k: int,
+    island: int,
     tolerance: float,
     limit: float,
     effort: tuple[int, int, float],
 ) -> float:
-    """Solve Coulomb's law of island k from the warm-start λ; return the residual of its rows [rad/s or m/s].
+    """Solve Coulomb's law of the island from the warm-start λ; return the residual of its rows [rad/s or m/s].
 
     `effort`: most sweeps of nsgs.py, most steps of coulomb.py, and the initial ε of these steps, relative to the convex
     problem's. Impulses above `limit` [N s or N m s] are no solution.
@@ -40,56 +40,56 @@ def attempt(
     model, data = robot.model, robot.data
     work = solver.newton
     sweeps, steps, first = effort
-    restart(model, data, rows, step, solver, k)
+    restart(model, data, rows, step, solver, island)
     if sweeps > 0:
-        sweep_island(model, data, rows, work, k, tolerance, sweeps)
-    return coulomb(robot, rows, step, work, k, tolerance, limit, (steps, first, False, sweeps > 0, False))
+        sweep_island(model, data, rows, work, island, tolerance, sweeps)
+    return coulomb(robot, rows, step, work, island, tolerance, limit, (steps, first, False, sweeps > 0, False))
 
 
 @njit
-def restart(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
-    """Reset island k to x = 0 and the warm-start λ; see `begin`."""
+def restart(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> None:
+    """Reset the island to x = 0 and the warm-start λ; see `begin`."""
     work = solver.newton
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             rows.impulse[row] = work.first[row]
-    begin(model, data, rows, step, solver, k)
+    begin(model, data, rows, step, solver, island)
 
 
 @njit
-def begin(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
-    """Set island k to x = 0 with its present λ; nothing is factorised, the work's gradient holds -f - Jᵀλ."""
+def begin(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> None:
+    """Set the island to x = 0 with its present λ; nothing is factorised, the work's gradient holds -f - Jᵀλ."""
     work = solver.newton
-    prepare_island(data, rows, step, solver, k)
-    set_gradient(rows, step.free, work, k)
-    work.factorised[k] = 0
+    prepare_island(data, rows, step, solver, island)
+    set_gradient(rows, step.free, work, island)
+    work.factorised[island] = 0
 
 
 @njit
-def note_start(rows: Rows, work: NewtonWork, k: int) -> None:
-    """Store the warm-start λ and the cfm of island k in work.first and work.given."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def note_start(rows: Rows, work: NewtonWork, island: int) -> None:
+    """Store the warm-start λ and the cfm of the island in work.first and work.given."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             work.first[row] = rows.impulse[row]
             work.given[row] = rows.cfm[row]
 
 
 @njit
-def count_cones(rows: Rows, work: NewtonWork, k: int) -> int:
-    """Number of cones in island k."""
+def count_cones(rows: Rows, work: NewtonWork, island: int) -> int:
+    """Number of cones in the island."""
     count = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        count += 1 if rows.cone[work.listed[q]] > 1 else 0
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        count += 1 if rows.cone[work.listed[entry]] > 1 else 0
     return count
 
 
 @njit
-def is_articulated(model: Model, work: NewtonWork, k: int) -> bool:
-    """True if island k has more dofs than free bodies have: Newton steps then cost less than a few sweeps."""
+def is_articulated(model: Model, work: NewtonWork, island: int) -> bool:
+    """True if the island has more dofs than free bodies have: Newton steps then cost less than a few sweeps."""
     dofs, trees = 0, 0
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             dofs += 1

@@ -31,16 +31,18 @@ def stop_of(work: NewtonWork, b: int) -> int:
 
 
 @inlined
-def island_places(work: NewtonWork, k: int) -> tuple[int, int]:
-    """The first place of island k, and the one after its last."""
-    return start_of(work, work.order[work.island_start[k + 1] - 1]), stop_of(work, work.order[work.island_start[k]])
+def island_places(work: NewtonWork, island: int) -> tuple[int, int]:
+    """The first place of the island, and the one after its last."""
+    return start_of(work, work.order[work.island_start[island + 1] - 1]), stop_of(
+        work, work.order[work.island_start[island]]
+    )
 
 
 @njit
-def set_inertia(model: Model, data: Workspace, work: NewtonWork, k: int, H: Lanes2) -> None:
-    """H = M̂ of island k, from data.factor, which holds it by dof; zeros where fill will occur. O(fill)."""
+def set_inertia(model: Model, data: Workspace, work: NewtonWork, island: int, H: Lanes2) -> None:
+    """H = M̂ of the island, from data.factor, which holds it by dof; zeros where fill will occur. O(fill)."""
     parent = model.independent_parent
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         start = start_of(work, b)
         for i in range(start, stop_of(work, b)):
@@ -50,7 +52,7 @@ def set_inertia(model: Model, data: Workspace, work: NewtonWork, k: int, H: Lane
             for run in range(work.run_count[b]):
                 for c in range(work.run_start[b, run], work.run_stop[b, run]):
                     H[i, c] = zero
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             i = work.place[a]
@@ -63,10 +65,10 @@ def set_inertia(model: Model, data: Workspace, work: NewtonWork, k: int, H: Lane
 
 @njit
 def times_inertia(
-    parent: ConstInts1, run: ConstInts1, H: Lanes2, work: NewtonWork, k: int, d: Lanes1, out: Lanes1
+    parent: ConstInts1, run: ConstInts1, H: Lanes2, work: NewtonWork, island: int, d: Lanes1, out: Lanes1
 ) -> None:
-    """out (nu,) = M̂ d of island k, with M̂'s lower triangle over the tree in H, by dof. O(dofs · depth)."""
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    """out (nu,) = M̂ d of the island, with M̂'s lower triangle over the tree in H, by dof. O(dofs · depth)."""
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         for i in range(work.block_start[b], work.block_start[b + 1]):
             x = d[i]
@@ -111,11 +113,11 @@ def add_product(rows: Rows, work: NewtonWork, n: int, many: int, H: Lanes2) -> N
 
 
 @njit
-def factorise_blocks(work: NewtonWork, k: int, H: Lanes2, G: Lanes2, both: bool) -> None:
-    """Factorise H of island k in place, and G if `both`: H = Lᵀ D L by blocks, leaves first, 1 / D in work.pivot.
+def factorise_blocks(work: NewtonWork, island: int, H: Lanes2, G: Lanes2, both: bool) -> None:
+    """Factorise H of the island in place, and G if `both`: H = Lᵀ D L by blocks, leaves first, 1 / D in work.pivot.
     O(fill²).
     """
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.order[p]
         start = start_of(work, b)
         stop = stop_of(work, b)
@@ -174,14 +176,14 @@ def _reduce_runs(
 
 
 @njit
-def solve_blocks(work: NewtonWork, k: int, H: Lanes2, G: Lanes2) -> None:
-    """work.direction (nu,) = H⁻¹ work.direction of island k, for the factorised H. O(fill)."""
+def solve_blocks(work: NewtonWork, island: int, H: Lanes2, G: Lanes2) -> None:
+    """work.direction (nu,) = H⁻¹ work.direction of the island, for the factorised H. O(fill)."""
     x = work.right
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             x[0, work.place[a]] = work.direction[a]
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.order[p]
         start = start_of(work, b)
         stop = stop_of(work, b)
@@ -191,7 +193,7 @@ def solve_blocks(work: NewtonWork, k: int, H: Lanes2, G: Lanes2) -> None:
         for run in range(work.run_count[b]):
             c = work.run_start[b, run]
             subtract_rows(x, 0, c, G, start, stop, c, work.run_stop[b, run] - c, work.factors)
-    for p in range(work.island_start[k + 1] - 1, work.island_start[k] - 1, -1):
+    for p in range(work.island_start[island + 1] - 1, work.island_start[island] - 1, -1):
         b = work.order[p]
         start = start_of(work, b)
         for i in range(start, stop_of(work, b)):
@@ -202,7 +204,7 @@ def solve_blocks(work: NewtonWork, k: int, H: Lanes2, G: Lanes2) -> None:
             if i > start:
                 value = value - row_times(H, i, start, i - start, x)
             x[0, i] = value * work.pivot[i]
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = x[0, work.place[a]]

@@ -24,7 +24,7 @@ from artsim.sim.run_data.run_records import Rows, Step
 from artsim.sim.run_data.scratch import NEWTON_STEPS, NewtonWork
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, residual_after, set_rates
-from artsim.sim.solvers.delassus import MOST_PULL, find_few, list_few, set_change, set_delassus
+from artsim.sim.solvers.delassus import MOST_PULL, find_in_impulses, list_delassus_rows, set_change, set_delassus
 from artsim.sim.solvers.impulses import rows_times, set_gradient
 from artsim.sim.solvers.loads import SHARED, forget, loads_are_open
 from artsim.sim.solvers.multipliers import PROXIMAL
@@ -59,12 +59,12 @@ def coulomb(
     rows: Rows,
     step: Step,
     work: NewtonWork,
-    k: int,
+    island: int,
     tolerance: float,
     limit: float,
     effort: tuple[int, float, bool, bool, bool],
 ) -> float:
-    """Continue from the x and λ of island k; return the residual of its rows [rad/s or m/s].
+    """Continue from the x and λ of the island; return the residual of its rows [rad/s or m/s].
 
     effort: (most, first, near, balanced, shared). `most`: steps. `first`: ε at the start, relative to work.eps. `near`:
     no rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
@@ -77,57 +77,57 @@ def coulomb(
     model, data = robot.model, robot.data
     most, first, near, balanced, shared = effort
     left = UNTRIED
-    opened = loads_are_open(rows, work, k) if shared else 0.0
-    few = largest_pull(rows, work, k) <= MOST_PULL and list_few(rows, work, k)
-    if few or not balanced:
-        balance(model, data, rows, work, k)
-    if few:
-        set_delassus(rows, work, k)
-    set_rates(rows, work, k, tolerance)
-    size, shares, ease = begin_rounds(rows, work, k, first, opened, tolerance if near else -1.0)
+    opened = loads_are_open(rows, work, island) if shared else 0.0
+    in_impulses = largest_pull(rows, work, island) <= MOST_PULL and list_delassus_rows(rows, work, island)
+    if in_impulses or not balanced:
+        balance(model, data, rows, work, island)
+    if in_impulses:
+        set_delassus(rows, work, island)
+    set_rates(rows, work, island, tolerance)
+    size, shares, ease = begin_rounds(rows, work, island, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     steps, since = 0, 0
     while steps < most:
-        if shares > 0.0 and size <= bound_of_sharing(rows, work, k, tolerance, ease):
-            size, shares, ease = go_on_sharing(rows, work, k, 1.0, ease)
+        if shares > 0.0 and size <= bound_of_sharing(rows, work, island, tolerance, ease):
+            size, shares, ease = go_on_sharing(rows, work, island, 1.0, ease)
             bar, past, since, last = size, 1.0, 0, UNTRIED
-        good = ENOUGH * max(rounding(rows, work, k), tolerance)
+        good = ENOUGH * max(rounding(rows, work, island), tolerance)
         if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
-            refresh(rows, step, work, k, 1.0, few)
-            size = residual(rows, work, k)
+            refresh(rows, step, work, island, 1.0, in_impulses)
+            size = residual(rows, work, island)
         if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
-            left, ended = _end_round(rows, work, k, size, left, limit, good, tolerance)
+            left, ended = _end_round(rows, work, island, size, left, limit, good, tolerance)
             if ended:
                 break
-            scale(rows, work, k, 1.0 if opened > 0.0 else HARDER)
-            size = residual(rows, work, k)
+            scale(rows, work, island, 1.0 if opened > 0.0 else HARDER)
+            size = residual(rows, work, island)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
             if shares > 0.0:
                 break
-            if largest_pull(rows, work, k) > ABSURD:
+            if largest_pull(rows, work, island) > ABSURD:
                 left = CONTRADICTION
                 break
-            size = begin_round(rows, work, k, EASIER, 1.0)
+            size = begin_round(rows, work, island, EASIER, 1.0)
             bar, past, since = size, 1.0, 0
         if near and steps == GLANCE and size > start:
             break
         steps, since = steps + 1, since + 1
-        if few and largest_pull(rows, work, k) > MOST_PULL:
-            refresh(rows, step, work, k, 1.0, few)
-            few = False
-            size = residual(rows, work, k)
-        find_step(model, data, rows, step, work, k, few)
-        last, size = size, take_step(rows, work, k, bar, size, 1.0 - shares if near else 0.0, 1.0)
+        if in_impulses and largest_pull(rows, work, island) > MOST_PULL:
+            refresh(rows, step, work, island, 1.0, in_impulses)
+            in_impulses = False
+            size = residual(rows, work, island)
+        find_step(model, data, rows, step, work, island, in_impulses)
+        last, size = size, take_step(rows, work, island, bar, size, 1.0 - shares if near else 0.0, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:
             left = CONTRADICTION
             break
     work.sizes[NEWTON_STEPS] += steps
-    if few:
-        set_change(rows, step.free, work, k)
-    return _better_of_both(robot, rows, step.free, work, k, tolerance, left, size)
+    if in_impulses:
+        set_change(rows, step.free, work, island)
+    return _better_of_both(robot, rows, step.free, work, island, tolerance, left, size)
 
 
 @inlined
@@ -138,16 +138,16 @@ def is_met(size: Real, last: Real, good: Real, tolerance: Real) -> Real:
 
 
 @inlined
-def bound_of_sharing(rows: Rows, work: NewtonWork, k: int, tolerance: Real, ease: Real) -> Real:
+def bound_of_sharing(rows: Rows, work: NewtonWork, island: int, tolerance: Real, ease: Real) -> Real:
     """The residual [rad/s or m/s] below which loads are shared with this ε: a small part of the velocities that its
     compliance leaves."""
     zero = zero_like(ease)
     share = where_greater(ease, zero + REACHED, zero + _TOLD_APART, zero + _TOLD_WELL)
-    return largest(tolerance, share * PROXIMAL * ease * largest_pull(rows, work, k))
+    return largest(tolerance, share * PROXIMAL * ease * largest_pull(rows, work, island))
 
 
 @njit
-def go_on_sharing(rows: Rows, work: NewtonWork, k: int, chosen: Real, ease: Real) -> Vec3:
+def go_on_sharing(rows: Rows, work: NewtonWork, island: int, chosen: Real, ease: Real) -> Vec3:
     """In lanes where `chosen` is 1, go on with a smaller ε. After the ε that shares the loads, λ_k is set to λ, so that
     rows lose the velocities that compliance has left. Return the residual [rad/s or m/s], 1 where loads are still to be
     shared, and ε relative to work.eps at the start.
@@ -156,15 +156,15 @@ def go_on_sharing(rows: Rows, work: NewtonWork, k: int, chosen: Real, ease: Real
     shared = where_greater(ease, zero + REACHED, zero, chosen)
     if any_positive(chosen - shared):
         harder = where_greater(chosen - shared, zero, largest(zero + HARDER, SHARED_EPS / ease), zero + 1.0)
-        scale(rows, work, k, harder)
+        scale(rows, work, island, harder)
         ease = ease * harder
     if any_positive(shared):
-        recentre(rows, work, k, shared)
-    return residual(rows, work, k), chosen - shared, ease
+        recentre(rows, work, island, shared)
+    return residual(rows, work, island), chosen - shared, ease
 
 
 @njit
-def begin_rounds(rows: Rows, work: NewtonWork, k: int, first: float, opened: Real, loaded: Real) -> Vec3:
+def begin_rounds(rows: Rows, work: NewtonWork, island: int, first: float, opened: Real, loaded: Real) -> Vec3:
     """Begin the first round with ε times `first`, or times ANEW where loads are open; return its residual [rad/s or
     m/s], 1 where loads are to be shared, and the factor on ε.
 
@@ -174,75 +174,84 @@ def begin_rounds(rows: Rows, work: NewtonWork, k: int, first: float, opened: Rea
     zero = zero_like(opened)
     anew = where_greater(zero, loaded, opened, zero)
     ease = where_greater(anew, zero, zero + ANEW, zero + first)
-    size = begin_round(rows, work, k, ease, zero + 1.0)
+    size = begin_round(rows, work, island, ease, zero + 1.0)
     shares = where_greater(size, loaded, opened, zero)
     if any_positive(shares):
-        forget(rows, work, k, shares)
-        size = residual(rows, work, k)
+        forget(rows, work, island, shares)
+        size = residual(rows, work, island)
     return size, shares, ease
 
 
 @njit
-def begin_round(rows: Rows, work: NewtonWork, k: int, factor: Real, chosen: Real) -> Real:
+def begin_round(rows: Rows, work: NewtonWork, island: int, factor: Real, chosen: Real) -> Real:
     """Scale every ε, and begin a round from the λ found in lanes where `chosen` is 1; return its residual [rad/s or
     m/s].
     """
-    scale(rows, work, k, factor)
-    recentre(rows, work, k, chosen)
-    return residual(rows, work, k)
+    scale(rows, work, island, factor)
+    recentre(rows, work, island, chosen)
+    return residual(rows, work, island)
 
 
 @njit
 def _end_round(
-    rows: Rows, work: NewtonWork, k: int, size: float, before: float, limit: float, good: float, tolerance: float
+    rows: Rows, work: NewtonWork, island: int, size: float, before: float, limit: float, good: float, tolerance: float
 ) -> tuple[float, bool]:
     """Set λ_k to λ, with the residual `size`; return the rows' residual [rad/s or m/s], and True for a stop: impulses
     are too large, or the tolerance is met, or the round is `good` and hardly better than the one before.
     """
-    left = max(size, recentre(rows, work, k, 1.0))
-    if largest_impulse(rows, work, k) > limit or largest_pull(rows, work, k) > ABSURD:
+    left = max(size, recentre(rows, work, island, 1.0))
+    if largest_impulse(rows, work, island) > limit or largest_pull(rows, work, island) > ABSURD:
         return UNTRIED, True
     return left, left <= (good if left > NO_BETTER * before else tolerance)
 
 
 @njit
 def _better_of_both(
-    robot: RobotBundle, rows: Rows, force: Reals1, work: NewtonWork, k: int, tolerance: float, left: float, size: float
+    robot: RobotBundle,
+    rows: Rows,
+    force: Reals1,
+    work: NewtonWork,
+    island: int,
+    tolerance: float,
+    left: float,
+    size: float,
 ) -> float:
     """The rows' residual [rad/s or m/s] where the last round ended with `left` and the residual is `size`.
 
     Where the steps ran out in a round that is worse than the one before, λ becomes that round's result, λ_k.
     """
-    good = ENOUGH * max(rounding(rows, work, k), tolerance)
+    good = ENOUGH * max(rounding(rows, work, island), tolerance)
     if size > good and not left > good:
-        _go_back(robot.model, robot.data, rows, force, work, k)
-        size = residual(rows, work, k)
+        _go_back(robot.model, robot.data, rows, force, work, island)
+        size = residual(rows, work, island)
     return max(size, left)
 
 
 @njit
-def find_step(model: Model, data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, few: bool) -> None:
-    """Find the Newton step: work.linear = dλ, work.along = J dx, and work.direction = dx unless the step is taken in
-    the impulses of `few` rows.
+def find_step(
+    model: Model, data: Workspace, rows: Rows, step: Step, work: NewtonWork, island: int, in_impulses: bool
+) -> None:
+    """Find the Newton step: work.linear = dλ, work.along = J dx, and work.direction = dx unless the step is
+    taken `in_impulses`.
     """
-    if few:
-        find_few(rows, work, k)
+    if in_impulses:
+        find_in_impulses(rows, work, island)
     else:
-        assemble(model, data, rows, work, k)
-        factorise_blocks(work, k, work.matrix, work.transpose, True)
-        find_direction(model, data, rows, step.free, work, k)
+        assemble(model, data, rows, work, island)
+        factorise_blocks(work, island, work.matrix, work.transpose, True)
+        find_direction(model, data, rows, step.free, work, island)
 
 
 @njit
-def refresh(rows: Rows, step: Step, work: NewtonWork, k: int, chosen: Real, few: bool) -> None:
+def refresh(rows: Rows, step: Step, work: NewtonWork, island: int, chosen: Real, in_impulses: bool) -> None:
     """Recompute work.velocity from x in lanes where `chosen` is 1: earlier steps may have been so long that digits of
-    work.velocity are lost. After steps of `few` rows, which move λ alone, x is computed first.
+    work.velocity are lost. After steps `in_impulses`, which move λ alone, x is computed first.
     """
-    if few:
-        set_change(rows, step.free, work, k)
+    if in_impulses:
+        set_change(rows, step.free, work, island)
     u, zero = step.next, zero_like(chosen)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             value = rows.bias[row]
             for e in range(rows.start[row], rows.stop[row]):
@@ -251,62 +260,62 @@ def refresh(rows: Rows, step: Step, work: NewtonWork, k: int, chosen: Real, few:
 
 
 @njit
-def _go_back(model: Model, data: Workspace, rows: Rows, force: Reals1, work: NewtonWork, k: int) -> None:
+def _go_back(model: Model, data: Workspace, rows: Rows, force: Reals1, work: NewtonWork, island: int) -> None:
     """Reset λ to λ_k, with x to match."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             rows.impulse[row] = rows.impulse[row] + (work.centre[row] - rows.impulse[row])
-    times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
-    set_gradient(rows, force, work, k)
-    balance(model, data, rows, work, k)
+    times_inertia(model.independent_parent, model.independent_run, data.factor, work, island, work.change, work.product)
+    set_gradient(rows, force, work, island)
+    balance(model, data, rows, work, island)
 
 
 @njit
-def balance(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> None:
-    """Move x of island k to where M̂ x = f + Jᵀλ, with the rows' velocities; work.gradient becomes 0."""
-    set_inertia(model, data, work, k, work.matrix)
-    factorise_blocks(work, k, work.matrix, work.matrix, False)
-    balance_by_factor(rows, work, k)
+def balance(model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int) -> None:
+    """Move x of the island to where M̂ x = f + Jᵀλ, with the rows' velocities; work.gradient becomes 0."""
+    set_inertia(model, data, work, island, work.matrix)
+    factorise_blocks(work, island, work.matrix, work.matrix, False)
+    balance_by_factor(rows, work, island)
 
 
 @njit
-def balance_by_factor(rows: Rows, work: NewtonWork, k: int) -> None:
-    """Move x of island k to where M̂ x = f + Jᵀλ, with M̂ factorised in work.matrix; see `balance`."""
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+def balance_by_factor(rows: Rows, work: NewtonWork, island: int) -> None:
+    """Move x of the island to where M̂ x = f + Jᵀλ, with M̂ factorised in work.matrix; see `balance`."""
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = -work.gradient[a]
             work.gradient[a] = zero_like(work.gradient[a])
-    solve_blocks(work, k, work.matrix, work.matrix)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    solve_blocks(work, island, work.matrix, work.matrix)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         rows_times(rows, n, work.direction, work.along)
         for row in range(n, n + max(rows.cone[n], 1)):
             work.velocity[row] = work.velocity[row] + work.along[row]
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.change[a] = work.change[a] + work.direction[a]
 
 
 @njit
-def scale(rows: Rows, work: NewtonWork, k: int, factor: Real) -> None:
-    """Scale every ε of island k, and set the quantities that depend on ε."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def scale(rows: Rows, work: NewtonWork, island: int, factor: Real) -> None:
+    """Scale every ε of the island, and set the quantities that depend on ε."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             work.eps[row] = factor * work.eps[row]
             work.inverse[row] = inverse_or_zero(rows.cfm[row] + work.eps[row])
 
 
 @njit
-def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> Real:
-    """Set λ_k of island k to λ in lanes where `chosen` is 1, with no step pending; return the resulting motion of the
+def recentre(rows: Rows, work: NewtonWork, island: int, chosen: Real) -> Real:
+    """Set λ_k of the island to λ in lanes where `chosen` is 1, with no step pending; return the resulting motion of the
     rows [rad/s or m/s]."""
     left = zero_like(chosen)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             off = rows.impulse[row] - work.centre[row]
             left = largest(work.eps[row] * absolute(off), left)
@@ -317,7 +326,7 @@ def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> Real:
 
 
 @njit
-def take_step(rows: Rows, work: NewtonWork, k: int, bar: Real, size: Real, follows: Real, chosen: Real) -> Real:
+def take_step(rows: Rows, work: NewtonWork, island: int, bar: Real, size: Real, follows: Real, chosen: Real) -> Real:
     """Take the step if the residual after it does not exceed the bar, else half the step, in lanes where `chosen` is 1;
     return the residual after the step taken [rad/s or m/s].
 
@@ -327,16 +336,16 @@ def take_step(rows: Rows, work: NewtonWork, k: int, bar: Real, size: Real, follo
     """
     zero = zero_like(size)
     one = zero + 1.0
-    then = residual_after(rows, work, k, one, one - follows)
+    then = residual_after(rows, work, island, one, one - follows)
     t = where_greater(absolute(then - size), _SAME * size, one, zero + 0.5)
     t = where_greater(then, bar, zero + 0.5, t)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             changed = work.change[a] + t * work.direction[a]
             work.change[a] = where_greater(chosen, zero, changed, work.change[a])
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             velocity, impulse = work.velocity[row] + t * work.along[row], rows.impulse[row] + t * work.linear[row]
             work.velocity[row] = where_greater(chosen, zero, velocity, work.velocity[row])
@@ -348,7 +357,7 @@ def take_step(rows: Rows, work: NewtonWork, k: int, bar: Real, size: Real, follo
         good = where_greater(NO_BETTER * size, then, one, zero)
         whole = whole * where_greater(follows, zero, good, one)
         if any_positive(chosen * follows * whole):
-            recentre(rows, work, k, chosen * follows * whole)
+            recentre(rows, work, island, chosen * follows * whole)
     if not any_positive(chosen * (one - whole)):
         return then
-    return residual(rows, work, k)
+    return residual(rows, work, island)

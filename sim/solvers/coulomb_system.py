@@ -35,15 +35,15 @@ _COUNTED_DIGITS = 1e-15  # relative to an impulse, as which a velocity as small 
 
 
 @njit
-def set_rates(rows: Rows, work: NewtonWork, k: int, tolerance: Real) -> None:
-    """work.rate: ρ of island k's rows [impulse per velocity], from a row's mobility, or large enough that velocities
+def set_rates(rows: Rows, work: NewtonWork, island: int, tolerance: Real) -> None:
+    """work.rate: ρ of the island's rows [impulse per velocity], from a row's mobility, or large enough that velocities
     count where impulses are large.
 
     The sliding of a contact is decided by λ - ρ û: where a drive presses a light link onto the ground with 1e7 N s, ρ û
     of a slow slide is less than the last digit of λ.
     """
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         size = zero_like(tolerance)
         for row in range(n, n + max(rows.cone[n], 1)):
             size = largest(absolute(rows.impulse[row]), size)
@@ -52,20 +52,21 @@ def set_rates(rows: Rows, work: NewtonWork, k: int, tolerance: Real) -> None:
 
 
 @inlined
-def residual(rows: Rows, work: NewtonWork, k: int) -> Real:
-    """|miss / ρ| of island k [rad/s or m/s]; see residual_after."""
+def residual(rows: Rows, work: NewtonWork, island: int) -> Real:
+    """|miss / ρ| of the island [rad/s or m/s]; see residual_after."""
     zero = zero_like(work.change[0])
-    return residual_after(rows, work, k, zero, zero + 1.0)
+    return residual_after(rows, work, island, zero, zero + 1.0)
 
 
 @njit
-def residual_after(rows: Rows, work: NewtonWork, k: int, t: Real, off: Real) -> Real:
-    """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; sets work.miss = λ - P(λ - ρ û) and the
-    derivative of P in work.weight to work.weight3. O(rows). off: 1, or 0 for the residual with λ_k at the λ reached.
+def residual_after(rows: Rows, work: NewtonWork, island: int, t: Real, off: Real) -> Real:
+    """|miss / ρ| of the island with the share t of the step taken [rad/s or m/s]; sets work.miss = λ - P(λ - ρ û) and
+    the derivative of P in work.weight to work.weight3. O(rows). off: 1, or 0 for the residual with λ_k at the λ
+    reached.
     """
     zero = zero_like(work.change[0])
     square = zero
-    for p in range(work.unit_start[k], work.unit_start[k + 1]):
+    for p in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[p]
         if rows.cone[n] > 1:
             square = square + _cone_residual(rows, work, n, t, off)
@@ -179,10 +180,10 @@ def _on_edge(work: NewtonWork, n: int) -> Real:
 
 
 @njit
-def set_still_change(rows: Rows, work: NewtonWork, k: int) -> None:
+def set_still_change(rows: Rows, work: NewtonWork, island: int) -> None:
     """work.linear = -miss / (1 - B + κ B): the change of λ at fixed x."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         kappa = work.rate[n] * inverse_or_zero(work.inverse[n])
         if rows.cone[n] <= 1:
             work.linear[n] = -work.miss[n] * (1.0 + work.weight[n] * (inverse_or_zero(kappa) - 1.0))
@@ -205,14 +206,14 @@ def set_still_change(rows: Rows, work: NewtonWork, k: int) -> None:
 
 
 @njit
-def assemble(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> None:
-    """work.matrix (nu, nu) = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, work.transpose its transpose; lower
+def assemble(model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int) -> None:
+    """work.matrix (nu, nu) = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of the island, work.transpose its transpose; lower
     triangles [kg m² or kg]. O(entries²) for each row."""
     work.sizes[KEPT_ISLAND] = 0
-    set_inertia(model, data, work, k, work.matrix)
-    set_inertia(model, data, work, k, work.transpose)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    set_inertia(model, data, work, island, work.matrix)
+    set_inertia(model, data, work, island, work.transpose)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if highest(work.weight[n]) <= 0.0:
             for row in range(n + 1, n + rows.cone[n]):
                 work.pull[row] = zero_like(work.pull[row])  # clears the value of an earlier step
@@ -261,21 +262,21 @@ def set_pull(rows: Rows, work: NewtonWork, n: int) -> None:
 
 
 @njit
-def find_direction(model: Model, data: Workspace, rows: Rows, force: Lanes1, work: NewtonWork, k: int) -> None:
+def find_direction(model: Model, data: Workspace, rows: Rows, force: Lanes1, work: NewtonWork, island: int) -> None:
     """work.direction (nu,) = dx, work.along (rows,) = J dx, work.linear (rows,) = dλ, by the factorised
     matrix. O(fill)."""
-    set_still_change(rows, work, k)
-    times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    set_still_change(rows, work, island)
+    times_inertia(model.independent_parent, model.independent_run, data.factor, work, island, work.change, work.product)
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = force[a] - work.product[a]
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        add_transposed(rows, work.listed[q], 1.0, rows.impulse, work.direction)
-        add_transposed(rows, work.listed[q], 1.0, work.linear, work.direction)
-    solve_blocks(work, k, work.matrix, work.transpose)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        add_transposed(rows, work.listed[entry], 1.0, rows.impulse, work.direction)
+        add_transposed(rows, work.listed[entry], 1.0, work.linear, work.direction)
+    solve_blocks(work, island, work.matrix, work.transpose)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         rows_times(rows, n, work.direction, work.along)
         if rows.cone[n] > 1:
             _add_cone_change(rows, work, n)

@@ -83,61 +83,61 @@ _SHIFT, _MASK = WIDTH.bit_length() - 1, WIDTH - 1  # a seat is WIDTH times a row
 
 @njit
 def solve_hard_crowd(
-    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int
+    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int
 ) -> tuple[float, bool]:
-    """Solve Coulomb's law of island k, a crowd, with contacts as hard as they are, by the proximal point method: rounds
-    with ever smaller ε, each about the impulses of the one before. Returns the residual [rad/s or m/s], and True if
-    the island is solved.
+    """Solve Coulomb's law of the island, a crowd, with contacts as hard as they are, by the proximal point method:
+    rounds with ever smaller ε, each about the impulses of the one before. Returns the residual [rad/s or m/s], and True
+    if the island is solved.
 
     Turn: first; every 64 steps where contacts are regularised. Costs: 300 iterations. Gives up: after these, or where
     the next round would take more. Needed by test_crowd.py::test_what_newton_solves_comes_out_the_same.
     """
     work = solver.newton
-    restart(model, data, rows, step, solver, k)
+    restart(model, data, rows, step, solver, island)
     share, steps, left = _PROXIMAL, 0, UNTRIED
     while True:
-        _set_proximal(rows, work, k, share)
+        _set_proximal(rows, work, island, share)
         before = work.sizes[NEWTON_STEPS]
-        left = sweep_crowd(model, data, rows, work, k, SOLVED_CROWD, _HARD_ITERATIONS - steps)
+        left = sweep_crowd(model, data, rows, work, island, SOLVED_CROWD, _HARD_ITERATIONS - steps)
         taken = work.sizes[NEWTON_STEPS] - before
         if left > SOLVED_CROWD:
             return left, False
-        left = max(_give(rows, work, k), left)
+        left = max(_give(rows, work, island), left)
         if left <= SOLVED_CROWD:
             return left, True
         steps += taken
         if steps + int(_LONGER * taken) >= _HARD_ITERATIONS:
             return left, False
         share = _HARDER * share
-        begin(model, data, rows, step, solver, k)
+        begin(model, data, rows, step, solver, island)
 
 
 @njit
-def has_hard_contacts(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """True if any contact of island k has no compliance of its own."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def has_hard_contacts(rows: Rows, work: NewtonWork, island: int) -> bool:
+    """True if any contact of the island has no compliance of its own."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.kind[n] == CONTACT_ROW and work.given[n] <= 0.0:
             return True
     return False
 
 
 @njit
-def _set_proximal(rows: Rows, work: NewtonWork, k: int, share: float) -> None:
-    """Set ε of the hard rows of island k, which have one, to a share of their mobility."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def _set_proximal(rows: Rows, work: NewtonWork, island: int, share: float) -> None:
+    """Set ε of the hard rows of the island, which have one, to a share of their mobility."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if work.eps[n] > 0.0:
             for row in range(n, n + max(rows.cone[n], 1)):
                 work.eps[row] = share * inverse_or_zero(work.rho[n])
 
 
 @njit
-def _give(rows: Rows, work: NewtonWork, k: int) -> float:
-    """The largest velocity by which rows of island k yield since λ is not λ_k [rad/s or m/s]."""
+def _give(rows: Rows, work: NewtonWork, island: int) -> float:
+    """The largest velocity by which rows of the island yield since λ is not λ_k [rad/s or m/s]."""
     most = 0.0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             most = max(work.eps[row] * abs(rows.impulse[row] - work.centre[row]), most)
     return most
@@ -148,16 +148,16 @@ def _give(rows: Rows, work: NewtonWork, k: int) -> float:
 
 @njit
 def sweep_crowd(
-    model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int, tolerance: float, most: int
+    model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int, tolerance: float, most: int
 ) -> float:
-    """Iterate on the rows of island k, `most` times at most, from x = 0 and its λ; work.gradient holds -f - Jᵀλ.
+    """Iterate on the rows of the island, `most` times at most, from x = 0 and its λ; work.gradient holds -f - Jᵀλ.
 
     The rows' law has their cfm and the proximal term of work.eps and work.centre. Returns its residual [rad/s or m/s];
     x, work.velocity and λ are consistent. Iterations are added to work.sizes[NEWTON_STEPS].
     """
-    count = _begin(model, data, rows, work, k)
-    left = _residual(model, rows, work, k)
-    known, last = 0, -1.0  # number of differences in the mixture; motion of the last sweeps, -1: not comparable
+    count = _begin(model, data, rows, work, island)
+    left = _residual(model, rows, work, island)
+    differences, last = 0, -1.0  # number of differences in the mixture; motion of the last sweeps, -1: not comparable
     plain, rest = False, _WINDOW  # True while iterations go without a mixture; for how many iterations
     bar, since = UNTRIED, 0  # motion of the sweeps before these iterations, and the number of iterations since
     steps = 0
@@ -165,10 +165,10 @@ def sweep_crowd(
         steps += 1
         _copy(work.impulse, work.before, count)
         for _ in range(2):
-            _sweep(model, rows, work, k)
+            _sweep(model, rows, work, island)
         moved, most_moved = _measure(work, count)
         if most_moved <= tolerance:
-            left = _residual(model, rows, work, k)
+            left = _residual(model, rows, work, island)
             if left <= tolerance:
                 break
         since += 1
@@ -177,43 +177,43 @@ def sweep_crowd(
             plain = not plain and moved > _PROGRESS * bar
             bar, since = moved, 0
             if plain:
-                known, last = 0, -1.0
+                differences, last = 0, -1.0
         if plain:
             continue
         if last >= 0.0 and moved > _RISING * last:
-            _set_impulses(model, rows, work, k, work.low)
-            known, last = 0, -1.0
+            _set_impulses(model, rows, work, island, work.low)
+            differences, last = 0, -1.0
             continue
         if last >= 0.0:
-            _remember(work, count, known, known % MIXED)
-            known += 1
+            _remember(work, count, differences, differences % MIXED)
+            differences += 1
         _copy(work.before, work.off, count)
         _copy(work.impulse, work.low, count)
         last = moved
-        if known > 0 and steps < most:
-            _mix(work, count, min(known, MIXED))
-            _set_impulses(model, rows, work, k, work.before)
+        if differences > 0 and steps < most:
+            _mix(work, count, min(differences, MIXED))
+            _set_impulses(model, rows, work, island, work.before)
     if steps == most:
-        left = _residual(model, rows, work, k)
-    _end(model, rows, work, k)
+        left = _residual(model, rows, work, island)
+    _end(model, rows, work, island)
     work.sizes[NEWTON_STEPS] += steps
     return left
 
 
 @njit
-def _begin(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> int:
-    """Factorise M̂ = LᵀDL of island k, set y and the constants of the iterations, and return the number of its rows.
+def _begin(model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int) -> int:
+    """Factorise M̂ = LᵀDL of the island, set y and the constants of the iterations, and return the number of its rows.
 
     y = D^½ L x, in work.moving: J x = J̃ y, and y changes by J̃ᵀ dλ, with one J̃ = J L⁻¹ D^-½ for both, as in
     delassus.py. L is as sparse as the tree (Featherstone 2008, section 6.5), so that J̃ has the columns of J where these
     hold all their ancestors; work.tree_pivot: 1 / √D. A block begins a row of work.moving.
     """
     parent = model.independent_parent
-    find_trees(parent, work, k)
-    factorise_trees(model, data, work, k)
-    _line_up(model, rows, work, k)
+    find_trees(parent, work, island)
+    factorise_trees(model, data, work, island)
+    _line_up(model, rows, work, island)
     seated = 0
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.tree_pivot[a] = math.sqrt(work.tree_pivot[a])
@@ -225,22 +225,22 @@ def _begin(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) 
             for i in range(WIDTH):
                 work.moving[seated >> _SHIFT, i] = 0.0
             seated += WIDTH
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
             _fold(parent, work, root)
             _move(work, root)
     for i in range(WIDTH):
         work.moving[work.moving.shape[0] - 1, i] = 0.0
-    q, p = 0, 0
-    while q < work.unit_start[k + 1] - work.unit_start[k]:
-        count, together = max(rows.cone[work.sequence[q]], 1), work.together[q]
-        for lane in range(together):
-            _prepare(parent, rows, work, work.sequence[q + lane], p + lane, together)
-        if together == WIDTH:
+    entry, p = 0, 0
+    while entry < work.unit_start[island + 1] - work.unit_start[island]:
+        count, group_size = max(rows.cone[work.sequence[entry]], 1), work.group_size[entry]
+        for lane in range(group_size):
+            _prepare(parent, rows, work, work.sequence[entry + lane], p + lane, group_size)
+        if group_size == WIDTH:
             _turn_strip(work, p, count)
-        p += together * count
-        q += together
+        p += group_size * count
+        entry += group_size
     return p
 
 
@@ -260,22 +260,22 @@ def _turn_strip(work: NewtonWork, p: int, count: int) -> None:
 
 
 @njit
-def _line_up(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
-    """Set work.sequence: the units of island k by colours, so that units that share no tree follow each other and can
+def _line_up(model: Model, rows: Rows, work: NewtonWork, island: int) -> None:
+    """Set work.sequence: the units of the island by colours, so that units that share no tree follow each other and can
     be visited at once, and the processor need not wait for one unit to begin with the next.
 
     A unit gets the first colour that no earlier unit of its trees has. Of a colour, contacts are visited first, WIDTH
     at once while there are enough, then rows with bounds. Units without a colour are visited last, one by one.
     """
-    first = work.unit_start[k]
-    count = work.unit_start[k + 1] - first
-    for q in range(first, first + count):
-        n = work.listed[q]
+    first = work.unit_start[island]
+    count = work.unit_start[island + 1] - first
+    for entry in range(first, first + count):
+        n = work.listed[entry]
         for e in range(rows.start[n], rows.stop[n]):
             work.colours[work.degree[rows.column[e]]] = 0
     colours, late = 0, 0
-    for q in range(count):
-        n = work.listed[first + q]
+    for entry in range(count):
+        n = work.listed[first + entry]
         used, root = 0, -1
         for e in range(rows.start[n], rows.stop[n]):
             if work.degree[rows.column[e]] != root:
@@ -290,25 +290,27 @@ def _line_up(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
         else:
             for e in range(rows.start[n], rows.stop[n]):
                 work.colours[work.degree[rows.column[e]]] |= 1 << colour
-        work.group_of[q] = colour
+        work.group_of[entry] = colour
         colours = max(colour + 1, colours)
     for key in range(3 * colours + 1):
         work.group_start[key] = 0
-    for q in range(count):
-        work.group_of[q] = 3 * work.group_of[q] + _kind_of(model.independent_parent, rows, work, work.listed[first + q])
-        work.group_start[work.group_of[q] + 1] += 1
+    for entry in range(count):
+        work.group_of[entry] = 3 * work.group_of[entry] + _kind_of(
+            model.independent_parent, rows, work, work.listed[first + entry]
+        )
+        work.group_start[work.group_of[entry] + 1] += 1
     for key in range(3 * colours):
         work.group_start[key + 1] += work.group_start[key]
-    for q in range(count):
-        key = work.group_of[q]
-        work.sequence[work.group_start[key]] = work.listed[first + q]
+    for entry in range(count):
+        key = work.group_of[entry]
+        work.sequence[work.group_start[key]] = work.listed[first + entry]
         work.group_start[key] += 1
-    q = 0
+    entry = 0
     for key in range(3 * colours):
-        while q < work.group_start[key]:
-            many = key % 3 != _ELSE and q + WIDTH <= work.group_start[key]
-            work.together[q] = WIDTH if many else 1
-            q += work.together[q]
+        while entry < work.group_start[key]:
+            many = key % 3 != _ELSE and entry + WIDTH <= work.group_start[key]
+            work.group_size[entry] = WIDTH if many else 1
+            entry += work.group_size[entry]
 
 
 @inlined
@@ -325,21 +327,21 @@ def _kind_of(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int) -> int:
 
 
 @njit
-def _end(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
-    """Set x, the impulses of the rows of island k and their velocities from the result of the iterations."""
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+def _end(model: Model, rows: Rows, work: NewtonWork, island: int) -> None:
+    """Set x, the impulses of the rows of the island and their velocities from the result of the iterations."""
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
             _unfold(model.independent_parent, work, root, work.change)
-    q, p = 0, 0
-    while q < work.unit_start[k + 1] - work.unit_start[k]:
-        count, together = max(rows.cone[work.sequence[q]], 1), work.together[q]
-        if together == WIDTH and count == 3:
+    entry, p = 0, 0
+    while entry < work.unit_start[island + 1] - work.unit_start[island]:
+        count, group_size = max(rows.cone[work.sequence[entry]], 1), work.group_size[entry]
+        if group_size == WIDTH and count == 3:
             turn(work.law, p + 2 * WIDTH, 0)
-        for lane in range(together):
-            _take(rows, work, work.sequence[q + lane], p + lane, together)
-        p += together * count
-        q += together
+        for lane in range(group_size):
+            _take(rows, work, work.sequence[entry + lane], p + lane, group_size)
+        p += group_size * count
+        entry += group_size
 
 
 @inlined
@@ -536,24 +538,24 @@ def _answer_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, ro
 
 
 @njit
-def _sweep(model: Model, rows: Rows, work: NewtonWork, k: int) -> None:
-    """Solve all units of island k, one after the other."""
-    q, p = 0, 0
-    while q < work.unit_start[k + 1] - work.unit_start[k]:
-        n, together = work.sequence[q], work.together[q]
+def _sweep(model: Model, rows: Rows, work: NewtonWork, island: int) -> None:
+    """Solve all units of the island, one after the other."""
+    entry, p = 0, 0
+    while entry < work.unit_start[island + 1] - work.unit_start[island]:
+        n, group_size = work.sequence[entry], work.group_size[entry]
         if rows.cone[n] == 3:
-            if together == WIDTH:
+            if group_size == WIDTH:
                 visit_contacts(work, p)
             else:
                 _visit_contact(model.independent_parent, rows, work, n, p)
-        elif together == WIDTH:
+        elif group_size == WIDTH:
             visit_rows(work, p)
         elif rows.cone[n] <= 1 and work.whole[n] == 1:
             _visit_row(rows, work, n, p)
         else:
             _visit(model.independent_parent, rows, work, n, p)
-        p += together * max(rows.cone[n], 1)
-        q += together
+        p += group_size * max(rows.cone[n], 1)
+        entry += group_size
 
 
 @inlined
@@ -771,7 +773,7 @@ def _measure(work: NewtonWork, count: int) -> tuple[float, float]:
 
 
 @njit
-def _remember(work: NewtonWork, count: int, known: int, place: int) -> None:
+def _remember(work: NewtonWork, count: int, differences: int, place: int) -> None:
     """Note the differences of the motion of λ, and of λ after the sweeps, from the last ones, at a place of
     work.history; and in work.gram the products of the motions' differences with each other, and in its last column with
     the present motion.
@@ -779,7 +781,7 @@ def _remember(work: NewtonWork, count: int, known: int, place: int) -> None:
     motion, result = work.history[place], work.history[MIXED + place]
     subtract(work.before, work.off, motion, count)
     subtract(work.impulse, work.low, result, count)
-    for other in range(min(known + 1, MIXED)):
+    for other in range(min(differences + 1, MIXED)):
         total = product(work.history[other], motion, count)
         work.gram[place, other] = total
         work.gram[other, place] = total
@@ -788,48 +790,48 @@ def _remember(work: NewtonWork, count: int, known: int, place: int) -> None:
 
 
 @njit
-def _mix(work: NewtonWork, count: int, known: int) -> None:
+def _mix(work: NewtonWork, count: int, differences: int) -> None:
     """work.before = the λ after the sweeps, less the combination of noted differences that leaves the least motion.
 
     The least squares are solved by their normal equations, L D Lᵀ in the last rows of work.gram.
     """
     L = work.gram[MIXED:]
     trace = 0.0
-    for a in range(known):
+    for a in range(differences):
         trace += work.gram[a, a]
-    for a in range(known):
+    for a in range(differences):
         L[a, MIXED] = work.gram[a, MIXED]
         for b in range(a + 1):
             value = work.gram[a, b] + (_RANK * trace if a == b else 0.0)
             for c in range(b):
                 value -= L[a, c] * L[b, c] * L[c, c]
             L[a, b] = value * inverse_or_zero(L[b, b]) if b < a else value
-    for a in range(known):
+    for a in range(differences):
         for b in range(a):
             L[a, MIXED] -= L[a, b] * L[b, MIXED]
-    for a in range(known - 1, -1, -1):
+    for a in range(differences - 1, -1, -1):
         L[a, MIXED] *= inverse_or_zero(L[a, a])
-        for b in range(a + 1, known):
+        for b in range(a + 1, differences):
             L[a, MIXED] -= L[b, a] * L[b, MIXED]
     _copy(work.low, work.before, count)
-    for a in range(known):
+    for a in range(differences):
         add_scaled(work.before, -L[a, MIXED], work.history[MIXED + a], count)
 
 
 @njit
-def _set_impulses(model: Model, rows: Rows, work: NewtonWork, k: int, wanted: Reals1) -> None:
-    """Set λ of island k to `wanted`, within bounds and cones, and y to match."""
-    q, p = 0, 0
-    while q < work.unit_start[k + 1] - work.unit_start[k]:
-        n, together = work.sequence[q], work.together[q]
-        if together == WIDTH and rows.cone[n] == 3:
+def _set_impulses(model: Model, rows: Rows, work: NewtonWork, island: int, wanted: Reals1) -> None:
+    """Set λ of the island to `wanted`, within bounds and cones, and y to match."""
+    entry, p = 0, 0
+    while entry < work.unit_start[island + 1] - work.unit_start[island]:
+        n, group_size = work.sequence[entry], work.group_size[entry]
+        if group_size == WIDTH and rows.cone[n] == 3:
             set_contacts(work, p, wanted)
-        elif together == WIDTH:
+        elif group_size == WIDTH:
             set_rows(work, p, wanted)
         else:
             _set_unit(model, rows, work, n, p, wanted)
-        p += together * max(rows.cone[n], 1)
-        q += together
+        p += group_size * max(rows.cone[n], 1)
+        entry += group_size
 
 
 @inlined
@@ -864,22 +866,22 @@ def _set_unit(model: Model, rows: Rows, work: NewtonWork, n: int, p: int, wanted
 
 
 @njit
-def _residual(model: Model, rows: Rows, work: NewtonWork, k: int) -> float:
-    """The largest |λ - P(λ - ρ û)| / ρ of a unit of island k [rad/s or m/s], as coulomb_system.py has it."""
+def _residual(model: Model, rows: Rows, work: NewtonWork, island: int) -> float:
+    """The largest |λ - P(λ - ρ û)| / ρ of a unit of the island [rad/s or m/s], as coulomb_system.py has it."""
     worst = 0.0
-    q, p = 0, 0
-    while q < work.unit_start[k + 1] - work.unit_start[k]:
-        n, together = work.sequence[q], work.together[q]
+    entry, p = 0, 0
+    while entry < work.unit_start[island + 1] - work.unit_start[island]:
+        n, group_size = work.sequence[entry], work.group_size[entry]
         count = max(rows.cone[n], 1)
-        if together == WIDTH:
+        if group_size == WIDTH:
             velocities(work, p, count)
             for lane in range(WIDTH):
-                rate = work.rho[work.sequence[q + lane]]
+                rate = work.rho[work.sequence[entry + lane]]
                 worst = max(_miss_in_lane(work, p, count, lane, rate) * inverse_or_zero(rate), worst)
         else:
             worst = max(_miss(model, rows, work, n, p) * inverse_or_zero(work.rho[n]), worst)
-        p += together * count
-        q += together
+        p += group_size * count
+        entry += group_size
     return worst
 
 

@@ -58,20 +58,20 @@ def find_structure(model: Model, rows: Rows, work: NewtonWork, in_lanes: bool, w
 
 
 @njit
-def _is_crowd(model: Model, rows: Rows, work: NewtonWork, k: int) -> int:
-    """1 if island k has so many bodies and contacts that its matrix takes too long, else 0."""
-    units = work.unit_start[k + 1] - work.unit_start[k]
+def _is_crowd(model: Model, rows: Rows, work: NewtonWork, island: int) -> int:
+    """1 if the island has so many bodies and contacts that its matrix takes too long, else 0."""
+    units = work.unit_start[island + 1] - work.unit_start[island]
     if units <= _SOFT_CROWD:
         return 0
     trees = 0
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         trees += 1 if model.independent_parent[work.block_start[work.member[p]]] < 0 else 0
     if trees <= CROWD_TREES:
         return 0
     if units > _CROWD and trees > _CROWD_TREES:
         return 1
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.kind[n] == CONTACT_ROW and not _is_soft(rows, n):
             return 0
     return 1
@@ -90,14 +90,14 @@ def _is_known(rows: Rows, work: NewtonWork) -> bool:
         return False
     for n in range(rows.number[ALL_ROWS]):
         if (
-            work.known_cone[n] != rows.cone[n]
-            or (work.known_soft[n] == 1) != _is_soft(rows, n)
-            or work.known_stop[n] - work.known_start[n] != rows.stop[n] - rows.start[n]
+            work.structure_cone[n] != rows.cone[n]
+            or (work.structure_soft[n] == 1) != _is_soft(rows, n)
+            or work.structure_stop[n] - work.structure_start[n] != rows.stop[n] - rows.start[n]
         ):
             return False
-        shift = rows.start[n] - work.known_start[n]
-        for e in range(work.known_start[n], work.known_stop[n]):
-            if work.known_column[e] != rows.column[e + shift]:
+        shift = rows.start[n] - work.structure_start[n]
+        for e in range(work.structure_start[n], work.structure_stop[n]):
+            if work.structure_column[e] != rows.column[e + shift]:
                 return False
     return True
 
@@ -107,12 +107,12 @@ def _note_columns(rows: Rows, work: NewtonWork) -> None:
     """Store the rows' columns and cones for `_is_known`."""
     work.sizes[TIED_ROWS] = rows.number[ALL_ROWS]
     for n in range(rows.number[ALL_ROWS]):
-        work.known_cone[n] = rows.cone[n]
-        work.known_soft[n] = 1 if _is_soft(rows, n) else 0
-        work.known_start[n] = rows.start[n]
-        work.known_stop[n] = rows.stop[n]
+        work.structure_cone[n] = rows.cone[n]
+        work.structure_soft[n] = 1 if _is_soft(rows, n) else 0
+        work.structure_start[n] = rows.start[n]
+        work.structure_stop[n] = rows.stop[n]
         for e in range(rows.start[n], rows.stop[n]):
-            work.known_column[e] = rows.column[e]
+            work.structure_column[e] = rows.column[e]
 
 
 @njit
@@ -226,22 +226,22 @@ def _list_units(rows: Rows, work: NewtonWork) -> None:
     A unit is a row with bounds or a cone. A unit without columns belongs to the first island; without any mobility
     there are no islands.
     """
-    for k in range(work.sizes[ISLANDS] + 1):
-        work.unit_start[k] = 0
+    for island in range(work.sizes[ISLANDS] + 1):
+        work.unit_start[island] = 0
     if work.sizes[ISLANDS] == 0:
         return
     n = 0
     while n < rows.number[ALL_ROWS]:
         work.unit_start[_island_of(rows, work, n) + 1] += 1
         n += max(rows.cone[n], 1)
-    for k in range(work.sizes[ISLANDS]):
-        work.unit_start[k + 1] += work.unit_start[k]
-        work.degree[k] = work.unit_start[k]
+    for island in range(work.sizes[ISLANDS]):
+        work.unit_start[island + 1] += work.unit_start[island]
+        work.degree[island] = work.unit_start[island]
     n = 0
     while n < rows.number[ALL_ROWS]:
-        k = _island_of(rows, work, n)
-        work.listed[work.degree[k]] = n
-        work.degree[k] += 1
+        island = _island_of(rows, work, n)
+        work.listed[work.degree[island]] = n
+        work.degree[island] += 1
         n += max(rows.cone[n], 1)
 
 
@@ -255,12 +255,12 @@ def _island_of(rows: Rows, work: NewtonWork, n: int) -> int:
 
 
 @njit
-def _tie(parent: ConstInts1, rows: Rows, work: NewtonWork, k: int) -> None:
-    """work.tie[b, c] = 1 where the matrix couples two blocks of island k."""
-    for p in range(work.island_start[k], work.island_start[k + 1]):
-        for q in range(work.island_start[k], work.island_start[k + 1]):
-            work.tie[work.member[p], work.member[q]] = 0
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+def _tie(parent: ConstInts1, rows: Rows, work: NewtonWork, island: int) -> None:
+    """work.tie[b, c] = 1 where the matrix couples two blocks of the island."""
+    for p in range(work.island_start[island], work.island_start[island + 1]):
+        for entry in range(work.island_start[island], work.island_start[island + 1]):
+            work.tie[work.member[p], work.member[entry]] = 0
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         above = parent[work.block_start[b]]
         while above >= 0:
@@ -268,8 +268,8 @@ def _tie(parent: ConstInts1, rows: Rows, work: NewtonWork, k: int) -> None:
             work.tie[b, c] = 1
             work.tie[c, b] = 1
             above = parent[work.block_start[c]]
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        _tie_row(rows, work, work.listed[q])
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        _tie_row(rows, work, work.listed[entry])
 
 
 @njit

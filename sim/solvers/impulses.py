@@ -58,14 +58,14 @@ def add_transposed(rows: Rows, n: int, factor: float, z: Lanes1, x: Lanes1) -> N
 
 
 @njit
-def set_gradient(rows: Rows, force: Lanes1, work: NewtonWork, k: int) -> None:
-    """work.gradient (nu,) = M̂ x - f - Jᵀλ of island k at the present x and λ [N s or N m s]."""
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+def set_gradient(rows: Rows, force: Lanes1, work: NewtonWork, island: int) -> None:
+    """work.gradient (nu,) = M̂ x - f - Jᵀλ of the island at the present x and λ [N s or N m s]."""
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.gradient[a] = work.product[a] - force[a]
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        add_transposed(rows, work.listed[q], -1.0, rows.impulse, work.gradient)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        add_transposed(rows, work.listed[entry], -1.0, rows.impulse, work.gradient)
 
 
 @inlined
@@ -75,12 +75,12 @@ def free_impulse(work: NewtonWork, n: int, velocity: Real) -> Real:
 
 
 @njit
-def project(rows: Rows, work: NewtonWork, k: int) -> None:
-    """Set rows.impulse of island k from its rows' velocities, and the derivatives: work.weight for rows with bounds,
+def project(rows: Rows, work: NewtonWork, island: int) -> None:
+    """Set rows.impulse of the island from its rows' velocities, and the derivatives: work.weight for rows with bounds,
     work.weight to work.weight3 and work.unit for cones. O(rows).
     """
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             _project_cone(rows, work, n)
         else:
@@ -115,15 +115,15 @@ def _project_cone(rows: Rows, work: NewtonWork, n: int) -> None:
 
 
 @njit
-def hold(rows: Rows, work: NewtonWork, k: int) -> bool:
+def hold(rows: Rows, work: NewtonWork, island: int) -> bool:
     """Make contacts that carried force in the last step stick in the first Newton step of this one; True if there are
     any.
 
     From x = 0 a line search would follow every kink on the way to a solution in which most of these contacts stick.
     """
     holds = False
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1 and rows.kind[n] == CONTACT_ROW:
             held = work.centre[n]
             zero = zero_like(held)
@@ -192,15 +192,15 @@ def pull_lines(rows: Rows, work: NewtonWork, n: int) -> None:
 
 
 @njit
-def keep(rows: Rows, solver: SolverBundle, k: int, impulse: Lanes1, chosen: Pack) -> None:
-    """Keep x of island k and these impulses (rows,) in pack.change and pack.impulse, in lanes where `chosen` is 1."""
+def keep(rows: Rows, solver: SolverBundle, island: int, impulse: Lanes1, chosen: Pack) -> None:
+    """Keep x of the island and these impulses (rows,) in pack.change and pack.impulse, in lanes where `chosen` is 1."""
     work = solver.newton
     zero = zero_like(chosen)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             solver.pack.change[a] = where_greater(chosen, zero, work.change[a], solver.pack.change[a])
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             solver.pack.impulse[row] = where_greater(chosen, zero, impulse[row], solver.pack.impulse[row])

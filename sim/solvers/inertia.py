@@ -59,8 +59,8 @@ def inertia_of(data: Workspace, a: int, solver: SolverBundle) -> Real:
 
 
 @njit
-def factorise_with_rows(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, k: int) -> None:
-    """Factorise H = M̂ + Jᵀ D J of island k with the present weights, ready for `solve_island`.
+def factorise_with_rows(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, island: int) -> None:
+    """Factorise H = M̂ + Jᵀ D J of the island with the present weights, ready for `solve_island`.
 
     Cost: O(fill²) of the island's blocks for M̂ as a matrix, O(n) for a tree or a chain of joints in a graph.
     """
@@ -75,10 +75,10 @@ def factorise_with_rows(model: Model, data: Workspace, rows: Rows, solver: Solve
         factorise_graph(model, data, solver.graph)
     else:
         work.sizes[KEPT_ISLAND] = 0
-        set_inertia(model, data, work, k, work.matrix)
+        set_inertia(model, data, work, island, work.matrix)
         first, lines = 0, 0  # rows of contacts of one pair that are added at once
-        for q in range(work.unit_start[k], work.unit_start[k + 1]):
-            n = work.listed[q]
+        for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+            n = work.listed[entry]
             work.weight_used[n] = work.weight[n]
             if not any_positive(work.weight[n]):
                 continue
@@ -91,7 +91,7 @@ def factorise_with_rows(model: Model, data: Workspace, rows: Rows, solver: Solve
             lines += max(rows.cone[n], 1)
         if lines > 0:
             add_product(rows, work, first, lines, work.matrix)
-        factorise_blocks(work, k, work.matrix, work.matrix, False)
+        factorise_blocks(work, island, work.matrix, work.matrix, False)
 
 
 @inlined
@@ -102,10 +102,10 @@ def _follows(rows: Rows, n: int, first: int, lines: int) -> bool:
 
 
 @njit
-def solve_island(model: Model, data: Workspace, solver: SolverBundle, k: int) -> None:
-    """solver.newton.direction (nu,) = -H⁻¹ solver.newton.gradient of island k."""
+def solve_island(model: Model, data: Workspace, solver: SolverBundle, island: int) -> None:
+    """solver.newton.direction (nu,) = -H⁻¹ solver.newton.gradient of the island."""
     work = solver.newton
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = -work.gradient[a]
@@ -114,11 +114,11 @@ def solve_island(model: Model, data: Workspace, solver: SolverBundle, k: int) ->
     elif solver.graph is not None:
         solve_graph(model, data, solver.graph, work.direction)
     else:
-        solve_blocks(work, k, work.matrix, work.matrix)
+        solve_blocks(work, island, work.matrix, work.matrix)
 
 
 @njit
-def set_along(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, k: int) -> None:
+def set_along(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, island: int) -> None:
     """Set the effects of the direction d in solver.newton: along (rows,) = J d, through (nu,) = M̂ d."""
     work = solver.newton
     if solver.tree is not None:
@@ -127,7 +127,7 @@ def set_along(model: Model, data: Workspace, rows: Rows, solver: SolverBundle, k
         mass_times(model, data, solver.graph, work.direction, work.through)
     else:
         times_inertia(
-            model.independent_parent, model.independent_run, data.factor, work, k, work.direction, work.through
+            model.independent_parent, model.independent_run, data.factor, work, island, work.direction, work.through
         )
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        rows_times(rows, work.listed[q], work.direction, work.along)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        rows_times(rows, work.listed[entry], work.direction, work.along)

@@ -67,23 +67,23 @@ def settle_lane(
 def _take_rows(rows: Rows, solver: SolverBundle, lane: int) -> None:
     """Copy the units listed that may have an impulse in this lane, and their part of W."""
     work = solver.newton
-    few, own = solver.lane.rows, solver.lane.work
+    lane_rows, own = solver.lane.rows, solver.lane.work
     own.sizes[FEW_UNITS] = 0
     count = 0
     begin = 0
     for unit in range(work.sizes[FEW_UNITS]):
-        n = work.few_first[unit]
+        n = work.stepping_unit[unit]
         if lane_get(rows.upper, n, lane) > lane_get(rows.lower, n, lane) and lane_get(work.rho, n, lane) > 0.0:
-            few.cone[count] = rows.cone[n]
-            few.slope[count] = lane_get(rows.slope, n, lane)
+            lane_rows.cone[count] = rows.cone[n]
+            lane_rows.slope[count] = lane_get(rows.slope, n, lane)
             own.listed[own.sizes[FEW_UNITS]] = count
             list_unit(own, count)
             for row in range(max(rows.cone[n], 1)):
                 _take_row(rows, solver, n + row, lane, count)
-                own.few_row[count] = count
+                own.delassus_row[count] = count
                 own.marked[count] = begin + row
                 count += 1
-            own.few_stop[own.sizes[FEW_UNITS] - 1] = count
+            own.unit_stop[own.sizes[FEW_UNITS] - 1] = count
         begin += max(rows.cone[n], 1)
     own.unit_start[1] = own.sizes[FEW_UNITS]
     own.history[0, UNIT] = 1.0
@@ -97,12 +97,12 @@ def _take_rows(rows: Rows, solver: SolverBundle, lane: int) -> None:
 def _take_row(rows: Rows, solver: SolverBundle, n: int, lane: int, to: int) -> None:
     """Copy row n of the lane."""
     work = solver.newton
-    few, own = solver.lane.rows, solver.lane.work
-    few.cfm[to] = lane_get(rows.cfm, n, lane)
-    few.lower[to] = lane_get(rows.lower, n, lane)
-    few.upper[to] = lane_get(rows.upper, n, lane)
-    few.impulse[to] = lane_get(rows.impulse, n, lane)
-    own.centre[to] = few.impulse[to]
+    lane_rows, own = solver.lane.rows, solver.lane.work
+    lane_rows.cfm[to] = lane_get(rows.cfm, n, lane)
+    lane_rows.lower[to] = lane_get(rows.lower, n, lane)
+    lane_rows.upper[to] = lane_get(rows.upper, n, lane)
+    lane_rows.impulse[to] = lane_get(rows.impulse, n, lane)
+    own.centre[to] = lane_rows.impulse[to]
     own.velocity[to] = lane_get(work.velocity, n, lane)
     own.eps[to] = lane_get(work.eps, n, lane)
     own.rho[to] = lane_get(work.rho, n, lane)
@@ -114,18 +114,18 @@ def _take_row(rows: Rows, solver: SolverBundle, n: int, lane: int, to: int) -> N
 def _row_count(work: NewtonWork) -> int:
     """The number of rows of the units listed."""
     units = work.sizes[FEW_UNITS]
-    return work.few_stop[units - 1] if units > 0 else 0
+    return work.unit_stop[units - 1] if units > 0 else 0
 
 
 @njit
 def _put_impulses(rows: Rows, solver: SolverBundle, lane: int) -> None:
     """Copy the impulses found back."""
     work = solver.newton
-    few, own = solver.lane.rows, solver.lane.work
+    lane_rows, own = solver.lane.rows, solver.lane.work
     for i in range(_row_count(own)):
-        n = work.few_row[own.marked[i]]
-        lane_set(rows.impulse, n, lane, few.impulse[i])
-        lane_set(work.centre, n, lane, few.impulse[i])
+        n = work.delassus_row[own.marked[i]]
+        lane_set(rows.impulse, n, lane, lane_rows.impulse[i])
+        lane_set(work.centre, n, lane, lane_rows.impulse[i])
 
 
 @njit
@@ -182,33 +182,33 @@ def _find_step(rows: Rows, work: NewtonWork) -> None:
 
     Rows are read and written in whole strips, including unused last columns: a strip read back after a narrower write
     would wait for that write. A unit that is idle keeps its change at fixed x; the rows of the other units, listed in
-    work.few_kept, are eliminated column by column.
+    work.delassus_unit, are eliminated column by column.
     """
-    A, W, x, z = work.few, work.delassus, work.factors, work.linear
+    A, W, x, z = work.system, work.delassus, work.factors, work.linear
     set_still_change(rows, work, 0)
     m = _row_count(work)
     width = _strips(m)
     active = _set_system(rows, work, width)
     for r in range(m):
-        if work.few_idle[r] == 1 and z[r] != 0.0:
+        if work.unit_idle[r] == 1 and z[r] != 0.0:
             for p in range(active):
-                i = work.few_kept[p]
+                i = work.delassus_unit[p]
                 z[i] = z[i] - A[i, r] * z[r]
     for p in range(active):
-        r = work.few_kept[p]
+        r = work.delassus_unit[p]
         inverse = 1.0 / A[r, r]
-        work.few_pivot[r] = inverse
+        work.system_pivot[r] = inverse
         c = r - r % WIDTH
         for q in range(p + 1, active):
-            i = work.few_kept[q]
+            i = work.delassus_unit[q]
             x[r] = A[i, r] * inverse
             z[i] = z[i] - x[r] * z[r]
             subtract_rows(A, i, c, A, r, r + 1, c, width - c, x)
     for p in range(active - 1, -1, -1):
-        r = work.few_kept[p]
-        z[r] = z[r] * work.few_pivot[r]
+        r = work.delassus_unit[p]
+        z[r] = z[r] * work.system_pivot[r]
         for q in range(p):
-            i = work.few_kept[q]
+            i = work.delassus_unit[q]
             z[i] = z[i] - A[i, r] * z[r]
     for i in range(m):
         x[i] = -z[i]
@@ -225,20 +225,20 @@ def _strips(count: int) -> int:
 
 @njit
 def _set_system(rows: Rows, work: NewtonWork, width: int) -> int:
-    """work.few (rows, rows) = 1 + D S W in rows of units that are not idle; work.few_kept lists these rows. Return
-    their number."""
-    A, W, units, x = work.few, work.delassus, work.history, work.factors
+    """work.system (rows, rows) = 1 + D S W in rows of units that are not idle; work.delassus_unit lists these rows.
+    Return their number."""
+    A, W, units, x = work.system, work.delassus, work.history, work.factors
     active = 0
     for unit in range(work.sizes[FEW_UNITS]):
-        n = work.few_first[unit]
+        n = work.stepping_unit[unit]
         size = max(rows.cone[n], 1)
         idle = 0 if work.weight[n] > 0.0 else 1
         if rows.cone[n] > 1:
             set_pull(rows, work, n)
         for i in range(n, n + size):
-            work.few_idle[i] = idle
+            work.unit_idle[i] = idle
             if idle == 0:
-                work.few_kept[active] = i
+                work.delassus_unit[active] = i
                 active += 1
         if idle == 0:
             if size > 1:

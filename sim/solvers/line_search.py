@@ -25,8 +25,8 @@ _COARSE = 1e-6  # of a row's mobility: the least by which wrong impulses are mea
 
 
 @njit
-def take(rows: Rows, force: Lanes1, work: NewtonWork, k: int, tolerance: Real, close: float) -> Real:
-    """Step along d to the minimum of island k's function; return the distance of the rows from work.linear after the
+def take(rows: Rows, force: Lanes1, work: NewtonWork, island: int, tolerance: Real, close: float) -> Real:
+    """Step along d to the minimum of the island's function; return the distance of the rows from work.linear after the
     step [rad/s or m/s].
 
     The whole step is taken where it removes nine tenths of the slope, or is shorter than the tolerance [rad/s or m/s];
@@ -37,7 +37,7 @@ def take(rows: Rows, force: Lanes1, work: NewtonWork, k: int, tolerance: Real, c
     bend = zero
     at_start = zero
     longest = zero
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             longest = largest(longest, absolute(work.direction[a]))
@@ -45,49 +45,49 @@ def take(rows: Rows, force: Lanes1, work: NewtonWork, k: int, tolerance: Real, c
             bend = bend + work.through[a] * work.direction[a]
             at_start = at_start + work.gradient[a] * work.direction[a]
     t = zero + 1.0
-    value, _ = _slope_at(rows, work, k, t)
+    value, _ = _slope_at(rows, work, island, t)
     value = base + bend - value
     full = where_greater(absolute(value), 0.1 * absolute(at_start), zero, zero + 1.0)
     full = where_greater(longest, tolerance, full, zero + 1.0)
     if any_positive(1.0 - full):
-        full = where_greater(_off_at_the_end(rows, work, k, zero), tolerance, full, zero + 1.0)
+        full = where_greater(_off_at_the_end(rows, work, island, zero), tolerance, full, zero + 1.0)
     if any_positive(1.0 - full):
-        t = _search(rows, work, k, base, bend, full, close)
-    _move(rows, work, k, t)
-    project(rows, work, k)
-    return where_greater(full, zero, _off(rows, work, k, zero), zero + 1e300)
+        t = _search(rows, work, island, base, bend, full, close)
+    _move(rows, work, island, t)
+    project(rows, work, island)
+    return where_greater(full, zero, _off(rows, work, island, zero), zero + 1e300)
 
 
 @njit
-def leap(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
+def leap(rows: Rows, work: NewtonWork, island: int, zero: Real) -> Real:
     """Take the whole step along d regardless of the function; return the distance of the rows from work.linear after
     the step [rad/s or m/s].
     """
-    _move(rows, work, k, zero + 1.0)
-    project(rows, work, k)
-    return _off(rows, work, k, zero)
+    _move(rows, work, island, zero + 1.0)
+    project(rows, work, island)
+    return _off(rows, work, island, zero)
 
 
 @njit
-def _move(rows: Rows, work: NewtonWork, k: int, t: Real) -> None:
+def _move(rows: Rows, work: NewtonWork, island: int, t: Real) -> None:
     """Move x, M̂ x and the rows' velocities by t of the step."""
-    for p in range(work.island_start[k], work.island_start[k + 1]):
+    for p in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.change[a] = work.change[a] + t * work.direction[a]
             work.product[a] = work.product[a] + t * work.through[a]
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             work.velocity[row] = work.velocity[row] + t * work.along[row]
 
 
 @njit
-def _off(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
+def _off(rows: Rows, work: NewtonWork, island: int, zero: Real) -> Real:
     """The distance of the rows' impulses from work.linear, as a velocity [rad/s or m/s]."""
     moved, larger, most, size = zero, zero, zero, zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             off = absolute(rows.impulse[row] - work.linear[row]) - _LAST_DIGITS * absolute(work.linear[row])
             moved = largest(moved, off * inverse_or_zero(work.inverse[row]))
@@ -108,15 +108,15 @@ def _measured(moved: Real, larger: Real, most: Real, size: Real) -> Real:
 
 
 @njit
-def _off_at_the_end(rows: Rows, work: NewtonWork, k: int, zero: Real) -> Real:
+def _off_at_the_end(rows: Rows, work: NewtonWork, island: int, zero: Real) -> Real:
     """The distance of the rows from work.linear after the whole step [rad/s or m/s].
 
     Where this distance is zero, so is the slope. The slope itself, a sum of large impulses times small velocities,
     cannot show its zero, since its last digits are lost.
     """
     moved, larger, most, size = zero, zero, zero, zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             off = sqrt(_off_of_cone(rows, work, n, zero + 1.0))
         else:
@@ -150,13 +150,13 @@ def _off_of_cone(rows: Rows, work: NewtonWork, n: int, t: Real) -> Real:
 
 
 @njit
-def _slope_at(rows: Rows, work: NewtonWork, k: int, t: Real) -> tuple[Real, Real]:
+def _slope_at(rows: Rows, work: NewtonWork, island: int, t: Real) -> tuple[Real, Real]:
     """Σ λ J d at x + t d [J], and its derivative with respect to t."""
     zero = zero_like(t)
     value = zero
     fall = zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             more, steeper = _cone_slope_at(rows, work, n, t)
             value = value + more
@@ -193,7 +193,7 @@ def _cone_slope_at(rows: Rows, work: NewtonWork, n: int, t: Real) -> tuple[Real,
 
 
 @njit
-def _search(rows: Rows, work: NewtonWork, k: int, base: Real, bend: Real, full: Real, close: float) -> Real:
+def _search(rows: Rows, work: NewtonWork, island: int, base: Real, bend: Real, full: Real, close: float) -> Real:
     """The t at which the slope along d is zero; 1 in lanes where `full` is 1."""
     zero = zero_like(base)
     low = zero
@@ -201,7 +201,7 @@ def _search(rows: Rows, work: NewtonWork, k: int, base: Real, bend: Real, full: 
     t = zero + 1.0
     found = zero  # 1: t of this robot is found, and stays fixed while other robots of the pack go on
     for _ in range(_MOST_EVALUATIONS):
-        value, fall = _slope_at(rows, work, k, t)
+        value, fall = _slope_at(rows, work, island, t)
         value = base + t * bend - value
         steep = bend + fall
         low = where_greater(value, zero, low, t)

@@ -31,20 +31,20 @@ _ON_EDGE = 1.0 - 1e-6  # of the square of the largest friction: above it the con
 
 
 @njit
-def loads_are_open(rows: Rows, work: NewtonWork, k: int) -> Real:
-    """1 where the contacts of island k may bear a load in several ways, else 0, T: where two bodies touch in several
+def loads_are_open(rows: Rows, work: NewtonWork, island: int) -> Real:
+    """1 where the contacts of the island may bear a load in several ways, else 0, T: where two bodies touch in several
     points, or hard rows are more than the dofs that they move. O(entries).
     """
     zero = zero_like(work.change[0])
     contacts, count, shared = zero, zero, zero
-    first = work.unit_start[k]
-    while first < work.unit_start[k + 1]:
+    first = work.unit_start[island]
+    while first < work.unit_start[island + 1]:
         last = first + 1
-        while last < work.unit_start[k + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
+        while last < work.unit_start[island + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
             last += 1
         together, widest = zero, zero
-        for q in range(first, last):
-            n = work.listed[q]
+        for entry in range(first, last):
+            n = work.listed[entry]
             size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
             size = where_greater(work.eps[n], zero, size, zero)
             together = together + size
@@ -55,21 +55,21 @@ def loads_are_open(rows: Rows, work: NewtonWork, k: int) -> Real:
             shared = where_greater(together - widest, zero + 2.5, zero + 1.0, shared)
         first = last
     if any_positive(where_greater(contacts, zero, 0.5 - shared, zero)):
-        shared = where_greater(count, _moved(rows, work, k) + 0.5, zero + 1.0, shared)
+        shared = where_greater(count, _moved(rows, work, island) + 0.5, zero + 1.0, shared)
     return where_greater(contacts, zero, shared, zero)
 
 
 @njit
-def _moved(rows: Rows, work: NewtonWork, k: int) -> Real:
-    """The number of dofs that hard rows of island k move, T."""
+def _moved(rows: Rows, work: NewtonWork, island: int) -> Real:
+    """The number of dofs that hard rows of the island move, T."""
     zero = zero_like(work.change[0])
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = zero
     moved = zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         hard = where_greater(acts(rows, work, n), zero, work.eps[n], zero)
         for e in range(rows.start[n], rows.stop[n]):
             a = rows.column[e]
@@ -100,23 +100,23 @@ def are_of_one_pair(rows: Rows, n: int, other: int) -> bool:
 
 
 @njit
-def forget(rows: Rows, work: NewtonWork, k: int, chosen: Real) -> None:
-    """Set λ_k of island k to 0 in lanes where `chosen` is 1. From the λ_k of the step before, rounds would lead to the
-    nearest impulses that satisfy the rows, which would keep the loads left by an impact for ever."""
+def forget(rows: Rows, work: NewtonWork, island: int, chosen: Real) -> None:
+    """Set λ_k of the island to 0 in lanes where `chosen` is 1. From the λ_k of the step before, rounds would lead to
+    the nearest impulses that satisfy the rows, which would keep the loads left by an impact for ever."""
     zero = zero_like(chosen)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             work.centre[row] = where_greater(chosen, zero, zero, work.centre[row])
 
 
 @njit
-def rub(rows: Rows, work: NewtonWork, k: int, impulse: Lanes1) -> Real:
-    """1 where one of these impulses (rows,) of a hard contact of island k is on its cone's edge, else 0, T."""
+def rub(rows: Rows, work: NewtonWork, island: int, impulse: Lanes1) -> Real:
+    """1 where one of these impulses (rows,) of a hard contact of the island is on its cone's edge, else 0, T."""
     zero = zero_like(work.change[0])
     rubbing = zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             square = zero
             for row in range(n + 1, n + rows.cone[n]):
@@ -128,14 +128,14 @@ def rub(rows: Rows, work: NewtonWork, k: int, impulse: Lanes1) -> Real:
 
 
 @njit
-def is_redundant(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """True if island k has more contact rows than dofs: contacts then share the load."""
+def is_redundant(rows: Rows, work: NewtonWork, island: int) -> bool:
+    """True if the island has more contact rows than dofs: contacts then share the load."""
     count, dofs = 0, 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.kind[n] == CONTACT_ROW:
             count += max(rows.cone[n], 1)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         dofs += work.block_start[b + 1] - work.block_start[b]
     return count > dofs

@@ -48,35 +48,35 @@ _CANCELLING = 1e5  # times a soft row's impulse: terms so large lose its digits 
 
 
 @njit
-def prepare_island(data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
-    """Set x = 0 and λ_k = λ of island k, the rows' velocities there, and the constants of its steps, in solver.newton:
-    the ε of the rows (eps), inverse = 1 / (cfm + ε) and the velocity that counts as none. O(entries).
+def prepare_island(data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> None:
+    """Set x = 0 and λ_k = λ of the island, the rows' velocities there, and the constants of its steps, in
+    solver.newton: the ε of the rows (eps), inverse = 1 / (cfm + ε) and the velocity that counts as none. O(entries).
     """
     work = solver.newton
     u = step.next
     gained = zero_like(u[0])
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.change[a] = zero_like(u[a])
             work.product[a] = zero_like(u[a])
             gained = largest(absolute(step.free[a]) * inverse_or_zero(inertia_of(data, a, solver)), gained)
-    work.resting[k] = least(AT_REST * gained, zero_like(gained) + 1.0)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    work.resting[island] = least(AT_REST * gained, zero_like(gained) + 1.0)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         mobility = like(0.0, data)
         for row in range(n, n + max(rows.cone[n], 1)):
             mobility = largest(mobility, _mobility(data, rows, row, solver))
         work.eps[n] = mobility
-    first = work.unit_start[k]
-    while first < work.unit_start[k + 1]:
+    first = work.unit_start[island]
+    while first < work.unit_start[island + 1]:
         last = first + 1
         most = work.eps[work.listed[first]]
-        while last < work.unit_start[k + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
+        while last < work.unit_start[island + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
             most = largest(most, work.eps[work.listed[last]])
             last += 1
-        for q in range(first, last):
-            _prepare_unit(data, rows, u, work, work.listed[q], most)
+        for entry in range(first, last):
+            _prepare_unit(data, rows, u, work, work.listed[entry], most)
         first = last
 
 
@@ -117,49 +117,49 @@ def _mobility(data: Workspace, rows: Rows, n: int, solver: SolverBundle) -> Real
 
 @njit
 def newton_step(
-    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int, leaps: bool
+    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int, leaps: bool
 ) -> tuple[Real, Real]:
-    """One Newton step of island k: d = -H⁻¹ gradient, x += t d, λ the projection at the new velocities.
+    """One Newton step of the island: d = -H⁻¹ gradient, x += t d, λ the projection at the new velocities.
 
     t is found by the line search, or is 1 if the step `leaps`. Returns the distance of the new λ from its linearisation
     (linear in solver.newton), and the tolerance, both T [rad/s or m/s].
     """
     work = solver.newton
-    if work.factorised[k] == 0 or _differs(rows, work, k):
-        factorise_with_rows(model, data, rows, solver, k)
-        work.factorised[k] = 1
-    set_gradient(rows, step.free, work, k)
-    solve_island(model, data, solver, k)
-    set_along(model, data, rows, solver, k)
-    _linearise(rows, work, k)
-    tolerance = TOLERANCE * largest_speed(step.next, work, k)
+    if work.factorised[island] == 0 or _differs(rows, work, island):
+        factorise_with_rows(model, data, rows, solver, island)
+        work.factorised[island] = 1
+    set_gradient(rows, step.free, work, island)
+    solve_island(model, data, solver, island)
+    set_along(model, data, rows, solver, island)
+    _linearise(rows, work, island)
+    tolerance = TOLERANCE * largest_speed(step.next, work, island)
     if leaps:
-        bent = leap(rows, work, k, zero_like(tolerance))
+        bent = leap(rows, work, island, zero_like(tolerance))
         if solver.pack is not None and solver.pack.exacting[0] == 1:
-            bent = _unless_rounded(rows, step.free, work, k, bent)
+            bent = _unless_rounded(rows, step.free, work, island, bent)
     else:
-        bent = take(rows, step.free, work, k, tolerance, EXACT)
+        bent = take(rows, step.free, work, island, tolerance, EXACT)
     return bent, tolerance
 
 
 @njit
-def _unless_rounded(rows: Rows, force: Lanes1, work: NewtonWork, k: int, bent: Pack) -> Pack:
+def _unless_rounded(rows: Rows, force: Lanes1, work: NewtonWork, island: int, bent: Pack) -> Pack:
     """`bent`, or more than any tolerance in lanes where the first step lost digits of a soft row's impulse
     (`_is_cancelling`) or of M̂ x = f + Jᵀλ (`_is_balanced`), as in `iterate`.
     """
     zero = zero_like(bent)
     worst = zero - 1.0
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.gradient[a] = work.product[a] - force[a]
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         add_transposed(rows, n, -1.0, work.linear, work.gradient)
         lost = absolute(rows.bias[n]) * work.inverse[n] - _CANCELLING * absolute(work.linear[n])
         worst = largest(worst, where_greater(work.eps[n], zero, zero, lost))
     off, size = zero, zero
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             off = largest(off, absolute(work.gradient[a]))
@@ -169,10 +169,10 @@ def _unless_rounded(rows: Rows, force: Lanes1, work: NewtonWork, k: int, bent: P
 
 
 @njit
-def _differs(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """True if any row of island k has a weight other than in the factorised matrix."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def _differs(rows: Rows, work: NewtonWork, island: int) -> bool:
+    """True if any row of the island has a weight other than in the factorised matrix."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if any_positive(absolute(work.weight[n] - work.weight_used[n])):
             return True
         if rows.cone[n] > 1 and any_positive(work.weight1[n]):
@@ -181,10 +181,10 @@ def _differs(rows: Rows, work: NewtonWork, k: int) -> bool:
 
 
 @njit
-def _linearise(rows: Rows, work: NewtonWork, k: int) -> None:
+def _linearise(rows: Rows, work: NewtonWork, island: int) -> None:
     """work.linear: λ after the whole step, to first order; with it the equation of motion holds to rounding."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             along = zero_like(work.along[n])
             for row in range(n + 1, n + rows.cone[n]):
@@ -198,21 +198,21 @@ def _linearise(rows: Rows, work: NewtonWork, k: int) -> None:
 
 
 @njit
-def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real, shifts: bool) -> tuple[Real, Real]:
-    """End a round of island k in lanes where `chosen` is 1: λ and λ_k become work.linear, and shifts follow the
+def recentre(rows: Rows, work: NewtonWork, island: int, chosen: Real, shifts: bool) -> tuple[Real, Real]:
+    """End a round of the island in lanes where `chosen` is 1: λ and λ_k become work.linear, and shifts follow the
     velocities if `shifts`. Returns the motion of the rows by the new impulses, and by impulses and shifts, T [rad/s or
     m/s].
     """
     zero = zero_like(chosen)
     left = zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             rows.impulse[row] = where_greater(chosen, zero, work.linear[row], rows.impulse[row])
             left = largest(left, work.eps[row] * absolute(work.linear[row] - work.centre[row]))
     moved = left
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if shifts and rows.cone[n] > 1:
             moved = largest(moved, follow_shift(rows, work, n, left, chosen))
         for row in range(n, n + max(rows.cone[n], 1)):
@@ -225,9 +225,9 @@ def recentre(rows: Rows, work: NewtonWork, k: int, chosen: Real, shifts: bool) -
 
 @njit
 def iterate(
-    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, most: int, shifts: bool, hasty: bool
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int, most: int, shifts: bool, hasty: bool
 ) -> tuple[float, bool]:
-    """Take Newton steps until the rows of island k are solved; return their residual [rad/s or m/s], and True if
+    """Take Newton steps until the rows of the island are solved; return their residual [rad/s or m/s], and True if
     further steps would not help.
 
     `most`: most steps. `shifts`: True if shifts follow the velocities; in the first step all contacts that carried
@@ -235,53 +235,53 @@ def iterate(
     """
     data = robot.data
     work = solver.newton
-    project(rows, work, k)
-    holds = shifts and hold(rows, work, k)
+    project(rows, work, island)
+    holds = shifts and hold(rows, work, island)
     left, before, still_open = 0.0, UNTRIED, UNTRIED
     ended = False
-    shares = shifts and loads_are_open(rows, work, k) > 0.0
+    shares = shifts and loads_are_open(rows, work, island) > 0.0
     stalled, stuck = 0, 0
     least_bent = UNTRIED
     steps = 0
     while steps < most:
         leaps = holds and steps == 0
         steps += 1
-        bent, tolerance = newton_step(robot.model, data, rows, step, solver, k, leaps)
+        bent, tolerance = newton_step(robot.model, data, rows, step, solver, island, leaps)
         stuck = stuck + 1 if bent > _NO_PROGRESS * least_bent else 0
         least_bent = min(bent, least_bent)
-        rounded = stuck >= _STUCK_STEPS and bent <= ENOUGH * rounding(rows, work, k)
+        rounded = stuck >= _STUCK_STEPS and bent <= ENOUGH * rounding(rows, work, island)
         if rounded or bent <= tolerance:
             stuck, least_bent = 0, UNTRIED
-            open_before, (still_open, left) = still_open, recentre(rows, work, k, 1.0, shifts)
+            open_before, (still_open, left) = still_open, recentre(rows, work, island, 1.0, shifts)
             ended = left <= tolerance and (
-                steps > 1 or (not _is_cancelling(rows, work, k) and _is_balanced(rows, step.free, work, k))
+                steps > 1 or (not _is_cancelling(rows, work, island) and _is_balanced(rows, step.free, work, island))
             )
             if ended:
                 break
             # nearly redundant rows converge slowly, contradictory rows never
             slow = still_open > _OPEN_DIGITS * tolerance and still_open > _SLOW_AGREEMENT * open_before
-            tightened = slow and _tighten(rows, work, k)
+            tightened = slow and _tighten(rows, work, island)
             stalled += 1 if left > _NO_PROGRESS * before else 0
             ended = stalled == _STALLED_ROUNDS or (
                 hasty and not tightened and _comes_late(left, before, most - steps, tolerance)
             )
             before = left
             if shares and not ended:
-                forget(rows, work, k, 1.0)
+                forget(rows, work, island, 1.0)
                 before, still_open = UNTRIED, UNTRIED
             shares = False
             if ended or steps >= most:
                 break  # before `project`: the impulses stay those that caused the velocities
-            project(rows, work, k)
+            project(rows, work, island)
     work.sizes[NEWTON_STEPS] += steps
-    return left if ended else _unfinished(data, rows, step.free, solver, k, left), ended
+    return left if ended else _unfinished(data, rows, step.free, solver, island, left), ended
 
 
 @njit
-def _is_cancelling(rows: Rows, work: NewtonWork, k: int) -> bool:
+def _is_cancelling(rows: Rows, work: NewtonWork, island: int) -> bool:
     """True if a soft row's impulse is a small difference of large terms, whose digits the first step loses."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         lost = abs(rows.bias[n]) * work.inverse[n] - _CANCELLING * abs(rows.impulse[n])
         if work.eps[n] <= 0.0 and lost > 0.0:
             return True
@@ -289,12 +289,12 @@ def _is_cancelling(rows: Rows, work: NewtonWork, k: int) -> bool:
 
 
 @njit
-def _is_balanced(rows: Rows, force: Reals1, work: NewtonWork, k: int) -> bool:
+def _is_balanced(rows: Rows, force: Reals1, work: NewtonWork, island: int) -> bool:
     """True if M̂ x = f + Jᵀλ holds to rounding, which a first step that is long loses where rows have little
     compliance."""
-    set_gradient(rows, force, work, k)
+    set_gradient(rows, force, work, island)
     off, size = 0.0, 0.0
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             off = max(off, abs(work.gradient[a]))
@@ -312,15 +312,15 @@ def _comes_late(left: float, before: float, steps: int, tolerance: float) -> boo
 
 
 @njit
-def _unfinished(data: Workspace, rows: Rows, force: Reals1, solver: SolverBundle, k: int, left: float) -> float:
+def _unfinished(data: Workspace, rows: Rows, force: Reals1, solver: SolverBundle, island: int, left: float) -> float:
     """The residual where steps run out in a round [rad/s or m/s]: of the rows, and of x from the impulses' effect."""
     work = solver.newton
-    set_gradient(rows, force, work, k)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    set_gradient(rows, force, work, island)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             left = max(work.eps[row] * abs(rows.impulse[row] - work.centre[row]), left)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             left = max(abs(work.direction[a]), left)
@@ -329,11 +329,11 @@ def _unfinished(data: Workspace, rows: Rows, force: Reals1, solver: SolverBundle
 
 
 @njit
-def _tighten(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Decrease every ε of island k that is not at its least already; True if there are any."""
+def _tighten(rows: Rows, work: NewtonWork, island: int) -> bool:
+    """Decrease every ε of the island that is not at its least already; True if there are any."""
     tightened = False
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             if work.eps[row] * work.rho[row] > _LEAST_PROXIMAL:
                 tightened = True

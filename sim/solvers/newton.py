@@ -111,10 +111,10 @@ def _settle_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBu
 def _find_largest(work: NewtonWork) -> int:
     """Set work.taken[LARGEST]; return the number of units outside that island."""
     most = 0
-    for k in range(work.sizes[ISLANDS]):
-        units = work.unit_start[k + 1] - work.unit_start[k]
+    for island in range(work.sizes[ISLANDS]):
+        units = work.unit_start[island + 1] - work.unit_start[island]
         if units > most:
-            work.taken[LARGEST] = k
+            work.taken[LARGEST] = island
             most = units
     return work.unit_start[work.sizes[ISLANDS]] - most
 
@@ -146,15 +146,15 @@ def take_islands(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundl
 
 
 @njit
-def begin_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> None:
-    """Set island k to x = 0 and its warm start, or to the solution with another bias, if no new start is needed."""
+def begin_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int) -> None:
+    """Set the island to x = 0 and its warm start, or to the solution with another bias, if no new start is needed."""
     work = solver.newton
-    if work.again[0] != GO_ON or count_cones(rows, work, k) > 0:
-        work.factorised[k] = 0
-        prepare_island(robot.data, rows, step, solver, k)
+    if work.again[0] != GO_ON or count_cones(rows, work, island) > 0:
+        work.factorised[island] = 0
+        prepare_island(robot.data, rows, step, solver, island)
         return
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         work.velocity[n] = rows.bias[n]
         for e in range(rows.start[n], rows.stop[n]):
             work.velocity[n] = work.velocity[n] + rows.value[e] * (

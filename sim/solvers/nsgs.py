@@ -27,52 +27,52 @@ _NEAR = 1e5  # tolerances: once no row moves by more in a sweep, coulomb.py cont
 
 @njit
 def sweep_island(
-    model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int, tolerance: float, most: int
+    model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int, tolerance: float, most: int
 ) -> None:
-    """Sweep the rows of island k at most `most` times, from x = 0 and its λ; work.gradient holds -f - Jᵀλ.
+    """Sweep the rows of the island at most `most` times, from x = 0 and its λ; work.gradient holds -f - Jᵀλ.
 
     Afterwards x, work.velocity and λ are consistent. Sweeps are not counted as steps; one costs O(entries), or O(dofs ·
     depth) for each row that moves only some dofs of its trees.
     """
-    start_sweeps(model, data, rows, work, k)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        note_reach(rows, work, work.listed[q])
-        find_steps(model, rows, work, work.listed[q], rows.cfm[work.listed[q]])
+    start_sweeps(model, data, rows, work, island)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        note_reach(rows, work, work.listed[entry])
+        find_steps(model, rows, work, work.listed[entry], rows.cfm[work.listed[entry]])
     for _ in range(most):
         moved = 0.0
-        for q in range(work.unit_start[k], work.unit_start[k + 1]):
-            moved = max(_visit(model, rows, work, work.listed[q]), moved)
+        for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+            moved = max(_visit(model, rows, work, work.listed[entry]), moved)
         if moved <= _NEAR * tolerance:
             break
-    end_sweeps(rows, work, k)
+    end_sweeps(rows, work, island)
 
 
 @njit
-def start_sweeps(model: Model, data: Workspace, rows: Rows, work: NewtonWork, k: int) -> None:
-    """Factorise M̂ of island k by its trees, and set x to match λ; work.miss: the rows' velocities at x = 0."""
-    find_trees(model.independent_parent, work, k)
-    factorise_trees(model, data, work, k)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+def start_sweeps(model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int) -> None:
+    """Factorise M̂ of the island by its trees, and set x to match λ; work.miss: the rows' velocities at x = 0."""
+    find_trees(model.independent_parent, work, island)
+    factorise_trees(model, data, work, island)
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = -work.gradient[a]
             work.gradient[a] = 0.0
             work.through[a] = 0.0
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
             _solve_tree(model.independent_parent, work, root, work.change)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             work.miss[row] = work.velocity[row]  # at x = 0
 
 
 @njit
-def end_sweeps(rows: Rows, work: NewtonWork, k: int) -> None:
-    """Set the velocities of the rows of island k at the x found."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def end_sweeps(rows: Rows, work: NewtonWork, island: int) -> None:
+    """Set the velocities of the rows of the island at the x found."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         rows_times(rows, n, work.change, work.velocity)
         for row in range(n, n + max(rows.cone[n], 1)):
             work.velocity[row] = work.velocity[row] + work.miss[row]
@@ -212,10 +212,10 @@ def _spread(model: Model, rows: Rows, work: NewtonWork, n: int, out: Reals1) -> 
 
 
 @njit
-def find_trees(parent: ConstInts1, work: NewtonWork, k: int) -> None:
-    """Set work.degree: the root of the tree of each dof of island k; and work.list at a root: the end of its tree's
+def find_trees(parent: ConstInts1, work: NewtonWork, island: int) -> None:
+    """Set work.degree: the root of the tree of each dof of the island; and work.list at a root: the end of its tree's
     dofs."""
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             root = a if parent[a] < 0 else work.degree[parent[a]]
@@ -224,19 +224,19 @@ def find_trees(parent: ConstInts1, work: NewtonWork, k: int) -> None:
 
 
 @njit
-def factorise_trees(model: Model, data: Workspace, work: NewtonWork, k: int) -> None:
-    """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in work.tree_factor; 1 / D in
+def factorise_trees(model: Model, data: Workspace, work: NewtonWork, island: int) -> None:
+    """M̂ = LᵀDL over the trees of the island (Featherstone 2008, section 6.5): L in work.tree_factor; 1 / D in
     work.tree_pivot. O(dofs · depth²)."""
     parent = model.independent_parent
     L = work.tree_factor
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             c, p = a, work.tree_start[a]
             while c >= 0:
                 L[p] = data.factor[a, c]
                 c, p = parent[c], p + 1
-    for e in range(work.island_start[k + 1] - 1, work.island_start[k] - 1, -1):
+    for e in range(work.island_start[island + 1] - 1, work.island_start[island] - 1, -1):
         b = work.member[e]
         for a in range(work.block_start[b + 1] - 1, work.block_start[b] - 1, -1):
             p = work.tree_start[a]

@@ -15,7 +15,7 @@ from artsim.sim.run_data.scratch import (
     FEW_UNITS,
     KEPT_ISLAND,
     KEPT_UNITS,
-    MOST_FEW,
+    MOST_DELASSUS_ROWS,
     MOST_OF_LANE,
     MOST_TOGETHER,
     NewtonWork,
@@ -69,36 +69,36 @@ def slide(
     rows: Rows,
     step: Step,
     solver: SolverBundle,
-    k: int,
+    island: int,
     chosen: Pack,
     effort: tuple[int, float, bool, bool],
 ) -> Pack:
-    """Solve Coulomb's law of island k from x = 0 and the warm-start λ in lanes where `chosen` is 1; return 1 in lanes
+    """Solve Coulomb's law of the island from x = 0 and the warm-start λ in lanes where `chosen` is 1; return 1 in lanes
     that are solved, whose results are then in pack.change and pack.impulse. effort: (most, first, near, shared) as in
     `coulomb`. work.gradient holds -f - Jᵀλ.
 
     Lanes of few rows take steps in impulses; as many of these lanes share W as it has room for. The result of a lane
     does not depend on the lanes with which it shares.
     """
-    left = chosen * has_few(rows, solver, k)
+    left = chosen * fits_delassus(rows, solver, island)
     others = chosen - left
     solved = zero_like(chosen)
     tried = False
     while any_positive(left):
-        kept = _list_lanes(rows, solver, k, left)
+        kept = _list_lanes(rows, solver, island, left)
         if tried:
-            restart(model, data, rows, step, solver, k)
+            restart(model, data, rows, step, solver, island)
         tried = True
         if differ(solver):
-            solved = solved + _slide_one_by_one(model, data, rows, step, solver, k, effort, kept)
+            solved = solved + _slide_one_by_one(model, data, rows, step, solver, island, effort, kept)
         else:
-            now = solver.pack.together[0]
-            solved = solved + _slide(model, data, rows, step, solver, k, now, effort, (True, kept))
-        left = left - solver.pack.together[0]
+            now = solver.pack.in_impulses[0]
+            solved = solved + _slide(model, data, rows, step, solver, island, now, effort, (True, kept))
+        left = left - solver.pack.in_impulses[0]
     if any_positive(others):
         if tried:
-            restart(model, data, rows, step, solver, k)
-        solved = solved + _slide(model, data, rows, step, solver, k, others, effort, (False, False))
+            restart(model, data, rows, step, solver, island)
+        solved = solved + _slide(model, data, rows, step, solver, island, others, effort, (False, False))
     return solved
 
 
@@ -113,7 +113,7 @@ def differ(solver: SolverBundle) -> bool:
 
 
 @njit
-def has_few(rows: Rows, solver: SolverBundle, k: int) -> Pack:
+def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
     """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for such steps.
 
     If lanes step together, these are lanes with contacts that have no more rows than there are dofs; if lanes step one
@@ -122,8 +122,8 @@ def has_few(rows: Rows, solver: SolverBundle, k: int) -> Pack:
     work = solver.newton
     zero = zero_like(work.change[0])
     count, of_contacts, of_limits, dofs = zero, zero, zero, 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
         count = count + size
         if rows.cone[n] > 1:
@@ -131,61 +131,61 @@ def has_few(rows: Rows, solver: SolverBundle, k: int) -> Pack:
         else:
             one_sided = where_greater(rows.lower[n], zero - math.inf, size, zero)
             of_limits = of_limits + where_greater(zero + math.inf, rows.upper[n], zero, one_sided)
-    within = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, zero, zero + 1.0)
-    within = where_greater(solver.pack.heavy[0], zero, zero, within)
+    within = where_greater(largest_pull(rows, work, island), zero + MOST_PULL, zero, zero + 1.0)
+    within = where_greater(solver.pack.large_impulses[0], zero, zero, within)
     if differ(solver):
         within = where_greater(of_contacts + of_limits, zero, within, zero)
         return where_greater(count, zero + MOST_OF_LANE, zero, within)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         dofs += work.block_start[b + 1] - work.block_start[b]
     within = where_greater(of_contacts, zero, within, zero)
     within = where_greater(of_contacts, zero + dofs, zero, within)
-    return where_greater(count, zero + MOST_FEW, zero, within)
+    return where_greater(count, zero + MOST_DELASSUS_ROWS, zero, within)
 
 
 @njit
-def _list_lanes(rows: Rows, solver: SolverBundle, k: int, left: Pack) -> bool:
-    """Set pack.together to 1 in as many of the lanes where `left` is 1 as W has room for, and list their units; True
+def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> bool:
+    """Set pack.in_impulses to 1 in as many of the lanes where `left` is 1 as W has room for, and list their units; True
     where W and the factor of M̂ are those of a solution before, which had these units.
     """
     work = solver.newton
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        work.marked[work.listed[q]] = 0
-    kept = work.sizes[KEPT_ISLAND] == k + 1
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        work.marked[work.listed[entry]] = 0
+    kept = work.sizes[KEPT_ISLAND] == island + 1
     if kept:
         for unit in range(work.sizes[KEPT_UNITS]):
-            work.marked[work.few_kept[unit]] = 1
-        for q in range(work.unit_start[k], work.unit_start[k + 1]):
-            n = work.listed[q]
+            work.marked[work.delassus_unit[unit]] = 1
+        for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+            n = work.listed[entry]
             if work.marked[n] == 0 and any_positive(left * acts(rows, work, n)):
                 kept = False
     if kept:
-        solver.pack.together[0] = left
+        solver.pack.in_impulses[0] = left
         return True
-    solver.pack.together[0] = zero_like(left)
+    solver.pack.in_impulses[0] = zero_like(left)
     work.sizes[FEW_UNITS] = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        work.marked[work.listed[q]] = 0
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        work.marked[work.listed[entry]] = 0
     count = 0
-    room = MOST_TOGETHER if differ(solver) else MOST_FEW
-    for lane in range(lane_count(solver.pack.together)):
+    room = MOST_TOGETHER if differ(solver) else MOST_DELASSUS_ROWS
+    for lane in range(lane_count(solver.pack.in_impulses)):
         if lane_of(left, lane) > 0.0:
             more = 0
-            for q in range(work.unit_start[k], work.unit_start[k + 1]):
-                n = work.listed[q]
+            for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+                n = work.listed[entry]
                 if work.marked[n] == 0 and lane_of(acts(rows, work, n), lane) > 0.0:
                     more += max(rows.cone[n], 1)
             if count + more <= room:
                 count += more
-                lane_set(solver.pack.together, 0, lane, 1.0)
-                for q in range(work.unit_start[k], work.unit_start[k + 1]):
-                    n = work.listed[q]
+                lane_set(solver.pack.in_impulses, 0, lane, 1.0)
+                for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+                    n = work.listed[entry]
                     if lane_of(acts(rows, work, n), lane) > 0.0:
                         work.marked[n] = 1
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        if work.marked[work.listed[q]] == 1:
-            list_unit(work, work.listed[q])
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        if work.marked[work.listed[entry]] == 1:
+            list_unit(work, work.listed[entry])
     return False
 
 
@@ -196,43 +196,43 @@ def _slide_one_by_one(
     rows: Rows,
     step: Step,
     solver: SolverBundle,
-    k: int,
+    island: int,
     effort: tuple[int, float, bool, bool],
     kept: bool,
 ) -> Pack:
-    """Solve Coulomb's law in lanes where pack.together is 1, whose units are listed, each lane by itself from W; x, the
-    velocities that follow from x, and their residual are then found for all. Return 1 in lanes that are solved.
+    """Solve Coulomb's law in lanes where pack.in_impulses is 1, whose units are listed, each lane by itself from W; x,
+    the velocities that follow from x, and their residual are then found for all. Return 1 in lanes that are solved.
     """
     work = solver.newton
-    running = solver.pack.together[0]
+    running = solver.pack.in_impulses[0]
     zero = zero_like(running)
-    tolerance = tolerance_of(rows, step.next, work, k)
-    limit = natural_impulse(data, rows, step, work, k, tolerance)
+    tolerance = tolerance_of(rows, step.next, work, island)
+    limit = natural_impulse(data, rows, step, work, island, tolerance)
     if kept:
-        balance_by_factor(rows, work, k)
+        balance_by_factor(rows, work, island)
     else:
-        balance(model, data, rows, work, k)
-        set_delassus(rows, work, k)
-    set_rates(rows, work, k, tolerance)
-    opened = loads_are_open(rows, work, k) if effort[3] else zero
+        balance(model, data, rows, work, island)
+        set_delassus(rows, work, island)
+    set_rates(rows, work, island, tolerance)
+    opened = loads_are_open(rows, work, island) if effort[3] else zero
     solved, last = zero, zero + UNTRIED
     for _ in range(_REFINEMENTS):
-        for lane in range(lane_count(solver.pack.together)):
+        for lane in range(lane_count(solver.pack.in_impulses)):
             if lane_of(running, lane) > 0.0:
                 bounds = (lane_of(tolerance, lane), lane_of(limit, lane))
                 ending = settle_lane(rows, solver, lane, bounds, effort, lane_of(opened, lane))
                 lane_set(solver.pack.settled, 0, lane, 1.0 if ending == SETTLED else 0.0)
                 if ending == HEAVY:
-                    lane_set(solver.pack.heavy, 0, lane, 1.0)
+                    lane_set(solver.pack.large_impulses, 0, lane, 1.0)
         running = running * solver.pack.settled[0]
         if not any_positive(running):
             break
-        refresh(rows, step, work, k, running, True)
-        size = residual(rows, work, k)
-        good = ENOUGH * largest(rounding(rows, work, k), tolerance)
+        refresh(rows, step, work, island, running, True)
+        size = residual(rows, work, island)
+        good = ENOUGH * largest(rounding(rows, work, island), tolerance)
         ended = running * is_met(size, last, good, tolerance)
         if any_positive(ended):
-            keep(rows, solver, k, rows.impulse, ended)
+            keep(rows, solver, island, rows.impulse, ended)
             solved = solved + ended
             running = running - ended
             if not any_positive(running):
@@ -248,7 +248,7 @@ def _slide(
     rows: Rows,
     step: Step,
     solver: SolverBundle,
-    k: int,
+    island: int,
     chosen: Pack,
     effort: tuple[int, float, bool, bool],
     way: tuple[bool, bool],
@@ -261,58 +261,58 @@ def _slide(
     """
     work = solver.newton
     most, first, near, shared = effort
-    few, kept = way
+    in_impulses, kept = way
     zero = zero_like(chosen)
     one = zero + 1.0
-    tolerance = tolerance_of(rows, step.next, work, k)
-    limit = natural_impulse(data, rows, step, work, k, tolerance)
+    tolerance = tolerance_of(rows, step.next, work, island)
+    limit = natural_impulse(data, rows, step, work, island, tolerance)
     if kept:
-        balance_by_factor(rows, work, k)
+        balance_by_factor(rows, work, island)
     else:
-        balance(model, data, rows, work, k)
-        if few:
-            set_delassus(rows, work, k)
-    set_rates(rows, work, k, tolerance)
-    opened = loads_are_open(rows, work, k) if shared else zero
-    size, shares, ease = begin_rounds(rows, work, k, first, opened, tolerance if near else zero - 1.0)
+        balance(model, data, rows, work, island)
+        if in_impulses:
+            set_delassus(rows, work, island)
+    set_rates(rows, work, island, tolerance)
+    opened = loads_are_open(rows, work, island) if shared else zero
+    size, shares, ease = begin_rounds(rows, work, island, first, opened, tolerance if near else zero - 1.0)
     begin, bar, past, since = size, size, one, zero
     last, left = zero + UNTRIED, zero + UNTRIED
     solved, running, waiting, taken = zero, chosen, zero, zero
     while any_positive(running):
-        on = where_greater(size, bound_of_sharing(rows, work, k, tolerance, ease), zero, running * shares)
+        on = where_greater(size, bound_of_sharing(rows, work, island, tolerance, ease), zero, running * shares)
         if any_positive(on):
-            then, still, ease = go_on_sharing(rows, work, k, on, ease)
+            then, still, ease = go_on_sharing(rows, work, island, on, ease)
             shares = where_greater(on, zero, still, shares)
             size = where_greater(on, zero, then, size)
             last = where_greater(on, zero, zero + UNTRIED, last)
-        good = ENOUGH * largest(rounding(rows, work, k), tolerance)
+        good = ENOUGH * largest(rounding(rows, work, island), tolerance)
         waiting = largest(waiting, running * (one - shares) * is_met(size, last, good, tolerance))
         met = zero
         if not any_positive(running - waiting):  # x is found for all lanes at once
-            refresh(rows, step, work, k, waiting, few)
-            size = where_greater(waiting, zero, residual(rows, work, k), size)
+            refresh(rows, step, work, island, waiting, in_impulses)
+            size = where_greater(waiting, zero, residual(rows, work, island), size)
             met = waiting * is_met(size, last, good, tolerance)
             waiting = zero
         if any_positive(met):
             before = left
-            left = where_greater(met, zero, largest(size, recentre(rows, work, k, met)), left)
-            running = running * (one - met * _is_too_large(rows, work, k, limit))
+            left = where_greater(met, zero, largest(size, recentre(rows, work, island, met)), left)
+            running = running * (one - met * _is_too_large(rows, work, island, limit))
             ended = met * running * _is_enough(left, before, good, tolerance)
             if any_positive(ended):
-                keep(rows, solver, k, rows.impulse, ended)
+                keep(rows, solver, island, rows.impulse, ended)
                 solved = solved + ended
                 running = running - ended
             met = met * running
             if any_positive(met):
                 harder = where_greater(opened, zero, one, zero + HARDER)
-                scale(rows, work, k, where_greater(met, zero, harder, one))
-                size = where_greater(met, zero, residual(rows, work, k), size)
+                scale(rows, work, island, where_greater(met, zero, harder, one))
+                size = where_greater(met, zero, residual(rows, work, island), size)
                 last = where_greater(met, zero, zero + UNTRIED, last)
         moving = running - waiting
         easier = where_greater(since, zero + (ROUND_STEPS - 0.5), moving * (one - met) * (one - on), zero)
         if any_positive(easier):
             running, moving = running - easier * shares, moving - easier * shares
-            eased = begin_round(rows, work, k, where_greater(easier, zero, zero + EASIER, one), easier)
+            eased = begin_round(rows, work, island, where_greater(easier, zero, zero + EASIER, one), easier)
             size = where_greater(easier, zero, eased, size)
         anew = largest(largest(met, on), easier)
         bar = where_greater(anew, zero, size, bar)
@@ -322,16 +322,16 @@ def _slide(
         if near:
             glance = where_greater(absolute(taken - GLANCE), zero + 0.5, zero, moving)
             out = largest(out, where_greater(size, begin, glance, zero))
-        if few:
-            heavy = where_greater(largest_pull(rows, work, k), zero + MOST_PULL, moving - out, zero)
-            solver.pack.heavy[0] = largest(solver.pack.heavy[0], heavy)
+        if in_impulses:
+            heavy = where_greater(largest_pull(rows, work, island), zero + MOST_PULL, moving - out, zero)
+            solver.pack.large_impulses[0] = largest(solver.pack.large_impulses[0], heavy)
             out = out + heavy
         running, moving = running - out, moving - out
         if any_positive(moving):
-            find_step(model, data, rows, step, work, k, few)
+            find_step(model, data, rows, step, work, island, in_impulses)
             last = where_greater(moving, zero, size, last)
             follows = one - shares if near else zero
-            size = where_greater(moving, zero, take_step(rows, work, k, bar, size, follows, moving), size)
+            size = where_greater(moving, zero, take_step(rows, work, island, bar, size, follows, moving), size)
             bar = where_greater(moving, zero, (MEMORY * past * bar + size) / (MEMORY * past + 1.0), bar)
             past = where_greater(moving, zero, MEMORY * past + 1.0, past)
             taken = taken + moving
@@ -340,11 +340,11 @@ def _slide(
 
 
 @inlined
-def _is_too_large(rows: Rows, work: NewtonWork, k: int, limit: Pack) -> Pack:
+def _is_too_large(rows: Rows, work: NewtonWork, island: int, limit: Pack) -> Pack:
     """1 where impulses are no solution: they exceed the demand of loads and motion, or pull absurdly."""
     zero = zero_like(limit)
-    beyond = where_greater(largest_impulse(rows, work, k), limit, zero + 1.0, zero)
-    return where_greater(largest_pull(rows, work, k), zero + ABSURD, zero + 1.0, beyond)
+    beyond = where_greater(largest_impulse(rows, work, island), limit, zero + 1.0, zero)
+    return where_greater(largest_pull(rows, work, island), zero + ABSURD, zero + 1.0, beyond)
 
 
 @inlined

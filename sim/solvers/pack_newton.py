@@ -30,7 +30,7 @@ from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
 from artsim.sim.solvers.loads import forget, loads_are_open, rub
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
-from artsim.sim.solvers.pack_coulomb import differ, has_few, slide
+from artsim.sim.solvers.pack_coulomb import differ, fits_delassus, slide
 from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
@@ -51,10 +51,10 @@ def solve_pack(model: Model, data: Workspace, rows: Rows, step: Step, solver: So
     work = solver.newton
     u = step.next
     find_structure(model, rows, work, True, solver.pack.whole[0] == 1)
-    if solver.pack.known[SAME_ROWS] == 0:
+    if solver.pack.listing[SAME_ROWS] == 0:
         work.sizes[KEPT_ISLAND] = 0
     solver.pack.solved[0] = like(1.0, data)
-    solver.pack.heavy[0] = like(0.0, data)
+    solver.pack.large_impulses[0] = like(0.0, data)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         note_start(rows, work, k)
@@ -65,48 +65,48 @@ def solve_pack(model: Model, data: Workspace, rows: Rows, step: Step, solver: So
 
 
 @njit
-def _settle_in_lanes(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> Pack:
-    """Find pack.change and pack.impulse of island k by the strategies that come first for a single robot, each in the
+def _settle_in_lanes(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> Pack:
+    """Find pack.change and pack.impulse of the island by the strategies that come first for a single robot, each in the
     lanes that need it; 1 in lanes of robots whose rows are solved.
     """
     work = solver.newton
     one = like(1.0, data)
     zero = like(0.0, data)
     ended = solver.pack.skip[0]
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             solver.pack.change[a] = zero
-    cones = count_cones(rows, work, k) > 0
-    few, opened = has_few(rows, solver, k), zero
+    cones = count_cones(rows, work, island) > 0
+    in_impulses, opened = fits_delassus(rows, solver, island), zero
     if cones:
-        opened = loads_are_open(rows, work, k)
-    few = few * (one - opened)  # loads are followed only where contacts slide on
-    sliding = few
+        opened = loads_are_open(rows, work, island)
+    in_impulses = in_impulses * (one - opened)  # loads are followed only where contacts slide on
+    sliding = in_impulses
     if cones:
-        sliding = largest(few, slides(rows, work, k, RESTING * largest_speed(step.next, work, k)))
+        sliding = largest(in_impulses, slides(rows, work, island, RESTING * largest_speed(step.next, work, island)))
     sliding = (one - ended) * sliding
     if any_positive(sliding):
-        set_gradient(rows, step.free, work, k)
-        ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True, True))
+        set_gradient(rows, step.free, work, island)
+        ended = ended + slide(model, data, rows, step, solver, island, sliding, (SLIDING_STEPS, CLOSE, True, True))
         if any_positive(one - ended):
-            restart(model, data, rows, step, solver, k)
-    few = few * (one - ended)
-    if differ(solver) and any_positive(few):
-        ended = ended + slide(model, data, rows, step, solver, k, few, _EFFORTS[0])
+            restart(model, data, rows, step, solver, island)
+    in_impulses = in_impulses * (one - ended)
+    if differ(solver) and any_positive(in_impulses):
+        ended = ended + slide(model, data, rows, step, solver, island, in_impulses, _EFFORTS[0])
         if any_positive(one - ended):
-            restart(model, data, rows, step, solver, k)
+            restart(model, data, rows, step, solver, island)
     unshared = zero
     if any_positive(one - ended):
-        found, unshared = _convex(model, data, rows, step, solver, k, one - ended)
+        found, unshared = _convex(model, data, rows, step, solver, island, one - ended)
         ended = ended + found
     if not cones:
         return ended
-    ended = ended + _slide_anew(model, data, rows, step, solver, k, opened * (one - ended), _SHARING)
+    ended = ended + _slide_anew(model, data, rows, step, solver, island, opened * (one - ended), _SHARING)
     ended = ended + unshared * (one - ended)
-    swept = zero if is_articulated(model, work, k) else opened  # free bodies' loads are then as sweeps leave them
+    swept = zero if is_articulated(model, work, island) else opened  # free bodies' loads are then as sweeps leave them
     for effort in _EFFORTS:
-        ended = ended + _slide_anew(model, data, rows, step, solver, k, (one - swept) * (one - ended), effort)
+        ended = ended + _slide_anew(model, data, rows, step, solver, island, (one - swept) * (one - ended), effort)
     return ended
 
 
@@ -130,7 +130,7 @@ def _slide_anew(
 
 @njit
 def _convex(
-    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int, chosen: Pack
+    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int, chosen: Pack
 ) -> tuple[Pack, Pack]:
     """Take the convex steps in lanes where `chosen` is 1; 1 in lanes that are solved, and 1 in lanes whose loads are
     still to be shared: their solution is kept, too.
@@ -139,27 +139,27 @@ def _convex(
     zero = zero_like(chosen)
     one = zero + 1.0
     solved, unshared, running = zero, zero, chosen
-    shares = loads_are_open(rows, work, k)
+    shares = loads_are_open(rows, work, island)
     opened = shares
-    project(rows, work, k)
-    hold(rows, work, k)
+    project(rows, work, island)
+    hold(rows, work, island)
     for turn in range(_CONVEX_STEPS):
-        bent, tolerance = newton_step(model, data, rows, step, solver, k, turn == 0)
+        bent, tolerance = newton_step(model, data, rows, step, solver, island, turn == 0)
         flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
         if any_positive(flat):
-            _, moved = recentre(rows, work, k, flat, True)
+            _, moved = recentre(rows, work, island, flat, True)
             met = where_greater(moved, tolerance, zero, flat) * running
             now = met
             if any_positive(now):
-                rubbing = now * opened * rub(rows, work, k, work.linear) if turn > 0 else zero
+                rubbing = now * opened * rub(rows, work, island, work.linear) if turn > 0 else zero
                 running = running - now
-                keep(rows, solver, k, work.linear, now)
+                keep(rows, solver, island, work.linear, now)
                 solved = solved + now - rubbing
                 unshared = unshared + rubbing
             if not any_positive(running):
                 break
             if any_positive(flat * shares):
-                forget(rows, work, k, flat * shares)
+                forget(rows, work, island, flat * shares)
                 shares = shares * (one - flat)
-            project(rows, work, k)
+            project(rows, work, island)
     return solved, unshared

@@ -48,9 +48,9 @@ _CROWD_SWEEPS = 300  # iterations of crowd.py at most, for each softness
 
 @njit
 def regularise(
-    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, tolerance: float, sinking: float
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int, tolerance: float, sinking: float
 ) -> float:
-    """Solve Coulomb's law of island k with regularised contacts; return the residual of its rows [rad/s or m/s].
+    """Solve Coulomb's law of the island with regularised contacts; return the residual of its rows [rad/s or m/s].
 
     A solution in which a contact goes deeper faster than `sinking` [m/s] does not count: the load is too heavy for the
     contact.
@@ -63,28 +63,28 @@ def regularise(
     data = robot.data
     work = solver.newton
     left = UNTRIED
-    near = is_articulated(robot.model, work, k) or steps_regularised(rows, work, k) > 0
-    _forget_unnatural(data, rows, step, work, k, tolerance)
+    near = is_articulated(robot.model, work, island) or steps_regularised(rows, work, island) > 0
+    _forget_unnatural(data, rows, step, work, island, tolerance)
     for level in range(_LEVELS):
-        _soften(rows, work, k, level, False)
-        limit = natural_impulse(data, rows, step, work, k, tolerance)
+        _soften(rows, work, island, level, False)
+        limit = natural_impulse(data, rows, step, work, island, tolerance)
         left = UNTRIED
         if near:
-            left = attempt(robot, rows, step, solver, k, tolerance, limit, _NEAR)
+            left = attempt(robot, rows, step, solver, island, tolerance, limit, _NEAR)
         if not is_solved(left, tolerance):
-            left = attempt(robot, rows, step, solver, k, tolerance, limit, _SWEPT)
+            left = attempt(robot, rows, step, solver, island, tolerance, limit, _SWEPT)
         if is_solved(left, tolerance):
-            if not _sinks(rows, work, k, level, sinking + _HALTED * largest_speed(step.next, work, k)):
-                mark_regularised(rows, work, k, steps_regularised(rows, work, k) + 1)
+            if not _sinks(rows, work, island, level, sinking + _HALTED * largest_speed(step.next, work, island)):
+                mark_regularised(rows, work, island, steps_regularised(rows, work, island) + 1)
                 break
             left = UNTRIED
-        _harden(rows, work, k, level, False)
+        _harden(rows, work, island, level, False)
     return left
 
 
 @njit
-def regularise_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
-    """Solve Coulomb's law of island k, a crowd, with regularised contacts; return the residual of its rows [rad/s or
+def regularise_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> float:
+    """Solve Coulomb's law of the island, a crowd, with regularised contacts; return the residual of its rows [rad/s or
     m/s], at most the tolerance if it succeeds: SOLVED_CROWD, and SOLVED_FEW for fewer units. If hard contacts with a
     little regularisation are not solved, all contacts are regularised, and more.
 
@@ -93,33 +93,33 @@ def regularise_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solv
     test_crowd.py::test_a_crowd_of_grains.
     """
     work = solver.newton
-    tolerance = SOLVED_CROWD if work.crowded[k] == 1 else SOLVED_FEW
-    _forget_unnatural(data, rows, step, work, k, TOLERANCE * largest_speed(step.next, work, k))
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    tolerance = SOLVED_CROWD if work.crowded[island] == 1 else SOLVED_FEW
+    _forget_unnatural(data, rows, step, work, island, TOLERANCE * largest_speed(step.next, work, island))
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             rows.impulse[row] = work.first[row]
     left = UNTRIED
-    first = 0 if has_hard_contacts(rows, work, k) else 1
+    first = 0 if has_hard_contacts(rows, work, island) else 1
     for level in range(first, len(_GIVE)):
         if level > first:
-            _harden(rows, work, k, level - 1, True)
-        _soften(rows, work, k, level, True)
-        begin(model, data, rows, step, solver, k)
-        left = sweep_crowd(model, data, rows, work, k, tolerance, _CROWD_SWEEPS)
+            _harden(rows, work, island, level - 1, True)
+        _soften(rows, work, island, level, True)
+        begin(model, data, rows, step, solver, island)
+        left = sweep_crowd(model, data, rows, work, island, tolerance, _CROWD_SWEEPS)
         if left <= tolerance:
             break
-    mark_regularised(rows, work, k, steps_regularised(rows, work, k) + 1)
+    mark_regularised(rows, work, island, steps_regularised(rows, work, island) + 1)
     return left
 
 
 @njit
-def _forget_unnatural(data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, tolerance: float) -> None:
+def _forget_unnatural(data: Workspace, rows: Rows, step: Step, work: NewtonWork, island: int, tolerance: float) -> None:
     """Zero warm-start impulses of contacts that are large enough to inject energy when slightly rotated."""
-    if natural_impulse(data, rows, step, work, k, tolerance) < UNBOUNDED:
-        most = _THROWING * demanded_impulse(rows, data, step, work, k, tolerance)
-        for q in range(work.unit_start[k], work.unit_start[k + 1]):
-            n = work.listed[q]
+    if natural_impulse(data, rows, step, work, island, tolerance) < UNBOUNDED:
+        most = _THROWING * demanded_impulse(rows, data, step, work, island, tolerance)
+        for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+            n = work.listed[entry]
             for row in range(n, n + max(rows.cone[n], 1)):
                 if abs(work.first[row]) > most:
                     work.first[row] = 0.0
@@ -129,18 +129,18 @@ def _forget_unnatural(data: Workspace, rows: Rows, step: Step, work: NewtonWork,
 
 
 @njit
-def _soften(rows: Rows, work: NewtonWork, k: int, level: int, crowd: bool) -> None:
-    """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload; `crowd`:
+def _soften(rows: Rows, work: NewtonWork, island: int, level: int, crowd: bool) -> None:
+    """Regularise hard contacts of the island by the share _GIVE[level] of their mobility, from their preload; `crowd`:
     True if the island is a crowd, whose soft contacts are included from the second level on, and in which several
     contacts of two bodies together give way as a single one would."""
-    first = work.unit_start[k]
-    while first < work.unit_start[k + 1]:
+    first = work.unit_start[island]
+    while first < work.unit_start[island + 1]:
         last = first + 1
         if crowd:
-            while last < work.unit_start[k + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
+            while last < work.unit_start[island + 1] and are_of_one_pair(rows, work.listed[first], work.listed[last]):
                 last += 1
-        for q in range(first, last):
-            n = work.listed[q]
+        for entry in range(first, last):
+            n = work.listed[entry]
             if rows.kind[n] == CONTACT_ROW:
                 give = (last - first) * _GIVE[level] * inverse_or_zero(work.rho[n])
                 if work.given[n] > 0.0 and not (crowd and level > 0):
@@ -152,10 +152,10 @@ def _soften(rows: Rows, work: NewtonWork, k: int, level: int, crowd: bool) -> No
 
 
 @njit
-def _harden(rows: Rows, work: NewtonWork, k: int, level: int, crowd: bool) -> None:
+def _harden(rows: Rows, work: NewtonWork, island: int, level: int, crowd: bool) -> None:
     """Undo `_soften`."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             give = rows.cfm[row] - work.given[row]
             rows.bias[row] = rows.bias[row] + give * _preload(rows, work, n, row, level, crowd)
@@ -177,13 +177,13 @@ def _preload(rows: Rows, work: NewtonWork, n: int, row: int, level: int, crowd: 
 
 
 @njit
-def _sinks(rows: Rows, work: NewtonWork, k: int, level: int, sinking: float) -> bool:
+def _sinks(rows: Rows, work: NewtonWork, island: int, level: int, sinking: float) -> bool:
     """True if a regularised contact gets deeper faster than `sinking` [m/s]: the load is too heavy for it.
 
     For a contact that penetrates already, only getting deeper counts, not a slower removal of its penetration.
     """
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.kind[n] == CONTACT_ROW:
             give = rows.cfm[n] - work.given[n]
             inside = rows.rate[n] * min(rows.error[n], 0.0)
@@ -196,19 +196,19 @@ def _sinks(rows: Rows, work: NewtonWork, k: int, level: int, sinking: float) -> 
 
 
 @njit
-def steps_regularised(rows: Rows, work: NewtonWork, k: int) -> int:
-    """The longest number of steps for which contacts of island k have been regularised."""
+def steps_regularised(rows: Rows, work: NewtonWork, island: int) -> int:
+    """The longest number of steps for which contacts of the island have been regularised."""
     most = 0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        most = max(most, rows.regularised[work.listed[q]])
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        most = max(most, rows.regularised[work.listed[entry]])
     return most
 
 
 @njit
-def mark_regularised(rows: Rows, work: NewtonWork, k: int, steps: int) -> None:
-    """Note that contacts of island k have been regularised for `steps` steps."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def mark_regularised(rows: Rows, work: NewtonWork, island: int, steps: int) -> None:
+    """Note that contacts of the island have been regularised for `steps` steps."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         rows.regularised[n] = steps if rows.kind[n] == CONTACT_ROW else 0
 
 

@@ -99,12 +99,12 @@ def _within_bracket(work: NewtonWork, n: int, following: Real) -> Real:
 
 
 @njit
-def slides(rows: Rows, work: NewtonWork, k: int, resting: Real) -> Real:
-    """1 where a contact of island k slid in the last step and still does, faster than `resting` [m/s]; else 0."""
+def slides(rows: Rows, work: NewtonWork, island: int, resting: Real) -> Real:
+    """1 where a contact of the island slid in the last step and still does, faster than `resting` [m/s]; else 0."""
     zero = zero_like(resting)
     sliding = zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             now = where_greater(work.shift[n] - rows.slope[n] * resting, zero, zero + 1.0, sliding)
             sliding = where_greater(slid_before(rows, work, n), zero, now, sliding)
@@ -126,22 +126,22 @@ def slid_before(rows: Rows, work: NewtonWork, n: int) -> Real:
 
 
 @njit
-def farthest_shift(rows: Rows, work: NewtonWork, k: int) -> float:
-    """The largest distance of a shift of island k from the one wanted [m/s]."""
+def farthest_shift(rows: Rows, work: NewtonWork, island: int) -> float:
+    """The largest distance of a shift of the island from the one wanted [m/s]."""
     farthest = 0.0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             farthest = max(abs(wanted_shift(rows, work, n) - work.shift[n]), farthest)
     return farthest
 
 
 @njit
-def move_shifts(rows: Rows, work: NewtonWork, k: int) -> float:
-    """Set all shifts of island k to those wanted; return the largest change [m/s]."""
+def move_shifts(rows: Rows, work: NewtonWork, island: int) -> float:
+    """Set all shifts of the island to those wanted; return the largest change [m/s]."""
     farthest = 0.0
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1:
             wanted = wanted_shift(rows, work, n)
             farthest = max(abs(wanted - work.shift[n]), farthest)
@@ -150,14 +150,14 @@ def move_shifts(rows: Rows, work: NewtonWork, k: int) -> float:
 
 
 @njit
-def drop_large_shifts(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Zero the shifts of island k that exceed those wanted, which let contacts sink; True if there are any.
+def drop_large_shifts(rows: Rows, work: NewtonWork, island: int) -> bool:
+    """Zero the shifts of the island that exceed those wanted, which let contacts sink; True if there are any.
 
     A contact without a shift never sinks: a sliding one rises (Anitescu and Potra 1997).
     """
     dropped = False
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.cone[n] > 1 and work.shift[n] - wanted_shift(rows, work, n) - _TOO_LARGE > 0.0:
             work.shift[n] = 0.0
             dropped = True

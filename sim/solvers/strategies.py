@@ -103,69 +103,69 @@ _LAST_STEPS = 100  # of its Newton steps, twice
 
 
 @njit
-def settle_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
-    """Find x and λ of island k by the first strategy that solves it; return the residual of its rows [rad/s or m/s].
+def settle_island(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int) -> float:
+    """Find x and λ of the island by the first strategy that solves it; return the residual of its rows [rad/s or m/s].
 
     Contacts that have been regularised are tried as hard ones again only now and then.
     """
     work = solver.newton
-    note_start(rows, work, k)
-    if work.crowded[k] == 1:
-        return _settle_crowd(robot.model, robot.data, rows, step, solver, k)
-    steps = steps_regularised(rows, work, k)
-    few = work.unit_start[k + 1] - work.unit_start[k] <= _FEW
+    note_start(rows, work, island)
+    if work.crowded[island] == 1:
+        return _settle_crowd(robot.model, robot.data, rows, step, solver, island)
+    steps = steps_regularised(rows, work, island)
+    few = work.unit_start[island + 1] - work.unit_start[island] <= _FEW
     if is_retried(steps, False):
-        left, solved = _solve_as_hard(robot, rows, step, solver, k, len(_EFFORTS))
+        left, solved = _solve_as_hard(robot, rows, step, solver, island, len(_EFFORTS))
         if solved:
-            mark_regularised(rows, work, k, 0)
+            mark_regularised(rows, work, island, 0)
             return left
-    if not few and not is_articulated(robot.model, work, k):
-        return regularise_crowd(robot.model, robot.data, rows, step, solver, k)
-    tolerance = tolerance_of(rows, step.next, work, k)
+    if not few and not is_articulated(robot.model, work, island):
+        return regularise_crowd(robot.model, robot.data, rows, step, solver, island)
+    tolerance = tolerance_of(rows, step.next, work, island)
     if few:
-        left = regularise(robot, rows, step, solver, k, tolerance, 0.0)
+        left = regularise(robot, rows, step, solver, island, tolerance, 0.0)
         if is_solved(left, tolerance):
             return left
-        left, solved = _keep_penetration(robot, rows, step, solver, k)
+        left, solved = _keep_penetration(robot, rows, step, solver, island)
         if solved:
-            mark_regularised(rows, work, k, steps + 1)
+            mark_regularised(rows, work, island, steps + 1)
             return left
-        tolerance = tolerance_of(rows, step.next, work, k)
-    left = regularise(robot, rows, step, solver, k, tolerance, _SINKING)
+        tolerance = tolerance_of(rows, step.next, work, island)
+    left = regularise(robot, rows, step, solver, island, tolerance, _SINKING)
     if is_solved(left, tolerance):
         return left
     if few and left < CONTRADICTION:
-        left = _sweep_long(robot, rows, step, solver, k, tolerance)
+        left = _sweep_long(robot, rows, step, solver, island, tolerance)
         if is_solved(left, tolerance):
-            mark_regularised(rows, work, k, 0)
+            mark_regularised(rows, work, island, 0)
             return left
-    left = _freeze_shifts(robot, rows, step, solver, k)
-    if left > _SINKING and not is_articulated(robot.model, work, k):
-        return regularise_crowd(robot.model, robot.data, rows, step, solver, k)
+    left = _freeze_shifts(robot, rows, step, solver, island)
+    if left > _SINKING and not is_articulated(robot.model, work, island):
+        return regularise_crowd(robot.model, robot.data, rows, step, solver, island)
     return left
 
 
 @njit
-def settle_rows(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
-    """Find x and λ of island k, which has no contacts and is no crowd: a convex problem. Return the residual [rad/s or
-    m/s]."""
-    note_start(rows, solver.newton, k)
-    left, _ = _convex(robot, rows, step, solver, k, 0, _STEPS_WITHOUT_CONTACTS)
+def settle_rows(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int) -> float:
+    """Find x and λ of the island, which has no contacts and is no crowd: a convex problem. Return the residual
+    [rad/s or m/s]."""
+    note_start(rows, solver.newton, island)
+    left, _ = _convex(robot, rows, step, solver, island, 0, _STEPS_WITHOUT_CONTACTS)
     return left
 
 
 @njit
-def _settle_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
-    """Find x and λ of island k, a crowd; return the residual of its rows [rad/s or m/s]."""
+def _settle_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> float:
+    """Find x and λ of the island, a crowd; return the residual of its rows [rad/s or m/s]."""
     work = solver.newton
-    hard = has_hard_contacts(rows, work, k)
-    if not hard or is_retried(steps_regularised(rows, work, k), True):
-        left, solved = solve_hard_crowd(model, data, rows, step, solver, k)
+    hard = has_hard_contacts(rows, work, island)
+    if not hard or is_retried(steps_regularised(rows, work, island), True):
+        left, solved = solve_hard_crowd(model, data, rows, step, solver, island)
         if solved:
             if hard or work.again[0] == BEGIN:  # else contacts are soft since they were regularised in this step
-                mark_regularised(rows, work, k, 0)
+                mark_regularised(rows, work, island, 0)
             return left
-    return regularise_crowd(model, data, rows, step, solver, k)
+    return regularise_crowd(model, data, rows, step, solver, island)
 
 
 # ------------------------------------------------------------------ contacts as hard as they are
@@ -173,43 +173,47 @@ def _settle_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solver:
 
 @njit
 def _solve_as_hard(
-    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, attempts: int
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int, attempts: int
 ) -> tuple[float, bool]:
-    """The first three strategies; return the residual of island k [rad/s or m/s], and True if the island is solved."""
+    """The first three strategies; return the residual of the island [rad/s or m/s], and True if it is solved."""
     model = robot.model
     work = solver.newton
-    cones = count_cones(rows, work, k)
+    cones = count_cones(rows, work, island)
     most = _convex_steps(cones)
-    articulated = is_articulated(model, work, k)
-    rolling = cones > 1 and not articulated and not is_redundant(rows, work, k)
-    sliding = cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0
+    articulated = is_articulated(model, work, island)
+    rolling = cones > 1 and not articulated and not is_redundant(rows, work, island)
+    sliding = cones > 0 and slides(rows, work, island, RESTING * largest_speed(step.next, work, island)) > 0.0
     if rolling and not sliding:
-        left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROLLING)
+        left, solved = _convex(robot, rows, step, solver, island, cones, _STEPS_OF_ROLLING)
         if solved:
             return left, True
-        restart(model, robot.data, rows, step, solver, k)
+        restart(model, robot.data, rows, step, solver, island)
     if rolling or sliding:
-        left, solved = _slide_on(robot, rows, step, work, k, _SWEEPS if rolling else 0)
+        left, solved = _slide_on(robot, rows, step, work, island, _SWEEPS if rolling else 0)
         if solved:
             return left, True
-        restart(model, robot.data, rows, step, solver, k)
+        restart(model, robot.data, rows, step, solver, island)
     brief = cones > 1 and (articulated or sliding or rolling)
     if not rolling:
         before = work.sizes[NEWTON_STEPS]
-        left, solved = _convex(robot, rows, step, solver, k, cones, _STEPS_OF_ROBOT if brief else most)
+        left, solved = _convex(robot, rows, step, solver, island, cones, _STEPS_OF_ROBOT if brief else most)
         loaded = work.sizes[NEWTON_STEPS] - before > 1  # else by the loads of the step before, shared there
-        if solved and (not brief or left <= tolerance_of(rows, step.next, work, k)):  # `_coulomb` does better than good
-            return _share(robot, rows, step, solver, k, left) if loaded else left, True
-    left, solved = _coulomb(robot, rows, step, solver, k, attempts)
+        if solved and (
+            not brief or left <= tolerance_of(rows, step.next, work, island)
+        ):  # `_coulomb` does better than good
+            return _share(robot, rows, step, solver, island, left) if loaded else left, True
+    left, solved = _coulomb(robot, rows, step, solver, island, attempts)
     if solved or not brief:
         return left, solved
-    restart(model, robot.data, rows, step, solver, k)
-    left, solved = _convex(robot, rows, step, solver, k, cones, most)
-    return _share(robot, rows, step, solver, k, left) if solved else left, solved
+    restart(model, robot.data, rows, step, solver, island)
+    left, solved = _convex(robot, rows, step, solver, island, cones, most)
+    return _share(robot, rows, step, solver, island, left) if solved else left, solved
 
 
 @njit
-def _slide_on(robot: RobotBundle, rows: Rows, step: Step, work: NewtonWork, k: int, sweeps: int) -> tuple[float, bool]:
+def _slide_on(
+    robot: RobotBundle, rows: Rows, step: Step, work: NewtonWork, island: int, sweeps: int
+) -> tuple[float, bool]:
     """Coulomb's law from the impulses of the last step, after `sweeps` sweeps, λ_k following every good step of
     coulomb.py.
 
@@ -218,12 +222,12 @@ def _slide_on(robot: RobotBundle, rows: Rows, step: Step, work: NewtonWork, k: i
     two steps have brought nothing. Needed by test_strategies.py::test_contacts_that_slid_go_on_sliding_in_few_steps and
     test_balls_that_roll_into_each_other_take_few_steps.
     """
-    tolerance = TOLERANCE * largest_speed(step.next, work, k)
-    set_gradient(rows, step.free, work, k)
+    tolerance = TOLERANCE * largest_speed(step.next, work, island)
+    set_gradient(rows, step.free, work, island)
     if sweeps > 0:
-        sweep_island(robot.model, robot.data, rows, work, k, tolerance, sweeps)
-    limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
-    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0, True))
+        sweep_island(robot.model, robot.data, rows, work, island, tolerance, sweeps)
+    limit = natural_impulse(robot.data, rows, step, work, island, tolerance)
+    left = coulomb(robot, rows, step, work, island, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0, True))
     return left, is_solved(left, tolerance)
 
 
@@ -243,7 +247,7 @@ def _convex(
 
 
 @njit
-def _share(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, left: float) -> float:
+def _share(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int, left: float) -> float:
     """Coulomb's law from a solution of it that leaves `left`: of those that rows leave open, the one of loads.py.
 
     Turn: contacts are solved of which some slip or are about to, and whose rows leave loads open; not where a stiff
@@ -252,27 +256,27 @@ def _share(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: 
     test_loads.py::test_pads_that_slip_bear_alike and test_solvers_slip_alike.
     """
     model, data, work = robot.model, robot.data, solver.newton
-    shared = largest_pull(rows, work, k) <= MOST_PULL and loads_are_open(rows, work, k) > 0.0
-    if not shared or rub(rows, work, k, rows.impulse) <= 0.0:
+    shared = largest_pull(rows, work, island) <= MOST_PULL and loads_are_open(rows, work, island) > 0.0
+    if not shared or rub(rows, work, island, rows.impulse) <= 0.0:
         return left
-    _copy(rows, work, k, rows.impulse, work.solution)
-    begin(model, data, rows, step, solver, k)
-    tolerance = tolerance_of(rows, step.next, work, k)
-    limit = natural_impulse(data, rows, step, work, k, tolerance)
-    then = coulomb(robot, rows, step, work, k, tolerance, limit, _SHARING)
-    if is_solved(then, TOLERANCE * largest_speed(step.next, work, k)):  # not by rounding of large impulses alone
+    _copy(rows, work, island, rows.impulse, work.solution)
+    begin(model, data, rows, step, solver, island)
+    tolerance = tolerance_of(rows, step.next, work, island)
+    limit = natural_impulse(data, rows, step, work, island, tolerance)
+    then = coulomb(robot, rows, step, work, island, tolerance, limit, _SHARING)
+    if is_solved(then, TOLERANCE * largest_speed(step.next, work, island)):  # not by rounding of large impulses alone
         return then
-    _copy(rows, work, k, work.solution, rows.impulse)
-    begin(model, data, rows, step, solver, k)
-    balance(model, data, rows, work, k)
+    _copy(rows, work, island, work.solution, rows.impulse)
+    begin(model, data, rows, step, solver, island)
+    balance(model, data, rows, work, island)
     return left
 
 
 @inlined
-def _copy(rows: Rows, work: NewtonWork, k: int, source: Reals1, target: Reals1) -> None:
-    """Copy the entries (rows,) of island k."""
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+def _copy(rows: Rows, work: NewtonWork, island: int, source: Reals1, target: Reals1) -> None:
+    """Copy the entries (rows,) of the island."""
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             target[row] = source[row]
 
@@ -287,7 +291,7 @@ def _convex_steps(cones: int) -> int:
 
 @njit
 def _coulomb(
-    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int, attempts: int
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int, attempts: int
 ) -> tuple[float, bool]:
     """Attempts at Coulomb's law from where the step began, for contacts that slide together: where rows leave loads
     open, one that shares them; then, with loads as they come, one near, after sweeps or, where these are slow, without;
@@ -298,23 +302,25 @@ def _coulomb(
     test_loads.py::test_lanes_slip_as_single_runs.
     """
     work = solver.newton
-    tolerance = tolerance_of(rows, step.next, work, k)
-    limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
+    tolerance = tolerance_of(rows, step.next, work, island)
+    limit = natural_impulse(robot.data, rows, step, work, island, tolerance)
     left = UNTRIED
     begin = 0
-    if largest_pull(rows, work, k) <= MOST_PULL and loads_are_open(rows, work, k) > 0.0:
-        restart(robot.model, robot.data, rows, step, solver, k)
-        left = coulomb(robot, rows, step, work, k, tolerance, limit, _SHARING)
-        if is_solved(left, TOLERANCE * largest_speed(step.next, work, k)):  # not by rounding of large impulses alone
+    if largest_pull(rows, work, island) <= MOST_PULL and loads_are_open(rows, work, island) > 0.0:
+        restart(robot.model, robot.data, rows, step, solver, island)
+        left = coulomb(robot, rows, step, work, island, tolerance, limit, _SHARING)
+        if is_solved(
+            left, TOLERANCE * largest_speed(step.next, work, island)
+        ):  # not by rounding of large impulses alone
             return left, True
-    if is_articulated(robot.model, work, k):
+    if is_articulated(robot.model, work, island):
         begin = 1
-        left = attempt(robot, rows, step, solver, k, tolerance, limit, _WITHOUT_SWEEPS)
+        left = attempt(robot, rows, step, solver, island, tolerance, limit, _WITHOUT_SWEEPS)
         if is_solved(left, tolerance):
             return left, True
-    many = work.unit_start[k + 1] - work.unit_start[k] > _FEW
+    many = work.unit_start[island + 1] - work.unit_start[island] > _FEW
     for n in range(begin, min(attempts, _MANY_ATTEMPTS) if many else attempts):
-        left = attempt(robot, rows, step, solver, k, tolerance, limit, _EFFORTS[n])
+        left = attempt(robot, rows, step, solver, island, tolerance, limit, _EFFORTS[n])
         if is_solved(left, tolerance) or left >= CONTRADICTION:
             break
     return left, is_solved(left, tolerance)
@@ -340,11 +346,11 @@ def _keep_penetration(robot: RobotBundle, rows: Rows, step: Step, solver: Solver
 
 
 @njit
-def _spare(rows: Rows, work: NewtonWork, k: int) -> bool:
-    """Clear the bias of hard rows of island k that separate bodies; True if there are any."""
+def _spare(rows: Rows, work: NewtonWork, island: int) -> bool:
+    """Clear the bias of hard rows of the island that separate bodies; True if there are any."""
     spared = False
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if abs(rows.lower[n]) <= 0.0 and -rows.bias[n] > 0.0 and rows.cfm[n] <= 0.0:
             rows.bias[n] = 0.0
             rows.rate[n] = 0.0
@@ -363,7 +369,7 @@ def _sweep_long(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle
 
 
 @njit
-def _freeze_shifts(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, k: int) -> float:
+def _freeze_shifts(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int) -> float:
     """The convex problem with shifts as sweeps leave them; if these shifts let contacts sink, once more without them.
 
     Turn: always; it is the last one, but for free bodies that it leaves as fast as contacts may sink.
@@ -372,18 +378,18 @@ def _freeze_shifts(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBun
     """
     model, data = robot.model, robot.data
     work = solver.newton
-    restart(model, data, rows, step, solver, k)
-    sweep_island(model, data, rows, work, k, TOLERANCE * largest_speed(step.next, work, k), _LAST_SWEEPS)
-    times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    restart(model, data, rows, step, solver, island)
+    sweep_island(model, data, rows, work, island, TOLERANCE * largest_speed(step.next, work, island), _LAST_SWEEPS)
+    times_inertia(model.independent_parent, model.independent_run, data.factor, work, island, work.change, work.product)
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             work.centre[row] = rows.impulse[row]
         if rows.cone[n] > 1:
             work.shift[n] = wanted_shift(rows, work, n)
     left = 0.0
     for _ in range(2):
-        left, _ = iterate(robot, rows, step, solver, k, _LAST_STEPS, False, False)
-        if not drop_large_shifts(rows, work, k):
+        left, _ = iterate(robot, rows, step, solver, island, _LAST_STEPS, False, False)
+        if not drop_large_shifts(rows, work, island):
             break
-    return max(farthest_shift(rows, work, k), left)
+    return max(farthest_shift(rows, work, island), left)

@@ -37,12 +37,12 @@ def is_solved(left: float, tolerance: float) -> bool:
 
 
 @njit
-def largest_speed(u: Lanes1, work: NewtonWork, k: int) -> Real:
-    """The velocity that sets the scale of rounding in island k, a T: the largest of its dofs' [rad/s or m/s] at the
+def largest_speed(u: Lanes1, work: NewtonWork, island: int) -> Real:
+    """The velocity that sets the scale of rounding in the island, a T: the largest of its dofs' [rad/s or m/s] at the
     start u (nu,) or the end u + x of the step, at least that of a dof that starts from rest.
     """
-    size = work.resting[k]
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    size = work.resting[island]
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             size = largest(size, largest(absolute(u[a]), absolute(u[a] + work.change[a])))
@@ -50,68 +50,68 @@ def largest_speed(u: Lanes1, work: NewtonWork, k: int) -> Real:
 
 
 @njit
-def tolerance_of(rows: Rows, u: Lanes1, work: NewtonWork, k: int) -> Real:
-    """The tolerance of the rows of island k [rad/s or m/s]: rounding of velocities, or of the effects of impulses."""
-    return largest(rounding(rows, work, k), TOLERANCE * largest_speed(u, work, k))
+def tolerance_of(rows: Rows, u: Lanes1, work: NewtonWork, island: int) -> Real:
+    """The tolerance of the rows of the island [rad/s or m/s]: rounding of velocities, or of the effects of impulses."""
+    return largest(rounding(rows, work, island), TOLERANCE * largest_speed(u, work, island))
 
 
 @njit
-def rounding(rows: Rows, work: NewtonWork, k: int) -> Real:
-    """The tolerance [rad/s or m/s] of which ENOUGH equal the rounding of island k's impulses."""
-    pull = largest_pull(rows, work, k)
+def rounding(rows: Rows, work: NewtonWork, island: int) -> Real:
+    """The tolerance [rad/s or m/s] of which ENOUGH equal the rounding of the island's impulses."""
+    pull = largest_pull(rows, work, island)
     return _ROUNDING * least(pull, zero_like(pull) + _LARGEST_PULL)
 
 
 @njit
-def largest_pull(rows: Rows, work: NewtonWork, k: int) -> Real:
-    """The largest velocity that an impulse of island k would give its row alone, about [rad/s or m/s]."""
+def largest_pull(rows: Rows, work: NewtonWork, island: int) -> Real:
+    """The largest velocity that an impulse of the island would give its row alone, about [rad/s or m/s]."""
     most = zero_like(work.change[0])
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             most = largest(absolute(rows.impulse[row]) * inverse_or_zero(work.rho[row]), most)
     return most
 
 
 @njit
-def largest_impulse(rows: Rows, work: NewtonWork, k: int) -> Real:
-    """The largest impulse of island k's rows [N s or N m s]."""
+def largest_impulse(rows: Rows, work: NewtonWork, island: int) -> Real:
+    """The largest impulse of the island's rows [N s or N m s]."""
     most = zero_like(work.change[0])
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             most = largest(absolute(rows.impulse[row]), most)
     return most
 
 
 @njit
-def natural_impulse(data: Workspace, rows: Rows, step: Step, work: NewtonWork, k: int, tolerance: Real) -> Real:
-    """The largest impulse to be expected in island k [N s or N m s], from loads, motion and previous impulses.
+def natural_impulse(data: Workspace, rows: Rows, step: Step, work: NewtonWork, island: int, tolerance: Real) -> Real:
+    """The largest impulse to be expected in the island [N s or N m s], from loads, motion and previous impulses.
 
     Friction can hold a body by arbitrarily large forces (a ball between floor and wall): impulses beyond the demand of
     loads and motion are no solution. Rows other than contacts, of a stiff drive or a limit, may press without bound.
     """
     zero = zero_like(work.change[0])
     before, others = zero, zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.kind[n] != CONTACT_ROW:
             others = where_greater(rows.upper[n], rows.lower[n], zero + UNBOUNDED, others)
         for row in range(n, n + max(rows.cone[n], 1)):
             before = largest(absolute(work.first[row]), before)
-    return others + largest(demanded_impulse(rows, data, step, work, k, tolerance), 2.0 * before)
+    return others + largest(demanded_impulse(rows, data, step, work, island, tolerance), 2.0 * before)
 
 
 @njit
-def demanded_impulse(rows: Rows, data: Workspace, step: Step, work: NewtonWork, k: int, tolerance: Real) -> Real:
-    """The largest impulse to be expected in island k [N s or N m s], from loads and motion alone."""
+def demanded_impulse(rows: Rows, data: Workspace, step: Step, work: NewtonWork, island: int, tolerance: Real) -> Real:
+    """The largest impulse to be expected in the island [N s or N m s], from loads and motion alone."""
     heaviest = zero_like(work.change[0])
     momentum = zero_like(work.change[0])
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
         if rows.kind[n] == CONTACT_ROW:
             heaviest = largest(work.rho[n], heaviest)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
+    for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             momentum = largest(absolute(step.free[a]) + data.factor[a, a] * absolute(step.next[a]), momentum)

@@ -23,7 +23,7 @@ from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
 from artsim.sim.solvers.calls import ask
-from artsim.sim.stepping.system import found
+from artsim.sim.stepping.system import set_end_velocities
 
 
 @njit
@@ -58,7 +58,7 @@ def close_loops(
         if absurd:
             _take_aim_back(rows)
             ask(solver.call, SOLVE_AGAIN)
-        found(model, data, run)
+        set_end_velocities(model, data, run)
         mark(run.clock, SOLVER)
         if absurd or not helped or miss <= MISSED:
             break
@@ -74,7 +74,7 @@ def _relax(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentB
         ask(solver.call, SOLVE_AGAIN)
         if tighten_loops(run.inputs, rows):
             ask(solver.call, SOLVE_AGAIN)
-        found(robot.model, robot.data, run)
+        set_end_velocities(robot.model, robot.data, run)
         mark(run.clock, SOLVER)
 
 

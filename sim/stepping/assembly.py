@@ -99,18 +99,18 @@ def build_rows(
 
 @njit
 def keep_impulses(rows: Rows) -> None:
-    """Store the impulses of all rows in rows.found, by place."""
+    """Store the impulses of all rows in rows.previous_impulse, by place."""
     for place in range(rows.number[PLACES]):
-        rows.found[place] = 0.0
+        rows.previous_impulse[place] = 0.0
     for n in range(rows.number[ALL_ROWS]):
-        rows.found[rows.place[n]] = rows.impulse[n]
+        rows.previous_impulse[rows.place[n]] = rows.impulse[n]
 
 
 @njit
 def recall_impulses(rows: Rows) -> None:
-    """Set the impulses of rows built anew to those in rows.found."""
+    """Set the impulses of rows built anew to those in rows.previous_impulse."""
     for n in range(rows.number[ALL_ROWS]):
-        rows.impulse[n] = rows.found[rows.place[n]]
+        rows.impulse[n] = rows.previous_impulse[rows.place[n]]
 
 
 @njit

@@ -19,7 +19,7 @@ from artsim.sim.run_data.run_records import RESIDUAL, Rows, RunBundle
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
 from artsim.sim.solvers.calls import ask
 from artsim.sim.stepping.aims import fastest_of
-from artsim.sim.stepping.system import found
+from artsim.sim.stepping.system import set_end_velocities
 
 _AIMS = 6  # per step at most
 _MANY = 200  # contacts above which at most _FEW_AIMS are taken: each aim takes as long as the step
@@ -45,7 +45,7 @@ def aim_contacts(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
         if absurd:
             take_aims_back(rows, contact)
             ask(solver.call, SOLVE_AGAIN)
-        found(model, data, run)
+        set_end_velocities(model, data, run)
         velocities(model, step.velocity, data)
         mark(run.clock, SOLVER)
         if absurd:

@@ -100,14 +100,14 @@ def exert(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Find the forces of the equipment of every lane, and the constant forces of the actuators that packs know."""
     lanes, found, data = run.lanes, run.lanes.exerted, equipment.data
     helpers = lanes.helpers
-    if lanes.found is not None:
+    if lanes.lane_rows is not None:
         give_places(robot, helpers)
     for lane in range(lane_count(robot.state.qpos)):
         if not lanes.data.alive[lane]:
             continue
         n = helper_of(helpers, lane)
         helpers.counters[n, STEP_NUMBER] = lanes.data.counters[STEP]
-        if lanes.found is None:
+        if lanes.lane_rows is None:
             _give_place(robot, lane, helpers, n)
         give_helper(lanes.data.activation, lane, helpers.activation, n)
         give_helper(lanes.data.acceleration0, lane, helpers.acceleration0, n)

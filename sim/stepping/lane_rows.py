@@ -71,10 +71,10 @@ def begin_own_rows(lanes: LaneBundle, chosen: Pack) -> None:
     """Mark the rows of lanes where `chosen` is 1 to be found anew, and aimed from the beginning."""
     own = lanes.own
     zero = zero_like(chosen)
-    own.stale[0] = where_greater(chosen, zero, zero + 1.0, own.stale[0])
+    own.outdated[0] = where_greater(chosen, zero, zero + 1.0, own.outdated[0])
     forget_aims(lanes, chosen)
     if own.fixed[HAS_BOUNDS] == 1:
-        for lane in range(lane_count(own.stale)):
+        for lane in range(lane_count(own.outdated)):
             if lane_of(chosen, lane) > 0.0:
                 lanes.helpers.retries[lane, RULE_ROUNDS] = 0
 
@@ -93,7 +93,7 @@ def forget_aims(lanes: LaneBundle, chosen: Pack) -> None:
 def find_own_rows(robot: RobotBundle, run: RunBundle) -> None:
     """Find the rows of lanes in which they are stale."""
     lanes, helpers, own = run.lanes, run.lanes.helpers, run.lanes.own
-    if highest(own.stale[0]) <= 0.0:
+    if highest(own.outdated[0]) <= 0.0:
         return
     if not connected(helpers.exerter[0]):
         give_places(robot, helpers)
@@ -107,11 +107,11 @@ def find_own_rows(robot: RobotBundle, run: RunBundle) -> None:
     _give(data.stiffening, helpers.stiffening)
     evaluation = STIFFENED if lanes.data.counters[STIFFENED_LANES] == 1 else ONCE
     for lane in range(lane_count(robot.state.qpos)):
-        if lanes.data.alive[lane] and lane_get(own.stale, 0, lane) > 0.0:
+        if lanes.data.alive[lane] and lane_get(own.outdated, 0, lane) > 0.0:
             helpers.counters[lane, EVALUATION] = evaluation
             run_entry(helpers.finder[lane])
-            _note_rows(own, lanes.found, lane)
-    own.stale[0] = zero_like(own.stale[0])
+            _note_rows(own, lanes.lane_rows, lane)
+    own.outdated[0] = zero_like(own.outdated[0])
     gather(own.value_table, 0, own.value)
     gather(own.error_table, 0, own.error)
     gather(own.rate_table, 0, own.rate)
@@ -190,7 +190,7 @@ def _ask_helpers(
             lanes.helpers.retries[lane, BOUND_ROUNDS] = int(lane_get(lanes.data.rounds, 0, lane)) + 1
             run_entry(entry[lane])
             if lanes.exerted.changed[0] > 0:
-                lane_set(own.stale, 0, lane, 1.0)
+                lane_set(own.outdated, 0, lane, 1.0)
                 lane_set(own.again, 0, lane, 1.0 * lanes.exerted.changed[0])
                 if equipment is not None:
                     put_lane(lanes.exerted.force, equipment.data.exerted, lane)
@@ -206,7 +206,7 @@ def aim_own_rows(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chose
     own.again[0] = zero_like(chosen)
     if own.fixed[HAS_AIMED] == 0:
         return own.again[0]
-    if lanes.found is None and _some_aim(own.phase[0], chosen):
+    if lanes.lane_rows is None and _some_aim(own.phase[0], chosen):
         _find_loops_at_end(robot, run)
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0 and _aim(run, solver, lane):
@@ -393,8 +393,8 @@ def _fastest(step: Step, lane: int) -> float:
 @njit
 def _find_misses(run: RunBundle, lane: int) -> float:
     """Set own.miss of a lane, and return the largest."""
-    lanes, own, found = run.lanes, run.lanes.own, run.lanes.found
-    if lanes.found is None:
+    lanes, own, found = run.lanes, run.lanes.own, run.lanes.lane_rows
+    if lanes.lane_rows is None:
         return _find_loop_misses(lanes, own, lane)
     found.number[ALL_ROWS] = own.kind.shape[0]
     for t in range(own.kind.shape[0]):
@@ -436,7 +436,7 @@ def _loop_miss(loops: LoopBundle, n: int, axis: int, lane: int) -> float:
 def note_loop_forces_in_lanes(run: RunBundle, solver: SolverBundle) -> None:
     """Set the forces of loops over the step, as loop_rows.note_loop_forces does for a single robot."""
     own, loops = run.lanes.own, run.lanes.loops
-    zero = zero_like(own.stale[0])
+    zero = zero_like(own.outdated[0])
     for n in range(loops.data.loop_force.shape[0]):
         for axis in range(6):
             loops.data.loop_force[n, axis] = zero

@@ -63,23 +63,23 @@ def build_in_lanes(
             force = force + model.friction_coefficient[dof] * robot.state.load[dof]
         add_friction(model, robot.data, inputs, rows, dof, force)
         rows.impulse[n] = run.lanes.data.impulse[solver.pack.rubbing_place[n]]
-    if run.lanes.found is not None:
+    if run.lanes.lane_rows is not None:
         _own_rows(robot, rows, run.lanes)
     elif run.lanes.own is not None:
         _lasting_rows(robot, run, rows, equipment)
     sides = solver.pack.pressed.shape[0]
-    for n in range(solver.pack.known[LISTED]):
+    for n in range(solver.pack.listing[LISTED]):
         listed = solver.pack.listed[n]
         if listed < sides:
             _limit_row(robot, run, rows, equipment, solver, listed)
         elif contact is not None:
-            _contact_rows(robot, inputs, rows, contact, listed - sides, solver.pack.known[SAME_ROWS])
+            _contact_rows(robot, inputs, rows, contact, listed - sides, solver.pack.listing[SAME_ROWS])
     if contact is not None and contact.adhesion is not None:
         _pull_together(run, rows, contact)
     zero = like(0.0, robot.data)
-    for n in range(solver.pack.known[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
+    for n in range(solver.pack.listing[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
-    solver.pack.known[KNOWN_ROWS] = rows.number[ALL_ROWS]
+    solver.pack.listing[KNOWN_ROWS] = rows.number[ALL_ROWS]
 
 
 @njit
@@ -93,22 +93,22 @@ def _order(solver: SolverBundle, contact: PackContactBundle | None) -> None:
     """
     pack = solver.pack
     sides = pack.pressed.shape[0]
-    for n in range(pack.known[BUILT], pack.known[LISTED]):
+    for n in range(pack.listing[BUILT], pack.listing[LISTED]):
         entry, place, behind = pack.listed[n], n, 0
         while place > 0 and pack.listed[place - 1] > entry:
             place -= 1
             behind += _rows_of(contact, pack.listed[place] - sides)
             pack.listed[place + 1] = pack.listed[place]
         pack.listed[place] = entry
-        if pack.known[KNOWN_ROWS] > 0:
+        if pack.listing[KNOWN_ROWS] > 0:
             new = _rows_of(contact, entry - sides)
-            first = pack.known[KNOWN_ROWS] - behind
-            for row in range(pack.known[KNOWN_ROWS] - 1, first - 1, -1):
+            first = pack.listing[KNOWN_ROWS] - behind
+            for row in range(pack.listing[KNOWN_ROWS] - 1, first - 1, -1):
                 pack.impulse[row + new] = pack.impulse[row]
             for row in range(first, first + new):
                 pack.impulse[row] = zero_like(pack.done[0])
-            pack.known[KNOWN_ROWS] += new
-    pack.known[BUILT] = pack.known[LISTED]
+            pack.listing[KNOWN_ROWS] += new
+    pack.listing[BUILT] = pack.listing[LISTED]
 
 
 @inlined
@@ -145,8 +145,8 @@ def _lasting_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Pac
     of the last call with new aims.
     """
     own, first = run.lanes.own, rows.number[ALL_ROWS]
-    if any_positive(own.stale[0]):
-        own.stale[0] = zero_like(own.stale[0])
+    if any_positive(own.outdated[0]):
+        own.outdated[0] = zero_like(own.outdated[0])
         for c in range(robot.model.row_follower.shape[0]):
             coupling_row(robot, run, rows, c)
         actuator_rows_in_lanes(robot, run, rows, equipment)
@@ -185,7 +185,7 @@ def _limit_row(
 @njit
 def keep_impulses(solver: SolverBundle, lanes: LaneBundle) -> None:
     """Store the impulses of all rows but those of contacts for the next step, in lanes whose rows these are."""
-    zero = zero_like(lanes.data.beyond[0])
+    zero = zero_like(lanes.data.leaves[0])
     first = solver.pack.rubbing.shape[0]  # of the rows after those of joint friction
     for n in range(solver.pack.rubbing_place.shape[0]):
         _keep(lanes, solver.pack.rubbing_place[n], solver.pack.impulse[n])
@@ -203,14 +203,14 @@ def keep_impulses(solver: SolverBundle, lanes: LaneBundle) -> None:
 def _keep(lanes: LaneBundle, place: int, impulse: Pack) -> None:
     """Store a row's impulse, unless a lane took the step alone."""
     zero = zero_like(impulse)
-    lanes.data.impulse[place] = where_greater(lanes.data.beyond[0], zero, lanes.data.impulse[place], impulse)
+    lanes.data.impulse[place] = where_greater(lanes.data.leaves[0], zero, lanes.data.impulse[place], impulse)
 
 
 @njit
 def list_side(solver: SolverBundle, side: int) -> None:
     """Give a side of the limits a row."""
-    solver.pack.listed[solver.pack.known[LISTED]] = side
-    solver.pack.known[LISTED] += 1
+    solver.pack.listed[solver.pack.listing[LISTED]] = side
+    solver.pack.listing[LISTED] += 1
 
 
 @njit
@@ -219,8 +219,8 @@ def list_slots(solver: SolverBundle, contact: PackContactBundle) -> None:
     for slot in range(contact.data.active.shape[0]):
         if contact.data.active[slot] == 1 and contact.data.listed[slot] == 0:
             contact.data.listed[slot] = 1
-            solver.pack.listed[solver.pack.known[LISTED]] = solver.pack.pressed.shape[0] + slot
-            solver.pack.known[LISTED] += 1
+            solver.pack.listed[solver.pack.listing[LISTED]] = solver.pack.pressed.shape[0] + slot
+            solver.pack.listing[LISTED] += 1
 
 
 @njit
@@ -340,7 +340,7 @@ def note_impulses(data: Workspace, contact: PackContactBundle, alive: Ints1, bey
         if not alive[lane] or lane_get(beyond, 0, lane) > 0.0:
             continue
         memory = contact.data.memory[1 - contact.data.half[0], lane]
-        for n in range(contact.data.found[lane]):
+        for n in range(contact.data.contact_count[lane]):
             slot = contact.data.slot[lane, n]
             if slot >= 0 and lane_get(contact.data.present, slot, lane) > 0.0:
                 for k in range(contact.data.dimension[slot]):

@@ -106,7 +106,7 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
     step.
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
-    lanes.data.beyond[0] = like(-1.0, robot.data)
+    lanes.data.leaves[0] = like(-1.0, robot.data)
     if not takes_springs(lanes):
         leave(lanes, lanes.data.stiff[0], STIFF_TENDON)
     lanes.data.searches[0] = zero
@@ -117,10 +117,10 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
         begin_own_rows(lanes, zero + 1.0)
     if solver.pack is not None:
         solver.pack.done[0] = zero
-        solver.pack.known[LISTED] = 0
-        solver.pack.known[BUILT] = 0
-        solver.pack.known[KNOWN_ROWS] = 0
-        solver.pack.known[SAME_ROWS] = 0
+        solver.pack.listing[LISTED] = 0
+        solver.pack.listing[BUILT] = 0
+        solver.pack.listing[KNOWN_ROWS] = 0
+        solver.pack.listing[SAME_ROWS] = 0
         if contact is not None:
             for slot in range(contact.data.listed.shape[0]):
                 contact.data.listed[slot] = 0
@@ -218,9 +218,9 @@ def _keep_what_stands(robot: RobotBundle, run: RunBundle, solver: SolverBundle) 
 def leave(lanes: LaneBundle, value: Pack, cause: int) -> None:
     """Make lanes where the value is more than 0 take this step alone; the first cause of a lane is kept."""
     zero = zero_like(value)
-    first = where_greater(lanes.data.beyond[0], zero, lanes.data.cause[0], zero + cause)
+    first = where_greater(lanes.data.leaves[0], zero, lanes.data.cause[0], zero + cause)
     lanes.data.cause[0] = where_greater(value, zero, first, lanes.data.cause[0])
-    lanes.data.beyond[0] = largest(lanes.data.beyond[0], value)
+    lanes.data.leaves[0] = largest(lanes.data.leaves[0], value)
 
 
 @njit
@@ -246,7 +246,7 @@ def changes_in_lanes(
         chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
         if contact is not None:
             chosen = where_greater(contact.data.away[0], zero, zero, chosen)
-    chosen = where_greater(lanes.data.beyond[0], zero, zero, chosen)
+    chosen = where_greater(lanes.data.leaves[0], zero, zero, chosen)
     bouncing = zero
     if contact is not None and contact.bounces is not None:
         bouncing = chosen * goes_on(contact)
@@ -255,7 +255,7 @@ def changes_in_lanes(
     changed = hold_drives(robot, run, rows, chosen, one_by_one)
     free = still_free(chosen, one_by_one, changed)
     changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
-    if lanes.found is not None:
+    if lanes.lane_rows is not None:
         free = still_free(chosen, one_by_one, changed)
         changed = largest(changed, clamp_own_actuators(robot, run, equipment, free))
     if solver.pack is not None:
@@ -263,8 +263,8 @@ def changes_in_lanes(
     settled, again = chosen - changed, _count_round(lanes, changed)
     if lanes.own is not None:
         forget_aims(lanes, changed)
-        if lanes.found is None:
-            lanes.own.stale[0] = largest(lanes.own.stale[0], changed)
+        if lanes.lane_rows is None:
+            lanes.own.outdated[0] = largest(lanes.own.outdated[0], changed)
         if lanes.loops is not None:
             strained = strains(run, rows, solver, contact, settled)
             leave(lanes, strained, STRAINED)
@@ -277,7 +277,7 @@ def changes_in_lanes(
         pressed = _press_after_bounces(robot, run, equipment, contact, solver, bouncing - least(bouncing, bounced))
         settled, again = settled - pressed, largest(again, _count_round(lanes, pressed))
         changed = largest(changed, pressed)
-    if lanes.found is not None:
+    if lanes.lane_rows is not None:
         broken = _breaks_bounds(robot, run, contact, settled)
         settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
     moved = _misplaces_bias(robot, run, solver, settled)
@@ -293,9 +293,9 @@ def changes_in_lanes(
         if solver.pack is not None:
             solver.pack.warm[0] = solver.pack.bound[0]
             found_anew = highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0
-            if lanes.found is not None:
+            if lanes.lane_rows is not None:
                 found_anew = True
-            solver.pack.known[SAME_ROWS] = 0 if found_anew else 1
+            solver.pack.listing[SAME_ROWS] = 0 if found_anew else 1
     elif contact is not None:
         again = _outruns_contacts(robot, run, contact, solver)
     if highest(again) <= 0.0:
@@ -441,7 +441,7 @@ def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBu
     """
     lanes = run.lanes
     zero = like(0.0, robot.data)
-    chosen = where_greater(lanes.data.beyond[0], zero, zero, zero + 1.0)
+    chosen = where_greater(lanes.data.leaves[0], zero, zero, zero + 1.0)
     chosen = where_greater(contact.data.away[0], zero, zero, chosen)
     most = _MOST_SEARCHES
     if contact.bounces is not None:
@@ -454,7 +454,7 @@ def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBu
     if any_positive(other):
         list_slots(solver, contact)
         solver.pack.warm[0] = zero
-        solver.pack.known[SAME_ROWS] = 0
+        solver.pack.listing[SAME_ROWS] = 0
         _start_evaluations(robot, run, other)
         if lanes.own is not None:
             begin_own_rows(lanes, other)

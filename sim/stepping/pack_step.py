@@ -185,11 +185,11 @@ def _take_step(
         note_start(contact)
     if lanes.sleep is not None:
         rests = like(-1.0, data)
-        lanes.data.beyond[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.beyond[0])
-    alone = any_positive(lanes.data.beyond[0])
+        lanes.data.leaves[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.leaves[0])
+    alone = any_positive(lanes.data.leaves[0])
     if alone:
         for lane in range(lane_count(state.qpos)):
-            if lanes.data.alive[lane] and lane_get(lanes.data.beyond, 0, lane) > 0.0:
+            if lanes.data.alive[lane] and lane_get(lanes.data.leaves, 0, lane) > 0.0:
                 _step_alone(robot, run, equipment, contact, lane)
                 if lanes.data.counters[CROWD] == 1:
                     return
@@ -199,7 +199,7 @@ def _take_step(
     keep_held(run, equipment)
     if contact is not None:
         take_impulses(solver, contact)
-        note_impulses(data, contact, lanes.data.alive, lanes.data.beyond)
+        note_impulses(data, contact, lanes.data.alive, lanes.data.leaves)
         contact.data.half[0] = 1 - contact.data.half[0]
     if lanes.load is not None:
         _note_loads(robot, run)
@@ -233,7 +233,7 @@ def _keep_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> 
     lanes = run.lanes
     zero = like(0.0, robot.data)
     for n in range(lanes.data.impulse.shape[0]):
-        lanes.data.impulse[n] = where_greater(lanes.data.beyond[0], zero, lanes.data.found[n], zero)
+        lanes.data.impulse[n] = where_greater(lanes.data.leaves[0], zero, lanes.data.alone_impulse[n], zero)
     if solver.pack is not None:
         keep_impulses(solver, lanes)
     keep_drive_impulses(robot, run, solver)
@@ -259,7 +259,7 @@ def _note_loads(robot: RobotBundle, run: RunBundle) -> None:
         step.qacc[k] = (step.velocity[k] - state.qvel[k]) / run.inputs.time_step[0]
     note_load(robot, step)
     for k in range(step.qacc.shape[0]):
-        state.load[k] = where_greater(lanes.data.beyond[0], zero, lanes.load.found[k], state.load[k])
+        state.load[k] = where_greater(lanes.data.leaves[0], zero, lanes.load.alone[k], state.load[k])
         if lanes.sleep is not None:
             state.load[k] = where_greater(lanes.sleep.asleep[0], zero, lanes.load.kept[k], state.load[k])
 
@@ -288,10 +288,10 @@ def _sweep(robot: RobotBundle, run: RunBundle, contact: PackContactBundle) -> No
     """Move each lane to where the continuous check stops its trees."""
     lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
-        if lanes.data.alive[lane] and not lane_get(lanes.data.beyond, 0, lane) > 0.0:
+        if lanes.data.alive[lane] and not lane_get(lanes.data.leaves, 0, lane) > 0.0:
             take_lane(robot.state.qpos, lane, lanes.single.qpos)
             take_lane(run.step.tangent, lane, lanes.single.tangent)
-            run_entry(contact.found.data.advancement)
+            run_entry(contact.detected.data.advancement)
             put_lane(lanes.single.tangent, run.step.tangent, lane)
 
 
@@ -328,11 +328,11 @@ def _step_alone(
     put_lane(lanes.single.qpos, lanes.data.qpos, lane)
     put_lane(lanes.single.qvel, lanes.data.qvel, lane)
     put_lane(lanes.single.activation, lanes.data.next_activation, lane)
-    put_lane(lanes.single.impulse, lanes.data.found, lane)
+    put_lane(lanes.single.impulse, lanes.data.alone_impulse, lane)
     put_lane(lanes.single.change, lanes.data.change, lane)
     take_bounds(equipment, run, lane)
     if lanes.load is not None:
-        put_lane(lanes.single.load, lanes.load.found, lane)
+        put_lane(lanes.single.load, lanes.load.alone, lane)
     if contact is not None:
         memory = contact.data.memory[1 - contact.data.half[0], lane]
         for n in range(memory.shape[0]):
@@ -344,7 +344,7 @@ def _step_alone(
 def _count_alone(lanes: LaneBundle) -> None:
     """Count the steps taken alone by lanes that go on. Steps left for want of room do not count."""
     for lane in range(lanes.data.alive.shape[0]):
-        if lanes.data.alive[lane] and lane_get(lanes.data.beyond, 0, lane) > 0.0:
+        if lanes.data.alive[lane] and lane_get(lanes.data.leaves, 0, lane) > 0.0:
             lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
 
 
@@ -402,7 +402,7 @@ def _find_dead(robot: RobotBundle, run: RunBundle, lanes: LaneBundle) -> None:
             if (
                 lanes.data.alive[lane]
                 and lane_get(lanes.data.dead, 0, lane) > 0.0
-                and not lane_get(lanes.data.beyond, 0, lane) > 0.0
+                and not lane_get(lanes.data.leaves, 0, lane) > 0.0
             ):
                 first = 0
                 while math.isfinite(lane_get(step.next, first, lane)):
@@ -425,7 +425,7 @@ def _take_over(robot: RobotBundle, lanes: LaneBundle) -> None:
     """Take over the states of lanes that took the step alone."""
     state = robot.state
     zero = like(0.0, robot.data)
-    beyond = lanes.data.beyond[0]
+    beyond = lanes.data.leaves[0]
     for n in range(state.qpos.shape[0]):
         state.qpos[n] = where_greater(beyond, zero, lanes.data.qpos[n], state.qpos[n])
     for k in range(state.qvel.shape[0]):

@@ -139,7 +139,7 @@ class PackWork(NamedTuple):
     reason: Ints1  # (lanes,) RUNNING, NON_FINITE, … as in Step.counters[STOP_REASON]
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
-    beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
+    leaves: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) the reason for that: an index of CAUSES
     drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
     drive_was_held: Lanes1  # (nv,) drive_held at the end of the last step
@@ -164,7 +164,7 @@ class PackWork(NamedTuple):
     actuator_damping: Lanes1  # (na,) velocity coefficient of an affine bias by each lane's masses
     effective_coupling: Lanes1  # (ns,) J M⁻¹ Jᵀ of coupling rows by each lane's masses and inertia of tendons
     impulse: Lanes1  # (rows,) of lasting rows at the start of the step, of all lanes [N s or N m s]
-    found: Lanes1  # (rows,) of lasting rows after the step, of lanes that took it alone [N s or N m s]
+    alone_impulse: Lanes1  # (rows,) of lasting rows after the step, of lanes that took it alone [N s or N m s]
 
 
 class Single(NamedTuple):
@@ -293,7 +293,7 @@ class OwnRows(NamedTuple):
     aim: Lanes1  # (rows,) the part of the bias that aims add [rad/s or m/s]
     unaimed: Lanes1  # (rows,) `aim` before the last aim
     miss: Lanes1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
-    stale: Lanes1  # (1,) 1: the rows have to be found anew
+    outdated: Lanes1  # (1,) 1: the rows have to be found anew
     again: Lanes1  # (1,) scratch
     # value, error, … upper as found, lane by lane, before they go into the lanes of the fields above
     value_table: Reals2  # (lanes, rows nv)
@@ -345,12 +345,12 @@ class PackLoad(NamedTuple):
     """The load on the joints of a pack, to which joint friction is proportional [N or N m]."""
 
     kept: Lanes1  # (nv,) the load before the step
-    found: Lanes1  # (nv,) the load in lanes that took the step alone
+    alone: Lanes1  # (nv,) the load in lanes that took the step alone
 
 
 class LaneBundle(NamedTuple):
-    """The part of the run's records that only packs have. `found`: the rows that a helper has found, None where `own`
-    are built in all lanes at once.
+    """The part of the run's records that only packs have. `lane_rows`: the rows that a helper has found, None where
+    `own` are built in all lanes at once.
     """
 
     data: PackWork
@@ -359,7 +359,7 @@ class LaneBundle(NamedTuple):
     exerted: Exerted
     helpers: Helpers
     own: OwnRows | Any = None
-    found: Rows | Any = None
+    lane_rows: Rows | Any = None
     loops: LoopBundle | Any = None
     sleep: PackSleep | Any = None
     drives: PackDrives | Any = None
@@ -367,7 +367,7 @@ class LaneBundle(NamedTuple):
     adhesion: PackAdhesion | Any = None
 
 
-FoundRows = with_lanes(Rows, "FoundRows", ())
+LaneRowsFound = with_lanes(Rows, "LaneRowsFound", ())
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
@@ -401,7 +401,7 @@ class PackFeatures(NamedTuple):
     rows: bool = False  # constraint rows
     touching: bool = False  # contacts
     own: bool = False  # rows of loops, couplings that give way, tendons, actuators, balls and links
-    found: bool = False  # own rows are found lane by lane
+    by_lane: bool = False  # own rows are found lane by lane
     looped: bool = False  # loops
     damped: bool = False  # damping and velocity bounds of links
     sleepy: bool = False  # robots may fall asleep
@@ -436,7 +436,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
     lanes = with_members(
         LaneBundle,
         own=OwnRows if needs.own else None,
-        found=FoundRows if needs.found else None,
+        lane_rows=LaneRowsFound if needs.by_lane else None,
         loops=LoopBundle if needs.looped else None,
         sleep=PackSleep if needs.sleepy else None,
         drives=PackDrives if needs.inertial else None,

@@ -92,7 +92,7 @@ from artsim.sim.stepping.midpoint import (
 from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
 from artsim.sim.stepping.secants import secant_drift
 from artsim.sim.stepping.strain import settle_strain
-from artsim.sim.stepping.system import found
+from artsim.sim.stepping.system import set_end_velocities
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
@@ -264,7 +264,7 @@ def _limit_restitution(
                 break
             aim_at_blows(robot, run, rows, contact, speeds)
             ask(solver.call, SOLVE_AGAIN)
-            found(model, data, run)
+            set_end_velocities(model, data, run)
             mark(run.clock, SOLVER)
             if weaken(robot, run, rows, contact, rows.impulse, 1.0) <= 0.0:
                 break
@@ -272,7 +272,7 @@ def _limit_restitution(
         if not limit_energy(robot, run, rows, contact):
             break
         ask(solver.call, SOLVE_AGAIN)
-        found(model, data, run)
+        set_end_velocities(model, data, run)
         mark(run.clock, SOLVER)
 
 

@@ -32,7 +32,7 @@ from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL, Ro
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
 from artsim.sim.solvers.calls import ask
 from artsim.sim.solvers.tolerance import UNTRIED
-from artsim.sim.stepping.system import found
+from artsim.sim.stepping.system import set_end_velocities
 
 _LEFT = 1e-8  # [m or rad] to which a stiffened row opens
 _STIFFEST = 1e-7  # least factor on the cfm of a row
@@ -67,7 +67,7 @@ def settle_strain(
     for _ in range(_ROUNDS):
         if not _stiffen_rows(robot, run, rows, equipment, solver):
             break
-    found(robot.model, robot.data, run)
+    set_end_velocities(robot.model, robot.data, run)
     mark(run.clock, SOLVER)
 
 

@@ -155,7 +155,7 @@ def set_rows(
         if run.step.retries[SOLVED_ONCE] == 1:
             recall_impulses(rows)
     elif solver.pack is not None:
-        if run.lanes.found is not None:
+        if run.lanes.lane_rows is not None:
             find_own_rows(robot, run)
         build_in_lanes(robot, run, rows, equipment, solver, contact)
 
@@ -173,12 +173,12 @@ def find_velocities(
     if not sweeps_rows(solver) and rows.report[RESIDUAL] <= UNSOLVED and rows.report[LARGE] == 0.0:
         keep_impulses(rows)
         run.step.retries[SOLVED_ONCE] = 1
-    found(robot.model, robot.data, run)
+    set_end_velocities(robot.model, robot.data, run)
     mark(run.clock, SOLVER)
 
 
 @njit
-def found(model: Model, data: Workspace, run: RunBundle) -> None:
+def set_end_velocities(model: Model, data: Workspace, run: RunBundle) -> None:
     """step.velocity (nv,) from the solver's step.next."""
     step = run.step
     end_velocities(model, data, step.next, run.inputs.time_step[0], step.velocity)

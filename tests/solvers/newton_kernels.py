@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.contact.pack_contacts import LaneSolver, PackSolver, make_lane_solver, together_shapes
+from artsim.sim.contact.pack_contacts import LaneSolver, PackSolver, lane_solver_shapes, make_lane_solver
 from artsim.sim.foundation.jit import Entry, bind, njit
 from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
 from artsim.sim.run_data.run_records import Rows
@@ -199,7 +199,7 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real,
     rows, fill = rows_of(*cases, start=start)
     fill()
     of_work = newton_shapes(tree.independent_parent, n, nu, len(rows.value))
-    work = allocate(NewtonWork, of_work | together_shapes(nu), width)
+    work = allocate(NewtonWork, of_work | lane_solver_shapes(nu), width)
     shapes = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         **dict.fromkeys(("entry", "known"), (2,)),
