@@ -1,4 +1,4 @@
-"""Exports a run as a video, rendered off-screen by VTK and encoded by ffmpeg."""
+"""Exports a run as a video, rendered off-screen by VTK and encoded by ffmpeg. The only file that imports pyvista."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control files as CSV text."""
+"""Control files as CSV text, read into an InputTable."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Inverse dynamics, joint-space inertia matrix, its factorisation, forward dynamics: RNEA, CRBA, LᵀDL, ABA, in world
-axes.
+"""RNEA, CRBA, LᵀDL and ABA: inverse dynamics, joint-space inertia matrix, its factorisation, forward dynamics.
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5 to 7; classical instead of spatial accelerations.
+Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5 to 7; in world axes, classical instead of spatial
+accelerations.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Builds the rows of loop joints: two points that coincide (connect), two frames that coincide (weld), two points and
-the z axes of their frames (hinge), or any of six axes held (loop joint).
+"""Builds the rows of loop joints, which hold up to six coordinates of a frame of one link in a frame of another.
+
+Two points coincide (connect), two frames coincide (weld), two points and the z axes of their frames do (hinge), or any
+of six axes are held (loop joint).
 
 C = p_a - p_b in world axes, and for a weld also the vector part of conj(q_b) q_a times its torque scale: MuJoCo's
 efc_pos and efc_J, except for the common sign of a weld's last three rows (here the quaternion with w ≥ 0 is taken).

@@ -1,5 +1,6 @@
-"""Entries that look ahead of a step: foresight of gaps (foresight.py), and the continuous check (advancement.py) with
-its constants and scratch. Does not import numba.
+"""Entries that look ahead of a step: foresight of gaps (foresight.py) and the continuous check (advancement.py).
+
+The constants and the scratch of the check are here, too. Does not import numba.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The initial state of a run: the pose of a keyframe or of the file, then bases and values given by name, then
-followers."""
+"""The initial state of a run: pose of a keyframe or of the file, then bases and values by name, then followers."""
 
 from __future__ import annotations
 
