@@ -121,7 +121,7 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
         SceneEntry(name, file, wanted.get(name), places.get(name, Pose()), files.get(name, ""), loops.get(name, ""))
         for name, file in models
     ]
-    return load_scene(entries, default_base=bases.get(""), **{k: v for k, v in scene.load.items() if k != "base"})  # type: ignore[arg-type]
+    return load_scene(entries, default_base=bases.get(""), **scene.load)
 
 
 def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
