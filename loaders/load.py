@@ -13,7 +13,8 @@ from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack, cast
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
 from artsim.loaders.follower_limits import with_follower_notes
-from artsim.loaders.loops import MAX_MB, with_loops
+from artsim.loaders.loop_entry import MAX_MB
+from artsim.loaders.loops import with_loops
 from artsim.loaders.names import Found, find_model
 from artsim.loaders.other_kinds import refuse_other_kinds
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene

@@ -11,8 +11,8 @@ from typing import Any, Literal, Unpack
 
 from artsim.loaders.load import ReadOptions, load_articulation, whole
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.compiled_robot import compiled_robot
 from artsim.sim.runs.configuration import RunConfig
-from artsim.sim.runs.plan import compiled_robot
 from artsim.sim.runs.reading import OF_MODEL
 from artsim.sim.runs.start import find_keyframe
 

@@ -19,8 +19,9 @@ from artsim.io.runs.run import Outcome, Progress, record, recorder_of, stored_st
 from artsim.io.runs.snapshots import checkpoint_state, checkpoints, final_state, restored
 from artsim.sim.foundation.errors import BusyError, ModelError, StoppedError, UsageError
 from artsim.sim.foundation.records import Array
+from artsim.sim.runs.block_of_rows import MAY_BE_INFINITE, first_odd
 from artsim.sim.runs.make_simulation import simulation_of
-from artsim.sim.runs.simulate import MAY_BE_INFINITE, ControllerFunction, first_odd
+from artsim.sim.runs.simulate import ControllerFunction
 
 
 def resume(

@@ -11,7 +11,7 @@ from artsim.sim.foundation.errors import nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 from artsim.sim.runs import simulate
-from artsim.sim.runs.simulate import BlockOfRows
+from artsim.sim.runs.block_of_rows import BlockOfRows
 
 
 class StepRows(Mapping[str, Array]):
