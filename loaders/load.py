@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack, cast
+from typing import BinaryIO, Literal, NoReturn, Unpack, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
@@ -17,6 +17,7 @@ from artsim.loaders.loop_entry import MAX_MB
 from artsim.loaders.loops import with_loops
 from artsim.loaders.names import Found, find_model
 from artsim.loaders.other_kinds import refuse_other_kinds
+from artsim.loaders.read_options import ReadOptions, whole
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
@@ -28,48 +29,6 @@ from artsim.sim.foundation.files import read_start
 
 LEAST_LENGTH = 1e-12  # [m], of sizes of shapes; a hundredth of an atom
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
-
-
-class ReadOptions(TypedDict, total=False):
-    """Options of reading a model; those left out are as in DEFAULTS."""
-
-    base: Literal["fixed", "floating"]  # of the root link
-    packages: Mapping[str, str | os.PathLike[str]]  # folders by the names of packages
-    mesh_root: str | os.PathLike[str] | None  # a further folder that meshes may come from
-    meshes: bool  # False: meshes are not looked for
-    max_xml_mb: float  # largest file that is read [MB]
-    strict: bool  # a file for which artsim would have to guess is refused
-    balance_inertia: bool  # inertias that no body can have are replaced by the nearest that one can
-    xacro: bool  # macros are expanded first
-    # unsupported parts of an MJCF file are left out with a warning, as are reversed limits and mimics of missing
-    # leaders in a URDF
-    ignore_unsupported: bool
-    max_faces: int | None  # largest number of triangles of a mesh; None: 2 million
-    density: float | None  # links of a URDF without mass get that of their shapes [kg/m³]
-    arguments: Mapping[str, str] | None  # of macros, by name
-
-
-DEFAULTS: ReadOptions = {
-    "base": "fixed",
-    "packages": {},
-    "mesh_root": None,
-    "meshes": True,
-    "max_xml_mb": 64.0,
-    "strict": False,
-    "balance_inertia": False,
-    "xacro": False,
-    "ignore_unsupported": False,
-    "max_faces": None,
-    "density": None,
-    "arguments": None,
-}
-
-
-def whole(options: ReadOptions) -> ReadOptions:
-    """The options with the defaults of those left out. Raises TypeError for an unknown one."""
-    if odd := options.keys() - DEFAULTS.keys():
-        raise TypeError(f"{min(odd)!r} is no option of reading a model; options: {', '.join(DEFAULTS)}")
-    return DEFAULTS | options
 
 
 def load_articulation(

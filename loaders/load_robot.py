@@ -9,7 +9,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from artsim.loaders.load import ReadOptions, load_articulation, whole
+from artsim.loaders.load import load_articulation
+from artsim.loaders.read_options import ReadOptions, whole
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.compiled_robot import compiled_robot
 from artsim.sim.runs.configuration import RunConfig
@@ -45,8 +46,8 @@ def load_robot(
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
         keyframe: the keyframe of the file from which runs of this robot start.
         loops: a TOML file of loops that close the model's tree (see artsim/loaders/loops.py).
-        options: how the file is read (artsim.loaders.load.ReadOptions): base, packages, mesh_root, meshes, max_xml_mb,
-            max_faces, strict, balance_inertia, ignore_unsupported, xacro, arguments, density.
+        options: how the file is read (artsim.loaders.read_options.ReadOptions): base, packages, mesh_root, meshes,
+            max_xml_mb, max_faces, strict, balance_inertia, ignore_unsupported, xacro, arguments, density.
 
     Each accepted flaw of the file is a ModelWarning.
 
