@@ -29,9 +29,9 @@ from artsim.sim.foundation.errors import StoppedError, UsageError, printable
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.catalogue import INPUTS, OF_CONSTRAINTS, STATUS_MEANING, dims_of, resolve
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.compiled_robot import compiled_robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.patterns import matching_links
-from artsim.sim.runs.plan import compiled_robot
 from artsim.sim.runs.settings import SETTINGS
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos
 

@@ -6,14 +6,15 @@ import contextlib
 import functools
 import inspect
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import click
 
 from artsim.cli.numbers import Number, Whole
 from artsim.cli.setting_options import option_of
+from artsim.loaders.read_options import DEFAULTS, ReadOptions
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, UsageError
 from artsim.sim.foundation.files import read_start
 from artsim.sim.runs.reading import OF_MODEL
@@ -24,30 +25,13 @@ Base = Literal["fixed", "floating"]
 _POSITIVE = Number(0, 1e9, min_open=True, max_open=True)
 
 
-class LoadOptions(TypedDict):
-    """Arguments of `load_articulation` besides the path: `load_articulation(model, **load_options)`."""
-
-    base: Base
-    packages: Mapping[str, Path]
-    mesh_root: Path | None
-    meshes: bool
-    max_xml_mb: float
-    strict: bool
-    balance_inertia: bool
-    xacro: bool
-    ignore_unsupported: bool
-    max_faces: int | None
-    density: float | None
-    arguments: Mapping[str, str]
-
-
-class OneModelOptions(LoadOptions, total=False):
-    """Those of commands of one model, of which `load_articulation` reads loops, too."""
+class OneModelOptions(ReadOptions, total=False):
+    """The options of commands of one model, of which `load_articulation` reads loops, too."""
 
     loops: str | None
 
 
-def reading_words(options: LoadOptions | OneModelOptions) -> list[str]:
+def reading_words(options: ReadOptions | OneModelOptions) -> list[str]:
     """The options as typed on a command line, as far as they decide whether and how a model is read."""
     words = [word for name, folder in options["packages"].items() for word in ("--package", f"{name}={folder}")]
     valued = {
@@ -122,7 +106,7 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     return bases
 
 
-def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
+def set_arguments(load: ReadOptions, words: Sequence[str]) -> None:
     """Store NAME:=VALUE words as arguments of xacro macros.
 
     Raises UsageError for a word that is not NAME:=VALUE, and for arguments without --xacro.
@@ -179,7 +163,7 @@ LOAD_OPTIONS = (
     click.option(
         "--max-xml-mb",
         type=_POSITIVE,
-        default=64.0,
+        default=DEFAULTS["max_xml_mb"],
         show_default=True,
         metavar="MB",
         envvar="ARTSIM_MAX_XML_MB",
@@ -236,7 +220,7 @@ def mesh_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def model_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of loading a model; the command receives them as one argument, `load_options: LoadOptions`.
+    """Add the options of loading a model; the command receives them as one argument, `load_options: ReadOptions`.
 
     A command of scenes also takes `bases`, the bases of named models; for any other command a named base is an error,
     and it reads the loops of its one model.
@@ -251,7 +235,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
         elif named is not None:
             raise UsageError(f"--base {named}={base[named]}: there is one model, which needs no name")
         own = {"base", "meshes", "arguments"}
-        known = sorted(LoadOptions.__required_keys__ - own | (set() if takes_bases else {"loops"}))
+        known = sorted(DEFAULTS.keys() - own | (set() if takes_bases else {"loops"}))
         read = {name: kwargs.pop(name) for name in known}
         options = {**read, "base": base.get("", "fixed"), "meshes": not no_meshes, "arguments": {}}
         return command(*args, load_options=options, **kwargs)

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from artsim.cli.options import Base, LoadOptions, is_file, model_options, set_arguments
+from artsim.cli.options import Base, is_file, model_options, set_arguments
 from artsim.loaders.elements import parse_number
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
+from artsim.loaders.read_options import ReadOptions
 from artsim.loaders.scene import scene_names
 from artsim.sim.articulation.description import Articulation, Pose
 from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
@@ -48,7 +49,7 @@ SCENE_OPTIONS = (
 class SceneOptions(NamedTuple):
     """Options of reading models, their bases by name (fixed or floating), their places, SRDFs and files of loops."""
 
-    load: LoadOptions
+    load: ReadOptions
     bases: dict[str, Base]
     place: tuple[str, ...]
     srdf: tuple[str, ...]
@@ -68,7 +69,7 @@ def scene_options(command: Callable[..., R]) -> Callable[..., R]:
     """Add the options of loading one or several models; the command receives them as one argument, `scene`."""
 
     @functools.wraps(command)
-    def wrapped(*args: Any, load_options: LoadOptions, bases: dict[str, Base], **kwargs: Any) -> R:
+    def wrapped(*args: Any, load_options: ReadOptions, bases: dict[str, Base], **kwargs: Any) -> R:
         placed = {name: kwargs.pop(name) for name in ("place", "srdf", "loops")}
         return command(*args, scene=SceneOptions(load_options, bases, **placed), **kwargs)
 
@@ -121,7 +122,7 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
         SceneEntry(name, file, wanted.get(name), places.get(name, Pose()), files.get(name, ""), loops.get(name, ""))
         for name, file in models
     ]
-    return load_scene(entries, default_base=bases.get(""), **{k: v for k, v in scene.load.items() if k != "base"})  # type: ignore[arg-type]
+    return load_scene(entries, default_base=bases.get(""), **scene.load)
 
 
 def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:

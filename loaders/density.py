@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from artsim.collision.mesh import MAX_FACES, MeshError, convex_hull, is_closed, read_mesh
 from artsim.loaders.elements import Element, Reading, children, tag
-from artsim.loaders.mjcf.geom_inertia import geom_inertia, mass_properties
+from artsim.loaders.mjcf.geom_inertia import geom_inertia
+from artsim.loaders.mjcf.mesh_inertia import mass_properties
 from artsim.sim.articulation.description import Geom, Inertial, Link, Note, Pose, Source
-from artsim.sim.foundation.spatial import Real, rotation_matrix, six
+from artsim.sim.foundation.rotations import Real, rotation_matrix, six
 
 Whole = NDArray[np.integer[Any]]
 

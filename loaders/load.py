@@ -8,14 +8,16 @@ import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack, cast
+from typing import BinaryIO, Literal, NoReturn, Unpack, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
 from artsim.loaders.follower_limits import with_follower_notes
-from artsim.loaders.loops import MAX_MB, with_loops
+from artsim.loaders.loop_entry import MAX_MB
+from artsim.loaders.loops import with_loops
 from artsim.loaders.names import Found, find_model
 from artsim.loaders.other_kinds import refuse_other_kinds
+from artsim.loaders.read_options import ReadOptions, whole
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
@@ -29,154 +31,81 @@ LEAST_LENGTH = 1e-12  # [m], of sizes of shapes; a hundredth of an atom
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
 
 
-class ReadOptions(TypedDict, total=False):
-    """Options of reading, for callers that pass them on; a key left out has the default of `load_articulation`."""
-
-    meshes: bool
-    strict: bool
-    xacro: bool
-    max_xml_mb: float
-    max_faces: int | None
-    density: float | None
-    arguments: Mapping[str, str] | None
-
-
 def load_articulation(
-    path: str | Path,
-    *,
-    base: Literal["fixed", "floating"] = "fixed",
-    packages: Mapping[str, Path] | None = None,
-    mesh_root: str | Path | None = None,
-    meshes: bool = True,
-    max_xml_mb: float = 64.0,
-    strict: bool = False,
-    balance_inertia: bool = False,
-    xacro: bool = False,
-    ignore_unsupported: bool = False,
-    max_faces: int | None = None,
-    density: float | None = None,
-    arguments: Mapping[str, str] | None = None,
-    loops: str | Path | None = None,
+    path: str | Path, *, loops: str | Path | None = None, **options: Unpack[ReadOptions]
 ) -> Articulation:
     """Read a robot file; `-` is standard input, a name that is no file's one of artsim's robots or a description.
 
-    `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
-    skips the search for meshes. `strict` refuses a file for which artsim would have to guess. `balance_inertia`
-    replaces inertias that no body can have by the nearest that one can. `xacro` expands macros first.
-    `ignore_unsupported` leaves out, with a warning, parts of an MJCF file that are not supported, and from a URDF
-    reversed limits and mimics whose leader does not exist. `max_faces` is the largest number of triangles of a mesh
-    (None: 2 million). `density` [kg/m³] gives links of a URDF without mass the mass of their shapes. `arguments` are
-    the values of the macros' arguments, by name. `loops` is a TOML file of loops that close the tree (loops.py): the
-    model is then a scene of one, whose text holds both.
+    `loops` is a TOML file of loops that close the tree (loops.py): the model is then a scene of one, whose text holds
+    both.
     Raises MissingInputError (no such file) and ModelError (`file:line: reason`).
     """
+    how = whole(options)
     if loops is not None:
-        return load_scene(
-            [SceneEntry("", str(path), loops=str(loops))],
-            default_base=base,
-            packages=packages,
-            mesh_root=mesh_root,
-            balance_inertia=balance_inertia,
-            ignore_unsupported=ignore_unsupported,
-            meshes=meshes,
-            max_xml_mb=max_xml_mb,
-            strict=strict,
-            xacro=xacro,
-            max_faces=max_faces,
-            density=density,
-            arguments=arguments,
-        )
+        return load_scene([SceneEntry("", str(path), loops=str(loops))], default_base=how["base"], **options)
     found = Found(Path("-")) if str(path) == "-" else find_model(str(path))
-    name = str(found.path)
-    data = read_stream(sys.stdin.buffer, "<stdin>", max_xml_mb) if name == "-" else read_file(Path(name), max_xml_mb)
+    name, most = str(found.path), how["max_xml_mb"]
+    data = read_stream(sys.stdin.buffer, "<stdin>", most) if name == "-" else read_file(Path(name), most)
     refuse_other_kinds(data, name)
-    return load_text(
-        data,
-        name="<stdin>" if name == "-" else name,
-        path=None if name == "-" or name.startswith(STREAMS) else Path(name),
-        base=base,
-        packages={**found.packages, **(packages or {})},
-        mesh_root=mesh_root,
-        meshes=meshes,
-        max_xml_mb=max_xml_mb,
-        strict=strict,
-        balance_inertia=balance_inertia,
-        xacro=xacro,
-        ignore_unsupported=ignore_unsupported,
-        max_faces=max_faces,
-        density=density,
-        arguments={**found.arguments, **(arguments or {})},
-    )
+    how["packages"] = {**found.packages, **(how["packages"] or {})}
+    how["arguments"] = {**found.arguments, **(how["arguments"] or {})}
+    where = None if name == "-" or name.startswith(STREAMS) else Path(name)
+    return load_text(data, name="<stdin>" if name == "-" else name, path=where, **how)
 
 
 def load_text(
-    text: bytes | str,
-    *,
-    name: str,
-    path: Path | None = None,
-    base: Literal["fixed", "floating"] = "fixed",
-    packages: Mapping[str, Path] | None = None,
-    mesh_root: str | Path | None = None,
-    meshes: bool = True,
-    max_xml_mb: float = 64.0,
-    strict: bool = False,
-    balance_inertia: bool = False,
-    xacro: bool = False,
-    ignore_unsupported: bool = False,
-    max_faces: int | None = None,
-    density: float | None = None,
-    arguments: Mapping[str, str] | None = None,
+    text: bytes | str, *, name: str, path: Path | None = None, **options: Unpack[ReadOptions]
 ) -> Articulation:
     """Read a robot from its text (standard input, a model stored in an output), under the same limits as a file.
 
     `name` stands for the file in messages. `path` is the file of the text, which mesh names are relative to.
     """
-    assets = Assets(
-        folder=None if path is None else path.parent,
-        packages={key: Path(folder) for key, folder in (packages or {}).items()},
-        mesh_root=None if mesh_root is None else Path(mesh_root),
-    )
+    how = whole(options)
+    most = how["max_xml_mb"]
     if is_scene(text):
-        check_size(len(text), file=name, max_mb=max_xml_mb)
-        options: ReadOptions = {"meshes": meshes, "strict": strict, "max_xml_mb": max_xml_mb, "max_faces": max_faces}
-        options["density"] = density
-
-        def read(stored: StoredModel, called: str) -> Articulation:
-            return load_text(
-                stored.text,
-                name=called,
-                base=stored.base,
-                balance_inertia=balance_inertia,
-                ignore_unsupported=ignore_unsupported,
-                **options,
-            )
-
-        return load_stored_scene(text, name, read, max_xml_mb=max_xml_mb)
-    document = parse(text, file=name, max_mb=max_xml_mb)
-    if xacro:
-        document = expand(document, name, path, assets, max_xml_mb, arguments or {})
+        check_size(len(text), file=name, max_mb=most)
+        return load_stored_scene(text, name, lambda stored, called: _load_part(stored, called, how), max_xml_mb=most)
+    assets = assets_of(path, how)
+    document = parse(text, file=name, max_mb=most)
+    if how["xacro"]:
+        document = expand(document, name, path, assets, most, how["arguments"] or {})
     elif name.endswith(".xacro"):
         raise ModelError(
             f"{Source(name)}: a xacro file, which is a program: run xacro first, where you trust it, or see --xacro"
         )
     reading = Reading(
         name,
-        assets=assets if meshes else None,
-        strict=strict,
-        balance_inertia=balance_inertia,
-        ignore_unsupported=ignore_unsupported,
-        density=density,
-        max_faces=max_faces,
+        assets=assets if how["meshes"] else None,
+        strict=how["strict"],
+        balance_inertia=how["balance_inertia"],
+        ignore_unsupported=how["ignore_unsupported"],
+        density=how["density"],
+        max_faces=how["max_faces"],
         notes=list(document.notes),
         lines=document.lines,
         macros=document.macros,
     )
-    articulation = with_follower_notes(read_document(document, reading, assets, max_xml_mb))
+    articulation = with_follower_notes(read_document(document, reading, assets, most))
     refuse_tiny(articulation)
-    if not articulation.conventions.base_chosen and base == "floating":
+    if not articulation.conventions.base_chosen and how["base"] == "floating":
         refuse_base(name, articulation)
     text = articulation.text or document.text
-    return dataclasses.replace(articulation, text=text, base=base, max_faces=max_faces)
+    return dataclasses.replace(articulation, text=text, base=how["base"], max_faces=how["max_faces"])
+
+
+def _load_part(stored: StoredModel, called: str, how: ReadOptions) -> Articulation:
+    """A model of a stored scene: its macros are expanded already, and no folder of its meshes is known."""
+    own: ReadOptions = {"base": stored.base, "packages": {}, "mesh_root": None, "xacro": False}
+    return load_text(stored.text, name=called, **(how | own))
+
+
+def assets_of(path: Path | None, how: ReadOptions) -> Assets:
+    """The folders from which the meshes of a file may be read."""
+    return Assets(
+        folder=None if path is None else path.parent,
+        packages={key: Path(folder) for key, folder in (how["packages"] or {}).items()},
+        mesh_root=None if how["mesh_root"] is None else Path(how["mesh_root"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,40 +124,30 @@ def load_scene(
     entries: Sequence[SceneEntry],
     *,
     default_base: Literal["fixed", "floating"] | None = None,
-    packages: Mapping[str, Path] | None = None,
-    mesh_root: str | Path | None = None,
-    balance_inertia: bool = False,
-    ignore_unsupported: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Articulation:
-    """Read several models and make them one; see scene.merge. Options hold for each, as in load_articulation.
+    """Read several models and make them one; see scene.merge. Options but the base hold for each.
 
     The base of a URDF is that of its entry, else `default_base`, else free if it is one link with mass in a scene of
     several models, else fixed.
     Raises as load_articulation does; ModelError also for an SRDF or a file of loops that does not fit.
     """
-    max_mb = options.get("max_xml_mb", 64.0)
+    how = whole(options)
+    how["base"], most = "fixed", how["max_xml_mb"]
     alone = len(entries) == 1
     models = []
     for entry in entries:
-        robot = load_articulation(
-            entry.file,
-            packages=packages,
-            mesh_root=mesh_root,
-            balance_inertia=balance_inertia,
-            ignore_unsupported=ignore_unsupported,
-            **options,
-        )
+        robot = load_articulation(entry.file, **how)
         if (entry.base or (default_base if alone else None)) == "floating" and not robot.conventions.base_chosen:
             refuse_base(robot.path, robot)
         robot = dataclasses.replace(robot, base=base_of(robot, entry.base or default_base, alone=alone))
         srdf, loops = (
-            decode(read_file(Path(file), most), file) if file else ""
-            for file, most in ((entry.srdf, max_mb), (entry.loops, MAX_MB))
+            decode(read_file(Path(file), limit), file) if file else ""
+            for file, limit in ((entry.srdf, most), (entry.loops, MAX_MB))
         )
         made = SceneModel(entry.name, robot, entry.place, srdf, entry.srdf, loops, entry.loops)
-        models.append(scene_model(made, max_mb))
-    return dataclasses.replace(merge(models), max_faces=options.get("max_faces"))
+        models.append(scene_model(made, most))
+    return dataclasses.replace(merge(models), max_faces=how["max_faces"])
 
 
 def load_stored_scene(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from artsim.sim.articulation.description import Joint, Link, Pose
-from artsim.sim.foundation.spatial import Real, rotation_matrix, symmetric
+from artsim.sim.foundation.rotations import Real, rotation_matrix, symmetric
 
 
 def lumped_moments(body: Sequence[Link], above: Mapping[str, Joint]) -> tuple[float, float, float]:

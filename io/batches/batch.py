@@ -36,7 +36,7 @@ from artsim.sim.equipment.arrays import EquipmentLabels
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError
 from artsim.sim.foundation.memory import memory_left
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.quantities.catalogue import needed_inputs, resolve
 from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot

@@ -1,4 +1,4 @@
-"""The one table of the settings of a batch, from which `artsim batch` has its options."""
+"""BatchConfig and the one table of the settings of a batch, from which `artsim batch` has its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports a run as a video, rendered off-screen by VTK and encoded by ffmpeg."""
+"""Exports a run as a video, rendered off-screen by VTK and encoded by ffmpeg. The only file that imports pyvista."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artsim.io.viewer.stage import ARROW, SEE_THROUGH, WITHIN, colour_of, legend
 from artsim.sim.foundation.apart import life_line
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.runs.configuration import RunConfig
 
 SIZE = (1280, 720)  # [pixels] multiples of 16, as video codecs require

@@ -15,7 +15,7 @@ from artsim.io.inputs.input_table import SUFFIXES, InputTable, Names, check_time
 from artsim.sim.equipment.build_link_wrenches import COMPONENTS
 from artsim.sim.foundation.errors import ModelError, UsageError, listed
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 if TYPE_CHECKING:
     import zipfile

@@ -1,4 +1,4 @@
-"""Control files as CSV text."""
+"""Control files as CSV text, read into an InputTable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from artsim.io.inputs.csv_rows import number_of, words_of
 from artsim.io.inputs.input_table import SUFFIXES, InputTable, Names, check_time, index_of
 from artsim.sim.foundation.errors import ModelError, nearest
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 
 def parse_csv(path: Path, data: bytes, names: Names) -> InputTable:

@@ -30,7 +30,7 @@ from artsim.sim.equipment.build_link_wrenches import COMPONENTS
 from artsim.sim.foundation.errors import ArtsimError, MissingInputError, ModelError, UsageError
 from artsim.sim.foundation.files import read_start
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.settings import HOLD
 

@@ -11,7 +11,7 @@ import numpy as np
 from artsim.sim.articulation.model import Labels, Model, following_dofs
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 Axis = tuple[float, float, int]
 """The ends of a coordinate's range [rad, m], and the number of its values, both ends included."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.sim.foundation.errors import ModelError, UsageError, nearest
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 SUFFIXES = {
     "torque": "torque",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.sim.foundation.budget import refuse_beyond_memory
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.settings import HOLD, LINEAR
 
 IntArray = npt.NDArray[np.int64]

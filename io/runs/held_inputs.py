@@ -15,7 +15,7 @@ import numpy as np
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import ArtsimError, UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.changes import CHANGEABLE, changed_config, controls_for
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls

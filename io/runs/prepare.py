@@ -19,10 +19,11 @@ from artsim.sim.articulation.description import Articulation
 from artsim.sim.articulation.regularity import singular_links
 from artsim.sim.foundation.errors import ModelError, UsageError
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.compiled_robot import compiled_robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.length_range import with_length_ranges
-from artsim.sim.runs.plan import Plan, compiled_robot, plan_run
+from artsim.sim.runs.plan import Plan, plan_run
 from artsim.sim.runs.reading import OF_MODEL
 from artsim.sim.runs.refusals import NEEDS_COMPUTED_TORQUE, led_targets, undriven
 from artsim.sim.runs.simulate import ControllerFunction

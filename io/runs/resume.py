@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from artsim.io.runs.run import Outcome, Progress, record, recorder_of, stored_st
 from artsim.io.runs.snapshots import checkpoint_state, checkpoints, final_state, restored
 from artsim.sim.foundation.errors import BusyError, ModelError, StoppedError, UsageError
 from artsim.sim.foundation.records import Array
+from artsim.sim.runs.block_of_rows import MAY_BE_INFINITE, first_odd
 from artsim.sim.runs.make_simulation import simulation_of
-from artsim.sim.runs.simulate import MAY_BE_INFINITE, ControllerFunction, first_odd
+from artsim.sim.runs.simulate import ControllerFunction
 
 
 def resume(
@@ -52,17 +54,7 @@ def resume(
     with open_recording(source) as recording:
         if recording.state == "running":
             raise BusyError(f"{source}: is being written by another process")
-        if recording.state == "stopped":
-            raise StoppedError(f"{source}: the run stopped by itself; it cannot go on")
-        if recording.steps_total is None or recording.changes:
-            raise UsageError(f"{source}: was stepped from Python, and goes on there only")
-        state, made = _start(recording)
-        done = 0 if state is None else int(state["step"])
-        total = int(recording.config.get("steps", 0)) if steps is None else steps
-        if done > total:
-            raise UsageError(f"{source}: has {done} steps already, more than {total}")
-        recording.check_size()
-        _refuse_odd(recording, state or {}, -(-done // recording.every))
+        state, made, done, total = _remainder(recording, steps)
         if done == total:
             recover(source)
             return None
@@ -90,6 +82,33 @@ def resume(
         if interval and done == (made + 1) * interval:  # the former end of the run becomes a checkpoint
             recorder.checkpoint(stored_state(simulation))
         return record(simulation, recorder, progress)
+
+
+class _Remainder(NamedTuple):
+    """The part of a run that is left: the state from which to continue (None: the start of the run), the number of
+    checkpoints to keep, the steps done and those of the whole run.
+    """
+
+    state: dict[str, Array] | None
+    made: int
+    done: int
+    total: int
+
+
+def _remainder(recording: Recording, steps: int | None) -> _Remainder:
+    """Raise StoppedError, UsageError or ModelError for a recording that cannot go on to `steps` steps."""
+    if recording.state == "stopped":
+        raise StoppedError(f"{recording.path}: the run stopped by itself; it cannot go on")
+    if recording.steps_total is None or recording.changes:
+        raise UsageError(f"{recording.path}: was stepped from Python, and goes on there only")
+    state, made = _start(recording)
+    done = 0 if state is None else int(state["step"])
+    total = int(recording.config.get("steps", 0)) if steps is None else steps
+    if done > total:
+        raise UsageError(f"{recording.path}: has {done} steps already, more than {total}")
+    recording.check_size()
+    _refuse_odd(recording, state or {}, -(-done // recording.every))
+    return _Remainder(state, made, done, total)
 
 
 def _refuse_odd(recording: Recording, state: Mapping[str, Array], rows: int) -> None:

@@ -17,11 +17,12 @@ from artsim.io.runs.snapshots import stored
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import NON_FINITE
+from artsim.sim.runs.block_of_rows import BlockOfRows
 from artsim.sim.runs.changes import Change, changed
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation
+from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""

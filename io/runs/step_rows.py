@@ -9,9 +9,9 @@ import numpy as np
 from artsim.io.runs.named import named_tables
 from artsim.sim.foundation.errors import nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs import simulate
-from artsim.sim.runs.simulate import BlockOfRows
+from artsim.sim.runs.block_of_rows import BlockOfRows
 
 
 class StepRows(Mapping[str, Array]):

@@ -29,16 +29,17 @@ from artsim.io.runs.step_rows import StepRows, read_only, rows_of
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs import simulate
+from artsim.sim.runs.block_of_rows import BlockOfRows
 from artsim.sim.runs.changes import Change, changed, told_otherwise, with_entry
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
-from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction
+from artsim.sim.runs.simulate import ControllerFunction
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
 
 Numbers = ArrayLike | Mapping[str, float]

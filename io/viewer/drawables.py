@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from artsim.io.viewer.tessellation import Triangles, height_field, primitive
 from artsim.sim.articulation.description import Articulation, Geom
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.spatial import frame_with_z, rotation_matrix
+from artsim.sim.foundation.rotations import frame_with_z, rotation_matrix
 from artsim.sim.geometry.solids import drawn_mesh
 
 Layer = Literal["visual", "collision"]

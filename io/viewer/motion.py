@@ -94,7 +94,7 @@ class Motion:
     def robot(self) -> Robot:
         """The robot of the recording, compiled as for the run."""
         if self._robot is None:
-            from artsim.sim.runs.plan import compiled_robot
+            from artsim.sim.runs.compiled_robot import compiled_robot
 
             config = RunConfig.from_mapping(self.recording.config)
             robot = compiled_robot(self._articulation, config, locks=False)

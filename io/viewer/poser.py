@@ -13,7 +13,7 @@ from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.player import FRAMES, plain
 from artsim.io.viewer.stage import RobotStage, add_grid, look_at
 from artsim.sim.articulation.description import Articulation, Joint
-from artsim.sim.foundation.spatial import quaternion, rotation_matrix, turn_about_z
+from artsim.sim.foundation.rotations import quaternion, rotation_matrix, turn_about_z
 from artsim.sim.quantities.coordinates import independent_coordinates
 from artsim.sim.quantities.robot import Robot
 

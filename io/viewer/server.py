@@ -1,4 +1,6 @@
-"""viser's server restricted to this machine: bound to 127.0.0.1, same origin only, no sharing service.
+"""viser's server restricted to this machine: bound to 127.0.0.1, same origin only. The file that imports viser.
+
+The sharing service is off.
 
 Otherwise a page of another site could open a websocket to it, which browsers permit, or reach it through a host name
 that resolves to 127.0.0.1 (DNS rebinding). Host must therefore name this machine, and Origin must be the same. viser

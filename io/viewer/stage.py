@@ -106,7 +106,7 @@ class RobotStage:
 
     def extent(self, positions: Array, quaternions: Array) -> Extent:
         """The extent of the robot's pieces in these poses, or of its links' origins if nothing is drawn."""
-        from artsim.sim.foundation.spatial import rotation_matrix
+        from artsim.sim.foundation.rotations import rotation_matrix
 
         clouds = []
         for piece in self._pieces:

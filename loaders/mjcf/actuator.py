@@ -1,5 +1,6 @@
-"""<actuator>: elements that turn controls into forces: transmission, ranges, states. Armature and drag of the rotor are
-added to the target. The kinds' parameters are in actuator_kinds.py.
+"""<actuator>: elements that turn controls into forces, with their transmissions, ranges and states.
+
+Armature and drag of the rotor are added to the target. The kinds' parameters are in actuator_kinds.py.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ from artsim.loaders.assets import (
 )
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
-from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mesh_shape, read_mesh_shape
+from artsim.loaders.mjcf.geom_inertia import TINY, MeshShape
+from artsim.loaders.mjcf.mesh_inertia import MESH_INERTIAS, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.loaders.mjcf.scope import Scope

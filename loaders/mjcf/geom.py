@@ -8,14 +8,8 @@ from dataclasses import replace
 from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, refuse_outside, vertices_in_model
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.contact import read_surface
-from artsim.loaders.mjcf.geom_inertia import (
-    GeomInertia,
-    fit_to_mesh,
-    fromto_geom,
-    geom_inertia,
-    is_tiny,
-    mesh_geom_pose,
-)
+from artsim.loaders.mjcf.geom_inertia import GeomInertia, fromto_geom, geom_inertia, is_tiny
+from artsim.loaders.mjcf.mesh_inertia import fit_to_mesh, mesh_geom_pose
 from artsim.loaders.mjcf.orientation import read_frame
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.sim.articulation.description import FluidShape, Geom, GeomKind, Material, Pose, Surface

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from artsim.loaders.assets import Assets
@@ -20,7 +20,7 @@ from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
 from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms
-from artsim.sim.articulation.description import Articulation, Conventions, Note, Tendon
+from artsim.sim.articulation.description import Actuator, Articulation, Conventions, Note, Tendon
 
 CONVENTIONS = Conventions(
     pose_drawn=True,
@@ -36,18 +36,7 @@ CONVENTIONS = Conventions(
 
 def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -> Articulation:
     """<mujoco>: the whole model. Raises ModelError with file and line."""
-    reading = MjcfReading(
-        plain.file,
-        assets=plain.assets,
-        strict=plain.strict,
-        balance_inertia=plain.balance_inertia,
-        max_faces=plain.max_faces,
-        notes=plain.notes,
-        folders=folders,
-        ignore_unsupported=plain.ignore_unsupported,
-        lines=plain.lines,
-        macros=plain.macros,
-    )
+    reading = MjcfReading.of(plain, folders)
     tree = expand(reading, root, Family(max_mb, [] if folders.folder is None else [Path(plain.file).resolve()]))
     note_misplaced(reading, root)
     options = read_options(reading, root)
@@ -63,16 +52,7 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
     tendons = [switched(tendon, options.off) for tendon in tendons]
     note_springs(bodies, tendons)
     pairs, excluded = read_contacts(bodies.defaults, root)
-    known = {
-        "body": bodies.poses,
-        "joint": {joint.name for joint in bodies.joints},
-        "geom": bodies.shapes,
-        "site": bodies.sites,
-        "tendon": {tendon.name for tendon in tendons},
-        "actuator": {actuator.name for actuator in actuators},
-        "camera": {camera.get("name", "") for camera in root.iter("camera")},
-    }
-    check_references(reading, root, known)
+    check_references(reading, root, names_of(bodies, tendons, actuators, root))
     sensors = read_sensors(bodies, root, actuators)
     reading.note_missing_meshes()
     return Articulation(
@@ -99,6 +79,21 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
         text=stored_text(tree, meshes.read_from_files()),
         path=reading.file,
     )
+
+
+def names_of(
+    bodies: Bodies, tendons: Sequence[Tendon], actuators: Sequence[Actuator], root: Element
+) -> dict[str, Collection[str]]:
+    """The names that attributes may refer to, by the kind of what bears them."""
+    return {
+        "body": bodies.poses,
+        "joint": {joint.name for joint in bodies.joints},
+        "geom": bodies.shapes,
+        "site": bodies.sites,
+        "tendon": {tendon.name for tendon in tendons},
+        "actuator": {actuator.name for actuator in actuators},
+        "camera": {camera.get("name", "") for camera in root.iter("camera")},
+    }
 
 
 def note_springs(bodies: Bodies, tendons: Sequence[Tendon]) -> None:

@@ -55,6 +55,22 @@ class MjcfReading(Reading):
     outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and the reasons
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
+    @classmethod
+    def of(cls, plain: Reading, folders: Assets) -> MjcfReading:
+        """The reading of a file as one of MJCF; `folders`: where includes may be."""
+        return cls(
+            plain.file,
+            assets=plain.assets,
+            strict=plain.strict,
+            balance_inertia=plain.balance_inertia,
+            max_faces=plain.max_faces,
+            notes=plain.notes,
+            folders=folders,
+            ignore_unsupported=plain.ignore_unsupported,
+            lines=plain.lines,
+            macros=plain.macros,
+        )
+
     def scope_of(self, element: Element) -> Origin | None:
         """The settings of the attached model that the element comes from; None for an element of the model itself."""
         node = element if self.scopes else None

@@ -98,7 +98,7 @@ def spatial_inertia(link: Link, pose: Pose) -> Real:
     """Inertia (6, 6) of a body about the world's origin, for twists of linear, then angular velocity."""
     import numpy as np
 
-    from artsim.sim.foundation.spatial import rotation_matrix, symmetric
+    from artsim.sim.foundation.rotations import rotation_matrix, symmetric
 
     made: Any = np.zeros((6, 6))
     if link.inertial is None:
@@ -116,7 +116,7 @@ def motions(joint: Joint, pose: Pose) -> Real:
     """The twist (n, 6) of the child for each of the joint's dofs: velocity of its point at the world's origin, spin."""
     import numpy as np
 
-    from artsim.sim.foundation.spatial import rotation_matrix
+    from artsim.sim.foundation.rotations import rotation_matrix
 
     R = rotation_matrix(pose.rotation)
     if joint.kind == "prismatic":

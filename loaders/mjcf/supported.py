@@ -1,4 +1,5 @@
 """Parts of MJCF that are refused or have no effect here, and the reasons; all else in mjcf_schema.py is read.
+
 docs/mjcf.md is made from these tables.
 """
 

@@ -59,7 +59,7 @@ def read_inertia(reading: SdfReading, element: Element) -> tuple[float, float, f
 def read_automatic(reading: SdfReading, link: Element, element: Element, geoms: Sequence[Geom]) -> Inertial:
     """<inertial auto="true">: the inertial of the collision shapes at their densities, scaled to <mass> if given."""
     from artsim.loaders.density import solid_of_geom, together  # numpy
-    from artsim.sim.foundation.spatial import six
+    from artsim.sim.foundation.rotations import six
 
     density = number_of(reading, element, "density", DENSITY, least=0.0)
     densities = {

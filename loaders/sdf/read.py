@@ -18,7 +18,7 @@ from artsim.loaders.sdf.include import Files, expand, stored_text
 from artsim.loaders.sdf.inertial import note_bare, read_inertial
 from artsim.loaders.sdf.joint import Hinge, as_joints, note_idle, read_couplings, read_joint
 from artsim.loaders.sdf.reading import SdfReading, flag_of, number_of, vector_of
-from artsim.loaders.urdf import refuse_mimic_cycles
+from artsim.loaders.urdf_joint import refuse_mimic_cycles
 from artsim.sim.articulation.description import (
     Articulation,
     Conventions,

@@ -9,7 +9,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import symmetric_times
 from artsim.sim.foundation.records import Lanes1, Lanes2, Real
-from artsim.sim.foundation.spatial_vectors import set_motion_column, shifted_force
+from artsim.sim.foundation.spatial import set_motion_column, shifted_force
 from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, set_column, times
 
 

@@ -26,7 +26,7 @@ from artsim.sim.articulation.model import (
 from artsim.sim.articulation.sliders import sliding_masses_of
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import Array, kinds
-from artsim.sim.foundation.spatial import Real, frame_with_x, quaternion, six
+from artsim.sim.foundation.rotations import Real, frame_with_x, quaternion, six
 
 _QUATERNION = ("qw", "qx", "qy", "qz")
 _COORD_SUFFIX = ((), (), _QUATERNION, ("x", "y", "angle"), ("x", "y", "z", *_QUATERNION))

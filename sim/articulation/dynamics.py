@@ -1,7 +1,7 @@
-"""Inverse dynamics, joint-space inertia matrix, its factorisation, forward dynamics: RNEA, CRBA, LᵀDL, ABA, in world
-axes.
+"""RNEA, CRBA, LᵀDL and ABA: inverse dynamics, joint-space inertia matrix, its factorisation, forward dynamics.
 
-Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5 to 7; classical instead of spatial accelerations.
+Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5 to 7; in world axes, classical instead of spatial
+accelerations.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from artsim.sim.foundation.mat3 import (
     whole,
 )
 from artsim.sim.foundation.records import ConstInts1, Force, Ints1, Lanes1, Lanes2, Mat3, Real, Sym3, Vec3
-from artsim.sim.foundation.spatial_vectors import (
+from artsim.sim.foundation.spatial import (
     add_pair,
     motion_column,
     newton_euler,

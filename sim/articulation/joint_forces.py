@@ -17,7 +17,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import matrix_of, set_matrix, turn, turn_back, turned, turned_back
 from artsim.sim.foundation.records import Force, Lanes1, Mat3, Real, Vec3, Vector
 from artsim.sim.foundation.sincos import sincos
-from artsim.sim.foundation.spatial_vectors import add_pair, newton_euler, pair_of, set_pair, shifted_force
+from artsim.sim.foundation.spatial import add_pair, newton_euler, pair_of, set_pair, shifted_force
 from artsim.sim.foundation.vec3 import (
     add_to_row,
     cross,

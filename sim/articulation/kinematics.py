@@ -23,7 +23,7 @@ from artsim.sim.foundation.mat3 import (
 )
 from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Vec3, Vector
 from artsim.sim.foundation.sincos import sincos
-from artsim.sim.foundation.spatial_vectors import add_motion_column, motion_column, pair_of, set_motion_column, set_pair
+from artsim.sim.foundation.spatial import add_motion_column, motion_column, pair_of, set_motion_column, set_pair
 from artsim.sim.foundation.vec3 import (
     cross,
     dot,

@@ -10,7 +10,7 @@ from artsim.sim.articulation.description import Articulation, Joint, Link
 from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.spatial import Real, frame_with_z, point_inertia, rotation_matrix, symmetric, turn_about_z
+from artsim.sim.foundation.rotations import Real, frame_with_z, point_inertia, rotation_matrix, symmetric, turn_about_z
 
 _TYPES = {
     "revolute": REVOLUTE,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.records import ConstInts1, ConstReals1, ConstReals2, ConstReals3
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
 LINEAR, ANGULAR = range(2)  # the two parts of a motion, in arrays with a number for each

@@ -1,6 +1,6 @@
 """Algebra of quaternions (w, x, y, z) and poses as tuples of floats, for readers of models and values computed once.
 
-Kernels have functions of their own (foundation/quaternions.py), and numpy matrices theirs (foundation/spatial.py).
+Kernels have functions of their own (foundation/quaternions.py), and numpy matrices theirs (foundation/rotations.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, Model
-from artsim.sim.foundation.spatial import Real, rotation_matrix, turn_about_z
+from artsim.sim.foundation.rotations import Real, rotation_matrix, turn_about_z
 
 
 def body_poses(model: Model, q: Real) -> tuple[Real, Real]:

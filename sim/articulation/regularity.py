@@ -12,7 +12,7 @@ import numpy as np
 from artsim.sim.articulation.description import Tendon
 from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, PLANAR, PRISMATIC, Compiled, Model
 from artsim.sim.articulation.poses import body_poses
-from artsim.sim.foundation.spatial import Real, symmetric
+from artsim.sim.foundation.rotations import Real, symmetric
 
 _DENSE = 600  # dofs up to which the whole matrix is tested; above, each dof against its own composite inertia
 _ON_AXIS = 1e-20  # relative rounding of the inertia about the joint of a mass exactly on its axis

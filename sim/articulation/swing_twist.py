@@ -1,5 +1,4 @@
-"""Decomposes a rotation q = q_swing q_twist, with the rates of both: the twist is about x, the swing about an axis
-across x.
+"""Swing and twist of a rotation q = q_swing q_twist and their rates: the twist is about x, the swing across x.
 
 A rotation is a unit quaternion (w, x, y, z) of a turned frame in its parent; rates are by the angular velocity in the
 turned frame's axes. The twist is not defined at a swing of π, nor the swing's direction at 0 and π. Floats only.

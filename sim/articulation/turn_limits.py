@@ -20,7 +20,7 @@ from artsim.sim.articulation.model import (
     Model,
 )
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 _SLACK = 1e-9  # [rad] beyond a limit that is rounding
 _UPSIDE_DOWN = math.radians(179.0)  # [rad] swing beyond which a twist has no limit

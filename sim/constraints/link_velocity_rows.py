@@ -27,7 +27,7 @@ from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import plus_turned, symmetric_times, symmetric_turned, turned, turned_back
 from artsim.sim.foundation.records import Reals1, Vec3
-from artsim.sim.foundation.spatial_vectors import pair_of, velocity_at
+from artsim.sim.foundation.spatial import pair_of, velocity_at
 from artsim.sim.foundation.vec3 import column_of, cross, dot, minus, plus, put, set_column, times, triple
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST, Inputs, Rows, RunBundle, Step

@@ -1,5 +1,7 @@
-"""Builds the rows of loop joints: two points that coincide (connect), two frames that coincide (weld), two points and
-the z axes of their frames (hinge), or any of six axes held (loop joint).
+"""Builds the rows of loop joints, which hold up to six coordinates of a frame of one link in a frame of another.
+
+Two points coincide (connect), two frames coincide (weld), two points and the z axes of their frames do (hinge), or any
+of six axes are held (loop joint).
 
 C = p_a - p_b in world axes, and for a weld also the vector part of conj(q_b) q_a times its torque scale: MuJoCo's
 efc_pos and efc_J, except for the common sign of a weld's last three rows (here the quaternion with w ≥ 0 is taken).
@@ -53,7 +55,7 @@ from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, 
 from artsim.sim.foundation.mat3 import turn, turned, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Reals2, Reals3, Vec3, Vec4
-from artsim.sim.foundation.spatial_vectors import pair_of, set_six
+from artsim.sim.foundation.spatial import pair_of, set_six
 from artsim.sim.foundation.vec3 import (
     add_to_row,
     column_of,

@@ -1,5 +1,6 @@
-"""Entries that look ahead of a step: foresight of gaps (foresight.py), and the continuous check (advancement.py) with
-its constants and scratch. Does not import numba.
+"""Entries that look ahead of a step: foresight of gaps (foresight.py) and the continuous check (advancement.py).
+
+The constants and the scratch of the check are here, too. Does not import numba.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from artsim.sim.foundation.records import (
     Reals2,
     allocate,
 )
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import ContactBundle, Contacts, ContactWork, NarrowBundle, Touching, make_narrow
 from artsim.sim.run_data.run_records import RunBundle
 

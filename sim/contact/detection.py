@@ -1,5 +1,4 @@
-"""Detects the contacts of a configuration: places shapes, sorts and sweeps the boxes around them, and passes pairs of
-shapes to collision's kernels.
+"""Detects contacts: places shapes, sorts and sweeps the boxes around them, passes pairs to collision's kernels.
 
 Contacts are detected speculatively: each shape has a speculative margin, the distance by which it may move in the step,
 and shapes nearer than the sum of their margins have a contact with a gap, which the step may close but not overshoot.

@@ -23,7 +23,7 @@ from artsim.sim.equipment.arrays import (
 )
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real, quaternion
+from artsim.sim.foundation.rotations import Real, quaternion
 
 _KINDS = {"connect": CONNECT, "weld": WELD, "hinge": HINGE, "joint": LOOP_JOINT}
 _SPRUNG = (0.0, 0.0, 0.0)  # the softness of a loop that is a spring: not hard

@@ -12,7 +12,7 @@ import numpy as np
 from artsim.sim.articulation.description import Articulation, FluidShape, Joint
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 _TINY = 1e-15  # MuJoCo's smallest mass of a body in a medium, and of a moment
 # 15-point rule of Kronrod on [0, 1] (Piessens 1983), to 8 digits, as MuJoCo has it

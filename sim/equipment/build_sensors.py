@@ -17,7 +17,7 @@ from artsim.sim.articulation.description import (
 from artsim.sim.equipment.arrays import ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE, SENSORS
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real, rotation_matrix
+from artsim.sim.foundation.rotations import Real, rotation_matrix
 from artsim.sim.geometry.collision_pairs import tangible_geoms
 
 Frame = tuple[int, Real, Real]
@@ -147,7 +147,7 @@ def _inertial_frame(inertial: Inertial | None) -> Pose:
     xx, xy, xz, yy, yz, zz = inertial.inertia
     if not (xy or xz or yz):
         return inertial.pose
-    from artsim.sim.foundation.spatial import quaternion
+    from artsim.sim.foundation.rotations import quaternion
 
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     _, axes = np.linalg.eigh(tensor)

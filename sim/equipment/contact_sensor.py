@@ -23,7 +23,7 @@ from artsim.sim.equipment.arrays import (
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import turn_back, turned_back
 from artsim.sim.foundation.records import Mat3, Vec3
-from artsim.sim.foundation.spatial_vectors import shifted_force
+from artsim.sim.foundation.spatial import shifted_force
 from artsim.sim.foundation.vec3 import dot, minus, plus_times, row_of, times, triple_at
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, ContactBundle
 

@@ -18,7 +18,7 @@ from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.equipment.arrays import EquipmentBundle, Equipped
 from artsim.sim.foundation.jit import Entry, point_at
 from artsim.sim.foundation.records import ConstInts1, ConstReals1
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.run_records import RunBundle
 

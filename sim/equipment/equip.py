@@ -17,7 +17,7 @@ from artsim.sim.equipment.build_sensors import sensor_arrays, sensor_labels
 from artsim.sim.equipment.build_tendons import tendon_arrays
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array, kinds
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 
 def equip(articulation: Articulation, compiled: Compiled, wrenches: tuple[LinkWrench, ...] = ()) -> Equipped | None:

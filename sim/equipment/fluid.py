@@ -15,7 +15,7 @@ from artsim.sim.equipment.arrays import DENSITY, VISCOSITY, WIND_X, EquipmentBun
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import plus_turned, turn, turn_matrix, turned, turned_back
 from artsim.sim.foundation.records import ConstReals1, ConstReals2, Mat3, Vec3
-from artsim.sim.foundation.spatial_vectors import add_pair, pair_of, velocity_at
+from artsim.sim.foundation.spatial import add_pair, pair_of, velocity_at
 from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, times, triple_at
 
 _TINY = 1e-300

@@ -9,7 +9,7 @@ from artsim.sim.equipment.transmissions import add_wrench
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import turned
 from artsim.sim.foundation.records import Vec3
-from artsim.sim.foundation.spatial_vectors import six_of
+from artsim.sim.foundation.spatial import six_of
 from artsim.sim.foundation.vec3 import put_at, triple_at
 from artsim.sim.run_data.run_records import CONTROL_ROW, RunBundle
 

@@ -15,7 +15,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import turn
 from artsim.sim.foundation.quaternions import rotation_vector
 from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3
-from artsim.sim.foundation.spatial_vectors import set_pair
+from artsim.sim.foundation.spatial import set_pair
 from artsim.sim.foundation.vec3 import cross, length, minus, minus_times, put_at, times, triple_at
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from artsim.sim.articulation.description import Pose
 from artsim.sim.articulation.model import Compiled
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.spatial import Real, rotation_matrix
+from artsim.sim.foundation.rotations import Real, rotation_matrix
 
 
 @dataclass(frozen=True)

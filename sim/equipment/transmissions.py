@@ -17,7 +17,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import turn
 from artsim.sim.foundation.quaternions import quaternion_of, rotation_vector
 from artsim.sim.foundation.records import Force, Reals1, Vec3
-from artsim.sim.foundation.spatial_vectors import shifted_force
+from artsim.sim.foundation.spatial import shifted_force
 from artsim.sim.foundation.vec3 import (
     cross,
     dot,

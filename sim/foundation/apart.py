@@ -1,5 +1,6 @@
-"""Runs work that may fail in a forked child under limits of time and memory: a reader of untrusted files may search
-without end, ask for all memory or crash, and none of that reaches the process itself.
+"""Runs work that may fail, such as readers of untrusted files, in a forked child under limits of time and memory.
+
+Such a reader may search without end, ask for all memory or crash, and none of that reaches the process itself.
 
 A child ends with the process that started it, however that ends: on Linux the kernel kills it (PR_SET_PDEATHSIG, sent
 when the thread that forked ends, so children are started by threads that wait for them); elsewhere a thread of the

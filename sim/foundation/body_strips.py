@@ -1,5 +1,6 @@
-"""Strips of WIDTH numbers from several places: of vectors, of matrix lines of known length, and one per body, turned so
-that lane l has the numbers of the l-th body.
+"""Strips of WIDTH numbers from several places: of vectors, of matrix lines of known length, and one per body.
+
+Those of bodies are transposed, so that lane l has the numbers of the l-th body.
 """
 
 from __future__ import annotations

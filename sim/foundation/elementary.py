@@ -1,5 +1,4 @@
-"""exp, log, powers and atan2 of floats in kernels, without the C library, whose results differ between machines
-(sincos.py).
+"""exp, log, powers and atan2 of floats in kernels, without the C library, whose results differ between machines.
 
 Rational approximations of Cephes (Moshier), error below 2 ulp.
 """

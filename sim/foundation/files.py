@@ -1,4 +1,4 @@
-"""Files that users name, read without waiting for ever."""
+"""The start of a file that a user names, read without waiting for the system's own files that never end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled entries: numba compiles, it does not run.
+"""Entries: their machine code found or made, bound to records, and called without numba.
 
 The few outer entries (simulate a block of steps, compute a block of configurations) are compiled as C functions over
 one table of addresses (records.py; compiler.py). Their machine code is kept (object_cache.py) and later put into memory

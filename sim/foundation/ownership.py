@@ -1,4 +1,4 @@
-"""Checks that only the user can have written a file: files from a cache are executed or trusted.
+"""Checks that only the user can have written a file: caches, whose files are trusted, are read from no other.
 
 A folder is the user's own when it and every folder above it belong to the user or to root, and no one else may write
 there (as OpenSSH requires of a home). Folders that everybody may write but where only owners may rename (/tmp) pass as

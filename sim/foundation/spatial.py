@@ -1,85 +1,114 @@
-"""Rotations and small inertia arithmetic in numpy, for values computed once (kernels have their own functions)."""
+"""Spatial vectors: a motion (velocity of a point, angular velocity) or a force (force, torque about a point), as a pair
+of triples in world axes. Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 2, with the linear part first.
+
+Bodies' quantities are about their origins; since all axes are the world's, a change of point is a translation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.mat3 import symmetric_times
+from artsim.sim.foundation.records import Force, Lanes2, Motion, Real, Vec3, Vector
+from artsim.sim.foundation.vec3 import add_to_row, column_of, cross, plus, row_of, set_column, set_row, times
 
-import numpy as np
-from numpy.typing import NDArray
-
-Real = NDArray[np.float64]
-
-
-def rotation_matrix(quaternion: Sequence[float]) -> Real:
-    """Rotation matrix (3, 3), child to parent, of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+# ------------------------------------------------------------------ entries of arrays
 
 
-def quaternion(matrix: Real) -> Real:
-    """Unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix (Shepperd 1978)."""
-    m = matrix
-    squares = np.array(
-        [
-            1 + m[0, 0] + m[1, 1] + m[2, 2],
-            1 + m[0, 0] - m[1, 1] - m[2, 2],
-            1 - m[0, 0] + m[1, 1] - m[2, 2],
-            1 - m[0, 0] - m[1, 1] + m[2, 2],
-        ]
-    )
-    k = int(np.argmax(squares))
-    products = np.array(
-        [
-            [squares[0], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
-            [m[2, 1] - m[1, 2], squares[1], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
-            [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], squares[2], m[1, 2] + m[2, 1]],
-            [m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], squares[3]],
-        ]
-    )
-    q: Real = products[k] / (2 * np.sqrt(squares[k]))
-    q /= np.linalg.norm(q)
-    return -q if q[0] < 0 else q
+@inlined
+def pair_of(A: Lanes2, B: Lanes2, i: int) -> Motion:
+    """The pair of row i of the arrays of linear and of angular parts."""
+    return row_of(A, i), row_of(B, i)
 
 
-def frame_with_z(axis: Sequence[float]) -> Real:
-    """The rotation (3, 3) of least angle whose third column is the unit vector `axis` (about x where axis is -z)."""
-    x, y, z = axis
-    across = x * x + y * y
-    if z < 0 and across < 1e-30:
-        return np.diag([1.0, -1.0, -1.0])
-    k = (1 - z) / across if z < 0 else 1 / (1 + z)  # equal; near -z the second loses all digits
-    return np.array([[1 - x * x * k, -x * y * k, x], [-x * y * k, 1 - y * y * k, y], [-x, -y, z]])
+@inlined
+def set_pair(A: Lanes2, B: Lanes2, i: int, a: Motion) -> None:
+    """Set row i of the arrays of linear and of angular parts."""
+    set_row(A, i, a[0])
+    set_row(B, i, a[1])
 
 
-def frame_with_x(axis: Sequence[float]) -> Real:
-    """The rotation (3, 3) of least angle whose first column is the unit vector `axis` (about y where axis is -x)."""
-    x, y, z = axis
-    return np.roll(frame_with_z((y, z, x)), (1, 1), (0, 1))
+@inlined
+def add_pair(A: Lanes2, B: Lanes2, i: int, a: Motion) -> None:
+    """Add a pair to row i of the arrays of linear and of angular parts."""
+    add_to_row(A, i, a[0])
+    add_to_row(B, i, a[1])
 
 
-def turn_about_z(angle: float) -> Real:
-    """The rotation (3, 3) about z by an angle [rad]."""
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+@inlined
+def six_of(A: Lanes2, i: int) -> Motion:
+    """The pair in row i of an array (n, 6)."""
+    return (A[i, 0], A[i, 1], A[i, 2]), (A[i, 3], A[i, 4], A[i, 5])
 
 
-def symmetric(six: Sequence[float]) -> Real:
-    """The symmetric matrix of (xx, xy, xz, yy, yz, zz)."""
-    xx, xy, xz, yy, yz, zz = six
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+@inlined
+def set_six(A: Lanes2, i: int, a: Motion) -> None:
+    """Set row i of an array (n, 6) to a pair."""
+    set_row(A, i, a[0])
+    A[i, 3] = a[1][0]
+    A[i, 4] = a[1][1]
+    A[i, 5] = a[1][2]
 
 
-def six(matrix: Real) -> Real:
-    """(xx, xy, xz, yy, yz, zz) of a symmetric matrix."""
-    return matrix[[0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
+@inlined
+def motion_column(J: Lanes2, k: int) -> Motion:
+    """Column k of an array (6, n)."""
+    return column_of(J, k, 0), column_of(J, k, 3)
 
 
-def point_inertia(mass: float, position: Real) -> Real:
-    """Inertia (3, 3) about the origin of a point mass at `position` (parallel axis theorem)."""
-    return mass * (position @ position * np.eye(3) - np.outer(position, position))
+@inlined
+def set_motion_column(J: Lanes2, k: int, a: Motion) -> None:
+    """Set column k of an array (6, n)."""
+    set_column(J, k, 0, a[0])
+    set_column(J, k, 3, a[1])
+
+
+@inlined
+def add_motion_column(J: Lanes2, k: int, share: Real, a: Motion) -> None:
+    """Add `share` times a pair to column k of an array (6, n)."""
+    set_motion_column(J, k, pair_plus(motion_column(J, k), pair_times(share, a)))
+
+
+# ------------------------------------------------------------------ algebra
+
+
+@inlined
+def pair_plus(a: Motion, b: Motion) -> Motion:
+    """a + b."""
+    return plus(a[0], b[0]), plus(a[1], b[1])
+
+
+@inlined
+def pair_times(k: Real, a: Motion) -> Motion:
+    """k a for a number k."""
+    return times(k, a[0]), times(k, a[1])
+
+
+@inlined
+def power(S: Motion, F: Force) -> Real:
+    """S · F, the power of a force along a motion of the same point."""
+    s, t = S
+    f, n = F
+    return s[0] * f[0] + s[1] * f[1] + s[2] * f[2] + t[0] * n[0] + t[1] * n[1] + t[2] * n[2]
+
+
+@inlined
+def shifted_force(F: Force, r: Vector) -> Force:
+    """The force about a point from which its own point lies at r."""
+    return F[0], plus(F[1], cross(r, F[0]))
+
+
+@inlined
+def velocity_at(V: Motion, r: Vector) -> Vec3:
+    """The velocity of the point at r."""
+    return plus(V[0], cross(V[1], r))
+
+
+@inlined
+def newton_euler(mass: Real, h: Vector, I: Lanes2, i: int, w: Vector, A: Motion) -> Force:
+    """The force that a rigid body with first moment h and inertia I[i] about its origin needs for its angular velocity
+    w and acceleration A = (of the origin, angular), classical: m a + α × h + ω × (ω × h), I α + ω × I ω + h × a.
+    """
+    a, x = A
+    force = plus(plus(times(mass, a), cross(x, h)), cross(w, cross(w, h)))
+    torque = plus(plus(symmetric_times(I, i, x), cross(w, symmetric_times(I, i, w))), cross(h, a))
+    return force, torque

@@ -1,4 +1,4 @@
-"""Processors that kernels are compiled for: levels of instruction sets, not single models.
+"""Processors that kernels are compiled for: levels of instruction sets, not single models; the level of this one.
 
 Kernels of one level compute the same bytes on every processor that has the level, wherever they were compiled. The
 levels of x86-64 are those of its System V ABI (supplement for AMD64, 3.1.1); 64-bit Arm is one level. On other

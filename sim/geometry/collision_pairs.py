@@ -27,7 +27,7 @@ from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import Array, ConstInts1, ConstInts2, ConstReals1, ConstReals2
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 _OF_WORLD = Conventions(parents="listed", surfaces=False)  # for geoms that belong to no model
 

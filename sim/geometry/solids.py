@@ -15,7 +15,7 @@ from artsim.collision.hull import corners_of, from_faces, hull_volume, polyhedro
 from artsim.collision.mesh import MAX_FACES, Mesh, MeshError, read_mesh
 from artsim.sim.articulation.description import Articulation, Geom
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.spatial import Real, rotation_matrix
+from artsim.sim.foundation.rotations import Real, rotation_matrix
 
 SWOLLEN = 1.2  # ratio of hull to mesh volume above which a hull is noted, and replaced by parts on request
 

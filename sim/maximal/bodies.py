@@ -15,7 +15,7 @@ import numpy as np
 from artsim.sim.articulation.model import Model
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real, symmetric
+from artsim.sim.foundation.rotations import Real, symmetric
 
 
 @dataclass(frozen=True)

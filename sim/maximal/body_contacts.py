@@ -21,7 +21,7 @@ import numpy as np
 from artsim.sim.articulation.state import FEATURE, SHAPE_A, SHAPE_B
 from artsim.sim.foundation.jit import bind
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import (
     CONTACTS,
     DETECT,

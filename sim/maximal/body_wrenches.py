@@ -6,7 +6,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import LINK_AXES, WRENCH, Equipment
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins
 from artsim.sim.maximal.lines import Lines
 

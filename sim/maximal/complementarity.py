@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 _EXACT = 1e-13  # of the velocities: nothing smaller is sought
 _STEPS, _ROUNDS, _SWEEPS = 40, 12, 30

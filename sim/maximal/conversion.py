@@ -12,7 +12,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import FREE, PLANAR, PRISMATIC, REVOLUTE, Model
 from artsim.sim.articulation.poses import body_poses
-from artsim.sim.foundation.spatial import Real, quaternion
+from artsim.sim.foundation.rotations import Real, quaternion
 from artsim.sim.maximal.bodies import BodyStates, Masses, joint_frames, origins
 from artsim.sim.maximal.joints import dof_lines, joint_lines
 from artsim.sim.maximal.lines import Lines

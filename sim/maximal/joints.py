@@ -11,7 +11,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, Model
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, cross_matrix_product, joint_frames, origins, skew
 from artsim.sim.maximal.lines import (
     COUPLING,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 # the sources of rows, by which their forces are recorded
 HELD_DOF, INERTIA, PASSIVE, DRIVE, COUPLING, LIMIT, LOOP, CONTACT = range(8)

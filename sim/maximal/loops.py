@@ -6,7 +6,7 @@ import numpy as np
 
 from artsim.sim.equipment.arrays import WELD, Equipment
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real, quaternion
+from artsim.sim.foundation.rotations import Real, quaternion
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins, skew
 from artsim.sim.maximal.lines import LOOP, BodyRows, Lines, make_body_rows
 from artsim.sim.maximal.scheme import Scheme

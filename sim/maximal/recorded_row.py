@@ -12,7 +12,7 @@ from artsim.sim.articulation.model import WORLD, Model
 from artsim.sim.equipment.arrays import Equipment
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real, quaternion, symmetric
+from artsim.sim.foundation.rotations import Real, quaternion, symmetric
 from artsim.sim.maximal.bodies import BodyStates, Masses, explicit_forces, inertias, origins
 from artsim.sim.maximal.conversion import in_joints, joint_loads, joint_twists
 from artsim.sim.maximal.joints import joint_lines

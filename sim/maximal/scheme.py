@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.complementarity import solve_cones
 from artsim.sim.maximal.lines import CONTACT, BodyRows, Lines, dense
 

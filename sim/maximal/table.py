@@ -10,7 +10,7 @@ import numpy as np
 from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import Equipment
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.joints import (
     coupling_rows,
     drive_rows,

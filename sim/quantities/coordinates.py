@@ -15,7 +15,7 @@ from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUT
 from artsim.sim.articulation.poses import at_leader, body_poses, pose_in_parent
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real, quaternion, rotation_matrix
+from artsim.sim.foundation.rotations import Real, quaternion, rotation_matrix
 from artsim.sim.maximal.bodies import skew
 from artsim.sim.maximal.conversion import coordinates_of_joint
 

@@ -21,7 +21,7 @@ from artsim.sim.foundation.lanes import jacobian_block, lane_count, lane_of, lan
 from artsim.sim.foundation.mat3 import plus_turned
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import BUFFER, WIDTH, Lanes1, Lanes2, Reals4, Vec3
-from artsim.sim.foundation.spatial_vectors import pair_of, set_motion_column, velocity_at
+from artsim.sim.foundation.spatial import pair_of, set_motion_column, velocity_at
 from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, times, zeros_like
 from artsim.sim.quantities.compute_records import Batch, Scratch, Task
 

@@ -16,7 +16,7 @@ from artsim.sim.articulation.model import Compiled, Labels, Model
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.quantities.catalogue import OF_CONSTRAINTS
 
 if TYPE_CHECKING:

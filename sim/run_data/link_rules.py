@@ -17,7 +17,7 @@ import numpy as np
 from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import ConstInts1, ConstReals1, ConstReals2, Ints1, Reals1, Reals2, allocate
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 
 WHOLE = -1
 Pair = tuple[float | None, float | None]

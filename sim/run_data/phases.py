@@ -1,4 +1,4 @@
-"""Names the phases of a step that are timed on request, and holds their total times. Does not import numba."""
+"""The phases of a step that are timed on request, by name, and their total times. Does not import numba."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from artsim.sim.articulation.model import ANGULAR, LINEAR
 from artsim.sim.articulation.state import SHAPE_A, SHAPE_B, State
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.run_data.integration import DEFAULT
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,

@@ -1,5 +1,6 @@
-"""Changes of a run between two of its steps: of its state, or of settings. Changes are made in place where a run is
-stepped, and repeated where its file is simulated again.
+"""Changes of the state or of settings between two steps of a run.
+
+They are made in place where a run is stepped, and repeated where its file is simulated again.
 
 A changed setting makes a new plan from the robot's description, so that the setting has the meaning that it has at the
 start of a run; the state goes on.
@@ -16,7 +17,7 @@ import numpy as np
 
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, nearest
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.make_simulation import simulation_of

@@ -1,4 +1,4 @@
-"""The names of constraint rows as recorded: `limit:elbow.lower`, `loop:crank.x`, `contact.normal`."""
+"""The names of a run's recorded constraint rows: `limit:elbow.lower`, `loop:crank.x`, `contact.normal`."""
 
 from __future__ import annotations
 

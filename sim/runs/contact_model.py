@@ -13,7 +13,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.sliders import sliding_masses_of
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs, conventions_of_links
 from artsim.sim.geometry.contacts import OVAL, RIM, SHARP, Contacts, Touching
 from artsim.sim.geometry.solids import Kept, read_solids

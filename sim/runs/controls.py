@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.errors import StoppedError, UsageError
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
@@ -122,3 +123,20 @@ class ControlLog:
         controls = Controls(np.array(self._steps, np.int64), **values)
         self._steps, self._rows = [], []
         return controls
+
+
+def torque_of(answer: Any, dofs: Sequence[str], time: float) -> FloatArray:
+    """The joint forces (nv,) that a Python controller returned at this time [s].
+
+    Raises UsageError for something other than nv numbers, StoppedError for one that is not finite.
+    """
+    try:
+        torque = np.array(answer, float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"controller: returned {type(answer).__name__}, want {len(dofs)} numbers") from error
+    if torque.shape != (len(dofs),):
+        raise UsageError(f"controller: returned shape {torque.shape}, want ({len(dofs)},): one force per dof")
+    if not np.all(np.isfinite(torque)):
+        name = dofs[int(np.argmin(np.isfinite(torque)))]
+        raise StoppedError(f"stopped at t = {time:.6g} s: the controller's force on {name!r} is not finite")
+    return torque

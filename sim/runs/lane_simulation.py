@@ -1,5 +1,4 @@
-"""The single robot's step inside a pack: takes steps that a lane cannot take in the pack, and finds rows and forces for
-lanes."""
+"""The single robot inside a pack: it takes steps that a lane cannot, and finds rows and forces for lanes."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from artsim.sim.articulation.model import D_MIN, Model
 from artsim.sim.equipment.arrays import Equipped
 from artsim.sim.foundation.errors import SettingError, UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import Touching
 from artsim.sim.maximal.loops import loop_sizes
 from artsim.sim.maximal.table import Tuning

@@ -14,7 +14,7 @@ import numpy as np
 
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS, FOUND_CONTACTS
 from artsim.sim.maximal.bodies import BodyStates, Masses, explicit_forces, inertias, moved
 from artsim.sim.maximal.body_contacts import ContactFinder, ContactRows, contact_lines, name_contacts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from artsim.sim.articulation.model import D_MIN, D_POWER, SWING_Y, TWIST_UPPER
+from artsim.sim.articulation.model import D_MIN, D_POWER
 from artsim.sim.constraints.row_places import Places, lasting_places
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
@@ -119,27 +119,15 @@ def equipment_of(plan: Plan) -> Equipment | None:
 
 def own_rows(plan: Plan) -> int:
     """The number of rows of every step beside joint friction (packs.OwnRows)."""
-    return _common_rows(plan) + _other_rows(plan)
-
-
-def _common_rows(plan: Plan) -> int:
-    """The number of rows of couplings, loops and actuators."""
-    e, couplings = equipment_of(plan), len(plan.robot.model.row_follower)
-    return couplings if e is None else couplings + int(e.loop_held.sum() + np.sum(e.actuator_linear == BY_ROW))
+    return len(places_of(plan).own) + stiff_tendons(plan)
 
 
 def _other_rows(plan: Plan) -> int:
-    """The number of rows of balls, of velocity bounds of links and of tendons."""
-    model, e = plan.robot.model, equipment_of(plan)
-    angles = np.count_nonzero((model.dof_coord < 0) & np.isfinite(model.upper))
-    turns = 2 * np.isfinite(model.turn_range[:, TWIST_UPPER]) + np.isfinite(model.turn_range[:, SWING_Y])
-    count = len(model.axis_dof) + int(angles) + int(turns.sum())
-    if plan.rules is not None:
-        count += len(plan.rules.bound)
+    """The number of own rows that are not of couplings, loops or actuators."""
+    e, common = equipment_of(plan), len(plan.robot.model.row_follower)
     if e is not None:
-        count += len(e.tendon_row_follower) + stiff_tendons(plan)
-        count += int(np.sum(e.tendon_friction > 0) + np.sum(e.tendon_armature > 0))
-    return count
+        common += int(e.loop_held.sum() + np.sum(e.actuator_linear == BY_ROW))
+    return own_rows(plan) - common
 
 
 def finds_rows(plan: Plan) -> bool:

@@ -12,7 +12,7 @@ from artsim.sim.articulation.model import FREE, Labels, Model
 from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.articulation.poses import body_poses
 from artsim.sim.foundation.errors import SettingError, nearest
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import Touching
 from artsim.sim.runs.settings import Place
 

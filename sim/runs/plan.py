@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artsim.sim.articulation.compile_model import compile_model
-from artsim.sim.articulation.description import Articulation, Coupling, Softness, TendonCoupling
-from artsim.sim.articulation.model import BALL, FREE, Labels, Model, following_dofs
-from artsim.sim.articulation.regularity import dof_mobilities
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.contact.continuous import ADVANCE, FORESEE
 from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.build_actuators import idle_controls
@@ -21,30 +18,31 @@ from artsim.sim.equipment.delays import Delayed, delay_entries, delays_of
 from artsim.sim.equipment.equip import equip, labels_of
 from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ModelError, SettingError, UsageError, nearest
+from artsim.sim.foundation.errors import ModelError, SettingError
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT, Touching
 from artsim.sim.geometry.solids import Kept, joined
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS, RK4
 from artsim.sim.run_data.link_rules import LinkRules, link_rules
-from artsim.sim.run_data.registry import NEWTON, SOLVERS, SWEEPING, Solver
-from artsim.sim.run_data.run_records import Inputs
+from artsim.sim.run_data.registry import NEWTON, SOLVERS, Solver
 from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork, may_crowd
-from artsim.sim.runs.compliances import (
-    common_erp,
-    told_of_compliances,
-    told_of_open_loops,
-    with_constraint_names,
-    yielding_couplings,
-    yielding_loops,
-    yielding_tendons,
-)
+from artsim.sim.runs.compiled_robot import compiled_robot, hard_axes, tied
+from artsim.sim.runs.compliances import common_erp, told_of_compliances, told_of_open_loops, with_constraint_names
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.contact_model import touching_shapes
-from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.joint_values import (
+    dof_values,
+    drive_inputs,
+    held_places,
+    joint_values,
+    left_out_by_all,
+    mobilities,
+    position_limits,
+    values_by_name,
+)
 from artsim.sim.runs.maximal_choice import with_scheme
 from artsim.sim.runs.patterns import expanded, has_patterns, names_of, of_followers, with_joint_settings
 from artsim.sim.runs.placing import stand_on_ground
@@ -55,15 +53,13 @@ from artsim.sim.runs.refusals import (
     refuse_unservable,
     with_rows_for_contacts,
 )
-from artsim.sim.runs.setting import MAX_STEPS
-from artsim.sim.runs.settings import DEFAULT_RECORD, LEAST_DT, TIME_STEP, Value
+from artsim.sim.runs.settings import DEFAULT_RECORD, LEAST_DT, TIME_STEP
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
 from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
-TRACKING_FREQUENCY = 20.0  # [rad/s] natural frequency of the critically damped errors of computed torque
 
 
 @dataclass(frozen=True)
@@ -191,7 +187,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     config = with_options(articulation, config, notes)
     robot = compiled_robot(articulation, config)
     pushed = link_wrenches(robot.labels.links, config)
-    equipped = equip(_tied(articulation, config), robot.compiled, pushed.wrenches)
+    equipped = equip(tied(articulation, config), robot.compiled, pushed.wrenches)
     config = _with_loop_targets(config, EquipmentLabels() if equipped is None else equipped.labels)
     start = _plan_start(articulation, config, robot, equipped, pushed, notes)
     touching = touching_shapes(articulation, robot, config, notes)
@@ -203,7 +199,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     inputs = _plan_inputs(articulation, config, robot, equipped, notes)
     refuse_unservable(robot, config, equipped, touching)
     refuse_turning_drives(config, robot, inputs)
-    target = _dof_values(config.target, robot.labels, "target", _held_places(robot.model, start.qpos))
+    target = dof_values(config.target, robot.labels, "target", held_places(robot.model, start.qpos))
     refuse_idle_targets(config, robot, inputs, target)
     record = _recordable(config, equipped, touching, notes)
     dt = float(inputs["time_step"][0])
@@ -216,7 +212,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         replace(_resolved(config, robot, start), wrench=pushed.by_link(), record=record),
         robot,
         inputs,
-        **{name: _dof_values(getattr(config, name), robot.labels, name, np.zeros(robot.nv)) for name in others},
+        **{name: dof_values(getattr(config, name), robot.labels, name, np.zeros(robot.nv)) for name in others},
         target=target,
         qpos=start.qpos,
         qvel=start.qvel,
@@ -258,11 +254,11 @@ def _plan_start(
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
         notes += told_of_open_loops(equipped, open_loops(model, equipped, qpos, 1e-3), common_erp(config))
-    qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
-    activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
+    qvel = dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
+    activation = values_by_name(config.activation, names.activations, "activation", "actuator state", key.activation)
     idle = () if equipped is None else idle_controls(articulation)
     actuated = names.controls[: len(names.controls) - len(pushed.held)]
-    control = _values(config.control, actuated, "control", "actuator", key.control or idle)
+    control = values_by_name(config.control, actuated, "control", "actuator", key.control or idle)
     follow_velocities(model, labels, qpos, qvel, config.v0)
     activations = dict(zip(names.activations, activation.tolist(), strict=True))
     return _Start(qpos, qvel, activations, dict(zip(actuated, control.tolist(), strict=True)))
@@ -274,10 +270,10 @@ def _with_limits(robot: Robot, config: RunConfig) -> Robot:
     if not config.velocity_limits:
         changes["velocity_limit"] = np.full(robot.nv, np.inf)
     if config.friction_coefficient:
-        changes["friction_coefficient"] = _joint_values(
+        changes["friction_coefficient"] = joint_values(
             config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
         )
-    changes |= _position_limits(robot, config)
+    changes |= position_limits(robot, config)
     return robot.with_model(changes) if changes else robot
 
 
@@ -285,12 +281,12 @@ def _plan_inputs(
     articulation: Articulation, config: RunConfig, robot: Robot, equipped: Equipped | None, notes: list[str]
 ) -> dict[str, Array]:
     """The fields of Inputs except the controls, with notes on constraints of the run that differ from the file's."""
-    inputs = _drives(robot, config, config.dt or time_step(articulation))
+    inputs = drive_inputs(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
-    notes += _hard_axes(articulation, config)
+    notes += hard_axes(articulation, config)
     notes += _told_of_order(articulation, config)
     notes += told_of_compliances(articulation, config)
-    inputs["mobility"] = _mobilities(robot, inputs, equipped)
+    inputs["mobility"] = mobilities(robot, inputs, equipped)
     return inputs
 
 
@@ -368,18 +364,6 @@ def time_step(articulation: Articulation) -> float:
     return dt
 
 
-def _values(given: Value, names: tuple[str, ...], what: str, kind: str, start: Sequence[float]) -> Real:
-    """The start values (names,) with the given ones in their places."""
-    values = np.array(start if len(start) else np.zeros(len(names)), float)
-    for name, value in given.items():
-        if name not in names:
-            raise SettingError(f"{what}: {name!r} is no {kind} of this robot{nearest(name, names)}", what, name)
-        if not math.isfinite(value):
-            raise SettingError(f"{what}: {name} is {value}, want a finite number", what, name)
-        values[names.index(name)] = value
-    return values
-
-
 _EQUIPMENT_ROWS = {
     "tau_loop": "loops",
     "tau_tendon": "tendons",
@@ -437,51 +421,6 @@ def _resolved(config: RunConfig, robot: Robot, start: _Start) -> RunConfig:
     )
 
 
-def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool = True) -> Robot:
-    """Compile the articulation with couplings and gravity as configured; see compile_model."""
-    soft, coupling = articulation, config.coupling
-    if coupling == "compliant":
-        soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
-        if isinstance(config.coupling_frequency, Mapping):
-            coupling = "auto"  # those without a frequency are eliminated, not hard rows
-    elif coupling in ("exact", "rows"):
-        soft = replace(articulation, couplings=tuple(replace(c, compliance=None) for c in articulation.couplings))
-    soft = replace(soft, couplings=yielding_couplings(soft.couplings, config))
-    return Robot(articulation, compile_model(soft, coupling=coupling, locks=locks, gravity=config.gravity))
-
-
-def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
-    """Make loops hard, and tendon equalities hard or soft, as the configuration asks."""
-    loops, tendons = articulation.loops, articulation.tendon_couplings
-    if config.coupling in ("exact", "rows"):
-        loops = tuple(replace(loop, softness=Softness(), spring=None) for loop in loops)
-        tendons = tuple(replace(c, softness=Softness(), compliance=None) for c in tendons)
-    elif config.coupling == "compliant":
-        tendons = tuple(_softened_tendons(c, config) for c in tendons)
-    loops, tendons = yielding_loops(loops, config), yielding_tendons(tendons, config)
-    return replace(articulation, loops=loops, tendon_couplings=tendons)
-
-
-def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
-    soft = coupling.frequency is not None or coupling.compliance is not None
-    if soft and not _by_name(coupling.follower, config.coupling_frequency):
-        return coupling
-    frequency, ratio = _softness(coupling.follower, config)
-    return (
-        coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio, compliance=None)
-    )
-
-
-def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoupling:
-    soft = coupling.softness.reference is not None or coupling.compliance is not None
-    if soft and not _by_name(coupling.follower, config.coupling_frequency):
-        return coupling
-    frequency, ratio = _softness(coupling.follower, config)
-    return (
-        coupling if frequency is None else replace(coupling, frequency=frequency, damping_ratio=ratio, compliance=None)
-    )
-
-
 def _told_of_order(articulation: Articulation, config: RunConfig) -> list[str]:
     """A note where RK4 is of second order: its four stages constrain the accelerations of loops that are no springs and
     of curved couplings, and the drift of their positions is corrected within a step.
@@ -497,245 +436,3 @@ def _told_of_order(articulation: Articulation, config: RunConfig) -> list[str]:
     }
     what = " and ".join(name for name, there in held.items() if there)
     return [f"rk4 is of second order, not of fourth, with {what}"] if what else []
-
-
-def _hard_axes(articulation: Articulation, config: RunConfig) -> list[str]:
-    """A note on couplings of axes of balls, which stay hard where --coupling compliant is for all. Raises SettingError
-    where one is named."""
-    if config.coupling != "compliant":
-        return []
-    followers = [c.follower for c in articulation.couplings if c.axis]
-    for name in followers:
-        if _by_name(name, config.coupling_frequency):
-            told = (
-                f"coupling_frequency: {name!r} is coupled with an axis of a ball joint, which only hard rows can hold"
-            )
-            raise SettingError(told, "coupling_frequency", name)
-    if not followers or isinstance(config.coupling_frequency, Mapping):
-        return []
-    more = f" and {len(followers) - 3} more" if len(followers) > 3 else ""
-    return [f"couplings with axes of ball joints stay hard: {', '.join(followers[:3])}{more}"]
-
-
-def _by_name(follower: str, given: float | Value | None) -> bool:
-    return isinstance(given, Mapping) and follower in given
-
-
-def _softness(follower: str, config: RunConfig) -> tuple[float | None, float]:
-    """The frequency [Hz] and damping ratio of the coupling of a joint or tendon; None: the coupling stays as it is."""
-    frequency, ratio = config.coupling_frequency, config.coupling_damping
-    if isinstance(frequency, Mapping):
-        frequency = frequency.get(follower)
-    return frequency, ratio.get(follower, 1.0) if isinstance(ratio, Mapping) else ratio
-
-
-def _dof_values(given: Value, labels: Labels, what: str, default: Real) -> Real:
-    values = np.array(default, float)
-    for name, value in given.items():
-        if name not in labels.dofs:
-            raise SettingError(f"{what}: {name!r} is not a joint of this robot{nearest(name, labels.dofs)}", what, name)
-        if not math.isfinite(value):
-            raise SettingError(f"{what}: {name} is {value}, want a finite number", what, name)
-        values[labels.dofs.index(name)] = value
-    return values
-
-
-def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
-    """Values by dof name as (nv,); "*" sets every independent joint of one dof."""
-    values = np.array(default, float)
-    if "*" in given:
-        values[drivable(robot.model)] = given["*"]
-    named = {name: value for name, value in given.items() if name != "*"}
-    values = _dof_values(named, robot.labels, what, values)
-    if np.any(values < 0):
-        name = robot.labels.dofs[int(np.argmin(values))]
-        raise SettingError(f"{what}: {name} is {values.min()}, want a number from 0", what, name)
-    return values
-
-
-def _position_limits(robot: Robot, config: RunConfig) -> dict[str, Array]:
-    """The limits of coordinates that the configuration gives, for every axis of a joint, and the limits' softness."""
-    model, labels = robot.model, robot.labels
-    changes: dict[str, Array] = {}
-    for setting, name in (("lower_limit", "lower"), ("upper_limit", "upper")):
-        if given := getattr(config, setting):
-            changes[name] = _dof_values(given, labels, setting, getattr(model, name))
-    for setting in ("limit_stiffness", "limit_damping"):
-        if given := getattr(config, setting):
-            changes[setting] = _joint_values(given, robot, setting, getattr(model, setting))
-    for setting in ("lower_limit", "upper_limit", "limit_stiffness", "limit_damping"):
-        for name in getattr(config, setting):
-            if name != "*" and model.dof_coord[labels.dofs.index(name)] < 0:
-                told = f"{setting}: {name!r} turns without a coordinate: give its joint --swing-limit"
-                raise SettingError(told, setting, name)
-    lower, upper = (changes.get(name, getattr(model, name)) for name in ("lower", "upper"))
-    cross = (lower > upper) & (model.dof_coord >= 0)
-    if changes and cross.any():
-        k = int(np.argmax(cross))
-        told = f"lower_limit: {labels.dofs[k]} is {lower[k]:g}, above its upper limit of {upper[k]:g}"
-        raise SettingError(told, "lower_limit", labels.dofs[k])
-    stiffness, damping = (changes.get(f"limit_{name}", np.zeros(robot.nv)) for name in ("stiffness", "damping"))
-    if ((damping > 0) & (stiffness <= 0)).any():
-        k = int(np.argmax((damping > 0) & (stiffness <= 0)))
-        told = f"limit_damping: {labels.dofs[k]} has no --limit-stiffness: its limits are hard"
-        raise SettingError(told, "limit_damping", labels.dofs[k])
-    return changes
-
-
-def drivable(model: Model) -> list[int]:
-    """The dofs that can have a drive: joints of one dof that follow no other, by elimination or by rows."""
-    count = np.diff(model.body_dof)
-    followers = following_dofs(model)
-    return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
-
-
-def _scheme(config: RunConfig) -> Array:
-    """α and β of the scheme, and the place in the step where the bias acts. Without α and β, α is -1 and springs have
-    the weights of joints' springs."""
-    alpha, beta = config.scheme_alpha, config.scheme_beta
-    if alpha is None:
-        sweeping = SWEEPING[SOLVERS[config.solver].number]  # implicit Euler, as their drives
-        alpha = 1.0 if sweeping or beta is not None else -1.0
-    return np.array([alpha, 1.0 if beta is None else beta, INTEGRATORS[config.integrator].midway], float)
-
-
-_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient", "limit_stiffness", "limit_damping")
-
-
-def left_out_by_all(robot: Robot, config: RunConfig) -> list[str]:
-    """A note on the joints that one value for all does not reach: those that follow others or have several dofs.
-
-    Free bases, which nobody drives, are not told.
-    """
-    given = [name for name in _GAINS if "*" in getattr(config, name)]
-    if not given:
-        return []
-    model, labels = robot.model, robot.labels
-    driven, followers = set(drivable(model)), following_dofs(model)
-    told = []
-    for name, dofs in labels.joint_dofs.items():
-        own = range(dofs.start, dofs.stop)
-        body = int(model.dof_body[dofs.start]) if own else 0
-        named = all(any(labels.dofs[k] in getattr(config, setting) for k in own) for setting in given)
-        of_base = model.joint_type[body] == FREE and model.body_parent[body] == 0
-        if own and not driven.intersection(own) and not named and not of_base:
-            told.append(f"{name} ({'follows another' if followers.issuperset(own) else f'{len(own)} dofs'})")
-    if not told:
-        return []
-    options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-    more = f" and {len(told) - 4} more" if len(told) > 4 else ""
-    return [
-        f"one value of {options} is for joints of one dof that follow no other, not for {', '.join(told[:4])}{more}"
-    ]
-
-
-def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
-    model = robot.model
-    zero = np.zeros(robot.nv)
-    drive_stiffness = _joint_values(config.stiffness, robot, "stiffness", zero)
-    drive_damping = _joint_values(config.damping, robot, "damping", zero)
-    limit = _joint_values(config.drive_limit, robot, "drive_limit", np.full(robot.nv, np.inf))
-    limit = np.where(_chosen(config.drive_limit_kind, "impulse", "force", robot), limit / dt, limit)
-    driven = (drive_stiffness > 0) | (drive_damping > 0)
-    accelerating = _chosen(config.drive_mode, "acceleration", "force", robot)
-    gain = TRACKING_FREQUENCY
-    resting = min(config.sleep_time / dt, MAX_STEPS)  # steps
-    return {
-        "time_step": np.array([dt]),
-        "solver": np.array([SOLVERS[config.solver].number]),
-        "iterations": np.array([config.iterations]),
-        "recovery": np.array([common_erp(config)], float),
-        "sweeping": np.array(
-            [config.relaxation, config.mass_splitting, config.velocity_iterations, config.error_step == "sub-step"],
-            float,
-        ),
-        "controller": np.array([config.built_in.law]),
-        "controller_gains": np.array([gain**2, 2 * gain]),
-        "drive_stiffness": drive_stiffness,
-        "drive_damping": drive_damping,
-        "drive_limit": np.minimum(limit, model.effort),
-        "scheme": _scheme(config),
-        "sleep": np.array([config.sleep_threshold, max(1, math.ceil(resting * (1 - 1e-12)))]),
-        "drive_acceleration": (driven & accelerating).astype(np.int64),
-    }
-
-
-def _chosen(given: str | Value | Mapping[str, str], choice: str, default: str, robot: Robot) -> Array:
-    """(nv,) True for dofs with this choice; "*" sets every independent joint of one dof, others have the default."""
-    if isinstance(given, str):
-        return np.full(robot.nv, given == choice)
-    chosen = np.full(robot.nv, default == choice)
-    if "*" in given:
-        chosen[drivable(robot.model)] = given["*"] == choice
-    for name, value in given.items():
-        if name != "*":
-            chosen[robot.dofs.index(name)] = value == choice
-    return chosen
-
-
-def _held_places(model: Model, qpos: Real) -> Real:
-    """Targets (nv,) that hold the initial position: coordinates, and rotation vectors of ball and free joints."""
-    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
-    for i in range(1, len(model.body_parent)):
-        if model.joint_type[i] in (BALL, FREE):
-            w, *turn = (float(value) for value in qpos[model.body_coord[i + 1] - 4 : model.body_coord[i + 1]])
-            sine = math.hypot(*turn)
-            angle = 2.0 * math.atan2(math.copysign(sine, w), abs(w))
-            hold[model.body_dof[i + 1] - 3 : model.body_dof[i + 1]] = np.array(turn) * (
-                angle / sine if sine > 0 else 2.0
-            )
-    return hold
-
-
-def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | None) -> Array:
-    """(M⁻¹)_kk (nv,) in the pose of the file; zero for a robot without springs and drives."""
-    model = robot.model
-    springs = model.stiffness + model.limit_stiffness + inputs["drive_stiffness"]
-    if not springs.any() and not (model.row_compliance > 0.0).any() and equipped is None:
-        return np.zeros(robot.nv)
-    return dof_mobilities(robot.compiled)
-
-
-def make_inputs(plan: Plan, controls: Controls) -> Inputs:
-    """Make the Inputs record from the plan's constants and these control rows; missing controls come from the plan.
-
-    Raises UsageError: controls for another number of dofs or actuators, without the first step, or not finite.
-    """
-    tables = control_tables(plan, [controls])
-    return Inputs(
-        **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
-        start_step=np.ascontiguousarray(controls.start_step, np.int64),
-        **{name: values[0] for name, values in tables.items()},
-    )
-
-
-def control_tables(plan: Plan, controls: Sequence[Controls]) -> dict[str, Real]:
-    """The controls of n samples over time, by their names in Inputs, each (n, rows, ·); missing ones come from the
-    plan. The arrays are copies, into which a Python controller may write. The rows of all samples begin at equal steps.
-
-    Raises UsageError as `make_inputs` does.
-    """
-    for each in controls:
-        _check_shapes(plan, each)
-    tables = {name: np.array([getattr(each, name) for each in controls], float, order="C") for name in VALUES[:-1]}
-    tables["control"] = np.array([_controls_of_actuators(plan, each) for each in controls], float, order="C")
-    for name, values in tables.items():
-        if not np.isfinite(values).all():
-            raise UsageError(f"controls: {name} has numbers that are not finite")
-    return tables
-
-
-def _controls_of_actuators(plan: Plan, controls: Controls) -> Real:
-    given: Real = controls.control
-    return given if given.shape[1] > 0 else np.tile(plan.control, (len(given), 1))
-
-
-def _check_shapes(plan: Plan, controls: Controls) -> None:
-    """Refuse controls of wrong shape, which kernels do not check."""
-    width = controls.control.shape[1]
-    if width not in (0, plan.control.size):
-        raise UsageError(f"controls: there are {width} for {plan.control.size} actuators")
-    if controls.nv != plan.robot.nv:
-        raise UsageError(f"controls: there are torques for {controls.nv} of {plan.robot.nv} degrees of freedom")
-    if controls.rows == 0 or controls.start_step[0] != 0:
-        raise UsageError("controls: no row begins at step 0")

@@ -1,5 +1,6 @@
-"""The settings of how a model is read. They stand here since commands that simulate nothing take them, too, and read
-them without numpy."""
+"""The settings of how a model is read.
+
+They stand apart since commands that simulate nothing take them, too, and read them without numpy."""
 
 from __future__ import annotations
 

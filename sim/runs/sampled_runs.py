@@ -23,6 +23,7 @@ from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.geometry.contacts import connect_detection
 from artsim.sim.run_data.run_records import FIRST_SAMPLE, RUNNING, STEP_NUMBER, STEPS_PER_ROW, STEPS_TO_TAKE, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.runs.control_tables import control_tables
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.lane_simulation import CALIBRATED, LaneSimulation, one_row, with_own_arrays
 from artsim.sim.runs.make_simulation import simulation_of
@@ -53,7 +54,7 @@ from artsim.sim.runs.packable import (
     pack_width,
     reason_against_packs,
 )
-from artsim.sim.runs.plan import Plan, control_tables
+from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
 from artsim.sim.stepping.packs import (
     CAUSES,

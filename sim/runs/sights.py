@@ -21,7 +21,7 @@ from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.jit import Entry, point_at
 from artsim.sim.foundation.records import allocate
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.geometry.collision_pairs import conventions_of_links
 from artsim.sim.geometry.contacts import Sights
 from artsim.sim.geometry.solids import Kept, drawn_mesh

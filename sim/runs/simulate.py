@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -19,8 +18,8 @@ from artsim.sim.equipment.delays import connect_delays
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.foundation.jit import bind, point_at
-from artsim.sim.foundation.records import Array, allocate
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, connect_detection, first_room, make_contact_work
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.phases import Clock
@@ -34,11 +33,8 @@ from artsim.sim.run_data.run_records import (
     NOW,
     ROWS_RECORDED,
     STEP_NUMBER,
-    STEPS_PER_ROW,
     STEPS_TO_TAKE,
     STOP_REASON,
-    TABLES,
-    TABLES_OF,
     TASK,
     Block,
     Inputs,
@@ -47,17 +43,16 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle, SolverCall, make_call, make_solver_bundle
 from artsim.sim.runs.account import Account
-from artsim.sim.runs.controls import VALUES, ControlLog, Controls
+from artsim.sim.runs.block_of_rows import BlockOfRows, first_odd, joined, make_block, owner_of, rows_in, rows_of_block
+from artsim.sim.runs.control_tables import make_inputs
+from artsim.sim.runs.controls import VALUES, ControlLog, Controls, torque_of
 from artsim.sim.runs.crew import Crew
 from artsim.sim.runs.pace import MOST_STEPS, Pace, call_watched
-from artsim.sim.runs.plan import Plan, make_inputs
+from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sights import connect_rays
-from artsim.sim.stepping.allocation import block_shapes, make_rows, make_step
+from artsim.sim.stepping.allocation import make_rows, make_step
 
 ControllerFunction = Callable[[float, Real, Real], Array]
-_BLOCK_BYTES = 1 << 20
-_CONTACT_BYTES = 160  # per recorded contact
-_MOST_ENTRIES = 1 << 22  # of K in a step
 # fields of the Step record that belong to a snapshot: counts and extremes since the start of the run
 _NOTED = (
     "limit_steps",
@@ -73,19 +68,6 @@ _NOTED = (
     "held",
     "opened",
 )
-MAY_BE_INFINITE = ("solver_residual",)  # where the solver did not converge at all
-
-
-@dataclass(frozen=True)
-class BlockOfRows:
-    """Recorded rows by name, and the inputs of a Python controller that began in them.
-
-    `tables` holds run_records.TABLES, where recorded: a count per row, and the table of all rows one after the other.
-    """
-
-    rows: dict[str, Array]
-    controls: Controls | None = None
-    tables: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass
@@ -238,32 +220,8 @@ class Simulation(Account):
         return self._robot, self._run, self._rows, self._equipment, self._contact, self._rules, self._solver
 
     def _make_block(self) -> Block:
-        config, model = self.plan.config, self.plan.robot.model
-        shapes = block_shapes(model, self.plan.equipped)
-        widest = max((8 * int(np.prod(shapes.get(name, ()))) for name in config.record), default=8)
-        rows = self.block_rows or max(1, min(_BLOCK_BYTES // max(widest, 8), -(-config.steps // config.every)))
-        self.block_rows = rows
-        wanted = {name: (rows if name in config.record else 0, *shapes[name]) for name in shapes}
-        for recorded in config.record:
-            for count in TABLES_OF.get(recorded, ()):
-                size = self._table_room(count)
-                wanted |= {name: (size, *shapes[name]) for name in TABLES[count]} | {count: (rows,)}
-        block: Block = allocate(Block, {**wanted, "plan": (2,), "contacts": (1,), "constraints": (2,)})
-        block.plan[STEPS_PER_ROW] = config.every
-        return block
-
-    def _table_room(self, count: str) -> int:
-        """Rows of a recorded table in a block. Raises UsageError where one step could need too many."""
-        if count == "contact_count":
-            return max(self._room, _BLOCK_BYTES // _CONTACT_BYTES)
-        rows = len(self._rows.kind)
-        most = rows * (rows + 1) // 2
-        if most > _MOST_ENTRIES:
-            raise UsageError(
-                f"delassus is not recorded: a step could have {rows} constraint rows, with {most} entries of K, "
-                f"more than {_MOST_ENTRIES}; see --no-contacts and --max-contacts"
-            )
-        return most + (_BLOCK_BYTES >> 6) if count == "entry_count" else rows + (_BLOCK_BYTES >> 9)
+        self.block_rows = self.block_rows or rows_of_block(self.plan)
+        return make_block(self.plan, self.block_rows, self._room, len(self._rows.kind))
 
     def save(self) -> dict[str, Array]:
         """A snapshot of everything that later steps depend on, as plain arrays by name, for `restore` in any process.
@@ -373,20 +331,17 @@ class Simulation(Account):
     def taken(self) -> BlockOfRows:
         """Views of the rows that the last `take` recorded, up to the first that is not finite, at which the run then
         stops."""
-        count = int(self._step.counters[ROWS_RECORDED])
-        return self._finite_rows(BlockOfRows(self._recorded(count), tables=self._recorded_tables(count)), self._begun)
+        return self._finite_rows(self._recorded(), self._begun)
 
     def copied(self) -> BlockOfRows:
         """Copies of the rows that the last `take` recorded, unchecked."""
-        count = int(self._step.counters[ROWS_RECORDED])
-        rows = {name: values.copy() for name, values in self._recorded(count).items()}
-        return BlockOfRows(rows, tables={name: v.copy() for name, v in self._recorded_tables(count).items()})
+        return self._recorded().copied()
 
     def checked(self, block: BlockOfRows) -> dict[str, Array]:
         """The rows of a block. Raises StoppedError for one that is not finite, naming its variable and entry."""
-        for name, values in block.rows.items():
-            if name not in MAY_BE_INFINITE and (place := first_odd(values)) is not None:
-                raise StoppedError(f"{name}{self._whose(name, place[1:])} is not finite (row {place[0]} of the steps)")
+        for row, name, place in BlockOfRows(block.rows).odd_entries():
+            owner = owner_of(self.plan.robot, name, place)
+            raise StoppedError(f"{name}{owner} is not finite (row {row} of the steps)")
         return block.rows
 
     def left_blocks(self) -> Iterator[BlockOfRows]:
@@ -436,40 +391,16 @@ class Simulation(Account):
         return bool(self._odd)
 
     def _finite_rows(self, block: BlockOfRows, first: int) -> BlockOfRows:
-        """The block up to the first row that is not finite, at which the run stops; `first` is the block's first step.
-
-        Velocities are checked in every step, but quantities computed from them can still overflow.
-        """
-        ends = {count: np.cumsum(values) for count, values in block.tables.items() if count in TABLES}
-        counted_by = {name: count for count in ends for name in TABLES[count]}
-        found: tuple[int, str] | None = None
-        for name, values in (*block.rows.items(), *block.tables.items()):
-            if name in MAY_BE_INFINITE or (place := first_odd(values)) is None:
-                continue
-            table = counted_by.get(name)
-            row = place[0] if table is None else int(np.searchsorted(ends[table], place[0], "right"))
-            if found is None or row < found[0]:
-                found = row, f"{name}{self._whose(name, place[1:]) if table is None else ''}"
-        if found is None:
+        """The block, whose first step is `first`, up to the first row that is not finite, at which the run stops."""
+        odd = min(block.odd_entries(), key=lambda entry: entry[0], default=None)
+        if odd is None:
             return block
-        stop, self._odd = found
+        stop, name, place = odd
+        self._odd = f"{name}{owner_of(self.plan.robot, name, place)}"
         every = self.plan.config.every
         self.stop_reason = NON_FINITE
         self._step.counters[STEP_NUMBER] = (-(-first // every) + stop) * every
-        most = {count: int(end[stop - 1]) if len(end) and stop else 0 for count, end in ends.items()}
-        tables = {
-            name: values[: most[counted_by[name]] if name in counted_by else stop]
-            for name, values in block.tables.items()
-        }
-        return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, tables=tables)
-
-    def _whose(self, name: str, place: tuple[int, ...]) -> str:
-        """The text ` of 'elbow'` if the entries of a variable are dofs or links."""
-        if name.startswith(("link_", "incoming_", "contact_")):
-            return f" of {self.plan.robot.labels.links[place[0]]!r}"
-        if name.startswith(("tau_", "q")) and name != "qpos":
-            return f" of {self.plan.robot.dofs[place[0]]!r}"
-        return ""
+        return block.up_to(stop)
 
     def _look_at_state(self) -> None:
         """Stop if a part of the state is not finite that the recorded rows do not contain."""
@@ -486,9 +417,8 @@ class Simulation(Account):
         most = self.block_rows * self.plan.config.every
         self._block.plan[STEPS_TO_TAKE] = min(most, self._end - self.step, MOST_STEPS)
         if not self._called():
-            return BlockOfRows(self._recorded(0), tables=self._recorded_tables(0))
-        count = int(self._step.counters[ROWS_RECORDED])
-        block = BlockOfRows(self._recorded(count), tables=self._recorded_tables(count))
+            return self._recorded(0)
+        block = self._recorded()
         self._note_stop()
         return block
 
@@ -533,27 +463,16 @@ class Simulation(Account):
             self._enlarge()
         return crowded
 
-    def _recorded_tables(self, rows: int) -> dict[str, Array]:
-        """The tables of the first `rows` recorded rows."""
-        block = self._block
-        tables = {}
-        for recorded in self.plan.config.record:
-            for count in TABLES_OF.get(recorded, ()):
-                tables[count] = getattr(block, count)[:rows]
-                size = int(tables[count].sum())
-                tables |= {name: getattr(block, name)[:size] for name in TABLES[count]}
-        return tables
-
-    def _recorded(self, count: int) -> dict[str, Array]:
-        names = [name for name in self.plan.config.record if name not in TABLES_OF]
-        return {name: getattr(self._block, name)[:count] for name in names}
+    def _recorded(self, count: int | None = None) -> BlockOfRows:
+        """Views of the rows that the last call recorded, or of the first `count` of them."""
+        most = int(self._step.counters[ROWS_RECORDED]) if count is None else count
+        return rows_in(self._block, self.plan.config.record, most)
 
     def _advance_with_controller(self) -> BlockOfRows:
         """Take one block of steps and call the controller before each."""
         config = self.plan.config
         assert self.controller is not None and self.block_rows is not None
-        parts: list[dict[str, Array]] = []
-        touches: list[dict[str, Array]] = []
+        parts: list[BlockOfRows] = []
         self._block.plan[STEPS_TO_TAKE] = 1
         most = MOST_STEPS if self.signalled is None else self._pace.steps()
         end = min(self.step + min(self.block_rows * config.every, most), self._end)
@@ -561,7 +480,8 @@ class Simulation(Account):
         while self.step < end and not self.stop_reason:
             row = max(self.controls.row_at(self.step), 0)  # the row that the step will act on
             try:
-                self._inputs.torque[row] = self._ask()
+                answer = self.controller(self.time, self.qpos, self.qvel)
+                self._inputs.torque[row] = torque_of(answer, self.plan.robot.dofs, self.time)
             except ArtsimError as error:
                 self._failure = error
                 break
@@ -579,37 +499,6 @@ class Simulation(Account):
             while self._note_stop() and self._failure is None:
                 self._call()
             if self._step.counters[ROWS_RECORDED]:
-                parts.append({name: values.copy() for name, values in self._recorded(1).items()})
-                touches.append({name: values.copy() for name, values in self._recorded_tables(1).items()})
+                parts.append(self._recorded(1).copied())
         self._pace.note(self.step - first, time.perf_counter() - began)
-        parts = parts or [self._recorded(0)]
-        touches = touches or [self._recorded_tables(0)]
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        tables = {name: np.concatenate([part[name] for part in touches]) for name in touches[0]}
-        return BlockOfRows(rows, self._log.take(), tables)
-
-    def _ask(self) -> Array:
-        assert self.controller is not None
-        nv = self.plan.robot.nv
-        answer: Any = self.controller(self.time, self.qpos, self.qvel)
-        try:
-            torque = np.array(answer, float)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"controller: returned {type(answer).__name__}, want {nv} numbers") from error
-        if torque.shape != (nv,):
-            raise UsageError(f"controller: returned shape {torque.shape}, want ({nv},): one force per dof")
-        if not np.all(np.isfinite(torque)):
-            name = self.plan.robot.dofs[int(np.argmin(np.isfinite(torque)))]
-            raise StoppedError(f"stopped at t = {self.time:.6g} s: the controller's force on {name!r} is not finite")
-        return torque
-
-
-def first_odd(values: Array) -> tuple[int, ...] | None:
-    """The first entry that is not finite, or None. A sum is the cheapest test, but can itself overflow."""
-    if values.dtype.kind != "f":
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        if isfinite(values.sum()):
-            return None
-    odd = np.argwhere(~np.isfinite(values))
-    return tuple(int(index) for index in odd[0]) if len(odd) else None
+        return joined(parts or [self._recorded(0)], self._log.take())

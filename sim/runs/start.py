@@ -1,5 +1,4 @@
-"""The initial state of a run: the pose of a keyframe or of the file, then bases and values given by name, then
-followers."""
+"""The initial state of a run: pose of a keyframe or of the file, then bases and values by name, then followers."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, Compile
 from artsim.sim.articulation.poses import at_leader
 from artsim.sim.articulation.turn_limits import about_axis, axis_couplings, follow_axes, start_notes, twist_rates
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.placing import place_bases
 from artsim.sim.runs.settings import Place, Value
 

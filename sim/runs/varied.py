@@ -13,7 +13,7 @@ from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import (
     Array,
 )
-from artsim.sim.foundation.spatial import point_inertia, six, symmetric
+from artsim.sim.foundation.rotations import point_inertia, six, symmetric
 from artsim.sim.geometry.contacts import (
     Touching,
 )

@@ -19,7 +19,7 @@ from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.equipment.build_link_wrenches import LinkWrench
 from artsim.sim.foundation.angles import plain_number
 from artsim.sim.foundation.errors import SettingError, nearest
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.setting import MAX_STEPS

@@ -1,6 +1,7 @@
-"""Calls of a step's solver, which is an entry over the rows: its own for every solver, the same for all variants of the
-step. The step knows of it what SolverCall holds, and asks solvers that do without a mass matrix for products with M̂⁻¹.
-Packs, whose SolverBundle has no call, have a matrix.
+"""Calls of a step's solver, which is an entry over the rows.
+
+Each solver has one entry, the same for all variants of the step. The step knows of it what SolverCall holds, and asks
+solvers that do without a mass matrix for products with M̂⁻¹. Packs, whose SolverBundle has no call, have a matrix.
 """
 
 from __future__ import annotations

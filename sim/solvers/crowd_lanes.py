@@ -1,5 +1,6 @@
-"""Visits WIDTH units of a crowd at once, one in each lane: contacts with friction, or rows with bounds, of which no two
-move the same body.
+"""Visits WIDTH units of a crowd at once, one in each lane.
+
+A unit is a contact with friction, or a row with bounds; no two of the WIDTH move the same body.
 
 Row r of the unit in lane l has the place p + WIDTH r + l among the island's rows, so that row r of all units is a
 strip. The units' lines of `law` and `pairs` are turned (`turn`): column c of row r in lane l becomes entry l of line

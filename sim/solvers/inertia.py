@@ -1,5 +1,6 @@
-"""M̂ in the form that the solver's scratch has, chosen at compile time: the tree of propagation, the graph of direct, or
-newton's matrix block by block. All that newton asks of it is here.
+"""M̂ in the form of the solver's scratch: the tree of propagation, the graph of direct, or newton's matrix by blocks.
+
+The form is chosen at compile time. All that newton asks of M̂ is here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Regularised contacts: a hard contact's velocity may deviate by a share of its mobility times the change of its
-impulse from the step before.
+"""Regularised contacts, one by one and in crowds: hard contacts that yield a little to changes of their impulses.
+
+The velocity of a contact may deviate by a share of its mobility times the change of its impulse from the step before.
 
 Regularisation is one round of the method of multipliers per step, which a resting contact does not feel. Penetration
 may be held by friction (a ball wedged into a corner), so that no impulses separate it, or only unbounded ones; and many

@@ -1,6 +1,4 @@
-"""Aims hard loops, tendon equalities and curved couplings at where the velocities found lead, and solves
-the rows again.
-"""
+"""Aims hard loops, tendon equalities and curved couplings at where the velocities found lead, and solves again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Keeps an account of energy: the energy at the start and the work of all sources since (work.py), compared with the
-energy of the state.
+"""Keeps an account of energy: the start's energy and the work of all sources since, beside the state's energy.
 
 Velocities of semi-implicit Euler are those half a step before its positions, so that energy is measured at q ⊖ ½ h v:
 there the account of a free body, a weight or a linear spring (actuation.py) is exact, and others differ by h².
@@ -10,7 +9,7 @@ All other sources only take: the energy taken by joints (damping, friction) neve
 for the work of closing rows that start open. Energy of the state beyond the sum of these is created energy. The account
 keeps the share of the created energy that has not been dissipated since.
 
-Work is summed over all steps, also between the steps in which the sums are compared with the energy at the state.
+Work (work.py) is summed over all steps, also between the steps in which the sums are compared with the energy.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Rows that packs have in every step: found by a single robot's code, lane by lane (rows_of_lane.py), where they are
-not built in all lanes at once (pack_rows.py); clamped, aimed, noted.
+"""Rows that packs have in every step: found, aimed, and held at their bounds.
+
+A single robot's code finds them lane by lane (rows_of_lane.py) unless they are built in all lanes at once
+(pack_rows.py).
 
 Decisions that depend on a lane alone are made here, lane by lane. The pack solves these rows together with its others.
 """

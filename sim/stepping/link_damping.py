@@ -14,7 +14,7 @@ from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import symmetric_times, turned, turned_back
 from artsim.sim.foundation.records import Mat3, Reals1, Vec3
-from artsim.sim.foundation.spatial_vectors import add_pair, motion_column, pair_of, power, velocity_at
+from artsim.sim.foundation.spatial import add_pair, motion_column, pair_of, power, velocity_at
 from artsim.sim.foundation.vec3 import cross, plus_times, times
 from artsim.sim.run_data.link_rules import RuleBundle
 

@@ -41,7 +41,7 @@ from artsim.sim.foundation.mat3 import (
 )
 from artsim.sim.foundation.records import Lanes1, Pack, Real, Reals1, Sym3, Vec3
 from artsim.sim.foundation.scalars import divisor, largest
-from artsim.sim.foundation.spatial_vectors import pair_of
+from artsim.sim.foundation.spatial import pair_of
 from artsim.sim.foundation.vec3 import (
     cross,
     divided,

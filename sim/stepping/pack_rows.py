@@ -1,8 +1,8 @@
-"""Builds the constraint rows of a pack: joint friction, couplings, actuators and loops or rows found lane by lane,
-limits that press, and contacts in slots (pack_contacts.py).
+"""Builds the constraint rows of a pack: lasting rows, rows found lane by lane, limits that press, contacts in slots.
 
-A slot is treated as a contact by contact_rows.py, which builds its rows in all lanes at once; a lane without that
-contact has zeros there, and its rows have no effect.
+Lasting rows are those of joint friction, couplings, actuators and loops. A slot (pack_contacts.py) is treated as a
+contact by contact_rows.py, which builds its rows in all lanes at once; a lane without that contact has zeros there, and
+its rows have no effect.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from artsim.sim.foundation.mat3 import plus_turned, symmetric_times, turned, tur
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Reals1, Reals2, Reals3, Vec3
 from artsim.sim.foundation.recordtype import connected
-from artsim.sim.foundation.spatial_vectors import add_pair, motion_column, pair_of, set_pair, set_six
+from artsim.sim.foundation.spatial import add_pair, motion_column, pair_of, set_pair, set_six
 from artsim.sim.foundation.vec3 import add_to_row, cross, minus, plus, row_of, times
 from artsim.sim.geometry.contacts import ALONG_NORMAL, ALONG_TANGENT, CONTACTS, ContactBundle
 from artsim.sim.run_data.run_records import (

@@ -1,4 +1,4 @@
-"""The step, and the loop over a block of steps.
+"""The step as a page, for one robot and for packs, and the loop over a block of steps.
 
 Semi-implicit Euler: kinematics → M̂ and bias → constraint rows → solver → positions. A robot that only limits constrain
 first takes the step without rows, in O(n), which stands if it violates no limit.

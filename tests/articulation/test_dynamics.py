@@ -16,7 +16,7 @@ import pytest
 from artsim.sim.articulation.description import Articulation, Coupling, Inertial, Joint, JointKind, Link, Pose
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
-from artsim.sim.foundation.spatial import frame_with_z
+from artsim.sim.foundation.rotations import frame_with_z
 from artsim.sim.quantities.robot import Robot
 from tests.naive import Twin, hat, quaternion_product, rotation_about, rotation_of
 from tests.tree_quantities import TREE_QUANTITIES

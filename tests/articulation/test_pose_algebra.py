@@ -18,7 +18,7 @@ from artsim.sim.articulation.pose_algebra import (
     quaternion_from_z,
     rotate,
 )
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 
 
 def unit(generator: np.random.Generator, count: int) -> tuple[float, ...]:

@@ -21,7 +21,7 @@ from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.articulation.description import Articulation, Geom
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import kinds
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.geometry.solids import read_solids
 
 Real = NDArray[np.float64]

@@ -13,8 +13,9 @@ from artsim.sim.equipment.arrays import EquipmentBundle, EquipmentWork, make_equ
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import Entry, bind, njit
 from artsim.sim.run_data.run_records import RunBundle
+from artsim.sim.runs.control_tables import make_inputs
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.plan import Plan, make_inputs
+from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.allocation import make_step
 from artsim.sim.stepping.calibration import calibrate
 

@@ -16,7 +16,8 @@ from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import Entry, bind, njit
 from artsim.sim.run_data.run_records import Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.runs.plan import Plan, make_inputs
+from artsim.sim.runs.control_tables import make_inputs
+from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.allocation import make_rows, make_step
 from artsim.sim.stepping.assembly import build_rows
 from artsim.sim.stepping.calibration import calibrate

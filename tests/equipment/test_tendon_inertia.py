@@ -13,7 +13,7 @@ import pytest
 from artsim.loaders.load import load_text
 from artsim.sim.quantities.catalogue import WITH_INERTIA
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.runs.plan import TRACKING_FREQUENCY
+from artsim.sim.runs.joint_values import TRACKING_FREQUENCY
 from tests.equipment.mujoco_tendons import dropped_inertia, moments_of
 from tests.equipment.test_tendons import CRANE, hanging, run
 from tests.simulation import simulate

@@ -74,7 +74,6 @@ ROOMS: dict[str, set[str]] = {
         "geometry",
         "equipment",
         "constraints",
-        "solvers",
         "contact",
         "stepping",
         "maximal",
@@ -396,7 +395,7 @@ def test_options_that_documents_mention_exist() -> None:
         "--version",
     }
     others = re.compile(
-        r"^(pip|pytest|ruff|mypy|NUMBA|\.ci|#SBATCH|srun|sbatch|g\+\+).*$|`(?:sbatch|python) [^`]*`", re.M
+        r"^(pip|pytest|python -m|ruff|mypy|NUMBA|\.ci|#SBATCH|srun|sbatch|g\+\+).*$|`(?:sbatch|python) [^`]*`", re.M
     )
     for name in DOCUMENTS:
         text = others.sub("", (ROOT / name).read_text())
@@ -449,16 +448,35 @@ def test_a_module_names_a_constant_once(path: Path) -> None:
     assert not [name for name, count in names.items() if count > 1]
 
 
-def test_the_map_names_every_file() -> None:
-    """A section per folder, a line per file, and no line for a file that is gone."""
+@each_source
+def test_a_file_s_first_line_says_what_it_holds(path: Path) -> None:
+    """The list of files (tests/house/files.py) shows the first line alone: whole sentences, then an empty line."""
+    lines = (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")
+    assert re.fullmatch(r".{15,}[.]", lines[0]), f"{path}: {lines[0]}"
+    assert not "".join(lines[1:2]), f"{path}: no empty line after the first of the docstring"
+
+
+@pytest.mark.parametrize(("part", "rooms"), [("sim", ROOMS), ("io", IO_ROOMS)])
+def test_the_picture_of_the_rooms_is_that_of_the_tables(part: str, rooms: dict[str, set[str]]) -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    for folder in FOLDERS:
-        section = text.split(f"\n## {folder}\n")[1].split("\n## ")[0]
-        told = set(re.findall(r"^\| `([^`]+)`", section, re.M))
-        files = {path.relative_to(ROOT / folder).as_posix() for path in SOURCES if path.is_relative_to(ROOT / folder)}
-        assert told == files, folder
-    for path in PUBLIC:
-        assert path.relative_to(ROOT).as_posix() in text
+    picture = re.split(rf"\n    {part} +holds +does not import\n", text)[1].split("\n\n")[0].splitlines()
+    shown = {line[4:19].strip(): set(line[77:].split()) for line in picture[1:]}
+    assert list(shown) == [*rooms][::-1]
+    below: set[str] = set()
+    for room, others in rooms.items():
+        assert shown[room] == below - others, room
+        below.add(room)
+
+
+def test_the_map_leads_to_files_that_exist() -> None:
+    """`sim/runs/plan.py` or `plan.py`, `sim/constraints/kinds.py: KINDS`: the file is there, and has the name."""
+    for document in ("ARCHITECTURE.md", "CONTRIBUTING.md"):
+        named = re.findall(r"`([\w/.]+[^_]\.py)(?::\s(\w+))?`", (ROOT / document).read_text())
+        assert len(named) > 15
+        for file, name in named:
+            places = [path for path in (ROOT / file, *SOURCES) if path.is_file() and path.match(file)]
+            assert places, f"{document}: {file}"
+            assert not name or re.search(rf"\b{name}\b", places[0].read_text()), f"{document}: {file}: {name}"
 
 
 def test_the_configuration_s_fields_are_options() -> None:

@@ -13,7 +13,7 @@ from artsim.cli.main import cli
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.articulation.description import Articulation, Geom, Inertial
 from artsim.sim.foundation.errors import ModelError, UsageError
-from artsim.sim.foundation.spatial import Real, rotation_matrix, symmetric
+from artsim.sim.foundation.rotations import Real, rotation_matrix, symmetric
 from tests.conftest import corpus_entries
 
 LIMIT = '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="5" velocity="2"/>'

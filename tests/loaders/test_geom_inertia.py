@@ -13,20 +13,10 @@ import trimesh
 from numpy.typing import NDArray
 
 from artsim.loaders.load import load_text
-from artsim.loaders.mjcf.geom_inertia import (
-    MESH_INERTIAS,
-    MeshShape,
-    body_inertia,
-    fit_to_mesh,
-    fromto_geom,
-    geom_inertia,
-    mesh_geom_pose,
-    mesh_shape,
-    principal_axes,
-    read_mesh_shape,
-)
+from artsim.loaders.mjcf.geom_inertia import MeshShape, body_inertia, fromto_geom, geom_inertia, principal_axes
+from artsim.loaders.mjcf.mesh_inertia import MESH_INERTIAS, fit_to_mesh, mesh_geom_pose, mesh_shape, read_mesh_shape
 from artsim.sim.articulation.description import Pose
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from tests.conftest import corpus
 
 SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}

@@ -14,7 +14,7 @@ from artsim.loaders.loops import with_loops
 from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.description import Articulation, Loop, LoopSpring, Pose
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.runs.configuration import RunConfig
 
 pytestmark = pytest.mark.small

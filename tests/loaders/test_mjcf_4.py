@@ -12,7 +12,7 @@ from artsim.loaders.load import load_articulation, load_text
 from artsim.loaders.mjcf.builtin import make_mesh
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.spatial import rotation_matrix, symmetric
+from artsim.sim.foundation.rotations import rotation_matrix, symmetric
 
 SHAPES = [
     *(("sphere", str(n)) for n in range(4)),

@@ -15,7 +15,7 @@ from artsim.loaders.stored import load_stored
 from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation, Pose, Source
 from artsim.sim.foundation.errors import ArtsimError, ModelError
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.geometry.collision_pairs import collision_pairs
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig

@@ -17,7 +17,7 @@ from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.articulation.description import Articulation, Geom, Joint
 from artsim.sim.articulation.pose_algebra import quaternion_from_rpy, quaternion_from_z
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.spatial import symmetric
+from artsim.sim.foundation.rotations import symmetric
 
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 

@@ -26,7 +26,7 @@ from artsim.loaders.mjcf.read import read_mjcf
 from artsim.loaders.xml import parse
 from artsim.sim.articulation.description import Articulation, Coupling, Loop
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.quantities.robot import Robot
 from tests.conftest import corpus_entries
 from tests.equipment.mujoco_tendons import dropped_inertia

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import artsim
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
-from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.foundation.rotations import rotation_matrix
 from tests.equipment.mujoco_tendons import dropped_inertia
 from tests.equipment.wrench_balance import RECORD, imbalance
 from tests.random_models.classes import compare_actuator, random_classes

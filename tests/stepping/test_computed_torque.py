@@ -19,7 +19,7 @@ from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import ArtsimError, UsageError
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.plan import TRACKING_FREQUENCY
+from artsim.sim.runs.joint_values import TRACKING_FREQUENCY
 from tests.conftest import ROOT
 
 ARM = ROOT / "robots" / "arm7.urdf"

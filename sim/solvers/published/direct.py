@@ -1,5 +1,6 @@
-"""Solves H d = b by a block graph in maximal coordinates: joints are nodes, bodies are edges (Sakalauskas, Recoil
-Notes, 2021, 1.2).
+"""Solves H d = b by a block graph in maximal coordinates: joints are nodes, bodies are edges.
+
+The method is that of Sakalauskas, Recoil Notes, 2021, 1.2.
 
 Every body has its own six velocities and the inverse mass W; joint i connects its body to its parent by six rows J_i,
 the locked directions hard, a dof's direction with the compliance 1 / δ of its diagonal weight (armature, h D + h² K,

@@ -20,7 +20,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import symmetric_times
 from artsim.sim.foundation.records import Reals1, Reals2
-from artsim.sim.foundation.spatial_vectors import pair_plus, set_six, shifted_force, six_of, velocity_at
+from artsim.sim.foundation.spatial import pair_plus, set_six, shifted_force, six_of, velocity_at
 from artsim.sim.foundation.vec3 import (
     cross,
     dot,

@@ -1,5 +1,6 @@
-"""Projected Gauss-Seidel: sweeps over all rows, one after the other in PhysX's order. If rows contradict each other,
-the last one wins.
+"""Projected Gauss-Seidel: sweeps over all rows, one after the other in PhysX's order.
+
+If rows contradict each other, the last one wins.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Solves H d = b in linear time in the tree, without forming a matrix: impulses in, velocity changes out (Sakalauskas,
-Recoil Notes, 2021, 3.2.3).
+"""Solves H d = b in linear time in the tree, without forming a matrix: impulses in, velocity changes out.
+
+The method is that of Sakalauskas, Recoil Notes, 2021, 3.2.3.
 
 This is the articulated-body recursion (Featherstone 2008, table 7.1) without bias forces: the weight of rows on one dof
 is part of that dof's pivot, Sᵀ I S + δ. The k wide rows of `full_coordinates` enter by Woodbury's identity: with A the

@@ -28,7 +28,7 @@ from artsim.sim.equipment.arrays import (
     Equipment,
 )
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real, quaternion
+from artsim.sim.foundation.rotations import Real, quaternion
 from artsim.sim.maximal.bodies import BodyStates
 from artsim.sim.maximal.body_wrenches import OnLink, wrench_lines
 from artsim.sim.maximal.lines import BodyRows, make_summed_rows

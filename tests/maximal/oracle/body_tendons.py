@@ -14,7 +14,7 @@ import numpy as np
 from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import LONGEST, PATH_JOINT, PATH_PULLEY, SHORTEST, Equipment
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins
 from artsim.sim.maximal.joints import follow_all
 from artsim.sim.maximal.lines import BodyRows, Lines, make_summed_rows

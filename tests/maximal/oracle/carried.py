@@ -9,7 +9,7 @@ import numpy as np
 from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import Equipment
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses
 from artsim.sim.maximal.conversion import body_states
 from artsim.sim.maximal.lines import Lines, joined_lines

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, explicit_forces, inertias
 from artsim.sim.maximal.conversion import joint_loads
 from artsim.sim.maximal.joints import follow_all

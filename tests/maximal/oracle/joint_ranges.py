@@ -21,7 +21,7 @@ from artsim.sim.articulation.model import (
     Model,
 )
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.lines import LIMIT, BodyRows, Lines, make_summed_rows
 from artsim.sim.maximal.scheme import Scheme
 

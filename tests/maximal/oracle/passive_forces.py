@@ -6,7 +6,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.equipment.arrays import CUBIC, QUADRATIC, Equipment
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.bodies import BodyStates, Masses, origins, rotations
 from tests.maximal.oracle.body_actuators import rotation_vector
 

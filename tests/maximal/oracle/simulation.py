@@ -12,7 +12,7 @@ import numpy as np
 from artsim.io.runs.prepare import held_controls
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.equipment.arrays import TENDON as BY_TENDON
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.bodies import BodyStates
 from artsim.sim.maximal.conversion import in_joints, line_matrix
 from artsim.sim.maximal.lines import BodyRows, Lines

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.sim.foundation.records import Array
-from artsim.sim.foundation.spatial import Real
+from artsim.sim.foundation.rotations import Real
 from artsim.sim.maximal.lines import CONTACT, Lines
 
 TENDON, ACTUATOR = CONTACT + 1, CONTACT + 2  # sources of rows beside the engine's own

@@ -1,0 +1,68 @@
+"""The Python controller of a run, which only a command line that was typed may choose."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from artsim.cli.options import is_file
+from artsim.sim.foundation.errors import MissingInputError, UsageError
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.simulate import ControllerFunction
+
+
+def typed_controller(ctx: click.Context, config: RunConfig) -> ControllerFunction | None:
+    """Load the Python controller of a run, if it has one.
+
+    Raises UsageError for a controller that was not typed on the command line: neither a file from somebody else nor the
+    environment may choose what code runs here.
+    """
+    if not config.is_python:
+        return None
+    if ctx.get_parameter_source("controller") != click.core.ParameterSource.COMMANDLINE:
+        raise UsageError(
+            f"controller {config.controller!r} is not run: Python controllers run only when typed on the command line; "
+            f"look at the file, then give --controller {config.controller}, or another --controller"
+        )
+    return _python_controller(config.controller)
+
+
+def _python_controller(words: str) -> ControllerFunction:
+    """Load FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
+    import runpy
+
+    path, _, name = words.rpartition(":")
+    if not is_file(path):
+        raise MissingInputError(f"--controller: {path}: no such file")
+    sys.path.insert(
+        0, str(Path(path).resolve().parent)
+    )  # so that it can import modules beside it, as when Python runs it
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is the result's
+            scope = runpy.run_path(path)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"--controller: {path}: {type(error).__name__}: {error}") from error
+    if not callable(scope.get(name)):
+        raise UsageError(f"--controller: {path} has no function {name!r}")
+    function = scope[name]
+
+    def ask(t: float, qpos: Any, qvel: Any) -> Any:
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                return function(t, qpos, qvel)
+        except (Exception, SystemExit) as error:
+            raise UsageError(f"--controller: {name} at t = {t:.6g} s: {type(error).__name__}: {error}") from error
+
+    return ask
+
+
+def resumed_controller(ctx: click.Context, words: str) -> ControllerFunction | None:
+    """Load the Python controller typed beside --resume; one set in the environment is not run."""
+    typed = ctx.get_parameter_source("controller") == click.core.ParameterSource.COMMANDLINE
+    if typed and ".py:" not in words:
+        raise UsageError(f"--controller {words}: --resume takes the Python function that controlled the run")
+    return _python_controller(words) if typed else None

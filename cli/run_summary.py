@@ -1,0 +1,204 @@
+"""The summary of a run: its figures by name, the sentences on them, and the reasons for which --strict refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from artsim.cli.depths import describe_depth
+from artsim.io.format import schema
+from artsim.io.runs.run import Outcome
+from artsim.sim.geometry.contacts import first_room
+from artsim.sim.runs.account import SUNK_FAR
+from artsim.sim.runs.compliances import is_without_effect
+from artsim.sim.runs.simulate import Simulation
+
+_FAR = 1e-3  # m or rad: loops that came open by more are reported
+_EXCLUDE = "an SRDF, or <exclude> in MJCF, takes such pairs out"
+_MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
+_SMALLER = "a smaller --dt helps"
+_RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
+
+
+def refused(simulation: Simulation) -> str:
+    """Why --strict ends the run (excess energy, contacts that yielded far, unsolved steps), or an empty string."""
+    excess, residual = _excess(simulation), simulation.worst_residual
+    if excess is not None:
+        return _describe_excess(excess)
+    held, opened = _held_inside(simulation), _opened(simulation)
+    if held is not None:
+        return _describe_held(held)
+    if opened is not None:
+        return _describe_opened(opened)
+    if _gives_way_far(simulation):
+        return _describe_yielding(_yielding(simulation) or {})
+    unsolved = f"{_describe_residual(residual, simulation.unsolved_steps)}; {_MORE_EXACT}"
+    return unsolved if not residual <= _RESIDUAL else ""
+
+
+def _gives_way_far(simulation: Simulation) -> bool:
+    """True if a hard contact got deeper by more than SUNK_FAR of a shape's thickness."""
+    found = simulation.gave_way
+    return found is not None and found[3] > SUNK_FAR
+
+
+def _yielding(simulation: Simulation) -> dict[str, Any] | None:
+    """Where hard contacts got deepest, or None."""
+    found = simulation.gave_way
+    return None if found is None else dict(zip(("link_a", "link_b", "depth", "share"), found, strict=True))
+
+
+def _describe_yielding(where: Mapping[str, Any]) -> str:
+    depth = describe_depth(where["depth"], where["share"], where["link_a"], where["link_b"])
+    return f"hard contacts got deeper than at the start: {depth}"
+
+
+def _describe_residual(residual: float | None, steps: int) -> str:
+    return f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved in {steps} steps"
+
+
+def summary_of(outcome: Outcome, output: Path | None) -> dict[str, Any]:
+    """The figures of a run by name, as --json prints them."""
+    simulation, seconds = outcome.simulation, outcome.seconds
+    config, articulation = simulation.plan.config, simulation.plan.robot.articulation
+    start, end = map(_number, simulation.energy)
+    if outcome.status == schema.NON_FINITE:
+        end = None
+    return {
+        "steps": simulation.step,
+        "time": simulation.time,
+        "seconds": seconds,
+        "steps_per_second": simulation.step / seconds if seconds > 0 else 0.0,
+        "times_real_time": simulation.time / seconds if seconds > 0 else 0.0,
+        "energy": [start, end],
+        "energy_excess": _excess(simulation),
+        "coupling": config.coupling,
+        "couplings": sum(not is_without_effect(c.follower, config) for c in articulation.couplings),
+        "coupling_rows": len(simulation.plan.robot.model.row_follower) + len(simulation.plan.robot.model.axis_dof),
+        "worst_coupling_error": simulation.coupling_error,
+        "tendon_equalities": sum(not is_without_effect(c.follower, config) for c in articulation.tendon_couplings),
+        "worst_tendon_error": simulation.tendon_error,
+        "worst_solver_residual": _number(simulation.worst_residual),
+        "unsolved_steps": simulation.unsolved_steps,
+        "worst_loop_gap": simulation.loop_gap,
+        "loops_opened": _opened(simulation),
+        "joint_gap": simulation.joint_gap,
+        "contacts": _contacts(simulation),
+        "limit_steps": simulation.limit_steps,
+        "status": outcome.status,
+        "warnings": [*simulation.plan.notes, *map(str, simulation.plan.robot.articulation.notes)],
+        "output": None if output is None else str(output),
+        "bytes": output.stat().st_size if output is not None and output.exists() else None,
+    }
+
+
+def _excess(simulation: Simulation) -> dict[str, Any] | None:
+    """Energy that nothing can have given, or None."""
+    found = simulation.energy_excess
+    return None if found is None else found._asdict()
+
+
+def _opened(simulation: Simulation) -> dict[str, Any] | None:
+    """By how much a hard loop came open, if a user may not overlook it."""
+    for (gap, loop), unit in zip(simulation.loops_opened or (), ("m", "rad"), strict=False):
+        if gap > _FAR:
+            return {"loop": loop, "gap": gap, "unit": unit}
+    return None
+
+
+def _describe_opened(opened: Mapping[str, Any]) -> str:
+    """A sentence on it."""
+    return f"loop {opened['loop']!r} came open by {opened['gap']:.3g} {opened['unit']} during the run; {_SMALLER}"
+
+
+def _contacts(simulation: Simulation) -> dict[str, Any] | None:
+    """The largest number of contacts in a step, the deepest [m] and the room for contacts; None without contacts."""
+    touching = simulation.plan.touching
+    if touching is None:
+        return None
+    most, deepest = simulation.contact_extremes
+    rooms = {"room": simulation.room, "first_room": first_room(touching)}
+    steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
+    yielding = {"gave_way": _yielding(simulation), "gave_way_far": _gives_way_far(simulation)}
+    yielding |= {"held_inside": _held_inside(simulation)}
+    return {"most": most, "deepest": deepest, **steps, **yielding, **rooms}
+
+
+def _held_inside(simulation: Simulation) -> dict[str, Any] | None:
+    """The contacts that hard loops hold inside, or None."""
+    found = simulation.held_inside
+    return None if found is None else dict(zip(("steps", "depth", "link_a", "link_b", "loop"), found, strict=True))
+
+
+def _describe_held(held: Mapping[str, Any]) -> str:
+    pair = f"{held['link_a']!r} and {held['link_b']!r} up to {held['depth']:.3g} m inside each other"
+    left_out = f"their contact was left out in {held['steps']} steps"
+    return f"loop {held['loop']!r} holds {pair}: {left_out}; {_EXCLUDE}"
+
+
+def _number(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
+    """The lines that `artsim run` prints of a summary."""
+    lines = [
+        f"{summary['steps']} steps, {summary['time']:.6g} s simulated in {summary['seconds']:.3g} s: "
+        f"{summary['steps_per_second']:,.0f} steps/s, {summary['times_real_time']:.3g} times real time"
+    ]
+    start, end = summary["energy"]
+    if start is not None and end is not None:
+        lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J)")
+    if summary["energy_excess"] is not None:
+        lines.append(f"warning: {_describe_excess(summary['energy_excess'])}")
+    if summary["couplings"]:
+        how = f"{summary['worst_coupling_error']:.3g}" if summary["coupling_rows"] else "exact, by elimination"
+        lines.append(f"worst coupling error: {how}")
+    if summary["worst_loop_gap"] is not None:
+        lines.append("loops open by up to {:.3g} m and {:.3g} rad".format(*summary["worst_loop_gap"]))
+    if summary["loops_opened"] is not None:
+        lines.append(f"warning: {_describe_opened(summary['loops_opened'])}")
+    if summary["tendon_equalities"]:
+        lines.append(f"worst error of tendon equalities: {summary['worst_tendon_error']:.3g}")
+    residual = summary["worst_solver_residual"]
+    if residual is None or residual > _RESIDUAL:
+        lines.append(f"warning: {_describe_residual(residual, summary['unsolved_steps'])}; {_MORE_EXACT}")
+    if summary["joint_gap"] is not None:
+        lines.append("joints came apart by up to {:.3g} m and {:.3g} rad".format(*summary["joint_gap"]))
+    if summary["contacts"] is not None:
+        lines += _describe_contacts(summary["contacts"])
+    limits = sorted(summary["limit_steps"].items(), key=lambda item: -item[1])
+    if limits:
+        shown = limits if verbose else limits[:6]
+        more = f", and {len(limits) - len(shown)} more" if len(limits) > len(shown) else ""
+        lines.append("at a limit: " + ", ".join(f"{name} ({n} steps)" for name, n in shown) + more)
+    if summary["bytes"] is not None:
+        lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
+    return lines
+
+
+def _describe_excess(excess: Mapping[str, Any]) -> str:
+    return (
+        f"at t = {excess['time']:.6g} s there were {excess['created']:.3g} J of energy more than the "
+        f"{excess['available']:.3g} J that inputs, drives, springs and heights can have given: {excess['source']} "
+        f"gave it, and joint {excess['joint']!r} moves with most; try a smaller --dt"
+    )
+
+
+def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
+    if not contacts["most"]:
+        return ["contacts: none"]
+    lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
+    if contacts["eased_steps"]:
+        lines.append(f"wedged or crowded contacts gave way in {contacts['eased_steps']} steps")
+    if contacts["gave_way_far"]:
+        lines.append(f"warning: {_describe_yielding(contacts['gave_way'])}")
+    if contacts["left_inside_steps"]:
+        stayed = f"penetration was left as it was in {contacts['left_inside_steps']} steps"
+        lines.append(f"{stayed}, where removing it would throw bodies or contradict other constraints; {_EXCLUDE}")
+    if contacts["held_inside"]:
+        lines.append(f"warning: {_describe_held(contacts['held_inside'])}")
+    if contacts["room"] > contacts["first_room"]:
+        lines.append(f"room for contacts was enlarged from {contacts['first_room']} to {contacts['room']}")
+    return lines
