@@ -382,6 +382,16 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0)
     return made._replace(**_family(model)) if work is DirectWork else made
 
 
+_BY_DOF = (  # fields of NewtonWork
+    *("block", "island", "member", "order", "tree_start", "tree_pivot", "seat", "colours", "factorised", "degree"),
+    *("list", "place", "crowded", "resting", "block_at", "run_count", "pivot", "change", "product", "gradient"),
+    *("direction", "through"),
+)
+_BY_DELASSUS_ROW = (
+    *("system_pivot", "impulse_change", "stepping_unit", "delassus_unit", "delassus_row", "unit_stop", "unit_idle"),
+)
+
+
 def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
     """Shapes of NewtonWork's fields for `rows` rows, over M̂'s elimination tree; a row has at most 2 nv entries."""
     nu = len(parent)
@@ -396,45 +406,14 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(NewtonWork._fields, (rows,)),
         **dict.fromkeys(("start_helpers", "await_helpers", "taken"), (2,)),
         "again": (1,),
-        **dict.fromkeys(
-            (
-                "block",
-                "island",
-                "member",
-                "order",
-                "tree_start",
-                "tree_pivot",
-                "seat",
-                "colours",
-                "factorised",
-                "degree",
-                "list",
-                "place",
-                "crowded",
-                "resting",
-            ),
-            (nu,),
-        ),
-        **dict.fromkeys(("block_at", "tree_start", "tree_pivot", "seat", "colours"), (nu,)),
+        **dict.fromkeys(_BY_DOF, (nu,)),
         "tree_factor": (depths,),
-        **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
         **dict.fromkeys(("half", "reach"), (MOST_DELASSUS_ROWS, nu)),
         "delassus": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS),
         "system": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS + 1),
-        **dict.fromkeys(
-            (
-                "system_pivot",
-                "impulse_change",
-                "stepping_unit",
-                "delassus_unit",
-                "delassus_row",
-                "unit_stop",
-                "unit_idle",
-            ),
-            (MOST_DELASSUS_ROWS,),
-        ),
+        **dict.fromkeys(_BY_DELASSUS_ROW, (MOST_DELASSUS_ROWS,)),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
         "sizes": (8,),
         "span": (2 * nv + 1,),

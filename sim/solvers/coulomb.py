@@ -14,6 +14,8 @@ eight convex steps that did not help); the problems of tests/benchmarks/friction
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
@@ -52,6 +54,12 @@ GLANCE = 2  # steps within which a start near the solution must get nearer
 _SAME = 1e-6  # relative difference below which two residuals are equal
 OVERFLOWING = 1e100  # [rad/s or m/s]
 
+# (most, first, near, balanced, shared). most: steps. first: ε at the start, relative to work.eps. near: no rounds, λ_k
+# follows every good step, which takes fewer steps close to the solution and misses it more often from afar. balanced:
+# M̂ x = f + Jᵀλ holds already. shared: loads that rows leave open are shared in the first rounds (loads.py), in which
+# λ_k is 0; later ones take the compliance away, with the same ε
+Effort: TypeAlias = tuple[int, float, bool, bool, bool]
+
 
 @njit
 def coulomb(
@@ -62,28 +70,20 @@ def coulomb(
     island: int,
     tolerance: float,
     limit: float,
-    effort: tuple[int, float, bool, bool, bool],
+    effort: Effort,
 ) -> float:
     """Continue from the x and λ of the island; return the residual of its rows [rad/s or m/s].
 
-    effort: (most, first, near, balanced, shared). `most`: steps. `first`: ε at the start, relative to work.eps. `near`:
-    no rounds, λ_k follows every good step, which takes fewer steps close to the solution and misses it more often from
-    afar. `balanced`: M̂ x = f + Jᵀλ holds already. `shared`: loads that rows leave open are shared in the first rounds
-    (loads.py), in which λ_k is 0; later ones take the compliance away, with the same ε. Rounding may end the search
-    before `tolerance` [rad/s or m/s] is met: a residual within ENOUGH tolerances that no longer improves is accepted.
-    Impulses above `limit` [N s or N m s] are no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to
-    work.sizes[NEWTON_STEPS]; each costs an unsymmetric factorisation and two evaluations of the residual.
+    effort: (most, first, near, balanced, shared), see Effort. Rounding may end the search before `tolerance` [rad/s or
+    m/s] is met: a residual within ENOUGH tolerances that no longer improves is accepted. Impulses above `limit` [N s or
+    N m s] are no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs
+    an unsymmetric factorisation and two evaluations of the residual.
     """
     model, data = robot.model, robot.data
     most, first, near, balanced, shared = effort
     left = UNTRIED
+    in_impulses = _prepare(model, data, rows, work, island, balanced, tolerance)
     opened = loads_are_open(rows, work, island) if shared else 0.0
-    in_impulses = largest_pull(rows, work, island) <= MOST_PULL and list_delassus_rows(rows, work, island)
-    if in_impulses or not balanced:
-        balance(model, data, rows, work, island)
-    if in_impulses:
-        set_delassus(rows, work, island)
-    set_rates(rows, work, island, tolerance)
     size, shares, ease = begin_rounds(rows, work, island, first, opened, tolerance if near else -1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     steps, since = 0, 0
@@ -93,8 +93,7 @@ def coulomb(
             bar, past, since, last = size, 1.0, 0, UNTRIED
         good = ENOUGH * max(rounding(rows, work, island), tolerance)
         if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
-            refresh(rows, step, work, island, 1.0, in_impulses)
-            size = residual(rows, work, island)
+            size = _refreshed(rows, step, work, island, in_impulses)
         if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
             left, ended = _end_round(rows, work, island, size, left, limit, good, tolerance)
             if ended:
@@ -114,9 +113,7 @@ def coulomb(
             break
         steps, since = steps + 1, since + 1
         if in_impulses and largest_pull(rows, work, island) > MOST_PULL:
-            refresh(rows, step, work, island, 1.0, in_impulses)
-            in_impulses = False
-            size = residual(rows, work, island)
+            in_impulses, size = False, _refreshed(rows, step, work, island, True)
         find_step(model, data, rows, step, work, island, in_impulses)
         last, size = size, take_step(rows, work, island, bar, size, 1.0 - shares if near else 0.0, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
@@ -128,6 +125,27 @@ def coulomb(
     if in_impulses:
         set_change(rows, step.free, work, island)
     return _better_of_both(robot, rows, step.free, work, island, tolerance, left, size)
+
+
+@inlined
+def _prepare(
+    model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int, balanced: bool, tolerance: float
+) -> bool:
+    """True if steps are taken in impulses; sets the quantities that either kind of step needs, with M̂ x = f + Jᵀλ."""
+    in_impulses = largest_pull(rows, work, island) <= MOST_PULL and list_delassus_rows(rows, work, island)
+    if in_impulses or not balanced:
+        balance(model, data, rows, work, island)
+    if in_impulses:
+        set_delassus(rows, work, island)
+    set_rates(rows, work, island, tolerance)
+    return bool(in_impulses)
+
+
+@inlined
+def _refreshed(rows: Rows, step: Step, work: NewtonWork, island: int, in_impulses: bool) -> float:
+    """The residual [rad/s or m/s] by velocities that are computed anew from x."""
+    refresh(rows, step, work, island, 1.0, in_impulses)
+    return residual(rows, work, island)
 
 
 @inlined

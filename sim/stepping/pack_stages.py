@@ -240,26 +240,8 @@ def changes_in_lanes(
     lanes = run.lanes
     zero = like(0.0, robot.data)
     one = zero + 1.0
-    chosen = one
-    if solver.pack is not None:
-        leave(lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
-        chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
-        if contact is not None:
-            chosen = where_greater(contact.data.away[0], zero, zero, chosen)
-    chosen = where_greater(lanes.data.leaves[0], zero, zero, chosen)
-    bouncing = zero
-    if contact is not None and contact.bounces is not None:
-        bouncing = chosen * goes_on(contact)
-        chosen = chosen - bouncing
-    one_by_one = where_greater(lanes.data.rounds[0], zero + (ROUNDS_TOGETHER - 0.5), one, zero)
-    changed = hold_drives(robot, run, rows, chosen, one_by_one)
-    free = still_free(chosen, one_by_one, changed)
-    changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
-    if lanes.lane_rows is not None:
-        free = still_free(chosen, one_by_one, changed)
-        changed = largest(changed, clamp_own_actuators(robot, run, equipment, free))
-    if solver.pack is not None:
-        changed = largest(changed, _press(robot, run, equipment, solver, chosen))
+    chosen, bouncing = _lanes_to_look_at(lanes, contact, solver, one)
+    changed = _change_bounds(robot, run, rows, equipment, solver, chosen)
     settled, again = chosen - changed, _count_round(lanes, changed)
     if lanes.own is not None:
         forget_aims(lanes, changed)
@@ -287,15 +269,7 @@ def changes_in_lanes(
         begin_bounces(contact, moved)
     again = largest(again, moved)
     if highest(again) > 0.0:
-        if highest(changed) > 0.0:
-            set_drives(run)
-            gather(equipment)
-        if solver.pack is not None:
-            solver.pack.warm[0] = solver.pack.bound[0]
-            found_anew = highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0
-            if lanes.lane_rows is not None:
-                found_anew = True
-            solver.pack.listing[SAME_ROWS] = 0 if found_anew else 1
+        _note_changes(run, equipment, solver, changed)
     elif contact is not None:
         again = _outruns_contacts(robot, run, contact, solver)
     if highest(again) <= 0.0:
@@ -305,6 +279,59 @@ def changes_in_lanes(
         for k in range(run.step.next.shape[0]):
             solver.pack.kept[k] = run.step.next[k]
     return True
+
+
+@inlined
+def _lanes_to_look_at(
+    lanes: LaneBundle, contact: PackContactBundle | None, solver: SolverBundle, one: Pack
+) -> tuple[Pack, Pack]:
+    """1 in lanes whose solution is to be looked at; 1 in those that are in the midst of a bounce."""
+    zero = zero_like(one)
+    chosen, bouncing = one, zero
+    if solver.pack is not None:
+        leave(lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
+        chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
+        if contact is not None:
+            chosen = where_greater(contact.data.away[0], zero, zero, chosen)
+    chosen = where_greater(lanes.data.leaves[0], zero, zero, chosen)
+    if contact is not None and contact.bounces is not None:
+        bouncing = chosen * goes_on(contact)
+        chosen = chosen - bouncing
+    return chosen, bouncing
+
+
+@inlined
+def _change_bounds(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment, solver: SolverBundle, chosen: Pack
+) -> Pack:
+    """Hold drives and actuators at their bounds, and let limits press, in chosen lanes; 1 in those that change."""
+    lanes = run.lanes
+    zero = zero_like(chosen)
+    one_by_one = where_greater(lanes.data.rounds[0], zero + (ROUNDS_TOGETHER - 0.5), zero + 1.0, zero)
+    changed = hold_drives(robot, run, rows, chosen, one_by_one)
+    free = still_free(chosen, one_by_one, changed)
+    changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
+    if lanes.lane_rows is not None:
+        held = clamp_own_actuators(robot, run, equipment, still_free(chosen, one_by_one, changed))
+        changed = largest(changed, held)
+    if solver.pack is not None:
+        changed = largest(changed, _press(robot, run, equipment, solver, chosen))
+    return changed
+
+
+@inlined
+def _note_changes(run: RunBundle, equipment: PackEquipment, solver: SolverBundle, changed: Pack) -> None:
+    """Prepare forces and rows for a further solution, after changes of bounds in lanes where `changed` is 1."""
+    lanes = run.lanes
+    if highest(changed) > 0.0:
+        set_drives(run)
+        gather(equipment)
+    if solver.pack is not None:
+        solver.pack.warm[0] = solver.pack.bound[0]
+        anew = highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0
+        if lanes.lane_rows is not None:
+            anew = True
+        solver.pack.listing[SAME_ROWS] = 0 if anew else 1
 
 
 @inlined
