@@ -43,7 +43,7 @@ def attempt(
     restart(model, data, rows, step, solver, island)
     if sweeps > 0:
         sweep_island(model, data, rows, work, island, tolerance, sweeps)
-    return coulomb(robot, rows, step, work, island, tolerance, limit, (steps, first, False, sweeps > 0, False))
+    return coulomb(robot, rows, step, work, island, (tolerance, limit), (steps, first, False, sweeps > 0, False))
 
 
 @njit

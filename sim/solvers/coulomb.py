@@ -68,18 +68,17 @@ def coulomb(
     step: Step,
     work: NewtonWork,
     island: int,
-    tolerance: float,
-    limit: float,
+    bounds: tuple[float, float],
     effort: Effort,
 ) -> float:
     """Continue from the x and λ of the island; return the residual of its rows [rad/s or m/s].
 
-    effort: (most, first, near, balanced, shared), see Effort. Rounding may end the search before `tolerance` [rad/s or
-    m/s] is met: a residual within ENOUGH tolerances that no longer improves is accepted. Impulses above `limit` [N s or
-    N m s] are no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs
+    bounds: tolerance [rad/s or m/s], limit [N s or N m s]. Rounding may end the search before the tolerance is met: a
+    residual within ENOUGH tolerances that no longer improves is accepted. Impulses above the limit are no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs
     an unsymmetric factorisation and two evaluations of the residual.
     """
     model, data = robot.model, robot.data
+    tolerance, limit = bounds
     most, first, near, balanced, shared = effort
     left = UNTRIED
     in_impulses = _prepare(model, data, rows, work, island, balanced, tolerance)

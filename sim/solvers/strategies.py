@@ -227,7 +227,7 @@ def _slide_on(
     if sweeps > 0:
         sweep_island(robot.model, robot.data, rows, work, island, tolerance, sweeps)
     limit = natural_impulse(robot.data, rows, step, work, island, tolerance)
-    left = coulomb(robot, rows, step, work, island, tolerance, limit, (SLIDING_STEPS, CLOSE, True, sweeps > 0, True))
+    left = coulomb(robot, rows, step, work, island, (tolerance, limit), (SLIDING_STEPS, CLOSE, True, sweeps > 0, True))
     return left, is_solved(left, tolerance)
 
 
@@ -263,7 +263,7 @@ def _share(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, isl
     begin(model, data, rows, step, solver, island)
     tolerance = tolerance_of(rows, step.next, work, island)
     limit = natural_impulse(data, rows, step, work, island, tolerance)
-    then = coulomb(robot, rows, step, work, island, tolerance, limit, _SHARING)
+    then = coulomb(robot, rows, step, work, island, (tolerance, limit), _SHARING)
     if is_solved(then, TOLERANCE * largest_speed(step.next, work, island)):  # not by rounding of large impulses alone
         return then
     _copy(rows, work, island, work.solution, rows.impulse)
@@ -308,7 +308,7 @@ def _coulomb(
     begin = 0
     if largest_pull(rows, work, island) <= MOST_PULL and loads_are_open(rows, work, island) > 0.0:
         restart(robot.model, robot.data, rows, step, solver, island)
-        left = coulomb(robot, rows, step, work, island, tolerance, limit, _SHARING)
+        left = coulomb(robot, rows, step, work, island, (tolerance, limit), _SHARING)
         if is_solved(
             left, TOLERANCE * largest_speed(step.next, work, island)
         ):  # not by rounding of large impulses alone
