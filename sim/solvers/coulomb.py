@@ -59,23 +59,18 @@ OVERFLOWING = 1e100  # [rad/s or m/s]
 # M̂ x = f + Jᵀλ holds already. shared: loads that rows leave open are shared in the first rounds (loads.py), in which
 # λ_k is 0; later ones take the compliance away, with the same ε
 Effort: TypeAlias = tuple[int, float, bool, bool, bool]
+Bounds: TypeAlias = tuple[float, float]  # tolerance of the residual [rad/s or m/s], limit of impulses [N s or N m s]
 
 
 @njit
 def coulomb(
-    robot: RobotBundle,
-    rows: Rows,
-    step: Step,
-    work: NewtonWork,
-    island: int,
-    bounds: tuple[float, float],
-    effort: Effort,
+    robot: RobotBundle, rows: Rows, step: Step, work: NewtonWork, island: int, bounds: Bounds, effort: Effort
 ) -> float:
     """Continue from the x and λ of the island; return the residual of its rows [rad/s or m/s].
 
-    bounds: tolerance [rad/s or m/s], limit [N s or N m s]. Rounding may end the search before the tolerance is met: a
-    residual within ENOUGH tolerances that no longer improves is accepted. Impulses above the limit are no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to work.sizes[NEWTON_STEPS]; each costs
-    an unsymmetric factorisation and two evaluations of the residual.
+    Rounding may end the search before the tolerance is met: a residual within ENOUGH tolerances that no longer improves
+    is accepted. Impulses above the limit are no solution. work.gradient holds M̂ x - f - Jᵀλ. Steps are added to
+    work.sizes[NEWTON_STEPS]; each costs an unsymmetric factorisation and two evaluations of the residual.
     """
     model, data = robot.model, robot.data
     tolerance, limit = bounds
@@ -101,10 +96,8 @@ def coulomb(
             size = residual(rows, work, island)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == ROUND_STEPS:
-            if shares > 0.0:
-                break
-            if largest_pull(rows, work, island) > ABSURD:
-                left = CONTRADICTION
+            if shares > 0.0 or largest_pull(rows, work, island) > ABSURD:
+                left = left if shares > 0.0 else CONTRADICTION
                 break
             size = begin_round(rows, work, island, EASIER, 1.0)
             bar, past, since = size, 1.0, 0
