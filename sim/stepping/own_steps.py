@@ -42,7 +42,7 @@ from artsim.sim.stepping.accelerations import evaluate
 from artsim.sim.stepping.booking import settle
 from artsim.sim.stepping.pack_step import end
 from artsim.sim.stepping.step import is_finite
-from artsim.sim.stepping.work import add_stage_work, clear_work
+from artsim.sim.stepping.work import add_stage_work
 
 _BEYOND = 1e-9  # [rad or m] by which coordinates and tendons may exceed their limits
 _LIMITED = 1e308  # [m] limits of tendons from there on are none
@@ -64,9 +64,12 @@ def start_step(
         step.counters[EVALUATION] = ONCE
         rows.report[ITERATIONS] = 0.0
         rows.report[RESIDUAL] = 0.0
-        clear_work(step)
+        for s in range(step.work.shape[0]):
+            step.work[s] = 0.0
         if equipment is not None:
             equipment.data.stage[0] = 0.0
+            for n in range(state.activation.shape[0]):
+                equipment.data.sum_activation[n] = 0.0
     evaluate(robot, state.qpos, state.qvel, run, rows, equipment, rules, solver)
     if run.lanes is not None:
         _end_lanes(robot, run, step.next, True)
@@ -78,7 +81,7 @@ def start_step(
 
 @njit
 def keep_start(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) -> None:
-    """Keep the state at the step's start, and start the sum of the activations' rates."""
+    """Keep the state at the step's start."""
     state, step = robot.state, run.step
     for n in range(step.start_qpos.shape[0]):
         step.start_qpos[n] = state.qpos[n]
@@ -90,7 +93,6 @@ def keep_start(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) -
         data = equipment.data
         for n in range(state.activation.shape[0]):
             data.start_activation[n] = state.activation[n]
-            data.sum_activation[n] = data.activation_rate[n]
         for n in range(data.start_length.shape[0]):
             data.start_length[n] = data.actuator_length[n]
             data.start_velocity[n] = data.actuator_velocity[n]
@@ -109,17 +111,13 @@ def go_ahead(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment, ahe
 
 
 @njit
-def add_work(run: RunBundle, equipment: EitherEquipment, v: Reals1, time: float) -> None:
-    """Add the work of the forces of an evaluation at velocities v (nv,) over its share of the step [s]."""
-    if run.lanes is None:
-        add_stage_work(run.step, equipment, v, time)
-
-
-@njit
-def add_activation_rates(run: RunBundle, equipment: EitherEquipment, weight: float) -> None:
-    """Add the activations' rates of an evaluation to their weighted sum."""
+def weigh_evaluation(run: RunBundle, equipment: EitherEquipment, v: Reals1, weight: float, total: float) -> None:
+    """Add the work of the forces of an evaluation at velocities v (nv,), and the activations' rates there, to their
+    sums over the step; `total`: the sum of the weights.
+    """
     if run.lanes is not None:
         return
+    add_stage_work(run.step, equipment, v, weight * run.inputs.time_step[0] / total)
     if equipment is not None:
         for n in range(equipment.data.sum_activation.shape[0]):
             equipment.data.sum_activation[n] += weight * equipment.data.activation_rate[n]

@@ -17,13 +17,12 @@ from artsim.sim.run_data.run_records import EVALUATE, TASK, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.accelerations import evaluate
 from artsim.sim.stepping.own_steps import (
-    add_activation_rates,
-    add_work,
     advance_activations_by_mean,
     finish_step,
     go_ahead,
     keep_start,
     start_step,
+    weigh_evaluation,
 )
 
 AHEAD = (0.0, 0.5, 0.5, 1.0)
@@ -43,10 +42,10 @@ def rk4(
     """Evaluate the first stage, whose acceleration and forces a recorded row holds; or take the other three, and
     advance the state.
     """
-    state, step, h = robot.state, run.step, run.inputs.time_step[0]
+    state, step = robot.state, run.step
     if step.integrator[TASK] == EVALUATE:
         start_step(robot, run, rows, equipment, rules, solver)
-        add_work(run, equipment, state.qvel, WEIGHT[0] * h / TOTAL)
+        weigh_evaluation(run, equipment, state.qvel, WEIGHT[0], TOTAL)
         return
     keep_start(robot, run, equipment)
     for k in range(step.qacc.shape[0]):
@@ -57,8 +56,7 @@ def rk4(
         _go_to_stage(robot, run, AHEAD[s])
         go_ahead(robot, run, equipment, AHEAD[s])
         evaluate(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, rules, solver)
-        add_work(run, equipment, step.stage_qvel, WEIGHT[s] * h / TOTAL)
-        add_activation_rates(run, equipment, WEIGHT[s])
+        weigh_evaluation(run, equipment, step.stage_qvel, WEIGHT[s], TOTAL)
         _add_slopes(robot, run, WEIGHT[s])
     _advance(robot, run)
     advance_activations_by_mean(robot, run, equipment, TOTAL)

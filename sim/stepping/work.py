@@ -101,13 +101,6 @@ def add_pull_work(robot: RobotBundle, run: RunBundle, contact: ContactBundle) ->
 
 
 @njit
-def clear_work(step: Step) -> None:
-    """Begin the sum that `add_stage_work` adds to."""
-    for s in range(step.work.shape[0]):
-        step.work[s] = 0.0
-
-
-@njit
 def add_stage_work(step: Step, equipment: EquipmentBundle | None, v: Reals1, time: float) -> None:
     """Add to step.work the work of the forces of an evaluation at velocities v (nv,) over its share of the step [s]."""
     for k in range(v.shape[0]):
