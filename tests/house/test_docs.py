@@ -18,7 +18,7 @@ import pytest
 import artsim
 from artsim.io.format import schema
 from artsim.io.format.labels import DIMENSIONS
-from artsim.loaders import urdf, urdf_unknown
+from artsim.loaders import urdf_joint, urdf_link, urdf_unknown
 from tests.conftest import ROOT
 from tests.house.pages import PAGES, RUN, Block, blocks, compare, run
 
@@ -147,8 +147,8 @@ def test_the_page_about_urdf_has_every_element_that_is_read() -> None:
     told = set(re.findall(r"<([a-z_0-9]+)[ >]", page))
     read = {name for names in urdf_unknown.CHILDREN.values() for name in names if ":" not in name}
     assert read - told == set()
-    assert set(urdf.SHAPES) == set(urdf_unknown.SHAPES)
-    for kind in (*urdf.JOINT_KINDS, *urdf.BALL_LIMITS):
+    assert set(urdf_link.SHAPES) == set(urdf_unknown.SHAPES)
+    for kind in (*urdf_joint.JOINT_KINDS, *urdf_unknown.BALL_LIMITS):
         assert f"`{kind}`" in page, kind
 
 
