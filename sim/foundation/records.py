@@ -147,6 +147,8 @@ def aligned_zeros(shape: Sequence[int]) -> Array:
 
 def allocate(record: type[Any], shapes: dict[str, tuple[int, ...]], width: int = 1) -> Any:
     """A record of zeroed arrays of the given shapes (lane axis not included)."""
+    unknown = shapes.keys() - kinds(record).keys()
+    assert not unknown, f"{record.__name__} has no {', '.join(sorted(unknown))}"  # else another shape would be theirs
     return record(**{name: zeros(shapes[name], kind, width) for name, kind in kinds(record).items()})
 
 
