@@ -1,7 +1,7 @@
-"""Spatial vectors: a motion (velocity of a point, angular velocity) or a force (force, torque about a point), as a pair
-of triples in world axes. Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 2, with the linear part first.
+"""Spatial vectors: motions and forces as pairs of triples, linear and angular, in world axes.
 
-Bodies' quantities are about their origins; since all axes are the world's, a change of point is a translation.
+A motion is the velocity of a point and the angular velocity, a force is a force and the torque about a point:
+Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 2, with the linear part first. Bodies' quantities are about their origins; since all axes are the world's, a change of point is a translation.
 """
 
 from __future__ import annotations

@@ -378,7 +378,7 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0)
         shapes |= {"pivot": (n,), **dict.fromkeys(("matrix", "triangle"), (n, BLOCK))}
     if work is PropagationWork or work is DirectWork:
         shapes |= _full_shapes(model, n - narrow)
-    made = allocate(work, shapes)
+    made = allocate(work, {name: shapes[name] for name in work._fields})
     return made._replace(**_family(model)) if work is DirectWork else made
 
 

@@ -1,7 +1,6 @@
-"""The parts that integrators with steps of their own share, beside accelerations.py: the start and the end of a step,
-and the activations of actuators at its stages.
+"""Start and end of the steps of integrators that have their own, and activations of actuators at their stages.
 
-Such integrators have no unilateral rows: a run stops at the state before the step that would violate a limit. The code
+The rest that they share is in accelerations.py. Such integrators have no unilateral rows: a run stops at the state before the step that would violate a limit. The code
 serves both widths; a lane that stops keeps the state before the step, and its later numbers carry no meaning.
 """
 

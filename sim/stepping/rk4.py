@@ -1,5 +1,7 @@
-"""Classical Runge-Kutta method of order 4 (Hairer, Nørsett and Wanner 1993, ch. II.1), for motion without unilateral
-rows. Rotations are integrated on the group (Munthe-Kaas 1999). The code serves both widths.
+"""Classical Runge-Kutta method of order 4, for motion without unilateral rows.
+
+Hairer, Nørsett and Wanner 1993, ch. II.1; rotations are integrated on the group (Munthe-Kaas 1999). The code serves
+both widths.
 
 With (q, v)ₛ the state at stage s, aₛ = evaluate((q, v)ₛ) its accelerations and ωₛ its velocities, as tangents at the
 step's start: each stage leads from the step's start over AHEAD[s] h, by the slopes (ω, a) of the one before, and the
