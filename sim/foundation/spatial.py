@@ -1,7 +1,8 @@
 """Spatial vectors: motions and forces as pairs of triples, linear and angular, in world axes.
 
 A motion is the velocity of a point and the angular velocity, a force is a force and the torque about a point:
-Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 2, with the linear part first. Bodies' quantities are about their origins; since all axes are the world's, a change of point is a translation.
+Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 2, with the linear part first. Bodies' quantities are about
+their origins; since all axes are the world's, a change of point is a translation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Start and end of the steps of integrators that have their own, and activations of actuators at their stages.
 
-The rest that they share is in accelerations.py. Such integrators have no unilateral rows: a run stops at the state before the step that would violate a limit. The code
-serves both widths; a lane that stops keeps the state before the step, and its later numbers carry no meaning.
+The rest that they share is in accelerations.py. Such integrators have no unilateral rows: a run stops at the state
+before the step that would violate a limit. The code serves both widths; a lane that stops keeps the state before the
+step, and its later numbers carry no meaning.
 """
 
 from __future__ import annotations
