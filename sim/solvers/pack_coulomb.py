@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
@@ -61,6 +62,10 @@ from artsim.sim.solvers.tolerance import (
 
 _REFINEMENTS = 4  # of a lane's impulses by the velocities that follow from x: the first suffices as a rule
 
+# of steps that lanes take together: most, first, near and shared as in coulomb.Effort; True for steps in impulses; True
+# if W is kept
+Steps: TypeAlias = tuple[tuple[int, float, bool, bool], bool, bool]
+
 
 @njit
 def slide(
@@ -93,12 +98,12 @@ def slide(
             solved = solved + _slide_one_by_one(model, data, rows, step, solver, island, effort, kept)
         else:
             now = solver.pack.in_impulses[0]
-            solved = solved + _slide(model, data, rows, step, solver, island, now, effort, (True, kept))
+            solved = solved + _slide(model, data, rows, step, solver, island, now, (effort, True, kept))
         left = left - solver.pack.in_impulses[0]
     if any_positive(others):
         if tried:
             restart(model, data, rows, step, solver, island)
-        solved = solved + _slide(model, data, rows, step, solver, island, others, effort, (False, False))
+        solved = solved + _slide(model, data, rows, step, solver, island, others, (effort, False, False))
     return solved
 
 
@@ -208,12 +213,7 @@ def _slide_one_by_one(
     zero = zero_like(running)
     tolerance = tolerance_of(rows, step.next, work, island)
     limit = natural_impulse(data, rows, step, work, island, tolerance)
-    if kept:
-        balance_by_factor(rows, work, island)
-    else:
-        balance(model, data, rows, work, island)
-        set_delassus(rows, work, island)
-    set_rates(rows, work, island, tolerance)
+    _prepare(model, data, rows, work, island, True, kept, tolerance)
     opened = loads_are_open(rows, work, island) if effort[3] else zero
     solved, last = zero, zero + UNTRIED
     for _ in range(_REFINEMENTS):
@@ -243,40 +243,22 @@ def _slide_one_by_one(
 
 @njit
 def _slide(
-    model: Model,
-    data: Workspace,
-    rows: Rows,
-    step: Step,
-    solver: SolverBundle,
-    island: int,
-    chosen: Pack,
-    effort: tuple[int, float, bool, bool],
-    way: tuple[bool, bool],
+    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int, chosen: Pack, way: Steps
 ) -> Pack:
-    """Solve Coulomb's law in chosen lanes, which take their steps together; return 1 in lanes that are solved. way:
-    True for steps in impulses; True if W is kept.
+    """Solve Coulomb's law in chosen lanes, which take their steps together; return 1 in lanes that are solved.
 
     A lane whose rows are solved waits, without moving, for the others; its residual by x then decides whether the lane
     has ended.
     """
     work = solver.newton
-    most, first, near, shared = effort
-    in_impulses, kept = way
-    zero = zero_like(chosen)
-    one = zero + 1.0
+    (_, first, near, shared), in_impulses, kept = way
+    zero, one = zero_like(chosen), zero_like(chosen) + 1.0
     tolerance = tolerance_of(rows, step.next, work, island)
     limit = natural_impulse(data, rows, step, work, island, tolerance)
-    if kept:
-        balance_by_factor(rows, work, island)
-    else:
-        balance(model, data, rows, work, island)
-        if in_impulses:
-            set_delassus(rows, work, island)
-    set_rates(rows, work, island, tolerance)
+    _prepare(model, data, rows, work, island, in_impulses, kept, tolerance)
     opened = loads_are_open(rows, work, island) if shared else zero
     size, shares, ease = begin_rounds(rows, work, island, first, opened, tolerance if near else zero - 1.0)
-    begin, bar, past, since = size, size, one, zero
-    last, left = zero + UNTRIED, zero + UNTRIED
+    begin, bar, past, since, last, left = size, size, one, zero, zero + UNTRIED, zero + UNTRIED
     solved, running, waiting, taken = zero, chosen, zero, zero
     while any_positive(running):
         on = where_greater(size, bound_of_sharing(rows, work, island, tolerance, ease), zero, running * shares)
@@ -291,41 +273,22 @@ def _slide(
         if not any_positive(running - waiting):  # x is found for all lanes at once
             refresh(rows, step, work, island, waiting, in_impulses)
             size = where_greater(waiting, zero, residual(rows, work, island), size)
-            met = waiting * is_met(size, last, good, tolerance)
-            waiting = zero
+            met, waiting = waiting * is_met(size, last, good, tolerance), zero
         if any_positive(met):
-            before = left
-            left = where_greater(met, zero, largest(size, recentre(rows, work, island, met)), left)
-            running = running * (one - met * _is_too_large(rows, work, island, limit))
-            ended = met * running * _is_enough(left, before, good, tolerance)
-            if any_positive(ended):
-                keep(rows, solver, island, rows.impulse, ended)
-                solved = solved + ended
-                running = running - ended
-            met = met * running
+            left, lost, ended = _end_round(rows, solver, island, met, size, left, (limit, good, tolerance))
+            solved, running, met = solved + ended, running - lost - ended, met - lost - ended
             if any_positive(met):
-                harder = where_greater(opened, zero, one, zero + HARDER)
-                scale(rows, work, island, where_greater(met, zero, harder, one))
-                size = where_greater(met, zero, residual(rows, work, island), size)
+                size = _harden(rows, work, island, met, opened, size)
                 last = where_greater(met, zero, zero + UNTRIED, last)
         moving = running - waiting
         easier = where_greater(since, zero + (ROUND_STEPS - 0.5), moving * (one - met) * (one - on), zero)
         if any_positive(easier):
             running, moving = running - easier * shares, moving - easier * shares
-            eased = begin_round(rows, work, island, where_greater(easier, zero, zero + EASIER, one), easier)
-            size = where_greater(easier, zero, eased, size)
+            size = _ease(rows, work, island, easier, size)
         anew = largest(largest(met, on), easier)
-        bar = where_greater(anew, zero, size, bar)
-        past = where_greater(anew, zero, one, past)
+        bar, past = where_greater(anew, zero, size, bar), where_greater(anew, zero, one, past)
         since = where_greater(anew, zero, zero, since) + moving
-        out = where_greater(taken, zero + (most - 0.5), moving, zero)
-        if near:
-            glance = where_greater(absolute(taken - GLANCE), zero + 0.5, zero, moving)
-            out = largest(out, where_greater(size, begin, glance, zero))
-        if in_impulses:
-            heavy = where_greater(largest_pull(rows, work, island), zero + MOST_PULL, moving - out, zero)
-            solver.pack.large_impulses[0] = largest(solver.pack.large_impulses[0], heavy)
-            out = out + heavy
+        out = _give_up(rows, solver, island, way, moving, taken, size, begin)
         running, moving = running - out, moving - out
         if any_positive(moving):
             find_step(model, data, rows, step, work, island, in_impulses)
@@ -333,10 +296,98 @@ def _slide(
             follows = one - shares if near else zero
             size = where_greater(moving, zero, take_step(rows, work, island, bar, size, follows, moving), size)
             bar = where_greater(moving, zero, (MEMORY * past * bar + size) / (MEMORY * past + 1.0), bar)
-            past = where_greater(moving, zero, MEMORY * past + 1.0, past)
-            taken = taken + moving
+            past, taken = where_greater(moving, zero, MEMORY * past + 1.0, past), taken + moving
             running = where_greater(zero + OVERFLOWING, size, running, zero)
     return solved
+
+
+@inlined
+def _prepare(
+    model: Model,
+    data: Workspace,
+    rows: Rows,
+    work: NewtonWork,
+    island: int,
+    in_impulses: bool,
+    kept: bool,
+    tolerance: Pack,
+) -> None:
+    """Set the quantities that steps need, with M̂ x = f + Jᵀλ."""
+    if kept:
+        balance_by_factor(rows, work, island)
+    else:
+        balance(model, data, rows, work, island)
+        if in_impulses:
+            set_delassus(rows, work, island)
+    set_rates(rows, work, island, tolerance)
+
+
+@inlined
+def _end_round(
+    rows: Rows,
+    solver: SolverBundle,
+    island: int,
+    met: Pack,
+    size: Pack,
+    before: Pack,
+    bounds: tuple[Pack, Pack, Pack],
+) -> tuple[Pack, Pack, Pack]:
+    """End the round of lanes where `met` is 1, with the residual `size` and `before` it: the residual of rows
+    [rad/s or m/s], and 1 in lanes whose impulses are no solution, and in those that are solved, whose results are kept.
+    """
+    limit, good, tolerance = bounds
+    work, zero = solver.newton, zero_like(met)
+    left = where_greater(met, zero, largest(size, recentre(rows, work, island, met)), before)
+    lost = met * _is_too_large(rows, work, island, limit)
+    ended = (met - lost) * _is_enough(left, before, good, tolerance)
+    if any_positive(ended):
+        keep(rows, solver, island, rows.impulse, ended)
+    return left, lost, ended
+
+
+@inlined
+def _harden(rows: Rows, work: NewtonWork, island: int, met: Pack, opened: Pack, size: Pack) -> Pack:
+    """Begin the next round, with a smaller ε, in lanes where `met` is 1; the residual [rad/s or m/s]."""
+    zero = zero_like(met)
+    one = zero + 1.0
+    harder = where_greater(opened, zero, one, zero + HARDER)
+    scale(rows, work, island, where_greater(met, zero, harder, one))
+    return where_greater(met, zero, residual(rows, work, island), size)
+
+
+@inlined
+def _ease(rows: Rows, work: NewtonWork, island: int, easier: Pack, size: Pack) -> Pack:
+    """Begin a round with a larger ε in lanes where `easier` is 1; the residual [rad/s or m/s]."""
+    zero = zero_like(easier)
+    eased = begin_round(rows, work, island, where_greater(easier, zero, zero + EASIER, zero + 1.0), easier)
+    return where_greater(easier, zero, eased, size)
+
+
+@inlined
+def _give_up(
+    rows: Rows,
+    solver: SolverBundle,
+    island: int,
+    effort: Steps,
+    moving: Pack,
+    taken: Pack,
+    size: Pack,
+    begin: Pack,
+) -> Pack:
+    """1 in moving lanes that have taken their steps, have not come nearer than at the beginning, or whose impulses are
+    too large for steps in impulses.
+    """
+    (most, _, near, _), in_impulses, _ = effort
+    zero = zero_like(moving)
+    out = where_greater(taken, zero + (most - 0.5), moving, zero)
+    if near:
+        glance = where_greater(absolute(taken - GLANCE), zero + 0.5, zero, moving)
+        out = largest(out, where_greater(size, begin, glance, zero))
+    if in_impulses:
+        large = where_greater(largest_pull(rows, solver.newton, island), zero + MOST_PULL, moving - out, zero)
+        solver.pack.large_impulses[0] = largest(solver.pack.large_impulses[0], large)
+        out = out + large
+    return out
 
 
 @inlined
