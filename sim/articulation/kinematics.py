@@ -16,10 +16,12 @@ from artsim.sim.foundation.mat3 import (
     second_column,
     set_rotation,
     set_symmetric,
+    symmetric_times,
     third_column,
     turn,
     turn_matrix,
     turned,
+    turned_back,
 )
 from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Vec3, Vector
 from artsim.sim.foundation.sincos import sincos
@@ -95,11 +97,11 @@ def place_body(model: Model, q: Lanes1, data: Workspace, i: int) -> None:
         s, c = sincos(q[n + 2])
         _turned_about_z(data, i, E, s, c)
         _place(data, i, above, plus_times(plus_times(d, q[n], x), q[n + 1], y), False)
-        set_axes(data, k, x, y, z)
+        _set_axes(data, k, x, y, z)
     else:
         if kind == FREE:
             d = plus_along(d, triple_at(q, n), x, y, z)
-            set_axes(data, k, x, y, z)
+            _set_axes(data, k, x, y, z)
             n += 3
             k += 3
         _turned_by_quaternion(data, i, E, q[n], q[n + 1], q[n + 2], q[n + 3])
@@ -110,7 +112,7 @@ def place_body(model: Model, q: Lanes1, data: Workspace, i: int) -> None:
 
 
 @inlined
-def set_axes(data: Workspace, k: int, x: Vec3, y: Vec3, z: Vec3) -> None:
+def _set_axes(data: Workspace, k: int, x: Vec3, y: Vec3, z: Vec3) -> None:
     """Set the axes of the dofs k, k + 1, k + 2."""
     set_row(data.axis, k, x)
     set_row(data.axis, k + 1, y)
@@ -269,6 +271,12 @@ def link_frame(model: Model, data: Workspace, link: int) -> tuple[Mat3, Vec3]:
     i = model.link_body[link]
     R = turn_matrix(data.rotation, i, model.link_rotation[link])
     return R, turn(data.rotation, i, model.link_position[link])
+
+
+@inlined
+def turned_inertia(model: Model, link: int, R: Mat3, w: Vec3) -> Vec3:
+    """I ω of a link about its centre of mass, in world axes; R is the rotation of the link's frame."""
+    return turned(R, symmetric_times(model.link_inertia, link, turned_back(R, w)))
 
 
 @inlined

@@ -19,16 +19,16 @@ import math
 from artsim.sim.articulation.centroidal import centre_of_mass, centre_of_mass_jacobian, centroidal_map
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
-from artsim.sim.articulation.kinematics import jacobian, kinematics, link_frame, origin_of, velocities
+from artsim.sim.articulation.kinematics import jacobian, kinematics, link_frame, origin_of, turned_inertia, velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import LINK_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.mat3 import plus_turned, symmetric_times, symmetric_turned, turned, turned_back
+from artsim.sim.foundation.mat3 import plus_turned, symmetric_turned
 from artsim.sim.foundation.records import Reals1, Vec3
 from artsim.sim.foundation.spatial import pair_of, velocity_at
-from artsim.sim.foundation.vec3 import column_of, cross, dot, minus, plus, put, set_column, times, triple
+from artsim.sim.foundation.vec3 import column_of, cross, dot, minus, plus, put, row_of, set_column, times, triple
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST, Inputs, Rows, RunBundle, Step
 
@@ -246,10 +246,7 @@ def _motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3]:
 def _spin(model: Model, data: Workspace, link: int) -> Vec3:
     """I ω of a link about its centre of mass, world axes."""
     R, _ = link_frame(model, data, link)
-    a = data.angular_velocity[model.link_body[link]]
-    u = turned_back(R, a)
-    L = symmetric_times(model.link_inertia, link, u)
-    return turned(R, L)
+    return turned_inertia(model, link, R, row_of(data.angular_velocity, model.link_body[link]))
 
 
 @njit

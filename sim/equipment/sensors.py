@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from artsim.sim.articulation.kinematics import accelerations, link_frame, origin_of, velocities
+from artsim.sim.articulation.kinematics import accelerations, link_frame, origin_of, turned_inertia, velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.equipment.arrays import (
@@ -48,7 +48,7 @@ from artsim.sim.equipment.contact_sensor import contact_sensor
 from artsim.sim.equipment.rangefinder import aim, rangefinder
 from artsim.sim.equipment.touch import touch
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.mat3 import columns, plus_turned, symmetric_times, turn, turn_matrix, turned, turned_back
+from artsim.sim.foundation.mat3 import columns, plus_turned, turn, turn_matrix, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Mat3, Vec3
 from artsim.sim.foundation.recordtype import run_entry
@@ -249,12 +249,8 @@ def _link_motion(model: Model, data: Workspace, link: int) -> tuple[Vec3, Vec3, 
     c = model.link_com[link]
     p = plus_turned(d, R, c)
     v = _rate(data, body, p)
-    o = data.angular_velocity
-    a = turned_back(R, row_of(o, body))
-    h = symmetric_times(model.link_inertia, link, a)
-    L = turned(R, h)
-    q = origin_of(model, data, body)
-    return plus(q, p), v, L
+    L = turned_inertia(model, link, R, row_of(data.angular_velocity, body))
+    return plus(origin_of(model, data, body), p), v, L
 
 
 @njit

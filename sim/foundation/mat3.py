@@ -1,13 +1,14 @@
 """Matrices of three rows, as values and as rows of arrays, times vectors (vec3.py).
 
 A Mat3 is nine numbers by rows; a Sym3 is the upper triangle of a symmetric matrix: xx, xy, xz, yy, yz, zz. Sums go
-from left to right, so that a product is the same number however it is written.
+from left to right, so that a product is the same number however it is written. Entries are written out one by one: a
+loop's index into a tuple would be looked up at run time.
 """
 
 from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.records import Array, Lanes2, Lanes3, Mat3, Real, Reals1, Reals2, Reals3, Sym3, Vec3, Vector
+from artsim.sim.foundation.records import Array, Lanes2, Lanes3, Mat3, Reals1, Reals2, Reals3, Sym3, Vec3, Vector
 from artsim.sim.foundation.vec3 import cross
 
 # ------------------------------------------------------------------ rotations in arrays
@@ -347,19 +348,6 @@ def whole(S: Sym3) -> Mat3:
 def upper(A: Mat3) -> Sym3:
     """The upper triangle of a symmetric matrix."""
     return A[0], A[1], A[2], A[4], A[5], A[8]
-
-
-@inlined
-def symmetric_outer(a: Vector, k: Real) -> Sym3:
-    """k a aᵀ, with k a first."""
-    return (
-        (k * a[0]) * a[0],
-        (k * a[0]) * a[1],
-        (k * a[0]) * a[2],
-        (k * a[1]) * a[1],
-        (k * a[1]) * a[2],
-        (k * a[2]) * a[2],
-    )
 
 
 @inlined

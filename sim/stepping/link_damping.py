@@ -7,13 +7,12 @@ code serves both widths.
 from __future__ import annotations
 
 from artsim.sim.articulation.dynamics import gather_forces
-from artsim.sim.articulation.kinematics import jacobian, like, link_frame, velocities
+from artsim.sim.articulation.kinematics import jacobian, like, link_frame, turned_inertia, velocities
 from artsim.sim.articulation.model import ANGULAR, LINEAR, Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.link_velocity_rows import link_centre
-from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.mat3 import symmetric_times, turned, turned_back
-from artsim.sim.foundation.records import Mat3, Reals1, Vec3
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.records import Reals1
 from artsim.sim.foundation.spatial import add_pair, motion_column, pair_of, power, velocity_at
 from artsim.sim.foundation.vec3 import cross, plus_times, times
 from artsim.sim.run_data.link_rules import RuleBundle
@@ -35,7 +34,7 @@ def add_link_damping(model: Model, data: Workspace, h: float, rules: RuleBundle)
         k = model.body_dof[i + 1] - 1
         while k >= 0:
             u, w = motion_column(J, k)
-            F = times(linear, u), times(angular, _turned_inertia(model, link, R, w))
+            F = times(linear, u), times(angular, turned_inertia(model, link, R, w))
             j = k
             while j >= 0:
                 M[k, j] += power(motion_column(J, j), F)
@@ -60,12 +59,6 @@ def link_damping_forces(model: Model, v: Reals1, data: Workspace, rules: RuleBun
         f = times(-rules.model.damping[n, LINEAR] * model.link_mass[link], velocity_at(V, c))
         R, _ = link_frame(model, data, link)
         angular = -rules.model.damping[n, ANGULAR]
-        torque = plus_times(cross(c, f), angular, _turned_inertia(model, link, R, V[1]))
+        torque = plus_times(cross(c, f), angular, turned_inertia(model, link, R, V[1]))
         add_pair(data.force, data.torque, i, (f, torque))
     gather_forces(model, data, rules.data.force)
-
-
-@inlined
-def _turned_inertia(model: Model, link: int, R: Mat3, w: Vec3) -> Vec3:
-    """I ω of a link about its centre of mass, world axes; R is the link's rotation."""
-    return turned(R, symmetric_times(model.link_inertia, link, turned_back(R, w)))

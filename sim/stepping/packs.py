@@ -83,7 +83,6 @@ PackStep = with_lanes(
         "free",
         "next",
         "tangent",
-        "start_qvel",
         "stage_qvel",
         "sum_velocity",
         "sum_acceleration",
