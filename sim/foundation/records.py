@@ -3,7 +3,8 @@
 A record's annotations state the kind of each array; the numba types (jit.py), the allocation and the check of arguments
 follow from the annotations alone. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*`
 hold float64 in both widths, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
-stored with the lanes as last axis.
+stored with the lanes as last axis. A third layout, that of a record made by `lane_view`, is a pack's record as the code
+of a single robot sees one of its lanes: each T is the float64 of that lane, where the pack has it.
 
 A bundle is a record whose fields are records. A member may be None: kernels are then compiled without the code that
 needs it.
@@ -37,6 +38,7 @@ class Kind:
     ndim: int
     constant: bool = False
     lanes: bool = False
+    in_lane: bool = False  # entries are those of one lane of a pack's array, WIDTH float64 apart
 
 
 Array: TypeAlias = NDArray[Any]
@@ -103,6 +105,22 @@ def with_lanes(record: type[Any], name: str, lanes: Collection[str]) -> type[Any
     made = type(name, (record,), {})
     _KINDS[made] = {field: replace(kind, lanes=field in lanes) for field, kind in kinds(record).items()}
     return made
+
+
+def lane_view(record: type[Any], name: str) -> type[Any]:
+    """The class of `view_lane`'s records: a single robot's, whose T are those of one lane of a pack's `record`."""
+    made = type(name, (record,), {})
+    _KINDS[made] = {
+        field: replace(kind, lanes=False, in_lane=kind.lanes) if isinstance(kind, Kind) else kind
+        for field, kind in kinds(record).items()
+    }
+    return made
+
+
+def view_lane(view: type[Any], record: NamedTuple, lane: int) -> Any:
+    """A record of class `view` over the arrays of a pack's record: entries of one lane, and arrays without lanes."""
+    fields = kinds(view).values()
+    return view(*(value[..., lane] if kind.in_lane else value for kind, value in zip(fields, record, strict=True)))
 
 
 def with_members(bundle: type[Any], **members: Member) -> type[Any]:
@@ -172,10 +190,18 @@ def _add_entries(entries: list[int], record: Any, width: int) -> None:
                 _add_entries(entries, value, width)
             continue
         extra = 1 if kind.lanes and width > 1 else 0
-        if value.dtype != kind.dtype or value.ndim != kind.ndim + extra or not value.flags.c_contiguous:
+        if value.dtype != kind.dtype or value.ndim != kind.ndim + extra or not _is_laid_out(value, kind):
             raise TypeError(f"{type(record).__name__}.{name}: {value.dtype}{value.shape} is not {kind}")
         entries.append(value.__array_interface__["data"][0])
         entries.extend(value.shape[: kind.ndim])
+
+
+def _is_laid_out(value: Array, kind: Kind) -> bool:
+    """True if entries follow each other; of a lane, with a distance of WIDTH."""
+    if not kind.in_lane:
+        return bool(value.flags.c_contiguous)
+    strides = accumulate(value.shape[:0:-1], lambda stride, extent: stride * extent, initial=8 * WIDTH)
+    return value.strides == tuple(strides)[::-1] or value.size == 0
 
 
 def places_of(record: type[Any], end: int) -> dict[str, tuple[int, np.dtype[Any], int]]:

@@ -25,7 +25,7 @@ from numba.extending import intrinsic, lower_getattr_generic, models, overload, 
 
 from artsim.sim.foundation.jit import inlined, run_called
 from artsim.sim.foundation.lanes import pack
-from artsim.sim.foundation.records import Ints1, Kind, kinds
+from artsim.sim.foundation.records import WIDTH, Ints1, Kind, kinds
 
 _WHOLE = ir.IntType(64)
 
@@ -54,6 +54,8 @@ class RecordType(types.Type):
 
 def _array_type(kind: Kind, width: int) -> Any:
     scalar = types.int64 if np.dtype(kind.dtype).kind == "i" else types.float64
+    if kind.in_lane:
+        return types.Array(scalar, kind.ndim, "A", readonly=kind.constant)
     return types.Array(pack if kind.lanes and width > 1 else scalar, kind.ndim, "C", readonly=kind.constant)
 
 
@@ -80,6 +82,7 @@ def _attribute(context: Any, builder: Any, record: Any, pointer: Any, name: str)
         return context.get_dummy_value()
     model, whole = context.data_model_manager[array_type], context.get_value_type(array_type)
     itemsize = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+    apart = itemsize if array_type.layout == "C" else itemsize * WIDTH  # from entry to entry
     array = ir.Constant(whole, None)  # no owner, no parent
 
     def load(position: int, **about: Any) -> Any:
@@ -98,9 +101,9 @@ def _attribute(context: Any, builder: Any, record: Any, pointer: Any, name: str)
     for axis in reversed(range(array_type.ndim)):
         extent = load(1 + axis, range=[ir.Constant(_WHOLE, 0), ir.Constant(_WHOLE, (1 << 63) - 1)])
         put(extent, "shape", axis)
-        put(ir.Constant(_WHOLE, itemsize) if stride is None else stride, "strides", axis)
+        put(ir.Constant(_WHOLE, apart) if stride is None else stride, "strides", axis)
         count = extent if count is None else builder.mul(count, extent)
-        stride = builder.mul(count, ir.Constant(_WHOLE, itemsize)) if axis else None
+        stride = builder.mul(count, ir.Constant(_WHOLE, apart)) if axis else None
     put(count, "nitems")
     return array
 

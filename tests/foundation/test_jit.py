@@ -25,7 +25,7 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.foundation import jit, object_cache, ownership, sources, targets
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.jit import Entry, bind, disabled, point_at
-from artsim.sim.foundation.records import WIDTH, with_lanes, with_members
+from artsim.sim.foundation.records import WIDTH, lane_view, view_lane, with_lanes, with_members
 from artsim.sim.quantities.catalogue import QUANTITIES
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.robot import Robot
@@ -551,6 +551,22 @@ def test_members_of_bundles_are_reached_and_missing_ones_prune_what_asks_for_the
     kernel = replace(entry("uses_members", "tests.foundation.small_kernels"), records=(Table, Outer))
     bind(kernel, 1, table, Outer(None, Inner(table, None), table))()
     assert table.plain[0] == 1.0 * 3.0 + 1.0 + 0.25
+
+
+@pytest.mark.small
+@pytest.mark.skipif(disabled(), reason="packs need compiled kernels")
+def test_a_kernel_of_one_robot_works_on_a_lane_in_place() -> None:
+    pack, lane = make_table(5, WIDTH), 3
+    pack.angle[:] = np.linspace(-2.0, 2.0, 5 * WIDTH).reshape(5, WIDTH)
+    View = lane_view(Table, "LaneTable")
+    kernel = replace(entry("sines", "tests.foundation.small_kernels"), records=(View,), variant="_in_lane")
+    bind(kernel, 1, view_lane(View, pack, lane))()
+    assert np.abs(pack.sine[:, lane] - np.sin(pack.angle[:, lane])).max() <= 1e-15
+    assert np.abs(pack.cosine[:, lane] - np.cos(pack.angle[:, lane])).max() <= 1e-15
+    others = np.arange(WIDTH) != lane
+    assert not pack.sine[:, others].any()
+    with pytest.raises(TypeError, match="sine"):
+        bind(kernel, 1, view_lane(View, pack, lane)._replace(sine=np.zeros(5)))
 
 
 @pytest.mark.small
