@@ -121,10 +121,7 @@ def coupling_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None
     rows.error[n] = error
     rows.rate[n] = recovery_rate(inputs, absolute(error), model.row_erp[c])
     rows.bias[n] = rows.rate[n] * (error + behind(inputs) * rate) + h * drift
-    if run.lanes is not None:
-        resistance = resistance_of(model, c, zero_like(error) + model.row_mobility[c])
-    else:
-        resistance = resistance_of(model, c, step.effective_coupling[c])
+    resistance = resistance_of(model, c, step.effective_coupling[c])
     if not any_positive(-resistance):
         reference = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:

@@ -54,11 +54,11 @@ class PackSolver(NamedTuple):
 
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
     rubbing: ConstInts1  # (nr,) dofs with joint friction
-    rubbing_place: ConstInts1  # (nr,) places of their rows in PackWork.impulse
+    rubbing_place: ConstInts1  # (nr,) places of their rows in State.impulse
     limited: ConstInts2  # (nl, 2) sides of limits: dof or tendon, side
     pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
     limit_row: Ints1  # (nl,) its row
-    limit_place: ConstInts1  # (nl,) its place in PackWork.impulse
+    limit_place: ConstInts1  # (nl,) its place in State.impulse
     # (nl + k,) owners of the rows after those of joint friction, in the order of the rows: sides of limits, and
     # nl + slot; owners added while the step is solved again come last, so that rows keep their places
     listed: Ints1

@@ -273,23 +273,22 @@ def keep_drive_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle
         force = stiffness * (inputs.target[0, k] - driven_at(robot.state, run, k))
         force = force + damping * (inputs.target_velocity[0, k] - step.velocity[k])
         impulse = inputs.time_step[0] * _at_bound(data.drive_held[k], -limit, limit, force)
-        impulse = where_greater(has_rows, zero, impulse, zero)
-        data.impulse[place] = where_greater(data.leaves[0], zero, data.impulse[place], impulse)
+        robot.state.impulse[place] = where_greater(has_rows, zero, impulse, zero)
 
 
 @njit
 def take_bounds(equipment: PackEquipment, run: RunBundle, lane: int) -> None:
     """Hold in a lane the forces that were at their bounds in the step of the single robot."""
-    model, single, data = equipment.model, run.lanes.single, run.lanes.data
+    model, alone, data = equipment.model, run.lanes.alone, run.lanes.data
     for n in range(data.bounded.shape[0]):
         k = data.bounded[n, 0]
         most = (1.0 - SLACK) * run.inputs.time_step[0] * run.inputs.drive_limit[k]
-        impulse = single.impulse[data.bounded[n, 1]]
+        impulse = alone.state.impulse[data.bounded[n, 1]]
         lane_set(data.drive_held, k, lane, 1.0 if impulse >= most else -1.0 if impulse <= -most else 0.0)
     for n in range(model.number.shape[0]):
         a = model.number[n]
-        side = 1.0 if single.actuator_force[a] >= model.force_upper[n] else -1.0
-        lane_set(equipment.data.held, n, lane, side if single.actuator_implicit[a] == GUESSED else 0.0)
-    for k in range(single.dof_held.shape[0]):
-        side = 1.0 if single.actuator_total[k] >= model.dof_upper[k] else -1.0
-        lane_set(equipment.data.dof_held, k, lane, side if single.dof_held[k] == 1.0 else 0.0)
+        side = 1.0 if alone.forces.actuator_force[a] >= model.force_upper[n] else -1.0
+        lane_set(equipment.data.held, n, lane, side if alone.forces.actuator_implicit[a] == GUESSED else 0.0)
+    for k in range(alone.forces.dof_held.shape[0]):
+        side = 1.0 if alone.forces.actuator_total[k] >= model.dof_upper[k] else -1.0
+        lane_set(equipment.data.dof_held, k, lane, side if alone.forces.dof_held[k] == 1.0 else 0.0)

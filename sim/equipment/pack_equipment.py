@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from artsim.sim.foundation.records import ConstInts1, ConstReals1, ConstReals2, Lanes1
 
+KNOWN, COUNTED, VARYING = range(3)  # of PackActuators.counted
+
 
 class PackActuators(NamedTuple):
     """The na actuators of one-dof joints and of fixed tendons, whose force is constant - stiffness · length -
@@ -13,6 +15,8 @@ class PackActuators(NamedTuple):
     constant is gain · input + bias unless the force varies, the input a control or an activation.
     """
 
+    # of all actuators of Equipment: KNOWN to packs; COUNTED lane by lane; VARYING: part of M̂, or counted where explicit
+    counted: ConstInts1
     number: ConstInts1  # (na,) number of the actuator in Equipment
     entry: ConstInts1  # (na + 1,) first entry of each; an actuator on a joint has one
     dof: ConstInts1  # (entries,) dof of each entry
@@ -38,8 +42,21 @@ class PackActuators(NamedTuple):
 
 
 class PackActuation(NamedTuple):
-    """Scratch of a pack's equipment: forces by actuator, and their sums by dof."""
+    """Scratch of a pack's equipment: forces by actuator, and their sums by dof.
 
+    The fields down to `pending` are found lane by lane (stepping/lane_equipment.py) where the robot has more than
+    actuators that packs know.
+    """
+
+    exerted: Lanes1  # (nv,) explicit forces of counted actuators, and of gravity compensation by motors [N m or N]
+    passive: Lanes1  # (nv,) explicit passive forces and wrenches on links [N m or N]
+    tendon: Lanes1  # (nv,) explicit forces of the springs and dampers of tendons [N m or N]
+    tendon_length: Lanes1  # (nt,) [m or rad]
+    tendon_moment: Lanes1  # (entries,) dL/dq of tendon_dof
+    stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
+    exerted_by: Lanes1  # (all actuators,) [N or N m]
+    activation: Lanes1  # (nact,) at the end of the step
+    pending: Lanes1  # (1,) 1: a delayed control has yet to change
     constant: Lanes1  # (na,) force at length 0 and velocity 0
     slope: Lanes1  # (na,) stiffness along the length
     resistance: Lanes1  # (na,) damping along the length
@@ -49,7 +66,6 @@ class PackActuation(NamedTuple):
     dof_held: Lanes1  # (nv,) -1: the sum of a dof's forces is held at its lower bound, 1: at its upper bound
     was_held: Lanes1  # (na,) `held` at the end of the last step
     dof_was_held: Lanes1  # (nv,) `dof_held` at the end of the last step
-    exerted: Lanes1  # (nv,) explicit forces of the actuators that are not PackActuators
     sum_total: Lanes1  # (nv,) actuator_total, offset, stiffness and damping as if no sum of a dof were held
     sum_offset: Lanes1  # (nv,)
     sum_stiffness: Lanes1  # (nv,)
@@ -58,10 +74,6 @@ class PackActuation(NamedTuple):
     offset: Lanes1  # (nv,) of the actuators in M̂: summed force at q = 0, v = 0
     stiffness: Lanes1  # (nv,) of the actuators in M̂: summed stiffness
     damping: Lanes1  # (nv,) of the actuators in M̂: summed damping
-    passive: Lanes1  # (nv,) explicit passive forces and wrenches on links [N m or N]
-    tendon: Lanes1  # (nv,) explicit forces of the springs and dampers of tendons [N m or N]
-    tendon_length: Lanes1  # (nt,) [m or rad]
-    tendon_moment: Lanes1  # (entries,) dL/dq of tendon_dof
 
 
 class PackEquipment(NamedTuple):

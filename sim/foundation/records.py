@@ -4,7 +4,7 @@ A record's annotations state the kind of each array; the numba types (jit.py), t
 follow from the annotations alone. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*`
 hold float64 in both widths, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
 stored with the lanes as last axis. A third layout, that of a record made by `lane_view`, is a pack's record as the code
-of a single robot sees one of its lanes: each T is the float64 of that lane, where the pack has it.
+of a single robot sees one of its lanes: a T is the float64 of that lane, where the pack has it.
 
 A bundle is a record whose fields are records. A member may be None: kernels are then compiled without the code that
 needs it.
@@ -107,26 +107,32 @@ def with_lanes(record: type[Any], name: str, lanes: Collection[str]) -> type[Any
     return made
 
 
-def lane_view(record: type[Any], name: str) -> type[Any]:
-    """The class of `view_lane`'s records: a single robot's, whose T are those of one lane of a pack's `record`."""
+def lane_view(record: type[Any], name: str, seen: Collection[str] | None = None) -> type[Any]:
+    """The class of a single robot's record in which fields are one lane of those of a pack's `record`: all that hold T,
+    or of these `seen`. The others are arrays of its own."""
     made = type(name, (record,), {})
     _KINDS[made] = {
-        field: replace(kind, lanes=False, in_lane=kind.lanes) if isinstance(kind, Kind) else kind
+        field: replace(kind, lanes=False, in_lane=kind.lanes and (seen is None or field in seen))
         for field, kind in kinds(record).items()
     }
     return made
 
 
-def view_lane(view: type[Any], record: NamedTuple, lane: int) -> Any:
-    """A record of class `view` over the arrays of a pack's record: entries of one lane, and arrays without lanes."""
-    fields = kinds(view).values()
-    return view(*(value[..., lane] if kind.in_lane else value for kind, value in zip(fields, record, strict=True)))
+def of_lane(view: type[Any], own: Any, pack: Any, lane: int) -> Any:
+    """A record of class `view`: fields of one lane of the arrays of `pack`, the others those of `own`."""
+    arrays = {}
+    for name, kind in kinds(view).items():
+        arrays[name] = getattr(own, name)
+        if kind.in_lane:
+            values = getattr(pack, name)
+            arrays[name] = values[..., lane] if values.ndim > kind.ndim else values
+    return view(**arrays)
 
 
 def with_members(bundle: type[Any], **members: Member) -> type[Any]:
     """A bundle class whose given fields hold these records (None: nothing), and whose other fields are as declared."""
     fields = kinds(bundle) | members
-    told = ",".join(kind.__name__ if kind else "" for kind in fields.values())
+    told = ",".join("" if kind is None else getattr(kind, "__name__", name) for name, kind in fields.items())
     made = type(f"{bundle.__name__}[{told}]", (bundle,), {})
     _KINDS[made] = fields
     return made
@@ -220,7 +226,10 @@ def is_of(record: Any, member: Member) -> bool:
     """True if a record is of the declared class, for bundles with all members: None where none is declared."""
     if record is None or member is None:
         return record is None and member is None
-    declared = kinds(member)
+    declared, given = kinds(member), kinds(type(record))
     if tuple(declared) != record._fields:
         return False
-    return all(isinstance(kind, Kind) or is_of(getattr(record, name), kind) for name, kind in declared.items())
+    return all(
+        given[name] == kind if isinstance(kind, Kind) else is_of(getattr(record, name), kind)
+        for name, kind in declared.items()
+    )

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
+from artsim.sim.articulation.model import D_MIN
+from artsim.sim.articulation.state import RobotBundle, State, make_workspace
 from artsim.sim.contact.pack_contacts import (
     PackAdhesion,
     PackContactBundle,
@@ -30,7 +31,7 @@ from artsim.sim.geometry.contacts import ContactBundle, make_contact_work
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.run_records import Inputs, Rows
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
-from artsim.sim.runs.lane_simulation import CALIBRATED
+from artsim.sim.runs.lane_simulation import make_helpers
 from artsim.sim.runs.packable import (
     attractors,
     constant_slopes,
@@ -38,7 +39,6 @@ from artsim.sim.runs.packable import (
     has_clamped,
     is_aimed,
     is_bounded,
-    make_exerted,
     needs_matrix,
     own_rows,
     pack_actuators,
@@ -49,10 +49,12 @@ from artsim.sim.runs.packable import (
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.allocation import make_step
 from artsim.sim.stepping.packs import (
+    CALIBRATED,
     CAUSES,
     LANE_CONTROLS,
     SOLVE_PACK,
-    Helpers,
+    Alone,
+    AloneForces,
     LaneBundle,
     LaneRowsFound,
     LoopBundle,
@@ -66,9 +68,9 @@ from artsim.sim.stepping.packs import (
     PackModel,
     PackRules,
     PackSleep,
+    PackState,
     PackStep,
     PackWork,
-    Single,
 )
 
 
@@ -93,10 +95,16 @@ def as_lanes(values: Array) -> Array:
 # ------------------------------------------------------------------ the robots and their steps
 
 
-def make_robots(plan: Plan, width: int) -> RobotBundle:
-    """The robots of all lanes, with the masses of the plan."""
+def make_robots(plan: Plan, state: State, width: int) -> RobotBundle:
+    """The robots of all lanes, with the masses of the plan, and states like that of a single robot."""
     model = plan.robot.model
-    return RobotBundle(in_lanes(PackModel, model, width), make_state(model, width), make_workspace(model, width))
+    return RobotBundle(in_lanes(PackModel, model, width), make_states(state, width), make_workspace(model, width))
+
+
+def make_states(state: State, width: int) -> State:
+    """Allocate the state of all lanes, like that of a single robot."""
+    made: State = allocate(PackState, {name: values.shape for name, values in state._asdict().items()}, width)
+    return made
 
 
 def make_pack_inputs(plan: Plan, width: int) -> Any:
@@ -109,45 +117,44 @@ def make_pack_inputs(plan: Plan, width: int) -> Any:
 
 def make_pack_step(plan: Plan, width: int) -> Any:
     """Allocate the scratch of a step of all lanes."""
-    step = make_step(plan.robot.model)
-    return PackStep(**{name: zeros(getattr(step, name).shape, kind, width) for name, kind in kinds(PackStep).items()})
+    model = plan.robot.model
+    step = make_step(model)
+    made = PackStep(**{name: zeros(getattr(step, name).shape, kind, width) for name, kind in kinds(PackStep).items()})
+    soft = model.row_impedance[:, D_MIN] >= 0.0
+    made.effective_coupling[soft] = model.row_mobility[soft, None] if width > 1 else model.row_mobility[soft]
+    return made
 
 
-def make_lane_bundle(
-    plan: Plan, needs: PackFeatures, single: Single, helpers: Helpers, controls: PackControls, width: int
-) -> LaneBundle:
+def make_lane_bundle(plan: Plan, needs: PackFeatures, alone: Alone, controls: PackControls, width: int) -> LaneBundle:
     """The records of a run that only packs have."""
-    exerted = make_exerted(plan)
-    work = _make_pack_work(plan, single, len(exerted.activation), width)
+    work = _make_pack_work(plan, alone.forces, width)
+    sleep: dict[str, tuple[int, ...]] = {"still": (1,), "asleep": (1,), "activation": alone.state.activation.shape}
     return LaneBundle(
         work,
-        single,
+        alone,
+        make_states(alone.state, width),
         controls,
-        exerted,
-        helpers,
+        make_helpers(width, alone.step),
         own=_make_own_rows(plan, width) if needs.own else None,
         lane_rows=_make_lane_rows(plan) if needs.by_lane else None,
         loops=_make_loops(plan, work, width) if needs.looped else None,
-        sleep=allocate(PackSleep, dict.fromkeys(PackSleep._fields, (1,)), width) if needs.sleepy else None,
+        sleep=allocate(PackSleep, sleep, width) if needs.sleepy else None,
         drives=_make_drives(plan, width) if needs.inertial else None,
         load=_make_load(plan, width) if needs.laden else None,
     )
 
 
-def _make_pack_work(plan: Plan, single: Single, activations: int, width: int) -> PackWork:
+def _make_pack_work(plan: Plan, forces: AloneForces, width: int) -> PackWork:
     robot = plan.robot
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackWork._fields, (1,)),
         **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (width,)),
-        **dict.fromkeys(("activation", "next_activation"), (activations,)),
-        **{name: getattr(single, name).shape for name in (*CALIBRATED, "effective_coupling")},
+        **{name: getattr(forces, name).shape for name in CALIBRATED},
         "counters": (6,),
         "stiffening": (len(robot.model.body_parent), 6),
         "alone": (len(CAUSES),),
         "single": (2,),
-        "qpos": (robot.nq,),
-        **dict.fromkeys(("qvel", "change", "drive_held", "drive_was_held", "slack"), (robot.nv,)),
-        **dict.fromkeys(("impulse", "alone_impulse"), single.impulse.shape),
+        **dict.fromkeys(("drive_held", "drive_was_held", "slack"), (robot.nv,)),
         "bounded": (0, 2),
     }
     work: PackWork = allocate(PackWork, shapes, width)
@@ -189,10 +196,8 @@ def _make_own_rows(plan: Plan, width: int) -> OwnRows:
     nv, n = plan.robot.nv, own_rows(plan)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(OwnRows._fields, (n,)),
-        **{name: (width, n) for name in OwnRows._fields if name.endswith("_table")},
         "marked": (n, nv),
         "value": (n * nv,),
-        "value_table": (width, n * nv),
         **dict.fromkeys(("outdated", "again", "phase", "aims", "before", "most"), (1,)),
         "fixed": (5,),
     }
@@ -229,6 +234,9 @@ def make_actuators(plan: Plan, width: int) -> Any:
         **dict.fromkeys(("constant", "slope", "resistance", "acts", "share", "held", "was_held"), actuators.gain.shape),
         "tendon_length": actuators.tendon_lower.shape,
         "tendon_moment": actuators.tendon_dof.shape,
+        **dict.fromkeys(("stiff", "pending"), (1,)),
+        "exerted_by": actuators.counted.shape,
+        "activation": (0 if plan.equipped is None else plan.equipped.activations,),
     }
     actuation: PackActuation = allocate(PackActuation, shapes, width)
     actuation.acts[...] = 1.0

@@ -33,12 +33,11 @@ from artsim.sim.equipment.arrays import (
     TENDON,
     Equipment,
 )
-from artsim.sim.equipment.pack_equipment import PackActuators
+from artsim.sim.equipment.pack_equipment import COUNTED, KNOWN, VARYING, PackActuators
 from artsim.sim.foundation.jit import Entry, disabled
 from artsim.sim.foundation.records import (
     WIDTH,
     Array,
-    allocate,
 )
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
@@ -47,9 +46,10 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
     BOUND,
     CLAMP,
+    DELAY_OF_LANE,
     EXERT,
+    KEEP_OF_LANE,
     SOLVE_PACK,
-    Exerted,
     PackFeatures,
     find_entry,
     integrator_of_packs,
@@ -313,7 +313,7 @@ def pack_actuators(plan: Plan) -> PackActuators:
     e = equipment_of(plan)
     if e is None:
         none = dict.fromkeys(PackActuators._fields, np.zeros(0))
-        names = ("number", "dof", "control", "implicit", "has_row", "varying", "tendon_dof")
+        names = ("counted", "number", "dof", "control", "implicit", "has_row", "varying", "tendon_dof")
         whole = dict.fromkeys(names, np.zeros(0, np.int64))
         whole |= {"dof_implicit": np.zeros(nv, np.int64)}
         whole |= dict.fromkeys(("entry", "tendon_entry"), np.zeros(1, np.int64))
@@ -328,7 +328,10 @@ def pack_actuators(plan: Plan) -> PackActuators:
     dof_implicit = np.zeros(nv, np.int64)
     dof_implicit[e.actuator_target[chosen[implicit == IN_MATRIX]]] = 1
     control = e.control_first[chosen]
+    counted = np.where(e.actuator_active == 1, COUNTED, KNOWN)
+    counted[chosen] = np.where(varying == 1, VARYING, KNOWN)
     return PackActuators(
+        counted=counted.astype(np.int64),
         number=chosen,
         entry=np.cumsum([0, *(len(dofs) for dofs, _ in arms)]).astype(np.int64),
         dof=np.array([k for dofs, _ in arms for k in dofs], np.int64),
@@ -383,36 +386,6 @@ def calibrated_dampings(plan: Plan, actuators: PackActuators) -> Array:
     )
 
 
-def make_exerted(plan: Plan) -> Exerted:
-    """Allocate the record of the forces of the equipment."""
-    e, nv = equipment_of(plan), plan.robot.nv
-    dofs = dict.fromkeys(("force", "passive", "tendon"), (nv,))
-    if e is None or plan.equipped is None:
-        none: Exerted = allocate(
-            Exerted,
-            {
-                **dict.fromkeys(Exerted._fields, (0,)),
-                **dofs,
-                **dict.fromkeys(("tendon_by_row", "pending", "changed"), (1,)),
-            },
-        )
-        return none
-    shapes = {
-        **dofs,
-        "counted": e.actuator_active.shape,
-        **{name: e.actuator_active.shape for name in Exerted._fields if name.startswith("actuator_")},
-        "varying": e.actuator_active.shape,
-        **dict.fromkeys(("tendon_by_row", "pending", "changed"), (1,)),
-        "tendon_length": e.tendon_lower.shape,
-        "tendon_moment": e.tendon_dof.shape,
-        "activation": (plan.equipped.activations,),
-    }
-    made: Exerted = allocate(Exerted, shapes)
-    varying = [int(e.actuator_active[a] and _varies(e, a)) for a in range(len(e.actuator_active))]
-    counted = [int(e.actuator_active[a] and (varying[a] or not _is_known(plan, e, a))) for a in range(len(varying))]
-    return made._replace(counted=np.array(counted, np.int64), varying=np.array(varying, np.int64))
-
-
 def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     """The kernels that the samples of a plan need, with their widths."""
     if plan.config.is_maximal:
@@ -424,6 +397,8 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     packed = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])]
     packed += [] if integrator is None else [integrator]
     of_lanes = [EXERT] * is_calibrated(plan)
+    if plan.delayed is not None:
+        of_lanes += [DELAY_OF_LANE, KEEP_OF_LANE]
     if finds_rows(plan):
         equipped = plan.equipped is not None
         of_lanes += [find_entry(equipped, is_bounded(plan))] + [miss_entry(equipped)] * is_aimed(plan)

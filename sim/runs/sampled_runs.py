@@ -25,7 +25,7 @@ from artsim.sim.run_data.run_records import FIRST_SAMPLE, RUNNING, STEP_NUMBER, 
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.control_tables import control_tables
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.lane_simulation import CALIBRATED, LaneSimulation, one_row, with_own_arrays
+from artsim.sim.runs.lane_simulation import LaneSimulation, PackArrays, one_row, with_own_arrays
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.pack_arrays import (
     as_lanes,
@@ -43,13 +43,9 @@ from artsim.sim.runs.pack_arrays import (
 from artsim.sim.runs.packable import (
     calibrated_dampings,
     entry_of_packs,
-    has_clamped,
     has_helpers,
     integrator_of,
-    is_aimed,
-    is_bounded,
     is_calibrated,
-    is_laden,
     pack_features,
     pack_width,
     reason_against_packs,
@@ -64,7 +60,6 @@ from artsim.sim.stepping.packs import (
     LANE_PROPERTIES,
     STEP,
     STIFFENED_LANES,
-    Helpers,
     PackControls,
     RolloutBlock,
 )
@@ -178,10 +173,11 @@ class PackRoller:
         self._plan, self._varied = plan, VariedArrays(plan)
         self._needs, self._width = pack_features(plan), pack_width()
         self._kept: dict[str, object] = {}  # objects that kernels call through addresses
-        self._calibrated, self._by_masses = False, is_calibrated(plan) or self._needs.by_lane
+        self._calibrated = False
         self._simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
+        alone = self._simulation.alone()
         slots = None if plan.touching is None else make_slots(plan.robot.model, plan.touching)
-        self._robot, self._rules = make_robots(plan, self._width), make_pack_rules(plan, self._width)
+        self._robot, self._rules = make_robots(plan, alone.state, self._width), make_pack_rules(plan, self._width)
         self._equipment = make_actuators(plan, self._width)
         self._damped = calibrated_dampings(plan, self._equipment.model)
         self._rows, newton, self._pack = make_rows_and_solver(plan, slots, self._width)
@@ -192,9 +188,9 @@ class PackRoller:
         rows = results.rows["qpos"], results.rows["qvel"]
         self._samples = RolloutBlock(np.zeros(3, np.int64), *rows, results.final_qpos, results.final_qvel)
         self._samples.plan[STEPS_PER_ROW] = plan.config.every
-        single, helpers, held = self._simulation.arrays(), self._simulation.as_helpers(), self._controls_of([controls])
-        self._lanes = make_lane_bundle(plan, self._needs, single, helpers, held, self._width)
-        self._helping = self._make_helpers(controls) if has_helpers(plan) else []
+        held = self._controls_of([controls])
+        self._lanes = make_lane_bundle(plan, self._needs, alone, held, self._width)
+        self._calibrators = self._connect_lanes(controls)
         self._connect_single()
         self._contact: PackContactBundle | None = None
         if slots is not None:
@@ -206,35 +202,23 @@ class PackRoller:
     # -------------------------------------------------------------- entries that kernels call
 
     def _connect_single(self) -> None:
-        """Connect the kernels of a single robot, for one lane after the other."""
+        """Connect the steps of a single robot, for lanes that take one alone."""
         self._kept["step"] = self._simulation.point_at(self._lanes.data.single)
-        if not self._helping:
-            helpers = self._simulation.as_helpers()
-            self._lanes = self._lanes._replace(helpers=helpers)
-            if is_laden(self._plan):
-                self._kept["equipment"] = self._simulation.exert_at(helpers.exerter[0], self._lanes.exerted)
 
-    def _make_helpers(self, controls: Controls) -> list[LaneSimulation]:
-        """The single robots, one for each lane, that find the lanes' rows and forces."""
-        plan, shared, kept = self._plan, self._lanes.helpers, list[object]()
-        helpers = Helpers(*(np.zeros((self._width, *values.shape[1:]), values.dtype) for values in shared))
-        self._lanes = self._lanes._replace(helpers=helpers)
-        exerted, found = self._lanes.exerted, self._lanes.lane_rows
-        helping = [LaneSimulation(with_own_arrays(plan), one_row(controls)) for _ in range(self._width)]
-        for lane, each in enumerate(helping):
-            each.become_helper(helpers, lane)
-            if found is not None:
-                kept.append(each.find_at(helpers.finder[lane], found))
-                if is_aimed(plan):
-                    kept.append(each.miss_at(helpers.misser[lane], found))
-            if is_laden(plan):
-                kept.append(each.exert_at(helpers.exerter[lane], exerted))
-            if has_clamped(plan):
-                kept.append(each.clamp_at(helpers.clamper[lane], exerted))
-            if is_bounded(plan):
-                kept.append(each.bound_at(helpers.bounder[lane], exerted))
-        self._kept["helpers"] = kept
-        return helping
+    def _connect_lanes(self, controls: Controls) -> list[Callable[[], None]]:
+        """Connect the kernels of single robots that find rows and forces of the lanes; the functions that calibrate
+        them, none where nothing depends on the masses.
+        """
+        plan = self._plan
+        if not (has_helpers(plan) or is_calibrated(plan)):
+            return []
+        robots = [self._simulation] * self._width
+        if has_helpers(plan):
+            robots = [LaneSimulation(with_own_arrays(plan), one_row(controls)) for _ in robots]
+        pack = PackArrays(self._robot, self._inputs, self._step, self._equipment, self._lanes)
+        seen = [robot.in_lane(pack, lane) for lane, robot in enumerate(robots)]
+        self._kept["lanes"] = [each.connect(self._lanes, lane) for lane, each in enumerate(seen)]
+        return [each.calibrator() for each in seen] if is_calibrated(plan) else []
 
     def _connect_detection(self, contact: PackContactBundle) -> None:
         """Connect the contact detection, which takes one lane after the other, and the continuous check."""
@@ -257,9 +241,9 @@ class PackRoller:
         """Enlarge the room for contacts; the step that found too many is then taken again."""
         assert self._contact is not None
         counters = self._lanes.data.counters
-        self._lanes.single.counters[STEP_NUMBER] = counters[STEP]  # reported if no more are allowed
+        self._lanes.alone.step.counters[STEP_NUMBER] = counters[STEP]  # reported if no more are allowed
         self._simulation.make_room()
-        self._lanes = self._lanes._replace(single=self._simulation.arrays())
+        self._lanes = self._lanes._replace(alone=self._simulation.alone())
         self._connect_single()
         self._contact = enlarge_contacts(self._contact, self._plan, self._simulation.room)
         self._connect_detection(self._contact)
@@ -308,9 +292,9 @@ class PackRoller:
         data.counters[[STEP, INPUT_ROW, STIFFENED_LANES]] = 0, -1, 0
         data.alive[:] = np.arange(width) < samples
         data.stopped[:], data.stopped_dof[:], data.reason[:] = -1, -1, RUNNING
-        data.activation[...] = self._plan.activation.reshape((-1,) + (1,) * (data.activation.ndim - 1))
         state = self._robot.state
-        zeroed = [data.impulse, data.drive_was_held, state.load, state.change, state.earlier_change]
+        self._spread(self._plan.activation, state.activation)
+        zeroed = [state.impulse, data.drive_was_held, state.load, state.change, state.earlier_change]
         zeroed += [self._robot.data.stiffening, self._robot.data.slack]
         if lanes.sleep is not None:
             zeroed.append(lanes.sleep.still)
@@ -321,7 +305,11 @@ class PackRoller:
         for values in zeroed:
             values[...] = 0
         if self._plan.delayed is not None:
-            lanes.helpers.history[...] = self._plan.delayed.history
+            self._spread(self._plan.delayed.history, state.history)
+
+    def _spread(self, values: Array, out: Array) -> None:
+        """Set all lanes of a vector to these values."""
+        out[...] = values[:, None] if self._width > 1 else values
 
     def _fill(self, part: Variations) -> None:
         """Fill in the values that differ between lanes."""
@@ -336,26 +324,16 @@ class PackRoller:
             self._contact.data.factor[...] = as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
-        if (part.factors or not self._calibrated) and self._by_masses:
+        if part.factors or not self._calibrated:
             self._calibrate()
             self._calibrated = True
 
     def _calibrate(self) -> None:
         """Calibrate the actuators of each lane, whose masses may differ."""
-        lanes, single = self._lanes, self._lanes.single
-        for lane in range(self._width):
-            for name in LANE_PROPERTIES:
-                values = getattr(self._robot.model, name)
-                getattr(single, name)[...] = values[..., lane] if self._width > 1 else values
-            self._simulation.calibrate(lanes.exerted)
-            if self._helping:
-                self._helping[lane].take_masses(single)
-                self._helping[lane].calibrate(lanes.exerted)
-            for name in (*CALIBRATED, "effective_coupling"):
-                values = getattr(lanes.data, name)
-                values[..., lane if self._width > 1 else slice(None)] = getattr(single, name)
+        for calibrate in self._calibrators:
+            calibrate()
         numbers = self._equipment.model.number[self._damped]
-        self._equipment.data.resistance[self._damped] = lanes.data.actuator_damping[numbers]
+        self._equipment.data.resistance[self._damped] = self._lanes.data.actuator_damping[numbers]
 
     def _set_controls(self, controls: Sequence[Controls]) -> None:
         wanted, held = self._controls_of(controls), self._lanes.controls

@@ -20,8 +20,6 @@ from artsim.sim.constraints.loop_rows import HAIR, STRAINED, SURPLUS, is_hard, i
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, share_of_aim
 from artsim.sim.contact.contact_rows import removal_power
 from artsim.sim.contact.pack_contacts import PackContactBundle
-from artsim.sim.equipment.pack_equipment import PackEquipment
-from artsim.sim.foundation.gather_scatter import gather, scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
     absolute,
@@ -34,11 +32,10 @@ from artsim.sim.foundation.lanes import (
     where_greater,
     zero_like,
 )
-from artsim.sim.foundation.records import Array, Ints2, Pack
-from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.foundation.records import Ints2, Pack
+from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
-    ALL_ROWS,
     BOUND_ROUNDS,
     EVALUATION,
     ONCE,
@@ -49,7 +46,6 @@ from artsim.sim.run_data.run_records import (
     Step,
 )
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.lane_equipment import give_helper, give_places, put_lane
 from artsim.sim.stepping.packs import STIFFENED_LANES, LaneBundle, LoopBundle, OwnRows
 
 FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS, HAS_SPRINGS = range(5)  # of OwnRows.fixed
@@ -93,75 +89,30 @@ def forget_aims(lanes: LaneBundle, chosen: Pack) -> None:
 
 @njit
 def find_own_rows(robot: RobotBundle, run: RunBundle) -> None:
-    """Find the rows of lanes in which they are stale."""
+    """Find the rows of lanes in which they are outdated."""
     lanes, helpers, own = run.lanes, run.lanes.helpers, run.lanes.own
     if highest(own.outdated[0]) <= 0.0:
         return
-    if not connected(helpers.exerter[0]):
-        give_places(robot, helpers)
-    data = robot.data
-    _give(run.step.middle, helpers.middle)
-    _give(data.gain, helpers.gain)
-    _give(data.drift, helpers.drift)
-    _give(data.angular_velocity, helpers.angular_velocity)
-    _give(data.acceleration, helpers.acceleration)
-    _give(data.angular_acceleration, helpers.angular_acceleration)
-    _give(data.stiffening, helpers.stiffening)
     evaluation = STIFFENED if lanes.data.counters[STIFFENED_LANES] == 1 else ONCE
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_get(own.outdated, 0, lane) > 0.0:
             helpers.counters[lane, EVALUATION] = evaluation
             run_entry(helpers.finder[lane])
-            _note_rows(own, lanes.lane_rows, lane)
     own.outdated[0] = zero_like(own.outdated[0])
-    gather(own.value_table, 0, own.value)
-    gather(own.error_table, 0, own.error)
-    gather(own.rate_table, 0, own.rate)
-    gather(own.bias_table, 0, own.bias)
-    gather(own.cfm_table, 0, own.cfm)
-    gather(own.lower_table, 0, own.lower)
-    gather(own.upper_table, 0, own.upper)
-
-
-@inlined
-def _give(values: Array, out: Array) -> None:
-    scatter(values, out, 0, values.size)
-
-
-@njit
-def _note_rows(own: OwnRows, found: Rows, lane: int) -> None:
-    """Note the rows found for a lane; one that the lane lacks gets no impulse."""
-    nv = own.marked.shape[1]
-    value, error, rate, bias = own.value_table[lane], own.error_table[lane], own.rate_table[lane], own.bias_table[lane]
-    cfm, lower, upper = own.cfm_table[lane], own.lower_table[lane], own.upper_table[lane]
-    for e in range(value.shape[0]):
-        value[e] = 0.0
-    if found.number[ALL_ROWS] < own.kind.shape[0]:
-        for t in range(own.kind.shape[0]):
-            error[t], rate[t], bias[t], cfm[t], lower[t], upper[t] = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for n in range(found.number[ALL_ROWS]):
-        t = found.place[n]
-        own.kind[t], own.dof[t], own.part[t] = found.kind[n], found.dof[n], found.part[n]
-        for e in range(found.start[n], found.start[n + 1]):
-            k = found.entry_dof[e]
-            own.marked[t, k] = 1
-            value[t * nv + k] += found.entry_value[e]
-        error[t], rate[t], bias[t] = found.error[n], found.rate[n], found.bias[n]
-        cfm[t], lower[t], upper[t] = found.cfm[n], found.lower[n], found.upper[n]
 
 
 # ------------------------------------------------------------------ reactions to the velocities found
 
 
 @njit
-def clamp_own_actuators(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, chosen: Pack) -> Pack:
+def clamp_own_actuators(robot: RobotBundle, run: RunBundle, chosen: Pack) -> Pack:
     """Make actuators that are rows and leave their bounds act as forces, and those that return act as rows again; 1 in
     lanes where an actuator changes. Only lanes where `chosen` is 1 change.
     """
     own = run.lanes.own
     own.again[0] = zero_like(chosen)
     if own.fixed[HAS_ACTUATORS] == 1:
-        _ask_helpers(robot, run, equipment, run.lanes.helpers.clamper, chosen)
+        _ask_helpers(robot, run, run.lanes.helpers.clamper, chosen)
     return own.again[0]
 
 
@@ -173,29 +124,19 @@ def aim_bounds_in_lanes(robot: RobotBundle, run: RunBundle, chosen: Pack) -> Pac
     own = run.lanes.own
     own.again[0] = zero_like(chosen)
     if own.fixed[HAS_BOUNDS] == 1:
-        _ask_helpers(robot, run, None, run.lanes.helpers.bounder, chosen)
+        _ask_helpers(robot, run, run.lanes.helpers.bounder, chosen)
     return own.again[0]
 
 
 @njit
-def _ask_helpers(
-    robot: RobotBundle, run: RunBundle, equipment: PackEquipment | None, entry: Ints2, chosen: Pack
-) -> None:
-    """Let the helpers of lanes where `chosen` is 1 react to the velocities found, by one of their entries. In lanes
-    with a change own.again is Exerted.changed, rows are to be found anew, and `equipment`, unless None, gets the forces
-    of actuators that no longer act as rows.
-    """
-    lanes, own = run.lanes, run.lanes.own
+def _ask_helpers(robot: RobotBundle, run: RunBundle, entry: Ints2, chosen: Pack) -> None:
+    """Let the helpers of lanes where `chosen` is 1 react to the velocities found, by one of their entries, which says
+    in own.again and own.outdated whether something changes."""
+    lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
-            give_helper(run.step.velocity, lane, lanes.helpers.velocity, lane)
             lanes.helpers.retries[lane, BOUND_ROUNDS] = int(lane_get(lanes.data.rounds, 0, lane)) + 1
             run_entry(entry[lane])
-            if lanes.exerted.changed[0] > 0:
-                lane_set(own.outdated, 0, lane, 1.0)
-                lane_set(own.again, 0, lane, 1.0 * lanes.exerted.changed[0])
-                if equipment is not None:
-                    put_lane(lanes.exerted.force, equipment.data.exerted, lane)
 
 
 @njit
@@ -395,20 +336,14 @@ def _fastest(step: Step, lane: int) -> float:
 @njit
 def _find_misses(run: RunBundle, lane: int) -> float:
     """Set own.miss of a lane, and return the largest."""
-    lanes, own, found = run.lanes, run.lanes.own, run.lanes.lane_rows
+    lanes, own = run.lanes, run.lanes.own
     if lanes.lane_rows is None:
         return _find_loop_misses(lanes, own, lane)
-    found.number[ALL_ROWS] = own.kind.shape[0]
-    for t in range(own.kind.shape[0]):
-        found.kind[t], found.dof[t] = own.kind[t], own.dof[t]
-        found.error[t] = lane_get(own.error, t, lane)
-        found.rate[t] = lane_get(own.rate, t, lane)
-    give_helper(run.step.velocity, lane, lanes.helpers.velocity, lane)
     run_entry(lanes.helpers.misser[lane])
     worst = 0.0
     for t in range(own.kind.shape[0]):
-        lane_set(own.miss, t, lane, found.miss[t])
-        worst = max(worst, abs(found.miss[t]) * (CLOSER if own.kind[t] == COUPLING_ROW else 1.0))
+        miss = abs(lane_get(own.miss, t, lane))
+        worst = max(worst, miss * (CLOSER if own.kind[t] == COUPLING_ROW else 1.0))
     return worst
 
 

@@ -8,7 +8,7 @@ its rows have no effect.
 from __future__ import annotations
 
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.articulation.state import FIRST_IMPULSE, RobotBundle, Workspace
+from artsim.sim.articulation.state import FIRST_IMPULSE, RobotBundle, State, Workspace
 from artsim.sim.constraints.actuator_rows import actuator_rows_in_lanes
 from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.friction_rows import add_friction
@@ -62,7 +62,7 @@ def build_in_lanes(
         if run.lanes.load is not None:
             force = force + model.friction_coefficient[dof] * robot.state.load[dof]
         add_friction(model, robot.data, inputs, rows, dof, force)
-        rows.impulse[n] = run.lanes.data.impulse[solver.pack.rubbing_place[n]]
+        rows.impulse[n] = robot.state.impulse[solver.pack.rubbing_place[n]]
     if run.lanes.lane_rows is not None:
         _own_rows(robot, rows, run.lanes)
     elif run.lanes.own is not None:
@@ -136,7 +136,7 @@ def _own_rows(robot: RobotBundle, rows: Rows, lanes: LaneBundle) -> None:
         rows.cfm[n] = own.cfm[t]
         rows.lower[n] = own.lower[t]
         rows.upper[n] = own.upper[t]
-        rows.impulse[n] = lanes.data.impulse[own.place[t]]
+        rows.impulse[n] = robot.state.impulse[own.place[t]]
 
 
 @njit
@@ -162,7 +162,7 @@ def _lasting_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Pac
         rows.number[PLACES] += own.kind.shape[0]
     for t in range(own.kind.shape[0]):
         rows.bias[first + t] = own.bias[t] + own.aim[t]
-        rows.impulse[first + t] = run.lanes.data.impulse[own.place[t]]
+        rows.impulse[first + t] = robot.state.impulse[own.place[t]]
 
 
 @njit
@@ -178,32 +178,24 @@ def _limit_row(
     else:
         n = limit_row(robot, inputs, rows, index, side)
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
-    rows.impulse[n] = where_greater(pressed, zero, run.lanes.data.impulse[solver.pack.limit_place[place]], zero)
+    rows.impulse[n] = where_greater(pressed, zero, robot.state.impulse[solver.pack.limit_place[place]], zero)
     solver.pack.limit_row[place] = n
 
 
 @njit
-def keep_impulses(solver: SolverBundle, lanes: LaneBundle) -> None:
-    """Store the impulses of all rows but those of contacts for the next step, in lanes whose rows these are."""
-    zero = zero_like(lanes.data.leaves[0])
+def keep_impulses(state: State, solver: SolverBundle, lanes: LaneBundle) -> None:
+    """Store the impulses of all rows but those of contacts for the next step."""
     first = solver.pack.rubbing.shape[0]  # of the rows after those of joint friction
     for n in range(solver.pack.rubbing_place.shape[0]):
-        _keep(lanes, solver.pack.rubbing_place[n], solver.pack.impulse[n])
+        state.impulse[solver.pack.rubbing_place[n]] = solver.pack.impulse[n]
     if lanes.own is not None:
         for t in range(lanes.own.place.shape[0]):
-            _keep(lanes, lanes.own.place[t], solver.pack.impulse[first + t])
+            state.impulse[lanes.own.place[t]] = solver.pack.impulse[first + t]
     for side in range(solver.pack.pressed.shape[0]):
-        if any_positive(solver.pack.pressed[side]):
-            impulse = solver.pack.impulse[solver.pack.limit_row[side]]
-            impulse = where_greater(solver.pack.pressed[side], zero, impulse, zero)
-            _keep(lanes, solver.pack.limit_place[side], impulse)
-
-
-@inlined
-def _keep(lanes: LaneBundle, place: int, impulse: Pack) -> None:
-    """Store a row's impulse, unless a lane took the step alone."""
-    zero = zero_like(impulse)
-    lanes.data.impulse[place] = where_greater(lanes.data.leaves[0], zero, lanes.data.impulse[place], impulse)
+        pressed = solver.pack.pressed[side]
+        if any_positive(pressed):
+            zero, impulse = zero_like(pressed), solver.pack.impulse[solver.pack.limit_row[side]]
+            state.impulse[solver.pack.limit_place[side]] = where_greater(pressed, zero, impulse, zero)
 
 
 @njit

@@ -85,9 +85,11 @@ def find_forces_in_lanes(robot: RobotBundle, run: RunBundle, equipment: PackEqui
     """Forces at the state, and the targets of drives."""
     set_drives(run)
     find_places(robot.model, robot.state.qpos, run, 0)
+    run.lanes.data.leaves[0] = like(-1.0, robot.data)
     if connected(run.lanes.helpers.exerter[0]):
-        run.lanes.data.stiff[0] = like(0.0, robot.data)
         exert(robot, run, equipment)
+        if not takes_springs(run.lanes):
+            leave(run.lanes, equipment.data.stiff[0], STIFF_TENDON)
     gather(equipment)
 
 
@@ -106,9 +108,6 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
     step.
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
-    lanes.data.leaves[0] = like(-1.0, robot.data)
-    if not takes_springs(lanes):
-        leave(lanes, lanes.data.stiff[0], STIFF_TENDON)
     lanes.data.searches[0] = zero
     lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)
@@ -128,7 +127,7 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
             if contact.bounces is not None:
                 begin_bounces(contact, zero + 1.0)
         for side in range(solver.pack.pressed.shape[0]):
-            pressing = lanes.data.impulse[solver.pack.limit_place[side]]
+            pressing = robot.state.impulse[solver.pack.limit_place[side]]
             solver.pack.pressed[side] = where_greater(pressing, zero, zero + 1.0, zero)
             if any_positive(solver.pack.pressed[side]):
                 list_side(solver, side)
@@ -312,7 +311,7 @@ def _change_bounds(
     free = still_free(chosen, one_by_one, changed)
     changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
     if lanes.lane_rows is not None:
-        held = clamp_own_actuators(robot, run, equipment, still_free(chosen, one_by_one, changed))
+        held = clamp_own_actuators(robot, run, still_free(chosen, one_by_one, changed))
         changed = largest(changed, held)
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, equipment, solver, chosen))

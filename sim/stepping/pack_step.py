@@ -28,6 +28,7 @@ from artsim.sim.equipment.pack_actuation import (
 from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lane_records import put_lane, take_lane, take_over
 from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.records import ConstReals3, Lanes2, Pack
 from artsim.sim.foundation.recordtype import connected, run_entry
@@ -46,13 +47,12 @@ from artsim.sim.run_data.run_records import (
     STEPS_TO_TAKE,
     STOP_DOF,
     STOP_REASON,
-    Inputs,
     Rows,
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load
-from artsim.sim.stepping.lane_equipment import keep_lanes, put_lane, take_actuators, take_lane
+from artsim.sim.stepping.lane_equipment import keep_lanes
 from artsim.sim.stepping.midpoint import note_changes, stiffened
 from artsim.sim.stepping.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
@@ -88,7 +88,7 @@ def roll(
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
             record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
         if connected(run.step.integrator):
-            _let_integrator_step(robot, run)
+            _let_integrator_step(robot, run, equipment)
         else:
             _take_step(robot, run, rows, equipment, contact, rules, solver)
         if lanes.data.counters[CROWD] == 1:
@@ -205,17 +205,17 @@ def _take_step(
         _note_loads(robot, run)
     _move(robot, run, contact)
     keep_lanes(robot, run)
+    for n in range(state.activation.shape[0]):
+        state.activation[n] = equipment.data.activation[n]
     if alone:
-        _take_over(robot, lanes)
+        take_over(state, lanes.data.leaves[0], lanes.moved)
     if lanes.sleep is not None:
-        end_asleep(robot, run)
-    for n in range(lanes.data.activation.shape[0]):
-        lanes.data.activation[n] = lanes.data.next_activation[n]
+        end_asleep(robot, run, equipment)
     expand(model, state.qpos, state.qvel, data)
 
 
 @njit
-def _let_integrator_step(robot: RobotBundle, run: RunBundle) -> None:
+def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Let the integrator, which has steps of its own, take one step of all lanes."""
     lanes = run.lanes
     if lanes.sleep is not None:
@@ -223,19 +223,18 @@ def _let_integrator_step(robot: RobotBundle, run: RunBundle) -> None:
     run_integrator(run.step, EVALUATE)
     run_integrator(run.step, ADVANCE)
     if lanes.sleep is not None:
-        end_asleep(robot, run)
+        end_asleep(robot, run, equipment)
         expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
 
 
 @njit
 def _keep_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
-    """Store the impulses of lasting rows, found by lanes together or alone, for the next step."""
-    lanes = run.lanes
-    zero = like(0.0, robot.data)
-    for n in range(lanes.data.impulse.shape[0]):
-        lanes.data.impulse[n] = where_greater(lanes.data.leaves[0], zero, lanes.data.alone_impulse[n], zero)
+    """Store the impulses of lasting rows for the next step."""
+    state = robot.state
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = like(0.0, robot.data)
     if solver.pack is not None:
-        keep_impulses(solver, lanes)
+        keep_impulses(state, solver, run.lanes)
     keep_drive_impulses(robot, run, solver)
 
 
@@ -251,16 +250,15 @@ def _begin_load(robot: RobotBundle, run: RunBundle) -> None:
 
 @njit
 def _note_loads(robot: RobotBundle, run: RunBundle) -> None:
-    """Note the load in this step of all lanes but those that took it alone, or sleep."""
+    """Note the load in this step of all lanes but those that sleep."""
     state, step, lanes = robot.state, run.step, run.lanes
     zero = like(0.0, robot.data)
     for k in range(step.qacc.shape[0]):
         lanes.load.kept[k] = state.load[k]
         step.qacc[k] = (step.velocity[k] - state.qvel[k]) / run.inputs.time_step[0]
     note_load(robot, step)
-    for k in range(step.qacc.shape[0]):
-        state.load[k] = where_greater(lanes.data.leaves[0], zero, lanes.load.alone[k], state.load[k])
-        if lanes.sleep is not None:
+    if lanes.sleep is not None:
+        for k in range(step.qacc.shape[0]):
             state.load[k] = where_greater(lanes.sleep.asleep[0], zero, lanes.load.kept[k], state.load[k])
 
 
@@ -289,55 +287,50 @@ def _sweep(robot: RobotBundle, run: RunBundle, contact: PackContactBundle) -> No
     lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and not lane_get(lanes.data.leaves, 0, lane) > 0.0:
-            take_lane(robot.state.qpos, lane, lanes.single.qpos)
-            take_lane(run.step.tangent, lane, lanes.single.tangent)
+            take_lane(robot.state, lane, lanes.alone.state)
+            for k in range(run.step.tangent.shape[0]):
+                lanes.alone.step.tangent[k] = lane_get(run.step.tangent, k, lane)
             run_entry(contact.detected.data.advancement)
-            put_lane(lanes.single.tangent, run.step.tangent, lane)
+            for k in range(run.step.tangent.shape[0]):
+                lane_set(run.step.tangent, k, lane, lanes.alone.step.tangent[k])
 
 
 @njit
 def _step_alone(
     robot: RobotBundle, run: RunBundle, equipment: PackEquipment, contact: PackContactBundle | None, lane: int
 ) -> None:
-    """Take the step of one lane by the entry of single robots, with rows if needed; the result goes into lanes."""
-    state, lanes = robot.state, run.lanes
+    """Take the step of one lane by the entry of single robots, with rows if needed; its state after it goes into
+    lanes.moved."""
+    lanes, alone = run.lanes, run.lanes.alone
     if contact is not None:
         _take_contacts(contact, lanes, lane)
-    _take_robot(robot.model, run.inputs, lanes, lane)
-    take_lane(state.qpos, lane, lanes.single.qpos)
-    take_lane(state.qvel, lane, lanes.single.qvel)
-    take_actuators(lanes, lane)
-    take_lane(lanes.data.impulse, lane, lanes.single.impulse)
-    take_lane(state.change, lane, lanes.single.change)
-    take_lane(state.earlier_change, lane, lanes.single.earlier_change)
-    if lanes.load is not None:
-        take_lane(state.load, lane, lanes.single.load)
-    for n in range(lanes.single.counters.shape[0]):
+    take_lane(robot.model, lane, alone.model)
+    take_lane(run.inputs, lane, alone.inputs)
+    take_lane(robot.state, lane, alone.state)
+    take_lane(lanes.data, lane, alone.forces)
+    for c in range(alone.step.effective_coupling.shape[0]):
+        alone.step.effective_coupling[c] = lane_get(run.step.effective_coupling, c, lane)
+    counters = alone.step.counters
+    for n in range(counters.shape[0]):
         if n != EVALUATION:  # a step that was left has yet to be cleared of its stiffening
-            lanes.single.counters[n] = 0
-    lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
-    lanes.single.still[0] = 0.0  # sleep of this lane is decided together with the other lanes
+            counters[n] = 0
+    counters[STEP_NUMBER] = lanes.data.counters[STEP]
+    alone.state.still[0] = 0.0  # sleep of this lane is decided together with the other lanes
     run_entry(lanes.data.single)
-    if lanes.single.counters[STOP_REASON] == CROWDED:
+    if counters[STOP_REASON] == CROWDED:
         lanes.data.counters[CROWD] = 1
         return
-    if lanes.single.counters[STOP_REASON] != RUNNING:
+    if counters[STOP_REASON] != RUNNING:
         lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
-        end(state, lanes, run.block, lane, lanes.single.counters[STOP_REASON], lanes.single.counters[STOP_DOF])
+        end(robot.state, lanes, run.block, lane, counters[STOP_REASON], counters[STOP_DOF])
         return
-    put_lane(lanes.single.qpos, lanes.data.qpos, lane)
-    put_lane(lanes.single.qvel, lanes.data.qvel, lane)
-    put_lane(lanes.single.activation, lanes.data.next_activation, lane)
-    put_lane(lanes.single.impulse, lanes.data.alone_impulse, lane)
-    put_lane(lanes.single.change, lanes.data.change, lane)
+    put_lane(alone.state, lanes.moved, lane)
     take_bounds(equipment, run, lane)
-    if lanes.load is not None:
-        put_lane(lanes.single.load, lanes.load.alone, lane)
     if contact is not None:
         memory = contact.data.memory[1 - contact.data.half[0], lane]
         for n in range(memory.shape[0]):
             for j in range(memory.shape[1]):
-                memory[n, j] = lanes.single.contact[n, j]
+                memory[n, j] = alone.state.contact[n, j]
 
 
 @njit
@@ -351,40 +344,18 @@ def _count_alone(lanes: LaneBundle) -> None:
 @njit
 def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
     """Copy a lane's contacts of the last step, and its friction, to the single robot."""
+    alone = lanes.alone
     memory = contact.data.memory[contact.data.half[0], lane]
     for n in range(memory.shape[0]):
         for j in range(memory.shape[1]):
-            lanes.single.contact[n, j] = memory[n, j]
+            alone.state.contact[n, j] = memory[n, j]
     factor = lane_get(contact.data.factor, 0, lane)
     for n in range(contact.model.friction.shape[0]):
         for j in range(contact.model.friction.shape[1]):
-            lanes.single.contact_friction[n, j] = factor * contact.model.friction[n, j]
+            alone.friction[n, j] = factor * contact.model.friction[n, j]
     for n in range(contact.model.pair_friction.shape[0]):
         for j in range(contact.model.pair_friction.shape[1]):
-            lanes.single.pair_friction[n, j] = factor * contact.model.pair_friction[n, j]
-
-
-@njit
-def _take_robot(model: Model, inputs: Inputs, lanes: LaneBundle, lane: int) -> None:
-    """Copy a lane's own properties, gains and inputs to the single robot."""
-    take_lane(model.body_mass, lane, lanes.single.body_mass)
-    take_lane(model.carried_mass, lane, lanes.single.carried_mass)
-    take_lane(model.body_moment, lane, lanes.single.body_moment)
-    take_lane(model.body_inertia, lane, lanes.single.body_inertia)
-    take_lane(model.link_mass, lane, lanes.single.link_mass)
-    take_lane(model.link_inertia, lane, lanes.single.link_inertia)
-    take_lane(model.armature, lane, lanes.single.armature)
-    take_lane(model.damping, lane, lanes.single.damping)
-    take_lane(model.stiffness, lane, lanes.single.stiffness)
-    take_lane(model.friction, lane, lanes.single.friction)
-    take_lane(model.friction_coefficient, lane, lanes.single.friction_coefficient)
-    take_lane(inputs.drive_stiffness, lane, lanes.single.drive_stiffness)
-    take_lane(inputs.drive_damping, lane, lanes.single.drive_damping)
-    take_lane(inputs.torque, lane, lanes.single.torque)
-    take_lane(inputs.target, lane, lanes.single.target)
-    take_lane(inputs.target_velocity, lane, lanes.single.target_velocity)
-    take_lane(inputs.target_acceleration, lane, lanes.single.target_acceleration)
-    take_lane(inputs.control, lane, lanes.single.control)
+            alone.pair_friction[n, j] = factor * contact.model.pair_friction[n, j]
 
 
 @njit
@@ -418,16 +389,3 @@ def end(state: State, lanes: LaneBundle, block: AnyBlock, lane: int, reason: int
     lanes.data.stopped_dof[lane] = dof
     lanes.data.reason[lane] = reason
     record_final(state, block, lane)
-
-
-@njit
-def _take_over(robot: RobotBundle, lanes: LaneBundle) -> None:
-    """Take over the states of lanes that took the step alone."""
-    state = robot.state
-    zero = like(0.0, robot.data)
-    beyond = lanes.data.leaves[0]
-    for n in range(state.qpos.shape[0]):
-        state.qpos[n] = where_greater(beyond, zero, lanes.data.qpos[n], state.qpos[n])
-    for k in range(state.qvel.shape[0]):
-        state.qvel[k] = where_greater(beyond, zero, lanes.data.qvel[k], state.qvel[k])
-        state.change[k] = where_greater(beyond, zero, lanes.data.change[k], state.change[k])

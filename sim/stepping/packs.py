@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.contact.pack_contacts import (
     LaneSolver,
     PackAdhesion,
@@ -14,8 +14,9 @@ from artsim.sim.contact.pack_contacts import (
     PackSolver,
     PackSweep,
 )
-from artsim.sim.equipment.arrays import Equipment, EquipmentBundle
-from artsim.sim.equipment.pack_equipment import PackEquipment
+from artsim.sim.equipment.arrays import Equipment, EquipmentBundle, EquipmentWork
+from artsim.sim.equipment.delays import Delays
+from artsim.sim.equipment.pack_equipment import PackActuation, PackEquipment
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     ConstInts1,
@@ -28,13 +29,13 @@ from artsim.sim.foundation.records import (
     Reals1,
     Reals2,
     Reals3,
-    Reals4,
+    lane_view,
     with_lanes,
     with_members,
 )
 from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
-from artsim.sim.run_data.run_records import UNCLOCKED_RUN, Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(6)  # of PackWork.counters
@@ -60,7 +61,10 @@ LANE_PROPERTIES = (
 )
 LANE_GAINS = ("drive_stiffness", "drive_damping")
 LANE_CONTROLS = ("torque", "target", "target_velocity", "target_acceleration", "control")
+# fields of State that a step moves on; sleep is that of the pack, and contacts have a memory for two steps
+LASTING = ("qpos", "qvel", "activation", "impulse", "history", "load", "change", "earlier_change")
 PackModel = with_lanes(Model, "PackModel", LANE_PROPERTIES)
+PackState = with_lanes(State, "PackState", LASTING)
 PackInputs = with_lanes(Inputs, "PackInputs", (*LANE_GAINS, *LANE_CONTROLS))
 PackRules = with_lanes(LinkRuleWork, "PackRules", ("force", "columns"))
 PackStep = with_lanes(
@@ -86,6 +90,7 @@ PackStep = with_lanes(
         "stage_qvel",
         "sum_velocity",
         "sum_acceleration",
+        "effective_coupling",
     ),
 )
 
@@ -101,30 +106,6 @@ class PackControls(NamedTuple):
     control: ConstReals3
 
 
-class Exerted(NamedTuple):
-    """Forces of one robot's equipment at a state, beside those of actuators that packs know."""
-
-    counted: ConstInts1  # (na,) 1: an actuator whose force is found here
-    varying: ConstInts1  # (na,) 1: a counted actuator that may be part of M̂
-    # (1,) 1: actuators that may be rows leave their bounds or return, or links exceed the bounds of their velocities;
-    # 2: links exceed these bounds, and no further round is to be tried
-    changed: Ints1
-    force: Reals1  # (nv,) explicit forces of counted actuators, and of gravity compensation by motors [N m or N]
-    passive: Reals1  # (nv,) explicit passive forces (EquipmentWork.passive) and wrenches on links [N m or N]
-    tendon: Reals1  # (nv,) explicit forces of the springs and dampers of tendons [N m or N]
-    tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are constraint rows in this step
-    tendon_length: Reals1  # (nt,) [m or rad]
-    tendon_moment: Reals1  # (entries,) dL/dq of tendon_dof
-    pending: Reals1  # (1,) 1: a changed control has yet to act
-    actuator_input: Reals1  # (na,) the input that the gain multiplies
-    actuator_force: Reals1  # (na,) [N or N m]
-    actuator_acts: Reals1  # (na,) of varying actuators; 0: the force is explicit in this step, 1: implicit
-    actuator_constant: Reals1  # (na,) of varying actuators: force at length 0 and velocity 0
-    actuator_slope: Reals1  # (na,) of varying actuators: stiffness along the length
-    actuator_resistance: Reals1  # (na,) of varying actuators: damping along the length
-    activation: Reals1  # (nact,) at the end of the step
-
-
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
@@ -137,12 +118,11 @@ class PackWork(NamedTuple):
     stopped_dof: Ints1  # (lanes,) the dof that stopped the lane, as in Step.counters[STOP_DOF]
     reason: Ints1  # (lanes,) RUNNING, NON_FINITE, … as in Step.counters[STOP_REASON]
     alone: Ints1  # (CAUSES,) steps that lanes took alone
-    stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
     leaves: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) the reason for that: an index of CAUSES
     drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
     drive_was_held: Lanes1  # (nv,) drive_held at the end of the last step
-    bounded: ConstInts2  # (nd, 2) drives that have a largest force: dof, and the place of their row in `impulse`
+    bounded: ConstInts2  # (nd, 2) drives that have a largest force: dof, and the place of their row in State.impulse
     searches: Lanes1  # (1,) for other contacts in this step
     rounds: Lanes1  # (1,) number of changes of bounds of limits, drives and actuators in this step
     evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
@@ -154,29 +134,14 @@ class PackWork(NamedTuple):
     # mobilities of loops and tendons by each lane's masses, in the pose of the file
     loop_mobility: Lanes2  # (nloop, 2) response of the links to unit force and unit torque
     tendon_mobility: Lanes1  # (nte,) J M⁻¹ Jᵀ summed over the tendons of an equality
-    qpos: Lanes1  # (nq,) of lanes that took the step alone
-    qvel: Lanes1  # (nv,)
-    change: Lanes1  # (nv,) of the velocities in the last step [rad/s or m/s]
-    activation: Lanes1  # (nact,) at the start of the step, of all lanes
-    next_activation: Lanes1  # (nact,) at its end
     acceleration0: Lanes1  # (na,) |M⁻¹ moment| by each lane's masses, in the pose of the file
     actuator_damping: Lanes1  # (na,) velocity coefficient of an affine bias by each lane's masses
-    effective_coupling: Lanes1  # (ns,) J M⁻¹ Jᵀ of coupling rows by each lane's masses and inertia of tendons
-    impulse: Lanes1  # (rows,) of lasting rows at the start of the step, of all lanes [N s or N m s]
-    alone_impulse: Lanes1  # (rows,) of lasting rows after the step, of lanes that took it alone [N s or N m s]
 
 
-class Single(NamedTuple):
-    """Arrays of a single robot's step, through which a lane's numbers pass when it takes a step alone. A field is the
-    array of that name in the robot's Step, State, EquipmentWork, Model or Inputs; contact_friction and pair_friction
-    are Contacts.friction and Contacts.pair_friction.
-    """
+class AloneForces(NamedTuple):
+    """Arrays of a single robot's equipment: a field is the array of that name in EquipmentWork, empty without one."""
 
-    counters: Ints1  # of Step
-    qpos: Reals1
-    qvel: Reals1
-    activation: Reals1
-    acceleration0: Reals1  # of EquipmentWork, down to dof_held
+    acceleration0: Reals1
     actuator_damping: Reals1
     loop_mobility: Reals2
     tendon_mobility: Reals1
@@ -184,35 +149,17 @@ class Single(NamedTuple):
     actuator_force: Reals1
     actuator_total: Reals1
     dof_held: Reals1
-    history: Reals1  # of State, down to earlier_change
-    still: Reals1
-    load: Reals1
-    change: Reals1
-    earlier_change: Reals1
-    tangent: Reals1  # of Step, down to yielded
-    effective_coupling: Reals1
-    yielded: Reals1
-    impulse: Reals1
-    body_mass: Reals1
-    carried_mass: Reals1
-    body_moment: Reals2
-    body_inertia: Reals2
-    link_mass: Reals1
-    link_inertia: Reals2
-    armature: Reals1
-    damping: Reals1
-    stiffness: Reals1
-    friction: Reals1
-    friction_coefficient: Reals1
-    drive_stiffness: Reals1
-    drive_damping: Reals1
-    torque: Reals2
-    target: Reals2
-    target_velocity: Reals2
-    target_acceleration: Reals2
-    control: Reals2
-    contact: Reals2  # (k, 10) of State: contacts of the last step
-    contact_friction: Reals2
+
+
+class Alone(NamedTuple):
+    """The single robot by which a lane takes a step alone."""
+
+    model: Model
+    state: State
+    inputs: Inputs
+    step: Step
+    forces: AloneForces
+    friction: Reals2  # of Contacts, as are its pairs'
     pair_friction: Reals2
 
 
@@ -230,40 +177,18 @@ AnyBlock: TypeAlias = RolloutBlock | Any  # of a RunBundle, whose block is decla
 
 
 class Helpers(NamedTuple):
-    """Arrays of n single robots, whose code finds rows and forces of packs lane by lane: n is the number of lanes, or 1
-    where no result of one stage of the step is needed in a later one. Arrays with a leading extent n that bear the name
-    of a field of Step, State, Inputs, EquipmentWork or Workspace take its place in the single robot.
+    """Entries of the single robots that find rows and forces of the lanes, one of each lane. They see the lane's arrays
+    in place (of_lane); counters and retries are those of their Steps.
     """
 
-    exerter: Ints2  # (n, 2) the entry that finds Exerted; zeros: no forces are found lane by lane
-    finder: Ints2  # (n, 2) the entry that finds OwnRows, zeros: there are none
-    clamper: Ints2  # (n, 2) the entry that makes actuators at their bounds act as forces; zeros: none acts as a row
-    misser: Ints2  # (n, 2) the entry that finds the misses of own rows
-    bounder: Ints2  # (n, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
-    keeper: Ints2  # (n, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
-    counters: Ints2  # (n, 8) STEP_NUMBER, …
-    retries: Ints2  # (n, 9) SEARCHES, …
-    history: Reals2  # (n, …) samples of delayed controls and sensors
-    qpos: Reals2  # (n, nq)
-    qvel: Reals2  # (n, nv)
-    activation: Reals2  # (n, nact)
-    acceleration0: Reals2  # (n, na) |M⁻¹ moment| in the pose of the file
-    actuator_damping: Reals2  # (n, na) velocity coefficient of an affine bias
-    loop_mobility: Reals3  # (n, nloop, 2) response of the links to unit force and unit torque, in the pose of the file
-    tendon_mobility: Reals2  # (n, nte) J M⁻¹ Jᵀ summed over the tendons of an equality
-    control: Reals2  # (n, ncontrol)
-    velocity: Reals2  # (n, nv) v at the end of the step [rad/s or m/s]
-    middle: Reals2  # (n, nv) v at which gyroscopic and Coriolis terms act [rad/s or m/s]
-    gain: Reals2  # (n, nv) dof velocity per velocity of the independent dof that moves it (G)
-    drift: Reals2  # (n, nv) dof acceleration at zero independent acceleration (Ġ u)
-    rotation: Reals4  # (n, nb, 3, 3) body axes to world
-    offset: Reals3  # (n, nb, 3) from the parent's origin to the body's [m]
-    arm: Reals3  # (n, nb, 3) the origin, from the tree's reference point [m]
-    axis: Reals3  # (n, nv, 3) direction of each dof's translation, or axis of its rotation
-    angular_velocity: Reals3  # (n, nb, 3) [rad/s]
-    acceleration: Reals3  # (n, nb, 3) of the origin, minus gravity [m/s²]
-    angular_acceleration: Reals3  # (n, nb, 3) [rad/s²]
-    stiffening: Reals3  # (n, nb, 6) inertia added to taut bodies in M̂ [kg m²]
+    exerter: Ints2  # (lanes, 2) the entry that finds forces of equipment; zeros: none are found lane by lane
+    finder: Ints2  # (lanes, 2) the entry that finds OwnRows; zeros: there are none
+    clamper: Ints2  # (lanes, 2) the entry that makes actuators at their bounds act as forces; zeros: none acts as a row
+    misser: Ints2  # (lanes, 2) the entry that finds the misses of own rows
+    bounder: Ints2  # (lanes, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
+    keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
+    counters: Ints2  # (lanes, 8) STEP_NUMBER, …
+    retries: Ints2  # (lanes, 9) SEARCHES, …
 
 
 class OwnRows(NamedTuple):
@@ -288,20 +213,14 @@ class OwnRows(NamedTuple):
     cfm: Lanes1  # (rows,) velocity per impulse
     lower: Lanes1  # (rows,) bounds of the impulse [N s or N m s]
     upper: Lanes1  # (rows,)
-    place: ConstInts1  # (rows,) in PackWork.impulse
+    place: ConstInts1  # (rows,) in State.impulse
     aim: Lanes1  # (rows,) the part of the bias that aims add [rad/s or m/s]
     unaimed: Lanes1  # (rows,) `aim` before the last aim
     miss: Lanes1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
     outdated: Lanes1  # (1,) 1: the rows have to be found anew
-    again: Lanes1  # (1,) scratch
-    # value, error, … upper as found, lane by lane, before they go into the lanes of the fields above
-    value_table: Reals2  # (lanes, rows nv)
-    error_table: Reals2  # (lanes, rows)
-    rate_table: Reals2  # (lanes, rows)
-    bias_table: Reals2  # (lanes, rows)
-    cfm_table: Reals2  # (lanes, rows)
-    lower_table: Reals2  # (lanes, rows)
-    upper_table: Reals2  # (lanes, rows)
+    # (1,) 1: an actuator changes between row and force, or links exceed the bounds of their velocities, and the lane is
+    # to be solved again; 2: links exceed these bounds, and no further round is to be tried
+    again: Lanes1
     phase: Lanes1  # (1,) of aims: UNAIMED … CLOSED_LOOPS (stepping/lane_rows.py)
     aims: Lanes1  # (1,) number of aims in this step
     before: Lanes1  # (1,) largest miss before the last aim
@@ -331,7 +250,7 @@ class PackSleep(NamedTuple):
 
     still: Lanes1  # (1,) number of consecutive steps in which every link was slow
     asleep: Lanes1  # (1,) 1: the lane sleeps through this step
-    pending: Lanes1  # (1,) 1: a delayed control is still to change
+    activation: Lanes1  # (nact,) at the start of the step
 
 
 class PackDrives(NamedTuple):
@@ -344,18 +263,18 @@ class PackLoad(NamedTuple):
     """The load on the joints of a pack, to which joint friction is proportional [N or N m]."""
 
     kept: Lanes1  # (nv,) the load before the step
-    alone: Lanes1  # (nv,) the load in lanes that took the step alone
 
 
 class LaneBundle(NamedTuple):
-    """The part of the run's records that only packs have. `lane_rows`: the rows that a helper has found, None where
-    `own` are built in all lanes at once.
+    """The part of the run's records that only packs have. `alone`: the robot of lanes that take a step alone; `moved`:
+    their states after it. `lane_rows`: the rows that a helper has found, None where `own` are built in all lanes at
+    once.
     """
 
     data: PackWork
-    single: Single
+    alone: Alone
+    moved: State
     controls: PackControls
-    exerted: Exerted
     helpers: Helpers
     own: OwnRows | Any = None
     lane_rows: Rows | Any = None
@@ -366,30 +285,60 @@ class LaneBundle(NamedTuple):
     adhesion: PackAdhesion | Any = None
 
 
+# records of a single robot, as kernels of packs see them
+OwnModel = with_lanes(Model, "OwnModel", ())
+OwnState = with_lanes(State, "OwnState", ())
 LaneRowsFound = with_lanes(Rows, "LaneRowsFound", ())
+ALONE = with_members(Alone, model=OwnModel, state=OwnState)
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
 SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
 
 
+# records of one lane, as the kernels of a single robot see them
+SEEN_WORK = (
+    *("gain", "drift", "rotation", "offset", "arm", "axis"),
+    *("angular_velocity", "acceleration", "angular_acceleration", "stiffening"),
+)
+SEEN_STEP = ("velocity", "middle", "effective_coupling")
+CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
+LaneModel = lane_view(PackModel, "LaneModel")
+LaneState = lane_view(PackState, "LaneState")
+LaneWorkspace = lane_view(Workspace, "LaneWorkspace", SEEN_WORK)
+LaneInputs = lane_view(PackInputs, "LaneInputs")
+LaneStep = lane_view(PackStep, "LaneStep", SEEN_STEP)
+LaneEquipmentWork = lane_view(with_lanes(EquipmentWork, "PackEquipmentWork", CALIBRATED), "LaneEquipmentWork")
+LaneActuation = lane_view(PackActuation, "LaneActuation")
+LaneOwnRows = lane_view(OwnRows, "LaneOwnRows")
+ROBOT_OF_LANE = with_members(RobotBundle, model=LaneModel, state=LaneState, data=LaneWorkspace)
+RUN_OF_LANE = with_members(RunBundle, inputs=LaneInputs, step=LaneStep, block=None, clock=None)
+EQUIPMENT_OF_LANE = with_members(EquipmentBundle, data=LaneEquipmentWork)
+FORCES_OF_LANE = with_members(PackEquipment, data=LaneActuation)
+
+_DELAYED = "artsim.sim.stepping.delayed"
 _OF_LANE = "artsim.sim.stepping.lane_equipment"  # modules of the kernels of a single robot that serves its lane
 _ROWS_OF_LANE = "artsim.sim.stepping.rows_of_lane"
-EXERT = Entry("find_exerted", _OF_LANE, (RobotBundle, UNCLOCKED_RUN, EquipmentBundle, Exerted))
-CLAMP = Entry("clamp_actuators_of_lane", _OF_LANE, (UNCLOCKED_RUN, EquipmentBundle, Exerted))
-BOUND = Entry("aim_bounds_of_lane", _ROWS_OF_LANE, (RobotBundle, UNCLOCKED_RUN, RuleBundle, Exerted))
+EXERT = Entry("find_exerted", _OF_LANE, (ROBOT_OF_LANE, RUN_OF_LANE, EQUIPMENT_OF_LANE, FORCES_OF_LANE))
+CLAMP = Entry("clamp_actuators_of_lane", _OF_LANE, (RUN_OF_LANE, EQUIPMENT_OF_LANE, FORCES_OF_LANE, LaneOwnRows))
+DELAY_OF_LANE, KEEP_OF_LANE = (
+    Entry(name, _DELAYED, (LaneState, RUN_OF_LANE, EQUIPMENT_OF_LANE, Delays), "_of_lane")
+    for name in ("delay_controls", "keep_samples")
+)
+BOUND = Entry("aim_bounds_of_lane", _ROWS_OF_LANE, (ROBOT_OF_LANE, RUN_OF_LANE, RuleBundle, LaneOwnRows))
 
 
 def find_entry(equipped: bool, bounded: bool) -> Entry:
-    """The kernel that finds a single robot's rows for its lane."""
-    equipment, rules = EquipmentBundle if equipped else None, RuleBundle if bounded else None
-    bundles = (RobotBundle, UNCLOCKED_RUN, Rows, equipment, rules, SolverBundle)
+    """The kernel that finds a lane's own rows."""
+    equipment, rules = EQUIPMENT_OF_LANE if equipped else None, RuleBundle if bounded else None
+    bundles = (ROBOT_OF_LANE, RUN_OF_LANE, LaneRowsFound, equipment, rules, SolverBundle, LaneOwnRows)
     return Entry("find_rows", _ROWS_OF_LANE, bundles, "_equipped" * equipped + "_bounded" * bounded)
 
 
 def miss_entry(equipped: bool) -> Entry:
-    """The kernel that finds the misses of a single robot's rows at the end of the step."""
-    bundles = (RobotBundle, UNCLOCKED_RUN, Rows, EquipmentBundle if equipped else None)
+    """The kernel that finds the misses of a lane's own rows at the end of the step."""
+    equipment = EQUIPMENT_OF_LANE if equipped else None
+    bundles = (ROBOT_OF_LANE, RUN_OF_LANE, LaneRowsFound, equipment, LaneOwnRows)
     return Entry("find_row_misses", _ROWS_OF_LANE, bundles, "_equipped" * equipped)
 
 
@@ -434,6 +383,8 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
     adhesion = PackAdhesion if needs.sticky else None
     lanes = with_members(
         LaneBundle,
+        alone=ALONE,
+        moved=PackState,
         own=OwnRows if needs.own else None,
         lane_rows=LaneRowsFound if needs.by_lane else None,
         loops=LoopBundle if needs.looped else None,
@@ -449,7 +400,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
         adhesion=adhesion,
     )
     return (
-        with_members(RobotBundle, model=PackModel),
+        with_members(RobotBundle, model=PackModel, state=PackState),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         PackEquipment,

@@ -25,16 +25,22 @@ from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, RULE_ROUNDS, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.aims import find_misses
-from artsim.sim.stepping.packs import Exerted
+from artsim.sim.stepping.packs import OwnRows
 from artsim.sim.stepping.system import bare_system, has_springs
 
 
 @njit
 def find_rows(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, rules: None, solver: SolverBundle
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+    own: OwnRows,
 ) -> None:
-    """Build a robot's rows at its state, with the bias at step.middle. Needs forces of the equipment, kinematics, and
-    the bodies' velocities and accelerations as the bias leaves them.
+    """Build a lane's rows at its state, with the bias at step.middle, and note them in `own`. Needs forces of the
+    equipment, kinematics, and the bodies' velocities and accelerations as the bias leaves them.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -63,10 +69,32 @@ def find_rows(
         link_rows(model, data, run.inputs, rows, rules)
     if equipment is not None:
         tendon_spring_rows(model, data, run.inputs, rows, equipment)
+    _note_rows(own, rows)
+
+
+@njit
+def _note_rows(own: OwnRows, found: Rows) -> None:
+    """Note the rows found; one that the lane lacks gets no impulse."""
+    nv = own.marked.shape[1]
+    for e in range(own.value.shape[0]):
+        own.value[e] = 0.0
+    if found.number[ALL_ROWS] < own.kind.shape[0]:
+        for t in range(own.kind.shape[0]):
+            own.error[t], own.rate[t], own.bias[t] = 0.0, 0.0, 0.0
+            own.cfm[t], own.lower[t], own.upper[t] = 0.0, 0.0, 0.0
+    for n in range(found.number[ALL_ROWS]):
+        t = found.place[n]
+        own.kind[t], own.dof[t], own.part[t] = found.kind[n], found.dof[n], found.part[n]
+        for e in range(found.start[n], found.start[n + 1]):
+            k = found.entry_dof[e]
+            own.marked[t, k] = 1
+            own.value[t * nv + k] += found.entry_value[e]
+        own.error[t], own.rate[t], own.bias[t] = found.error[n], found.rate[n], found.bias[n]
+        own.cfm[t], own.lower[t], own.upper[t] = found.cfm[n], found.lower[n], found.upper[n]
 
 
 @inlined
-def _needs_mass(model: Model, equipment: EquipmentBundle) -> bool:
+def _needs_mass(model: Model, equipment: EquipmentBundle | None) -> bool:
     """True if rows are scaled by their mobility at the present state."""
     if equipment is not None:
         return has_springs(model) or has_sprung_tendons(equipment) or has_inertial_drives(equipment)
@@ -74,22 +102,29 @@ def _needs_mass(model: Model, equipment: EquipmentBundle) -> bool:
 
 
 @njit
-def aim_bounds_of_lane(robot: RobotBundle, run: RunBundle, rules: RuleBundle, exerted: Exerted) -> None:
-    """Direct the rows of bounds that step.velocity violates. exerted.changed: 1 where it violates any, 2 where
-    no further round is to be tried.
+def aim_bounds_of_lane(robot: RobotBundle, run: RunBundle, rules: RuleBundle, own: OwnRows) -> None:
+    """Direct the rows of bounds that step.velocity violates. own.again: 1 where it violates any, 2 where no further
+    round is to be tried.
     """
     step = run.step
     step.retries[RULE_ROUNDS] += 1
-    exerted.changed[0] = 1
     if not aim_bounds(robot, run, rules):
         step.retries[RULE_ROUNDS] = 0
-        exerted.changed[0] = 0
-    elif step.retries[RULE_ROUNDS] >= MOST_BOUND_ROUNDS:
-        exerted.changed[0] = 2
+    else:
+        own.outdated[0] = 1.0
+        own.again[0] = 2.0 if step.retries[RULE_ROUNDS] >= MOST_BOUND_ROUNDS else 1.0
 
 
 @njit
-def find_row_misses(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> None:
-    """Set rows.miss for where step.velocity leads."""
-    rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
+def find_row_misses(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, own: OwnRows
+) -> None:
+    """Set own.miss for where step.velocity leads."""
+    count = own.kind.shape[0]
+    rows.number[ALL_ROWS] = rows.number[LASTING_ROWS] = count
+    for t in range(count):
+        rows.kind[t], rows.dof[t] = own.kind[t], own.dof[t]
+        rows.error[t], rows.rate[t] = own.error[t], own.rate[t]
     find_misses(robot, run, rows, equipment)
+    for t in range(count):
+        own.miss[t] = rows.miss[t]

@@ -14,6 +14,7 @@ from artsim.sim.articulation.kinematics import like, link_frame, velocities
 from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.link_velocity_rows import link_centre
 from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.mat3 import symmetric_times, turned_back
@@ -137,21 +138,23 @@ def wake_lanes(run: RunBundle, differs: Pack) -> None:
 
 @njit
 def begin_asleep(robot: RobotBundle, run: RunBundle) -> None:
-    """Find the lanes that sleep through this step, and note their positions."""
+    """Find the lanes that sleep through this step, and note positions and activations."""
     sleep, step = run.lanes.sleep, run.step
     zero = like(0.0, robot.data)
     sleep.asleep[0] = where_greater(zero + run.inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, zero + 1.0)
     for n in range(step.start_qpos.shape[0]):
         step.start_qpos[n] = robot.state.qpos[n]
+    for n in range(robot.state.activation.shape[0]):
+        sleep.activation[n] = robot.state.activation[n]
 
 
 @njit
-def end_asleep(robot: RobotBundle, run: RunBundle) -> None:
+def end_asleep(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Put lanes that sleep back to their positions, count the slow steps of the others, and clear the velocities of
-    lanes that fall asleep. Needs the activations before the step in lanes.data.activation.
+    lanes that fall asleep.
     """
     state, step, inputs = robot.state, run.step, run.inputs
-    sleep, data = run.lanes.sleep, run.lanes.data
+    sleep = run.lanes.sleep
     zero = like(0.0, robot.data)
     one = zero + 1.0
     asleep = sleep.asleep[0]
@@ -162,20 +165,20 @@ def end_asleep(robot: RobotBundle, run: RunBundle) -> None:
     moving = moving_links(robot, inputs)
     for k in range(state.qvel.shape[0]):
         moving = largest(moving, where_greater(absolute(inputs.target_velocity[0, k]), zero, one, zero))
-    for n in range(data.activation.shape[0]):
-        after = where_greater(asleep, zero, data.activation[n], data.next_activation[n])
-        data.next_activation[n] = after
-        change = absolute(after - data.activation[n]) - _CHANGE * largest(one, absolute(after))
+    for n in range(state.activation.shape[0]):
+        before = sleep.activation[n]
+        state.activation[n] = where_greater(asleep, zero, before, state.activation[n])
+        change = absolute(state.activation[n] - before) - _CHANGE * largest(one, absolute(state.activation[n]))
         moving = largest(moving, where_greater(change, zero, one, zero))
-    moving = largest(moving, sleep.pending[0])
+    moving = largest(moving, equipment.data.pending[0])
     counted = where_greater(moving, zero, zero, sleep.still[0] + 1.0)
     sleep.still[0] = where_greater(asleep, zero, sleep.still[0], counted)
     fallen = where_greater(zero + inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, one)
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(fallen, zero, zero, state.qvel[k])
         state.change[k] = where_greater(fallen, zero, zero, state.change[k])
-    for n in range(data.impulse.shape[0]):
-        data.impulse[n] = where_greater(fallen, zero, zero, data.impulse[n])
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = where_greater(fallen, zero, zero, state.impulse[n])
 
 
 @njit

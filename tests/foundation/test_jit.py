@@ -25,7 +25,7 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.foundation import jit, object_cache, ownership, sources, targets
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.jit import Entry, bind, disabled, point_at
-from artsim.sim.foundation.records import WIDTH, lane_view, view_lane, with_lanes, with_members
+from artsim.sim.foundation.records import WIDTH, lane_view, of_lane, with_lanes, with_members
 from artsim.sim.quantities.catalogue import QUANTITIES
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.robot import Robot
@@ -560,13 +560,16 @@ def test_a_kernel_of_one_robot_works_on_a_lane_in_place() -> None:
     pack.angle[:] = np.linspace(-2.0, 2.0, 5 * WIDTH).reshape(5, WIDTH)
     View = lane_view(Table, "LaneTable")
     kernel = replace(entry("sines", "tests.foundation.small_kernels"), records=(View,), variant="_in_lane")
-    bind(kernel, 1, view_lane(View, pack, lane))()
+    seen = of_lane(View, pack, pack, lane)
+    bind(kernel, 1, seen)()
     assert np.abs(pack.sine[:, lane] - np.sin(pack.angle[:, lane])).max() <= 1e-15
     assert np.abs(pack.cosine[:, lane] - np.cos(pack.angle[:, lane])).max() <= 1e-15
     others = np.arange(WIDTH) != lane
     assert not pack.sine[:, others].any()
     with pytest.raises(TypeError, match="sine"):
-        bind(kernel, 1, view_lane(View, pack, lane)._replace(sine=np.zeros(5)))
+        bind(kernel, 1, seen._replace(sine=np.zeros(5)))
+    with pytest.raises(TypeError, match="LaneTable is not"):
+        bind(entry("sines", "tests.foundation.small_kernels"), 1, seen)
 
 
 @pytest.mark.small
