@@ -15,7 +15,6 @@ from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.impedance import (
     behind,
     impedance,
-    impedance_in_lanes,
     safe_reference,
     softened,
     sprung,
@@ -102,7 +101,7 @@ def _inverse_inertia(model: Model, data: Workspace, equipment: EquipmentBundle, 
 def coupling_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None:
     """Append the row of coupling c: C = q_follower - p(q_leader), J = e_follower - p' e_leader.
 
-    In both widths; in packs the row needs no current J M⁻¹ Jᵀ, and its impedance has a whole exponent.
+    In both widths; in packs the row needs no current J M⁻¹ Jᵀ.
     """
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
@@ -125,10 +124,7 @@ def coupling_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None
     if not any_positive(-resistance):
         reference = reference_of(model, c)
         if model.row_impedance[c, D_MIN] >= 0.0:
-            if run.lanes is not None:
-                d = impedance_in_lanes(model.row_impedance, c, absolute(error))
-            else:
-                d = impedance(model.row_impedance, c, abs(error))
+            d = impedance(model.row_impedance, c, absolute(error))
             # without the polynomial's curvature, as in MuJoCo
             reference = safe_reference(h, reference[0], reference[1], model.row_time[c])
             rows.bias[n], rows.cfm[n] = softened(h, reference, d, resistance, error, rate, drift)

@@ -21,16 +21,17 @@ from __future__ import annotations
 from artsim.sim.foundation.elementary import power
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, where_greater, zero_like
-from artsim.sim.foundation.records import ConstReals2, Pack, Real, Reals2, Vec3
+from artsim.sim.foundation.records import ConstReals2, Real, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.run_data.run_records import ALPHA, BETA, Inputs
 
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
 
 
-@inlined
-def impedance_in_lanes(solimp: ConstReals2, n: int, size: Pack) -> Pack:
-    """Impedance d at errors of these sizes, lane by lane, as `impedance`; the exponent is a whole number."""
+@njit
+def impedance(solimp: ConstReals2, n: int, size: Real) -> Real:
+    """Impedance d at an error of this size: from the first to the second number of row n, by a power of size over
+    width."""
     start = min(max(solimp[n, 0], _LEAST), _MOST)
     end = min(max(solimp[n, 1], _LEAST), _MOST)
     one = zero_like(size) + 1.0
@@ -38,29 +39,9 @@ def impedance_in_lanes(solimp: ConstReals2, n: int, size: Pack) -> Pack:
         return 0.5 * (start + end) * one
     y = least(size / solimp[n, 2], one)
     middle = min(max(solimp[n, 3], _LEAST), _MOST)
-    below, above = y / middle, (one - y) / (1.0 - middle)
-    rising, falling = one, one
-    for _ in range(int(max(solimp[n, 4], 1.0))):
-        rising, falling = rising * below, falling * above
-    y = where_greater(y, zero_like(y) + middle, 1.0 - (1.0 - middle) * falling, middle * rising)
-    return start + y * (end - start)
-
-
-@njit
-def impedance(solimp: Reals2, n: int, size: float) -> float:
-    """Impedance d at an error of this size: from the first to the second number of row n, by a power of size over
-    width."""
-    start = min(max(solimp[n, 0], _LEAST), _MOST)
-    end = min(max(solimp[n, 1], _LEAST), _MOST)
-    if solimp[n, 2] <= 1e-15:
-        return 0.5 * (start + end)
-    y = min(size / solimp[n, 2], 1.0)
-    middle = min(max(solimp[n, 3], _LEAST), _MOST)
     exponent = max(solimp[n, 4], 1.0)
-    if y <= middle:
-        y = middle * power(y / middle, exponent)
-    else:
-        y = 1.0 - (1.0 - middle) * power((1.0 - y) / (1.0 - middle), exponent)
+    rising, falling = power(y / middle, exponent), power((one - y) / (1.0 - middle), exponent)
+    y = where_greater(y, zero_like(y) + middle, 1.0 - (1.0 - middle) * falling, middle * rising)
     return start + y * (end - start)
 
 

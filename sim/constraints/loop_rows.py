@@ -31,7 +31,6 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.impedance import (
     behind,
     impedance,
-    impedance_in_lanes,
     safe_reference,
     slowest,
     softened,
@@ -105,17 +104,13 @@ def loop_rows(
 
     A soft one: R λ / h = -C̈ - B Ċ - K d C (impedance.py).
     Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
-    J (6, nv) is scratch. In both widths: of packs, `equipment` is the pack's loops, whose impedances have whole
-    exponents.
+    J (6, nv) is scratch. In both widths: of packs, `equipment` is the pack's loops.
     """
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
     for n in range(equipment.model.loop_kind.shape[0]):
         loop_geometry(model, v, data, equipment, n, J)
-        if run.lanes is not None:
-            d = impedance_in_lanes(equipment.model.loop_impedance, n, _openness(equipment, n))
-        else:
-            d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
+        d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
         K, B = equipment.model.loop_reference[n, REFERENCE_K], equipment.model.loop_reference[n, REFERENCE_B]
         reference = safe_reference(h, K, B, equipment.model.loop_reference[n, REFERENCE_TIME])
         for part in range(_parts(equipment, n)):

@@ -1,4 +1,4 @@
-"""exp, log, powers and atan2 of floats in kernels, without the C library, whose results differ between machines.
+"""exp, log, powers and atan2 in kernels, without the C library, whose results differ between machines.
 
 Rational approximations of Cephes (Moshier), error below 2 ulp.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import lane_count, lane_of, with_lane, zero_like
+from artsim.sim.foundation.records import Real
 
 
 @njit
@@ -70,16 +72,17 @@ def logarithm(x: float) -> float:
 
 
 @njit
-def power(x: float, exponent: float) -> float:
-    """x to the power of an exponent, x ≥ 0; whole exponents up to 16 by multiplication."""
-    if x <= 0.0:
-        return 0.0
+def power(x: Real, exponent: float) -> Real:
+    """x to the power of an exponent, x ≥ 0, in both widths; whole exponents up to 16 by multiplication."""
+    value = zero_like(x) + 1.0
     if exponent == math.floor(exponent) and 0.0 <= exponent <= 16.0:
-        value = 1.0
         for _ in range(int(exponent)):
-            value *= x
-        return value
-    return exponential(exponent * logarithm(x))
+            value = value * x
+    else:
+        for lane in range(lane_count(x)):
+            each = lane_of(x, lane)
+            value = with_lane(value, lane, exponential(exponent * logarithm(each)) if each > 0.0 else 0.0)
+    return value
 
 
 @njit

@@ -251,13 +251,13 @@ overload(cycles)(lambda: lambda: _cycles())
 
 
 def lane_count(array: Any) -> int:
-    """Robots per element of a lane array: 1, or WIDTH in packs."""
+    """Robots per T, or per element of a lane array: 1, or WIDTH in packs."""
     return 1
 
 
 @overload(lane_count)
 def _lane_count(array):  # type: ignore[no-untyped-def]  # numba compares signatures
-    count = WIDTH if array.dtype == pack else 1
+    count = WIDTH if pack in (array, getattr(array, "dtype", array)) else 1
     return lambda array: count
 
 
@@ -289,6 +289,26 @@ def _lane_of(x, lane):  # type: ignore[no-untyped-def]
     if x == pack:
         return lambda x, lane: _extract(x, lane)
     return lambda x, lane: x
+
+
+def with_lane(x: Any, lane: int, value: float) -> Any:
+    """The T with another float in one lane."""
+    return value
+
+
+@intrinsic
+def _insert(typing_context: Any, x: Any, lane: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.insert_element(args[0], args[2], builder.trunc(args[1], _LANE))
+
+    return pack(x, types.int64, types.float64), codegen
+
+
+@overload(with_lane)
+def _with_lane(x, lane, value):  # type: ignore[no-untyped-def]
+    if x == pack:
+        return lambda x, lane, value: _insert(x, lane, value)
+    return lambda x, lane, value: value
 
 
 def _lane_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any, lane: Any) -> Any:

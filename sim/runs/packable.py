@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from artsim.sim.articulation.model import D_MIN, D_POWER
+from artsim.sim.articulation.model import D_MIN
 from artsim.sim.constraints.row_places import Places, lasting_places
 from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
@@ -57,7 +57,6 @@ from artsim.sim.stepping.packs import (
     roll_entry,
 )
 
-_MOST_POWER = 16  # of an impedance that packs find by multiplication
 _FILTERS = (NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT)
 _MOST_DOFS = 100  # since packs hold 8 mass matrices: beyond 110 a robot alone is as fast
 
@@ -138,26 +137,18 @@ def finds_rows(plan: Plan) -> bool:
     if _other_rows(plan) > 0 or _has_curved_couplings(plan):
         return True
     by_current_mobility = (model.row_impedance[:, D_MIN] < 0.0) & (model.row_compliance < 0.0)
-    if np.any(by_current_mobility & (model.row_frequency > 0.0)) or not _has_whole_powers(model.row_impedance):
+    if np.any(by_current_mobility & (model.row_frequency > 0.0)):
         return True
     if e is None:
         return False
     rows = np.flatnonzero(e.actuator_linear == BY_ROW)
-    if not all(e.actuator_active[a] and _is_on_fixed_tendon(e, int(a)) for a in rows):
-        return True
-    return not _has_whole_powers(e.loop_impedance)
+    return not all(e.actuator_active[a] and _is_on_fixed_tendon(e, int(a)) for a in rows)
 
 
 def _has_curved_couplings(plan: Plan) -> bool:
     """True if a hard coupling row follows a polynomial that is not a straight line: the row is then aimed."""
     model = plan.robot.model
     return bool(np.any(model.row_polynomial[model.row_frequency < 0.0, 2:]))
-
-
-def _has_whole_powers(impedances: Array) -> bool:
-    """True if the power of every impedance (n, 5) is whole."""
-    powers = np.maximum(impedances[:, D_POWER], 1.0)
-    return bool(np.all((powers == np.floor(powers)) & (powers <= _MOST_POWER)))
 
 
 def stiff_tendons(plan: Plan) -> int:
