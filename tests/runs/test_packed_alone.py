@@ -200,7 +200,7 @@ def test_room_grows_while_lanes_take_steps_alone(tmp_path: Path, monkeypatch: py
     make_room = PackRoller._make_room
 
     def note(roller: PackRoller) -> None:
-        found.append(int(roller._lanes.single.counters[STOP_REASON]))
+        found.append(int(roller._lanes.alone.step.counters[STOP_REASON]))
         make_room(roller)
 
     monkeypatch.setattr(PackRoller, "_make_room", note)
@@ -262,7 +262,7 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
         nonlocal worst
         alone.append(int(roller._lanes.data.alone.sum()))
         impulse, iterations, held = steps[len(alone) - 2]
-        worst = max(worst, np.abs(_first_lane(roller._lanes.data.impulse) - impulse).max(initial=0.0))
+        worst = max(worst, np.abs(_first_lane(roller._robot.state.impulse) - impulse).max(initial=0.0))
         assert np.array_equal(_first_lane(roller._equipment.data.was_held), held[roller._equipment.model.number])
         if alone[-1] > alone[-2]:
             counted.append((roller._simulation._rows.report[ITERATIONS], iterations))
