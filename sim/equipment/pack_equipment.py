@@ -56,6 +56,7 @@ class PackActuation(NamedTuple):
     stiff: Lanes1  # (1,) 1: springs of tendons are too stiff to be explicit
     exerted_by: Lanes1  # (all actuators,) [N or N m]
     activation: Lanes1  # (nact,) at the end of the step
+    start_activation: Lanes1  # (nact,) at its start
     pending: Lanes1  # (1,) 1: a delayed control has yet to change
     constant: Lanes1  # (na,) force at length 0 and velocity 0
     slope: Lanes1  # (na,) stiffness along the length

@@ -25,9 +25,9 @@ def put_lane(own: Any, lanes: Any, lane: int) -> None:
 
 
 def take_over(lanes: Any, chosen: Pack, others: Any) -> None:
-    """Set a pack's record, of vectors, to another of its class in lanes where `chosen` is more than 0."""
+    """Set a pack's vectors to those that `others` has as T, too, in lanes where `chosen` is more than 0."""
     if chosen > 0.0:
-        for name in _fields(lanes, others):
+        for name in _fields(others, lanes):
             getattr(lanes, name)[...] = getattr(others, name)
 
 
@@ -76,4 +76,4 @@ def _put_lane(own, lanes, lane):  # type: ignore[no-untyped-def]
 
 @overload(take_over)
 def _take_over(lanes, chosen, others):  # type: ignore[no-untyped-def]
-    return _for_each_field("lanes, chosen, others", "_choose(lanes.{0}, chosen, others.{0})", lanes, others)
+    return _for_each_field("lanes, chosen, others", "_choose(lanes.{0}, chosen, others.{0})", others, lanes)

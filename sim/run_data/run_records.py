@@ -202,6 +202,7 @@ class Step(NamedTuple):
     place: Reals1  # (nv,) coordinates as drives see them; for rotations without coordinates, the target less e
     force: Reals1  # (nv,) explicit right-hand side
     velocity: Reals1  # (nv,) v at the end of the step
+    asleep: Reals1  # (1,) 1: the robot sleeps through this step
     middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
     free: Reals1  # (nu,) u without constraint impulses
     next: Reals1  # (nu,) u at the end of the step

@@ -59,6 +59,7 @@ from artsim.sim.stepping.packs import (
     LaneRowsFound,
     LoopBundle,
     LoopForces,
+    MovedState,
     OwnRows,
     PackControls,
     PackDrives,
@@ -67,7 +68,6 @@ from artsim.sim.stepping.packs import (
     PackLoad,
     PackModel,
     PackRules,
-    PackSleep,
     PackState,
     PackStep,
     PackWork,
@@ -98,12 +98,14 @@ def as_lanes(values: Array) -> Array:
 def make_robots(plan: Plan, state: State, width: int) -> RobotBundle:
     """The robots of all lanes, with the masses of the plan, and states like that of a single robot."""
     model = plan.robot.model
-    return RobotBundle(in_lanes(PackModel, model, width), make_states(state, width), make_workspace(model, width))
+    return RobotBundle(
+        in_lanes(PackModel, model, width), make_states(PackState, state, width), make_workspace(model, width)
+    )
 
 
-def make_states(state: State, width: int) -> State:
-    """Allocate the state of all lanes, like that of a single robot."""
-    made: State = allocate(PackState, {name: values.shape for name, values in state._asdict().items()}, width)
+def make_states(record: type[Any], state: State, width: int) -> State:
+    """Allocate the states of all lanes, like that of a single robot."""
+    made: State = allocate(record, {name: values.shape for name, values in state._asdict().items()}, width)
     return made
 
 
@@ -128,17 +130,15 @@ def make_pack_step(plan: Plan, width: int) -> Any:
 def make_lane_bundle(plan: Plan, needs: PackFeatures, alone: Alone, controls: PackControls, width: int) -> LaneBundle:
     """The records of a run that only packs have."""
     work = _make_pack_work(plan, alone.forces, width)
-    sleep: dict[str, tuple[int, ...]] = {"still": (1,), "asleep": (1,), "activation": alone.state.activation.shape}
     return LaneBundle(
         work,
         alone,
-        make_states(alone.state, width),
+        make_states(MovedState, alone.state, width),
         controls,
         make_helpers(width, alone.step),
         own=_make_own_rows(plan, width) if needs.own else None,
         lane_rows=_make_lane_rows(plan) if needs.by_lane else None,
         loops=_make_loops(plan, work, width) if needs.looped else None,
-        sleep=allocate(PackSleep, sleep, width) if needs.sleepy else None,
         drives=_make_drives(plan, width) if needs.inertial else None,
         load=_make_load(plan, width) if needs.laden else None,
     )
@@ -236,7 +236,9 @@ def make_actuators(plan: Plan, width: int) -> Any:
         "tendon_moment": actuators.tendon_dof.shape,
         **dict.fromkeys(("stiff", "pending"), (1,)),
         "exerted_by": actuators.counted.shape,
-        "activation": (0 if plan.equipped is None else plan.equipped.activations,),
+        **dict.fromkeys(
+            ("activation", "start_activation"), (0 if plan.equipped is None else plan.equipped.activations,)
+        ),
     }
     actuation: PackActuation = allocate(PackActuation, shapes, width)
     actuation.acts[...] = 1.0

@@ -41,7 +41,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
-from artsim.sim.run_data.run_records import NO_CONTROLLER, SLEEP_ENERGY
+from artsim.sim.run_data.run_records import NO_CONTROLLER
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
     BOUND,
@@ -417,7 +417,6 @@ def pack_features(plan: Plan) -> PackFeatures:
         by_lane=finds_rows(plan),
         looped=e is not None and len(e.loop_kind) > 0,
         damped=plan.rules is not None,
-        sleepy=bool(plan.inputs["sleep"][SLEEP_ENERGY] > 0),
         bouncing=touching is not None and bounces(touching),
         inertial=_is_inertial(plan),
         laden=bool(np.any(plan.robot.model.friction_coefficient > 0)),

@@ -48,7 +48,7 @@ def make_step(model: Model) -> Step:
         "counters": (8,),
         "retries": (9,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
-        "nearest": (1,),
+        **dict.fromkeys(("nearest", "asleep"), (1,)),
         "coupling_error": (1,),
         "tendon_error": (1,),
         "loop_gap": (2,),

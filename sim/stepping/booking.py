@@ -33,7 +33,6 @@ from artsim.sim.run_data.run_records import (
     LASTING_ROWS,
     ONCE,
     RESIDUAL,
-    SLEEP_ENERGY,
     STIFFENED,
     TAUT,
     UNSOLVED_STEPS,
@@ -46,7 +45,7 @@ from artsim.sim.solvers.calls import moves_by_mean, sweeps_rows
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.midpoint import book_midpoint, note_changes
-from artsim.sim.stepping.sleeping import count_still, note_commands
+from artsim.sim.stepping.sleeping import count_still
 from artsim.sim.stepping.work import add_pull_work, find_work, note_lag
 
 
@@ -166,9 +165,7 @@ def move_on(
 @njit
 def end_step(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """End a step of any integrator: count slow steps, after which a robot falls asleep, and note errors of tendons."""
-    if run.inputs.sleep[SLEEP_ENERGY] > 0.0:
-        note_commands(robot.state, run)
-        count_still(robot, run, equipment)
+    count_still(robot, run, equipment)
     if equipment is not None:
         note_tendon_errors(robot, run.step, equipment)  # leaves `data` at the end of the step
 

@@ -224,10 +224,7 @@ def _end_lanes(robot: RobotBundle, run: RunBundle, values: Reals1, at_start: boo
     """
     state, step, lanes = robot.state, run.step, run.lanes
     for lane in range(lane_count(state.qpos)):
-        going = lanes.data.alive[lane] == 1
-        if lanes.sleep is not None:
-            going = going and not lane_get(lanes.sleep.asleep, 0, lane) > 0.0
-        if not going:
+        if lanes.data.alive[lane] == 0 or lane_get(step.asleep, 0, lane) > 0.0:
             continue
         reason, dof = _why_to_end(robot, values, lane)
         if reason != RUNNING:

@@ -29,10 +29,9 @@ from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lane_records import put_lane, take_lane, take_over
-from artsim.sim.foundation.lanes import absolute, any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
-from artsim.sim.foundation.records import ConstReals3, Lanes2, Pack
+from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.records import ConstReals3, Lanes2
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
     ADVANCE,
     BETA,
@@ -56,7 +55,7 @@ from artsim.sim.stepping.lane_equipment import keep_lanes
 from artsim.sim.stepping.midpoint import note_changes, stiffened
 from artsim.sim.stepping.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
-from artsim.sim.stepping.sleeping import begin_asleep, end_asleep, wake_lanes
+from artsim.sim.stepping.sleeping import begin_asleep, count_still, note_places, stay_asleep
 from artsim.sim.stepping.step import place, run_integrator, solve_step
 
 
@@ -110,33 +109,25 @@ def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: Pack
     if row == lanes.data.counters[INPUT_ROW]:
         return
     lanes.data.counters[INPUT_ROW] = row
-    differs = _spread_row(data, lanes.controls.torque, row, inputs.torque)
-    differs = largest(differs, _spread_row(data, lanes.controls.target, row, inputs.target))
-    differs = largest(differs, _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity))
-    differs = largest(differs, _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration))
-    differs = largest(differs, _spread_row(data, lanes.controls.control, row, inputs.control))
-    if lanes.sleep is not None:
-        wake_lanes(run, differs)
+    _spread_row(data, lanes.controls.torque, row, inputs.torque)
+    _spread_row(data, lanes.controls.target, row, inputs.target)
+    _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
+    _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration)
+    _spread_row(data, lanes.controls.control, row, inputs.control)
     set_constants(inputs, equipment)
     release_forces(equipment)
     weigh(model, run, equipment)
 
 
 @inlined
-def _spread_row(data: Workspace, table: ConstReals3, row: int, out: Lanes2) -> Pack:
-    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n); more than 0 in lanes where a
-    value changes.
-    """
-    differs = like(0.0, data)
+def _spread_row(data: Workspace, table: ConstReals3, row: int, out: Lanes2) -> None:
+    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n)."""
     for k in range(out.shape[1]):
-        before = out[0, k]
         if table.shape[0] == 1:
             out[0, k] = like(table[0, row, k], data)
         else:
             for lane in range(lane_count(out)):
                 lane_set(out, k, lane, table[lane, row, k])
-        differs = largest(differs, absolute(out[0, k] - before))
-    return differs
 
 
 @njit
@@ -176,16 +167,15 @@ def _take_step(
     model, state, data = robot.model, robot.state, robot.data
     lanes = run.lanes
     begin_held(run, equipment)
-    if lanes.sleep is not None:
-        begin_asleep(robot, run)
+    begin_asleep(state, run)
+    note_places(state, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
     if lanes.data.counters[CROWD] == 1:
         return
     if contact is not None and lanes.data.counters[STEP] == 0:
         note_start(contact)
-    if lanes.sleep is not None:
-        rests = like(-1.0, data)
-        lanes.data.leaves[0] = where_greater(lanes.sleep.asleep[0], zero_like(rests), rests, lanes.data.leaves[0])
+    rests = like(-1.0, data)
+    lanes.data.leaves[0] = where_greater(run.step.asleep[0], zero_like(rests), rests, lanes.data.leaves[0])
     alone = any_positive(lanes.data.leaves[0])
     if alone:
         for lane in range(lane_count(state.qpos)):
@@ -206,25 +196,28 @@ def _take_step(
     _move(robot, run, contact)
     keep_lanes(robot, run)
     for n in range(state.activation.shape[0]):
+        equipment.data.start_activation[n] = state.activation[n]
         state.activation[n] = equipment.data.activation[n]
     if alone:
         take_over(state, lanes.data.leaves[0], lanes.moved)
-    if lanes.sleep is not None:
-        end_asleep(robot, run, equipment)
+    if any_positive(run.step.asleep[0]):
+        stay_asleep(state, run, equipment)
+    count_still(robot, run, equipment)
     expand(model, state.qpos, state.qvel, data)
 
 
 @njit
 def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Let the integrator, which has steps of its own, take one step of all lanes."""
-    lanes = run.lanes
-    if lanes.sleep is not None:
-        begin_asleep(robot, run)
+    state = robot.state
+    begin_asleep(state, run)
+    note_places(state, run)
     run_integrator(run.step, EVALUATE)
     run_integrator(run.step, ADVANCE)
-    if lanes.sleep is not None:
-        end_asleep(robot, run, equipment)
-        expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
+    if any_positive(run.step.asleep[0]):
+        stay_asleep(state, run, equipment)
+        expand(robot.model, state.qpos, state.qvel, robot.data)
+    count_still(robot, run, equipment)
 
 
 @njit
@@ -257,9 +250,8 @@ def _note_loads(robot: RobotBundle, run: RunBundle) -> None:
         lanes.load.kept[k] = state.load[k]
         step.qacc[k] = (step.velocity[k] - state.qvel[k]) / run.inputs.time_step[0]
     note_load(robot, step)
-    if lanes.sleep is not None:
-        for k in range(step.qacc.shape[0]):
-            state.load[k] = where_greater(lanes.sleep.asleep[0], zero, lanes.load.kept[k], state.load[k])
+    for k in range(step.qacc.shape[0]):
+        state.load[k] = where_greater(step.asleep[0], zero, lanes.load.kept[k], state.load[k])
 
 
 @njit

@@ -61,10 +61,11 @@ LANE_PROPERTIES = (
 )
 LANE_GAINS = ("drive_stiffness", "drive_damping")
 LANE_CONTROLS = ("torque", "target", "target_velocity", "target_acceleration", "control")
-# fields of State that a step moves on; sleep is that of the pack, and contacts have a memory for two steps
-LASTING = ("qpos", "qvel", "activation", "impulse", "history", "load", "change", "earlier_change")
+# fields of State that a step moves on; contacts have a memory for two steps
+MOVED = ("qpos", "qvel", "activation", "impulse", "history", "load", "change", "earlier_change")
 PackModel = with_lanes(Model, "PackModel", LANE_PROPERTIES)
-PackState = with_lanes(State, "PackState", LASTING)
+PackState = with_lanes(State, "PackState", (*MOVED, "still", "command"))
+MovedState = with_lanes(State, "MovedState", MOVED)
 PackInputs = with_lanes(Inputs, "PackInputs", (*LANE_GAINS, *LANE_CONTROLS))
 PackRules = with_lanes(LinkRuleWork, "PackRules", ("force", "columns"))
 PackStep = with_lanes(
@@ -91,6 +92,7 @@ PackStep = with_lanes(
         "sum_velocity",
         "sum_acceleration",
         "effective_coupling",
+        "asleep",
     ),
 )
 
@@ -245,14 +247,6 @@ class LoopBundle(NamedTuple):
     data: LoopForces
 
 
-class PackSleep(NamedTuple):
-    """Sleep of the lanes."""
-
-    still: Lanes1  # (1,) number of consecutive steps in which every link was slow
-    asleep: Lanes1  # (1,) 1: the lane sleeps through this step
-    activation: Lanes1  # (nact,) at the start of the step
-
-
 class PackDrives(NamedTuple):
     """Drives of which some have gains that are accelerations."""
 
@@ -279,7 +273,6 @@ class LaneBundle(NamedTuple):
     own: OwnRows | Any = None
     lane_rows: Rows | Any = None
     loops: LoopBundle | Any = None
-    sleep: PackSleep | Any = None
     drives: PackDrives | Any = None
     load: PackLoad | Any = None
     adhesion: PackAdhesion | Any = None
@@ -352,7 +345,6 @@ class PackFeatures(NamedTuple):
     by_lane: bool = False  # own rows are found lane by lane
     looped: bool = False  # loops
     damped: bool = False  # damping and velocity bounds of links
-    sleepy: bool = False  # robots may fall asleep
     bouncing: bool = False  # restitution
     inertial: bool = False  # drives whose gains are accelerations
     laden: bool = False  # joint friction by the load
@@ -384,11 +376,10 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
     lanes = with_members(
         LaneBundle,
         alone=ALONE,
-        moved=PackState,
+        moved=MovedState,
         own=OwnRows if needs.own else None,
         lane_rows=LaneRowsFound if needs.by_lane else None,
         loops=LoopBundle if needs.looped else None,
-        sleep=PackSleep if needs.sleepy else None,
         drives=PackDrives if needs.inertial else None,
         load=PackLoad if needs.laden else None,
         adhesion=adhesion,

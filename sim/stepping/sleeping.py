@@ -13,12 +13,12 @@ from __future__ import annotations
 from artsim.sim.articulation.kinematics import like, link_frame, velocities
 from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.link_velocity_rows import link_centre
-from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.arrays import AnyEquipment
 from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.mat3 import symmetric_times, turned_back
-from artsim.sim.foundation.records import Pack
+from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.vec3 import cross, dot, plus, row_of
 from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS, Inputs, RunBundle
@@ -27,39 +27,42 @@ _CHANGE = 1e-9  # change of an activation per step, relative to the larger of it
 
 
 @njit
-def is_asleep(state: State, run: RunBundle) -> bool:
-    """True if the robot sleeps through this step; a change of the inputs wakes it."""
-    inputs = run.inputs
-    if inputs.sleep[SLEEP_ENERGY] <= 0.0 or state.still[0] < inputs.sleep[SLEEP_STEPS]:
-        return False
-    if _commands_differ(state, run):
-        state.still[0] = 0.0
-        run.step.counters[AT_REST] = 0
-        return False
-    return True
+def begin_asleep(state: State, run: RunBundle) -> None:
+    """Set step.asleep to 1 where a robot sleeps through this step; a change of the inputs wakes it."""
+    inputs, step = run.inputs, run.step
+    zero = zero_like(state.still[0])
+    step.asleep[0] = zero
+    if inputs.sleep[SLEEP_ENERGY] <= 0.0:
+        return
+    asleep = where_greater(zero + inputs.sleep[SLEEP_STEPS], state.still[0], zero, zero + 1.0)
+    if not any_positive(asleep):
+        return
+    woken = where_greater(_change_of_inputs(state, run), zero, asleep, zero)
+    if any_positive(woken):
+        step.counters[AT_REST] = 0
+    state.still[0] = where_greater(woken, zero, zero, state.still[0])
+    step.asleep[0] = asleep - woken
 
 
 @njit
-def _commands_differ(state: State, run: RunBundle) -> bool:
+def _change_of_inputs(state: State, run: RunBundle) -> Real:
+    """A T, more than 0 where the inputs of this step differ from those of the last one."""
     inputs = run.inputs
     row = run.step.counters[CONTROL_ROW]
     nv = state.qvel.shape[0]
-    differ = False
+    differ = zero_like(state.still[0])
     for k in range(nv):
-        if state.command[k] != inputs.torque[row, k] or state.command[nv + k] != inputs.target[row, k]:
-            differ = True
-        if state.command[2 * nv + k] != inputs.target_velocity[row, k]:
-            differ = True
-        if state.command[3 * nv + k] != inputs.target_acceleration[row, k]:
-            differ = True
+        differ = largest(differ, absolute(state.command[k] - inputs.torque[row, k]))
+        differ = largest(differ, absolute(state.command[nv + k] - inputs.target[row, k]))
+        differ = largest(differ, absolute(state.command[2 * nv + k] - inputs.target_velocity[row, k]))
+        differ = largest(differ, absolute(state.command[3 * nv + k] - inputs.target_acceleration[row, k]))
     for n in range(inputs.control.shape[1]):
-        if state.command[4 * nv + n] != inputs.control[row, n]:
-            differ = True
+        differ = largest(differ, absolute(state.command[4 * nv + n] - inputs.control[row, n]))
     return differ
 
 
 @njit
-def note_commands(state: State, run: RunBundle) -> None:
+def _note_inputs(state: State, run: RunBundle) -> None:
     """Store the inputs of this step in state.command."""
     inputs = run.inputs
     row = run.step.counters[CONTROL_ROW]
@@ -74,31 +77,34 @@ def note_commands(state: State, run: RunBundle) -> None:
 
 
 @njit
-def count_still(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
-    """Update state.still after the step; a robot that falls asleep loses its velocity. Needs the activations before the
-    step in equipment.data.start_activation.
+def count_still(robot: RobotBundle, run: RunBundle, equipment: AnyEquipment | None) -> None:
+    """Note the inputs, and update state.still, after the step of robots that are awake; those that fall asleep lose
+    their velocities. Needs the activations before the step in equipment.data.start_activation.
     """
-    state = robot.state
-    inputs = run.inputs
-    still = not moving_links(robot, inputs) > 0.0 and not _moved_on_purpose(state, run)
+    state, inputs = robot.state, run.inputs
+    if inputs.sleep[SLEEP_ENERGY] <= 0.0:
+        return
+    _note_inputs(state, run)
+    zero = zero_like(state.still[0])
+    moving = largest(moving_links(robot, inputs), _moved_on_purpose(state, run))
     if equipment is not None:
         for n in range(state.activation.shape[0]):
-            change = abs(state.activation[n] - equipment.data.start_activation[n])
-            if not change <= _CHANGE * max(1.0, abs(state.activation[n])):
-                still = False
-        if equipment.data.pending[0] != 0.0:
-            still = False
-    state.still[0] = state.still[0] + 1.0 if still else 0.0
-    if state.still[0] >= inputs.sleep[SLEEP_STEPS]:
-        for k in range(state.qvel.shape[0]):
-            state.qvel[k] = 0.0
-            state.change[k] = 0.0
-        for n in range(state.impulse.shape[0]):
-            state.impulse[n] = 0.0
+            change = absolute(state.activation[n] - equipment.data.start_activation[n])
+            least_change = _CHANGE * largest(zero + 1.0, absolute(state.activation[n]))
+            moving = largest(moving, where_greater(change, least_change, zero + 1.0, zero))
+        moving = largest(moving, equipment.data.pending[0])
+    counted = where_greater(moving, zero, zero, state.still[0] + 1.0)
+    state.still[0] = where_greater(run.step.asleep[0], zero, state.still[0], counted)
+    awake = where_greater(zero + inputs.sleep[SLEEP_STEPS], state.still[0], zero + 1.0, zero)
+    for k in range(state.qvel.shape[0]):
+        state.qvel[k] = where_greater(awake, zero, state.qvel[k], zero)
+        state.change[k] = where_greater(awake, zero, state.change[k], zero)
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = where_greater(awake, zero, state.impulse[n], zero)
 
 
 @njit
-def moving_links(robot: RobotBundle, inputs: Inputs) -> float:
+def moving_links(robot: RobotBundle, inputs: Inputs) -> Real:
     """A T, 1 unless ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is that of the
     step's start.
     """
@@ -125,65 +131,35 @@ def moving_links(robot: RobotBundle, inputs: Inputs) -> float:
     return moving if found else zero + 1.0
 
 
-# ------------------------------------------------------------------ of packs
+@njit
+def _moved_on_purpose(state: State, run: RunBundle) -> Real:
+    """A T, more than 0 where a drive has a target velocity."""
+    inputs, row = run.inputs, run.step.counters[CONTROL_ROW]
+    moved = zero_like(state.still[0])
+    for k in range(state.qvel.shape[0]):
+        moved = largest(moved, absolute(inputs.target_velocity[row, k]))
+    return moved
+
+
+# ------------------------------------------------------------------ of packs, where some lanes sleep
 
 
 @njit
-def wake_lanes(run: RunBundle, differs: Pack) -> None:
-    """Wake lanes in which the inputs differ from those of the last step."""
-    sleep = run.lanes.sleep
-    zero = zero_like(differs)
-    sleep.still[0] = where_greater(differs, zero, zero, sleep.still[0])
+def note_places(state: State, run: RunBundle) -> None:
+    """Note the positions at the start of the step."""
+    for n in range(run.step.start_qpos.shape[0]):
+        run.step.start_qpos[n] = state.qpos[n]
 
 
 @njit
-def begin_asleep(robot: RobotBundle, run: RunBundle) -> None:
-    """Find the lanes that sleep through this step, and note positions and activations."""
-    sleep, step = run.lanes.sleep, run.step
-    zero = like(0.0, robot.data)
-    sleep.asleep[0] = where_greater(zero + run.inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, zero + 1.0)
-    for n in range(step.start_qpos.shape[0]):
-        step.start_qpos[n] = robot.state.qpos[n]
-    for n in range(robot.state.activation.shape[0]):
-        sleep.activation[n] = robot.state.activation[n]
-
-
-@njit
-def end_asleep(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
-    """Put lanes that sleep back to their positions, count the slow steps of the others, and clear the velocities of
-    lanes that fall asleep.
-    """
-    state, step, inputs = robot.state, run.step, run.inputs
-    sleep = run.lanes.sleep
-    zero = like(0.0, robot.data)
-    one = zero + 1.0
-    asleep = sleep.asleep[0]
+def stay_asleep(state: State, run: RunBundle, equipment: PackEquipment) -> None:
+    """Put lanes that sleep back to where they were at the start of the step."""
+    step, zero = run.step, zero_like(run.step.asleep[0])
+    asleep = step.asleep[0]
     for n in range(state.qpos.shape[0]):
         state.qpos[n] = where_greater(asleep, zero, step.start_qpos[n], state.qpos[n])
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(asleep, zero, zero, state.qvel[k])
-    moving = moving_links(robot, inputs)
-    for k in range(state.qvel.shape[0]):
-        moving = largest(moving, where_greater(absolute(inputs.target_velocity[0, k]), zero, one, zero))
     for n in range(state.activation.shape[0]):
-        before = sleep.activation[n]
+        before = equipment.data.start_activation[n]
         state.activation[n] = where_greater(asleep, zero, before, state.activation[n])
-        change = absolute(state.activation[n] - before) - _CHANGE * largest(one, absolute(state.activation[n]))
-        moving = largest(moving, where_greater(change, zero, one, zero))
-    moving = largest(moving, equipment.data.pending[0])
-    counted = where_greater(moving, zero, zero, sleep.still[0] + 1.0)
-    sleep.still[0] = where_greater(asleep, zero, sleep.still[0], counted)
-    fallen = where_greater(zero + inputs.sleep[SLEEP_STEPS], sleep.still[0], zero, one)
-    for k in range(state.qvel.shape[0]):
-        state.qvel[k] = where_greater(fallen, zero, zero, state.qvel[k])
-        state.change[k] = where_greater(fallen, zero, zero, state.change[k])
-    for n in range(state.impulse.shape[0]):
-        state.impulse[n] = where_greater(fallen, zero, zero, state.impulse[n])
-
-
-@njit
-def _moved_on_purpose(state: State, run: RunBundle) -> bool:
-    for k in range(state.qvel.shape[0]):
-        if run.inputs.target_velocity[run.step.counters[CONTROL_ROW], k] != 0.0:
-            return True
-    return False

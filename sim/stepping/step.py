@@ -58,7 +58,7 @@ from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_conta
 from artsim.sim.stepping.recorded_constraints import lacks_room
 from artsim.sim.stepping.recording import is_full
 from artsim.sim.stepping.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
-from artsim.sim.stepping.sleeping import is_asleep
+from artsim.sim.stepping.sleeping import begin_asleep
 from artsim.sim.stepping.system import find_velocities, set_bias, set_rows, set_system
 from artsim.sim.stepping.work import book_work, is_due, is_new, note_lag
 
@@ -131,7 +131,8 @@ def take_step(
     An integrator with steps of its own takes the places of solve_step and move_on, by its entry.
     """
     step = run.step
-    asleep = is_asleep(robot.state, run)
+    begin_asleep(robot.state, run)
+    asleep = step.asleep[0] > 0.0
     if not asleep or step.counters[AT_REST] == 0:
         if connected(step.integrator):
             run_integrator(step, EVALUATE)
