@@ -176,10 +176,8 @@ def set_drives(run: RunBundle) -> None:
 @inlined
 def _gains(run: RunBundle, k: int) -> tuple[Pack, Pack]:
     """Stiffness and damping of drive k within its bounds."""
-    stiffness, damping = run.inputs.drive_stiffness[k], run.inputs.drive_damping[k]
-    if run.lanes.drives is not None:
-        stiffness, damping = run.lanes.drives.scale[k] * stiffness, run.lanes.drives.scale[k] * damping
-    return stiffness, damping
+    inertia = run.step.drive_inertia[k]
+    return inertia * run.inputs.drive_stiffness[k], inertia * run.inputs.drive_damping[k]
 
 
 @njit

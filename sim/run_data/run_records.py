@@ -44,7 +44,10 @@ ITERATIONS, RESIDUAL, LARGE = range(3)
     FREE_STEPS_POSSIBLE,
     AT_REST,
     EVALUATION,
-) = range(8)
+    WEIGHED,
+) = range(9)
+# bits of Step.counters[WEIGHED]: M, and the articulated inertias with some diagonal of M̂, are those of this step
+M_IS_SET, INERTIAS = 1, 2
 # reasons why a run stopped: Step.counters[STOP_REASON]
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # evaluations of a step (midpoint.py): Step.counters[EVALUATION]
@@ -162,7 +165,7 @@ class Rows(NamedTuple):
 class Step(NamedTuple):
     """Results and scratch of a step, in full coordinates unless said otherwise."""
 
-    counters: Ints1  # (8,) STEP_NUMBER, …
+    counters: Ints1  # (9,) STEP_NUMBER, …
     retries: Ints1  # (9,) SEARCHES, …
     beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
     # (3,) the entry of an integrator with steps of its own, its table, and TASK; zeros: steps are semi-implicit
@@ -202,6 +205,7 @@ class Step(NamedTuple):
     place: Reals1  # (nv,) coordinates as drives see them; for rotations without coordinates, the target less e
     force: Reals1  # (nv,) explicit right-hand side
     velocity: Reals1  # (nv,) v at the end of the step
+    drive_inertia: Reals1  # (nv,) that an acceleration drive moves [kg m² or kg]; 1 for other drives
     asleep: Reals1  # (1,) 1: the robot sleeps through this step
     middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
     free: Reals1  # (nu,) u without constraint impulses

@@ -62,7 +62,6 @@ from artsim.sim.stepping.packs import (
     MovedState,
     OwnRows,
     PackControls,
-    PackDrives,
     PackFeatures,
     PackInputs,
     PackLoad,
@@ -122,6 +121,7 @@ def make_pack_step(plan: Plan, width: int) -> Any:
     model = plan.robot.model
     step = make_step(model)
     made = PackStep(**{name: zeros(getattr(step, name).shape, kind, width) for name, kind in kinds(PackStep).items()})
+    made.drive_inertia[:] = 1.0
     soft = model.row_impedance[:, D_MIN] >= 0.0
     made.effective_coupling[soft] = model.row_mobility[soft, None] if width > 1 else model.row_mobility[soft]
     return made
@@ -139,7 +139,6 @@ def make_lane_bundle(plan: Plan, needs: PackFeatures, alone: Alone, controls: Pa
         own=_make_own_rows(plan, width) if needs.own else None,
         lane_rows=_make_lane_rows(plan) if needs.by_lane else None,
         loops=_make_loops(plan, work, width) if needs.looped else None,
-        drives=_make_drives(plan, width) if needs.inertial else None,
         load=_make_load(plan, width) if needs.laden else None,
     )
 
@@ -150,7 +149,7 @@ def _make_pack_work(plan: Plan, forces: AloneForces, width: int) -> PackWork:
         **dict.fromkeys(PackWork._fields, (1,)),
         **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (width,)),
         **{name: getattr(forces, name).shape for name in CALIBRATED},
-        "counters": (6,),
+        "counters": (4,),
         "stiffening": (len(robot.model.body_parent), 6),
         "alone": (len(CAUSES),),
         "single": (2,),
@@ -264,12 +263,6 @@ def _make_loops(plan: Plan, work: PackWork, width: int) -> LoopBundle:
     shapes |= {"loop_drift": (6,), "loop_mobility": (0, 2), "columns": (6, plan.robot.nv)}
     made: LoopForces = allocate(LoopForces, shapes, width)
     return LoopBundle(e, made._replace(loop_mobility=work.loop_mobility))
-
-
-def _make_drives(plan: Plan, width: int) -> PackDrives:
-    drives: PackDrives = allocate(PackDrives, {"scale": (plan.robot.nv,)}, width)
-    drives.scale[:] = 1.0
-    return drives
 
 
 def _make_load(plan: Plan, width: int) -> PackLoad:

@@ -98,12 +98,7 @@ def has_rows(plan: Plan) -> bool:
 
 def needs_matrix(plan: Plan) -> bool:
     """True if packs need M in every step, even without rows."""
-    return plan.rules is not None or _is_inertial(plan)
-
-
-def _is_inertial(plan: Plan) -> bool:
-    """True if the gains of some drive are accelerations."""
-    return bool(np.any(plan.inputs["drive_acceleration"]))
+    return plan.rules is not None or bool(np.any(plan.inputs["drive_acceleration"]))
 
 
 def rubbing_dofs(plan: Plan) -> Array:
@@ -418,7 +413,6 @@ def pack_features(plan: Plan) -> PackFeatures:
         looped=e is not None and len(e.loop_kind) > 0,
         damped=plan.rules is not None,
         bouncing=touching is not None and bounces(touching),
-        inertial=_is_inertial(plan),
         laden=bool(np.any(plan.robot.model.friction_coefficient > 0)),
         swept=touching is not None and plan.config.continuous,
         sticky=_sticks(plan),

@@ -59,7 +59,6 @@ from artsim.sim.stepping.packs import (
     LANE_GAINS,
     LANE_PROPERTIES,
     STEP,
-    STIFFENED_LANES,
     PackControls,
     RolloutBlock,
 )
@@ -289,7 +288,8 @@ class PackRoller:
     def _reset(self, samples: int) -> None:
         """Forget the pack before; `samples`: the number of lanes that are not copies."""
         lanes, data, width = self._lanes, self._lanes.data, self._width
-        data.counters[[STEP, INPUT_ROW, STIFFENED_LANES]] = 0, -1, 0
+        data.counters[[STEP, INPUT_ROW]] = 0, -1
+        self._step.counters[:] = 0
         data.alive[:] = np.arange(width) < samples
         data.stopped[:], data.stopped_dof[:], data.reason[:] = -1, -1, RUNNING
         state = self._robot.state

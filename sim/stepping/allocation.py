@@ -45,7 +45,7 @@ def make_step(model: Model) -> Step:
     nv, nu, nq, nl = len(model.dof_body), len(model.independent_dof), int(model.body_coord[-1]), len(model.link_body)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
-        "counters": (8,),
+        "counters": (9,),
         "retries": (9,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
         **dict.fromkeys(("nearest", "asleep"), (1,)),
@@ -69,6 +69,7 @@ def make_step(model: Model) -> Step:
     shapes |= {"columns": (6, nv), "com": (3,), "momentum": (6,), "effective_coupling": (len(model.row_follower),)}
     step: Step = allocate(Step, shapes)
     step.account[ENERGY] = np.nan  # not opened
+    step.drive_inertia[:] = 1.0
     return step
 
 

@@ -19,7 +19,7 @@ from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.link_damping import link_damping_forces
-from artsim.sim.stepping.system import scale_drives_in_lanes
+from artsim.sim.stepping.system import find_drive_inertias, has_acceleration_drives
 
 
 @njit
@@ -39,9 +39,9 @@ def add_up_forces_in_lanes(
     coupled_bias(model, v, data)
     composites(model, data)
     mass_matrix(model, data)
+    if has_acceleration_drives(run.inputs):
+        find_drive_inertias(model, data, run, solver)
     set_drives(run)
-    if run.lanes.drives is not None:
-        scale_drives_in_lanes(model, data, run, solver)
     find_places(model, q, run, 0)
     _find_actuator_forces(model, q, v, equipment)
     for k in range(step.force.shape[0]):

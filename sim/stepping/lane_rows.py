@@ -38,15 +38,13 @@ from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
     BOUND_ROUNDS,
     EVALUATION,
-    ONCE,
     RULE_ROUNDS,
-    STIFFENED,
     Rows,
     RunBundle,
     Step,
 )
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.packs import STIFFENED_LANES, LaneBundle, LoopBundle, OwnRows
+from artsim.sim.stepping.packs import LaneBundle, LoopBundle, OwnRows
 
 FIRST_ROW, HAS_AIMED, HAS_ACTUATORS, HAS_BOUNDS, HAS_SPRINGS = range(5)  # of OwnRows.fixed
 # of OwnRows.phase: the last solution of the lane in the sequence of aims.close_loops
@@ -93,10 +91,9 @@ def find_own_rows(robot: RobotBundle, run: RunBundle) -> None:
     lanes, helpers, own = run.lanes, run.lanes.helpers, run.lanes.own
     if highest(own.outdated[0]) <= 0.0:
         return
-    evaluation = STIFFENED if lanes.data.counters[STIFFENED_LANES] == 1 else ONCE
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_get(own.outdated, 0, lane) > 0.0:
-            helpers.counters[lane, EVALUATION] = evaluation
+            helpers.counters[lane, EVALUATION] = run.step.counters[EVALUATION]
             run_entry(helpers.finder[lane])
     own.outdated[0] = zero_like(own.outdated[0])
 

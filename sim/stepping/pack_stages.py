@@ -27,7 +27,7 @@ from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.run_records import MIDWAY, Rows, RunBundle
+from artsim.sim.run_data.run_records import EVALUATION, M_IS_SET, MIDWAY, ONCE, STIFFENED, WEIGHED, Rows, RunBundle
 from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS, SolverBundle
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
@@ -59,18 +59,14 @@ from artsim.sim.stepping.packs import (
     BENT,
     BOUNDS,
     CROWD,
-    INERTIAS,
-    M_IS_SET,
     NO_SLOT,
     OUTRUN,
     SLIPPED,
     STIFF_TENDON,
-    STIFFENED_LANES,
     STRAINED,
     THROWN,
     TURNED,
     UNSOLVED,
-    WEIGHED,
     LaneBundle,
 )
 from artsim.sim.stepping.secants import secant_drift
@@ -109,9 +105,8 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.searches[0] = zero
-    lanes.data.counters[WEIGHED] = 0
     _start_evaluations(robot, run, zero + 1.0)
-    lanes.data.counters[STIFFENED_LANES] = 0
+    run.step.counters[EVALUATION] = ONCE
     if lanes.own is not None:
         begin_own_rows(lanes, zero + 1.0)
     if solver.pack is not None:
@@ -146,11 +141,11 @@ def _start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Pack) -> None
     lanes.data.evaluations[0] = zero
     lanes.data.settled[0] = zero
     lanes.data.nearest[0] = zero + UNTRIED
-    if lanes.data.counters[STIFFENED_LANES] == 1:
+    if run.step.counters[EVALUATION] == STIFFENED:
         _note_stiffening(data, lanes)
         clear_stiffening(data)
         _recall_stiffening(data, lanes, chosen)
-        lanes.data.counters[WEIGHED] = 0
+        run.step.counters[WEIGHED] = 0
 
 
 @njit
@@ -165,27 +160,18 @@ def hold_without_rows_in_lanes(
     """True if no lane with rows or couplings is to be solved; otherwise the velocities of the step without rows are in
     solver.pack.free."""
     if solver.pack is None:
-        _free_step(robot, run, rows, equipment)
+        free_step(robot, run, rows, equipment)
         return True
     _choose_bound(robot, run.lanes, solver, contact)
     left = 1.0 - solver.pack.done[0]
     if any_positive((1.0 - solver.pack.bound[0]) * left):
-        _free_step(robot, run, rows, equipment)
+        free_step(robot, run, rows, equipment)
         for k in range(solver.pack.free.shape[0]):
             solver.pack.free[k] = run.step.next[k]
     if any_positive(solver.pack.bound[0] * left):
         return False
     _keep_what_stands(robot, run, solver)
     return True
-
-
-@inlined
-def _free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
-    """Take the step without rows; only lanes whose M̂ is new need articulated inertias, and all others find theirs
-    unchanged."""
-    counters = run.lanes.data.counters
-    free_step(robot, run, rows, equipment, counters[WEIGHED] & INERTIAS != 0)
-    counters[WEIGHED] |= INERTIAS
 
 
 @njit
@@ -327,7 +313,7 @@ def _note_changes(run: RunBundle, equipment: PackEquipment, solver: SolverBundle
         gather(equipment)
     if solver.pack is not None:
         solver.pack.warm[0] = solver.pack.bound[0]
-        anew = highest(changed) > 0.0 or lanes.data.counters[WEIGHED] & M_IS_SET == 0
+        anew = highest(changed) > 0.0 or run.step.counters[WEIGHED] & M_IS_SET == 0
         if lanes.lane_rows is not None:
             anew = True
         solver.pack.listing[SAME_ROWS] = 0 if anew else 1
@@ -433,8 +419,8 @@ def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, solver: SolverBun
         taut = where_greater(stiffen(model, state.qvel, data, h, step, run.lanes.loops), zero, taut, zero)
         _recall_stiffening(data, run.lanes, taut)
         if any_positive(taut):
-            run.lanes.data.counters[STIFFENED_LANES] = 1
-            run.lanes.data.counters[WEIGHED] = 0
+            step.counters[EVALUATION] = STIFFENED
+            step.counters[WEIGHED] = 0
     return where_greater(turning, zero, chosen, zero), taut
 
 

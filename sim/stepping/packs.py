@@ -38,9 +38,7 @@ from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
-STEP, INPUT_ROW, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(6)  # of PackWork.counters
-# bits of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂, are those of this step
-M_IS_SET, INERTIAS = 1, 2
+STEP, INPUT_ROW, CROWD, BENT = range(4)  # of PackWork.counters
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
 UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
 CAUSES = (
@@ -93,6 +91,7 @@ PackStep = with_lanes(
         "sum_acceleration",
         "effective_coupling",
         "asleep",
+        "drive_inertia",
     ),
 )
 
@@ -111,8 +110,7 @@ class PackControls(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (6,) STEP; INPUT_ROW; CROWD 1: a lane's contacts exceeded the room; BENT 1: there are nonlinear couplings;
-    # WEIGHED: bits M_IS_SET and INERTIAS; STIFFENED_LANES 1: some lanes have stiffened bodies
+    # (4,) STEP; INPUT_ROW; CROWD 1: a lane's contacts exceeded the room; BENT 1: there are nonlinear couplings
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
@@ -189,7 +187,7 @@ class Helpers(NamedTuple):
     misser: Ints2  # (lanes, 2) the entry that finds the misses of own rows
     bounder: Ints2  # (lanes, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
-    counters: Ints2  # (lanes, 8) STEP_NUMBER, …
+    counters: Ints2  # (lanes, 9) STEP_NUMBER, …
     retries: Ints2  # (lanes, 9) SEARCHES, …
 
 
@@ -247,12 +245,6 @@ class LoopBundle(NamedTuple):
     data: LoopForces
 
 
-class PackDrives(NamedTuple):
-    """Drives of which some have gains that are accelerations."""
-
-    scale: Lanes1  # (nv,) inertias that acceleration drives move [kg m² or kg]; 1 for other drives
-
-
 class PackLoad(NamedTuple):
     """The load on the joints of a pack, to which joint friction is proportional [N or N m]."""
 
@@ -273,7 +265,6 @@ class LaneBundle(NamedTuple):
     own: OwnRows | Any = None
     lane_rows: Rows | Any = None
     loops: LoopBundle | Any = None
-    drives: PackDrives | Any = None
     load: PackLoad | Any = None
     adhesion: PackAdhesion | Any = None
 
@@ -346,7 +337,6 @@ class PackFeatures(NamedTuple):
     looped: bool = False  # loops
     damped: bool = False  # damping and velocity bounds of links
     bouncing: bool = False  # restitution
-    inertial: bool = False  # drives whose gains are accelerations
     laden: bool = False  # joint friction by the load
     swept: bool = False  # the continuous check
     sticky: bool = False  # contacts may adhere
@@ -380,7 +370,6 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
         own=OwnRows if needs.own else None,
         lane_rows=LaneRowsFound if needs.by_lane else None,
         loops=LoopBundle if needs.looped else None,
-        drives=PackDrives if needs.inertial else None,
         load=PackLoad if needs.laden else None,
         adhesion=adhesion,
     )

@@ -66,6 +66,7 @@ from artsim.sim.run_data.run_records import (
     SEARCHES,
     STIFFENED,
     STOP_REASON,
+    WEIGHED,
     WITHOUT_ROWS,
     Rows,
     RunBundle,
@@ -110,6 +111,7 @@ def start_search(robot: RobotBundle, run: RunBundle, contact: EitherContacts, so
     state, step = robot.state, run.step
     if step.counters[EVALUATION] == STIFFENED:
         clear_stiffening(robot.data)
+        step.counters[WEIGHED] = 0
     step.counters[EVALUATION] = ONCE
     if contact is not None:
         note_struck(robot.data, contact)
@@ -145,13 +147,12 @@ def holds_without_rows(
         step.damping[k] = inputs.drive_damping[k]
         rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
     rows.report[ITERATIONS] = 0.0
-    again = step.retries[WITHOUT_ROWS] == 1 and step.retries[EVALUATIONS] > 1
     step.retries[WITHOUT_ROWS] = 0
     if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
         rows.number[ALL_ROWS] = 0
         rows.number[LASTING_ROWS] = 0
         rows.report[RESIDUAL] = 0.0
-        free_step(robot, run, rows, equipment, again)
+        free_step(robot, run, rows, equipment)
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             step.retries[WITHOUT_ROWS] = 1
@@ -350,6 +351,7 @@ def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, rows: Rows, equip
         taut = taut or loops_pull(model, data, h, equipment) > 0.0
     if taut and stiffen(model, state.qvel, data, h, step, equipment) > 0.0:
         step.counters[EVALUATION] = STIFFENED
+        step.counters[WEIGHED] = 0
     return fast
 
 

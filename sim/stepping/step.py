@@ -46,6 +46,7 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
     TASK,
     WATCH,
+    WEIGHED,
     Rows,
     RunBundle,
     Step,
@@ -180,6 +181,7 @@ def solve_step(
     A pack takes the same stages, all lanes at once; pack_stages.py holds those that differ.
     """
     place(robot)
+    run.step.counters[WEIGHED] = 0
     find_forces(robot, run, equipment)
     if contact is not None and not look_for_contacts(robot, run, contact):
         return

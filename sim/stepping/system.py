@@ -19,7 +19,7 @@ from artsim.sim.equipment.actuation import coordinate, implicit_system
 from artsim.sim.equipment.arrays import AnyEquipment, EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.pack_actuation import set_drives
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Reals1
+from artsim.sim.foundation.records import Lanes1, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.geometry.contacts import EitherContacts
 from artsim.sim.run_data.clock import mark
@@ -28,11 +28,15 @@ from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
     EVALUATION,
     LARGE,
+    M_IS_SET,
     RESIDUAL,
     SOLVED_ONCE,
     STIFFENED,
+    WEIGHED,
+    Inputs,
     Rows,
     RunBundle,
+    Step,
 )
 from artsim.sim.run_data.scratch import SOLVE, SolverBundle
 from artsim.sim.solvers.calls import answer, ask, factorise_system, forms_mass_matrix, reduce_system, sweeps_rows
@@ -42,7 +46,6 @@ from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forc
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_rows import build_in_lanes
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
-from artsim.sim.stepping.packs import M_IS_SET, STIFFENED_LANES, WEIGHED
 
 
 @njit
@@ -59,47 +62,53 @@ def set_bias(
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
-    if run.lanes is not None:
-        coupled_bias(model, step.middle, data)
-        if run.lanes.data.counters[STIFFENED_LANES] == 1:
-            add_stiffened_bias(model, data, data.bias, step.force)
-        if run.lanes.data.counters[WEIGHED] & M_IS_SET == 0:
-            composites(model, data)
-            if run.lanes.data.counters[STIFFENED_LANES] == 1:
-                stiffen_composites(model, data)
-            mass_matrix(model, data)
-            if run.lanes.drives is not None:
-                scale_drives_in_lanes(model, data, run, solver)
-            if rules is not None:
-                add_link_damping(model, data, h, rules)
-            run.lanes.data.counters[WEIGHED] |= M_IS_SET
+    if run.lanes is None:
+        for k in range(step.velocity.shape[0]):
+            if sweeps_rows(solver) or inputs.drive_limit[k] < math.inf:
+                rows.implicit[k] = 0
+    _set_bare_bias(model, step.middle, data, step)
+    if step.counters[WEIGHED] & M_IS_SET == 0:
+        _set_bare_inertia(model, data, step, solver)
+        step.counters[WEIGHED] |= M_IS_SET
+        if run.lanes is not None:
+            if has_acceleration_drives(inputs):
+                find_drive_inertias(model, data, run, solver)
+                set_drives(run)
+        elif _scale_by_mobility(model, state.qpos, step.middle, data, run, equipment, solver):
+            step.counters[WEIGHED] = 0  # the gains that are scaled here begin anew with the next evaluation
         if rules is not None:
-            _damp_links(robot, run, rules)
-        return
-    for k in range(step.velocity.shape[0]):
-        if sweeps_rows(solver) or inputs.drive_limit[k] < math.inf:
-            rows.implicit[k] = 0
-    bare_system(model, state.qpos, step.middle, data, run, equipment, solver)
-    if contact is not None:
-        find_drifts(model, data, inputs, contact)
+            add_link_damping(model, data, h, rules)
+    if not forms_mass_matrix(solver):  # such solvers write over the articulated inertias
+        step.counters[WEIGHED] &= M_IS_SET
+    if run.lanes is None:
+        if contact is not None:
+            find_drifts(model, data, inputs, contact)
+        if rules is not None:
+            loosen(rules)
     if rules is not None:
-        loosen(rules)
-        add_link_damping(model, data, h, rules)
         _damp_links(robot, run, rules)
 
 
+@inlined
+def has_acceleration_drives(inputs: Inputs) -> bool:
+    """True if the gains of some drive are accelerations."""
+    for k in range(inputs.drive_acceleration.shape[0]):
+        if inputs.drive_acceleration[k] == 1:
+            return True
+    return False
+
+
 @njit
-def scale_drives_in_lanes(model: Model, data: Workspace, run: RunBundle, solver: SolverBundle) -> None:
-    """Set the gains of drives, of which some are accelerations. Needs the bare M."""
+def find_drive_inertias(model: Model, data: Workspace, run: RunBundle, solver: SolverBundle) -> None:
+    """Set step.drive_inertia of drives whose gains are accelerations. Needs the bare M; factorises it."""
     inputs, step = run.inputs, run.step
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] = like(0.0, data)
     reduce_system(model, data, step, solver)
     factorise_system(model, data, solver)
     for k in range(step.diagonal.shape[0]):
-        if inputs.drive_acceleration[k] == 1:
-            run.lanes.drives.scale[k] = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))
-    set_drives(run)
+        if inputs.drive_acceleration[k] == 1:  # no force without mobility
+            step.drive_inertia[k] = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))
 
 
 @inlined
@@ -194,31 +203,52 @@ def bare_system(
     equipment: EquipmentBundle | None,
     solver: SolverBundle,
 ) -> None:
-    """Bias, M, and terms defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
+    """Bias, M, and terms defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r."""
+    _set_bare_bias(model, v, data, run.step)
+    _set_bare_inertia(model, data, run.step, solver)
+    _scale_by_mobility(model, q, v, data, run, equipment, solver)
 
-    M is not formed for solvers that do without (propagation, direct).
-    """
-    inputs, step = run.inputs, run.step
+
+@inlined
+def _set_bare_bias(model: Model, v: Lanes1, data: Workspace, step: Step) -> None:
+    """The bias at velocities v (nv,), with the share of stiffened bodies."""
     coupled_bias(model, v, data)
-    composites(model, data)
     if step.counters[EVALUATION] == STIFFENED:
         add_stiffened_bias(model, data, data.bias, step.force)
+
+
+@inlined
+def _set_bare_inertia(model: Model, data: Workspace, step: Step, solver: SolverBundle) -> None:
+    """M with stiffened bodies; columns of motion alone for solvers that do without M (propagation, direct)."""
+    composites(model, data)
+    if step.counters[EVALUATION] == STIFFENED:
         stiffen_composites(model, data)
     if forms_mass_matrix(solver):
         mass_matrix(model, data)
     else:
         motion_columns(model, data)
-    needed = has_springs(model)
+
+
+@njit
+def _scale_by_mobility(
+    model: Model,
+    q: Reals1,
+    v: Reals1,
+    data: Workspace,
+    run: RunBundle,
+    equipment: EquipmentBundle | None,
+    solver: SolverBundle,
+) -> bool:
+    """Set the terms that are defined on the bare M, which is then factorised; False if there are none."""
+    inputs, step = run.inputs, run.step
+    needed = has_springs(model) or has_acceleration_drives(inputs)
     if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
         needed = True
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] = 0.0
-        if inputs.drive_acceleration[k] == 1:
-            needed = True
     if not needed:
-        return
-    reduce_system(model, data, step, solver)
-    factorise_system(model, data, solver)
+        return False
+    find_drive_inertias(model, data, run, solver)
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] >= 0.0:
             continue
@@ -234,9 +264,9 @@ def bare_system(
         scale_by_inertia(model, v, data, run, equipment)
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:
-            inertia = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))  # no force without mobility
-            step.stiffness[k] *= inertia
-            step.damping[k] *= inertia
+            step.stiffness[k] *= step.drive_inertia[k]
+            step.damping[k] *= step.drive_inertia[k]
+    return True
 
 
 @njit
