@@ -19,7 +19,7 @@ from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, sqrt
-from artsim.sim.foundation.records import Reals1
+from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.vec3 import dot
 from artsim.sim.geometry.contacts import ContactBundle
@@ -136,30 +136,33 @@ def move_on(
     count_limits(rows, step)
     note_lag(run, rows)
     note_load(robot, step)
-    beta = inputs.scheme[BETA]
-    if beta < 1.0:
+    set_end_velocity(robot, run, float(step.retries[TAUT]))
+    if sweeps_rows(solver) and moves_by_mean(inputs) and rows.number[ALL_ROWS] > 0 and not inputs.scheme[BETA] < 1.0:
         for k in range(step.tangent.shape[0]):
-            step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
-    note_changes(state, step, float(step.retries[TAUT]))
-    for a in range(step.next.shape[0]):
-        state.qvel[robot.model.independent_dof[a]] = step.next[a]
-    if beta < 1.0:
-        _move(robot, run, contact, step.tangent)
-    elif not sweeps_rows(solver):
-        _move(robot, run, contact, state.qvel)
-    else:
-        _move(
-            robot,
-            run,
-            contact,
-            solver.call.mean if moves_by_mean(inputs) and rows.number[ALL_ROWS] > 0 else state.qvel,
-        )
+            step.tangent[k] = solver.call.mean[k]
+    _move(robot, run, contact)
     settle(robot, step)
     if equipment is not None:
         for n in range(state.activation.shape[0]):
             equipment.data.start_activation[n] = state.activation[n]
     if equipment is not None:
         advance_activations(equipment, inputs.time_step[0], state.activation)
+
+
+@njit
+def set_end_velocity(robot: RobotBundle, run: RunBundle, taut: Real) -> None:
+    """Set state.qvel to the velocities found, and step.tangent to those by which positions move, in both widths; `taut`
+    as for note_changes."""
+    state, step, beta = robot.state, run.step, run.inputs.scheme[BETA]
+    if beta < 1.0:
+        for k in range(step.tangent.shape[0]):
+            step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
+    note_changes(state, step, taut)
+    for a in range(step.next.shape[0]):
+        state.qvel[robot.model.independent_dof[a]] = step.next[a]
+    if not beta < 1.0:
+        for k in range(step.tangent.shape[0]):
+            step.tangent[k] = state.qvel[k]
 
 
 @njit
@@ -171,19 +174,14 @@ def end_step(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | No
 
 
 @njit
-def _move(robot: RobotBundle, run: RunBundle, contact: ContactBundle | None, v: Reals1) -> None:
+def _move(robot: RobotBundle, run: RunBundle, contact: ContactBundle | None) -> None:
     """Integrate positions to the end of the step, or to where trees stop under the continuous check."""
     model, state, data = robot.model, robot.state, robot.data
-    inputs, step = run.inputs, run.step
     if contact is not None and connected(contact.data.advancement):
-        for k in range(v.shape[0]):
-            step.tangent[k] = v[k]
         run_entry(contact.data.advancement)
         kinematics(model, state.qpos, data)
         velocities(model, state.qvel, data)
-        move(model, state.qpos, step.tangent, inputs.time_step[0])
-    else:
-        move(model, state.qpos, v, inputs.time_step[0])
+    move(model, state.qpos, run.step.tangent, run.inputs.time_step[0])
 
 
 @njit

@@ -34,7 +34,6 @@ from artsim.sim.foundation.records import ConstReals3, Lanes2
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
     ADVANCE,
-    BETA,
     CROWDED,
     EVALUATE,
     EVALUATION,
@@ -50,9 +49,9 @@ from artsim.sim.run_data.run_records import (
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.booking import note_load
+from artsim.sim.stepping.booking import note_load, set_end_velocity
 from artsim.sim.stepping.lane_equipment import keep_lanes
-from artsim.sim.stepping.midpoint import note_changes, stiffened
+from artsim.sim.stepping.midpoint import stiffened
 from artsim.sim.stepping.pack_rows import keep_impulses, note_impulses, take_impulses
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
 from artsim.sim.stepping.sleeping import begin_asleep, count_still, note_places, stay_asleep
@@ -257,20 +256,10 @@ def _note_loads(robot: RobotBundle, run: RunBundle) -> None:
 @njit
 def _move(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
     """Advance velocities and coordinates to the end of the step, as booking.move_on does."""
-    model, state, step = robot.model, robot.state, run.step
-    h, beta = run.inputs.time_step[0], run.inputs.scheme[BETA]
-    if beta < 1.0:
-        for k in range(step.tangent.shape[0]):
-            step.tangent[k] = beta * step.velocity[k] + (1.0 - beta) * state.qvel[k]
-    note_changes(state, step, stiffened(robot.data))
-    for k in range(step.next.shape[0]):
-        state.qvel[model.independent_dof[k]] = step.next[k]
-    if not beta < 1.0:
-        for k in range(step.tangent.shape[0]):
-            step.tangent[k] = state.qvel[k]
+    set_end_velocity(robot, run, stiffened(robot.data))
     if contact is not None and contact.sweep is not None:
         _sweep(robot, run, contact)
-    move(model, state.qpos, step.tangent, h)
+    move(robot.model, robot.state.qpos, run.step.tangent, run.inputs.time_step[0])
 
 
 @njit
