@@ -160,10 +160,11 @@ def length_and_rate(robot: RobotBundle, equipment: PackEquipment, n: int, v: Lan
 
 @njit
 def set_drives(run: RunBundle) -> None:
-    """Set the gains of drives, and the forces applied: the inputs' and those of drives held at their largest force."""
+    """Set the gains of drives, and the forces applied: those commanded and those of drives held at their largest
+    force."""
     inputs, step, held = run.inputs, run.step, run.lanes.data.drive_held
     for k in range(step.applied.shape[0]):
-        step.applied[k] = inputs.torque[0, k]
+        step.applied[k] = step.commanded[k]
         step.stiffness[k], step.damping[k] = _gains(run, k)
         if inputs.drive_limit[k] < math.inf:
             step.applied[k] = step.applied[k] + _at_bound(

@@ -189,6 +189,7 @@ class Step(NamedTuple):
     held: Reals1  # (5,) steps in which hard loops held contacts inside; of the deepest its depth [m], links and loop
     contact_extremes: Reals1  # (4,) most contacts in a step so far, largest depth [m], number of regularised steps
     # and of those with penetration left
+    commanded: Reals1  # (nv,) torques of the inputs and of the built-in controller
     applied: Reals1  # (nv,) [N m or N]
     drive: Reals1
     passive: Reals1

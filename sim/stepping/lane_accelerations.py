@@ -18,6 +18,7 @@ from artsim.sim.foundation.records import Lanes1
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.stepping.controller import command
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.system import find_drive_inertias, has_acceleration_drives
 
@@ -34,6 +35,7 @@ def add_up_forces_in_lanes(
 ) -> None:
     """Set M, the bias, and step.force (nv,) to the sum of all forces."""
     model, data, step = robot.model, robot.data, run.step
+    command(robot, q, v, run, equipment, 0.0)
     if rules is not None:
         link_damping_forces(model, v, data, rules)
     coupled_bias(model, v, data)

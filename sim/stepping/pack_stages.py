@@ -30,6 +30,7 @@ from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.run_records import EVALUATION, M_IS_SET, MIDWAY, ONCE, STIFFENED, WEIGHED, Rows, RunBundle
 from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS, SolverBundle
 from artsim.sim.solvers.tolerance import UNTRIED
+from artsim.sim.stepping.controller import command
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.lane_rows import (
@@ -79,13 +80,15 @@ _MOST_SEARCHES_OF_BLOWS = 39  # for contacts that bounce, besides the first
 @njit
 def find_forces_in_lanes(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Forces at the state, and the targets of drives."""
-    set_drives(run)
-    find_places(robot.model, robot.state.qpos, run, 0)
+    state = robot.state
+    find_places(robot.model, state.qpos, run, 0)
     run.lanes.data.leaves[0] = like(-1.0, robot.data)
     if connected(run.lanes.helpers.exerter[0]):
         exert(robot, run, equipment)
         if not takes_springs(run.lanes):
             leave(run.lanes, equipment.data.stiff[0], STIFF_TENDON)
+    command(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0])
+    set_drives(run)
     gather(equipment)
 
 

@@ -71,6 +71,7 @@ PackStep = with_lanes(
     "PackStep",
     (
         "applied",
+        "commanded",
         "qacc",
         "diagonal",
         "stiffness",
