@@ -1,5 +1,5 @@
 """Packs of runs with options that reach into every stage of a step: drives whose gains are accelerations, friction that
-goes by the load, sleep with delays, --scheme-beta, --continuous. Every lane is the single run, with masses, gains and
+goes by the load, sleep with delays, --scheme-beta, --continuous, built-in controllers. Every lane is the single run, with masses, gains and
 frictions of its own, and depends on no other lane.
 
 The truth of what the options do is in their own tests; here the single run is the truth, sample by sample.
@@ -97,6 +97,15 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             "scheme_beta": 0.8,
             "continuous": True,
         },
+    ),
+    "gravity compensation": ("leg", {"controller": "gravity-compensation", "damping": {"*": 2.0}}),
+    "computed torque": (
+        "couplings",
+        {"controller": "computed-torque", "target": {"a": 0.3, "b": -0.2}, "joint_friction": {"*": 0.1}},
+    ),
+    "computed torque under rk4": (
+        "tree",
+        {"integrator": "rk4", "controller": "computed-torque", "target": {"slide": 0.2, "a": 0.3}},
     ),
     "sleep with delays": ("late", {"sleep_threshold": 1e-6, "sleep_time": 0.02}),
 }

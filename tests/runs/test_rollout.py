@@ -709,14 +709,14 @@ def test_refused_from_python() -> None:
 
 
 def test_who_is_packed() -> None:
-    """The plain arm is, contact is, couplings are; what has a controller or another solver is not."""
+    """The plain arm is, also with a controller, contact is, couplings are; what has another solver is not."""
 
     def reason(name: str, **settings: Any) -> str:
         articulation = load_text((ROBOTS / name).read_text(), name=name, meshes=False)
         return reason_against_packs(prepare(articulation, RunConfig(**settings)))
 
     assert reason("arm7.urdf", stiffness={"*": 10.0}) == ""
-    assert reason("arm7.urdf", controller="gravity-compensation") == "a controller"
+    assert reason("arm7.urdf", controller="gravity-compensation") == ""
     assert reason("parallel_gripper.urdf") == ""
     assert reason("parallel_gripper.urdf", coupling="compliant", coupling_frequency=20.0) == ""
     assert reason("finger.urdf", ground=True) == ""
