@@ -169,26 +169,8 @@ class NewtonWork(NamedTuple):
 
 
 OWN_SCRATCH = (
-    *(
-        "sizes",
-        "span",
-        "factors",
-        "right",
-        "lines",
-        "half",
-        "delassus",
-        "system",
-        "system_pivot",
-        "impulse_change",
-        "stepping_unit",
-    ),
-    *(
-        "delassus_unit",
-        "delassus_row",
-        "unit_stop",
-        "unit_idle",
-        "reach",
-    ),
+    *("sizes", "span", "factors", "right", "lines", "half", "delassus", "system", "system_pivot", "impulse_change"),
+    *("stepping_unit", "delassus_unit", "delassus_row", "unit_stop", "unit_idle", "reach"),
     *("impulse", "law", "wanted", "motion", "last_motion", "result", "scale", "moving", "sides", "pairs", "sequence"),
     *("visits", "group_of", "group_start", "abreast", "history", "gram"),
 )
@@ -343,10 +325,10 @@ def may_crowd(model: Model) -> bool:
 
 
 def crowd_places(rows: int) -> int:
-    """Places that crowd.py needs for `rows` rows: units of one colour are filled up to a multiple of WIDTH, contacts of
-    three rows and rows with bounds each by themselves.
+    """Places that crowd.py needs for `rows` rows: two or more units of one colour are filled up to a multiple of WIDTH,
+    contacts of three rows and rows with bounds each by themselves.
     """
-    return min(WIDTH * rows, rows + (WIDTH - 1) * CROWD_COLOURS * (3 + 1))
+    return min(WIDTH // 2 * rows, rows + (WIDTH - 2) * CROWD_COLOURS * (3 + 1))
 
 
 NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)

@@ -5,8 +5,9 @@ exactly at the current velocities of its two bodies (Bonnefon and Daviet 2011 li
 projection step. The motion of λ in the two sweeps is then combined with the motions of earlier iterations so that the
 least motion is left (Anderson 1965; Walker and Ni 2011), and the result is projected onto the cones. Where this mixture
 does not help, sweeps go on without it for a while. J M̂⁻¹ Jᵀ is never formed: an iteration costs O(contacts) for any
-connections. Units are visited by colours, none of which moves a body twice, WIDTH at once (crowd_lanes.py); that takes
-as many iterations as the order in which they are listed, or a few fewer.
+connections. Units are visited by colours, none of which moves a body twice, WIDTH abreast (crowd_order.py); that takes
+as many iterations as the order in which they are listed, or a few fewer. Visits are in crowd_visits.py, over the law of
+crowd_law.py and the products of crowd_matrix.py and crowd_lanes.py; the mixture is in crowd_mixture.py.
 
 Sweeps alone reduce the residual of softness ε, relative to a contact's mobility, by a share of about ε; mixed, by the
 root of ε. Measured on 216 to 1000 spheres and boxes poured into a box, friction 0.5, warm: 50 iterations to 1e-7 m/s at

@@ -308,13 +308,13 @@ def _answer(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int, 
 def _answer_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, row: int, unit: Units) -> None:
     """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`, by its trees, without J̃."""
     work.linear[row] = 1.0
-    apply(parent, rows, work, n, unit)
-    find_velocities(parent, rows, work, n, unit)
+    _apply_by_tree(parent, rows, work, n, unit)
+    _find_by_tree(parent, rows, work, n, unit)
     for other in range(n, n + max(rows.cone[n], 1)):
         work.lines[0, other - n] = work.along[other]
     work.linear[row] = -1.0
-    apply(parent, rows, work, n, unit)
-    find_velocities(parent, rows, work, n, unit)
+    _apply_by_tree(parent, rows, work, n, unit)
+    _find_by_tree(parent, rows, work, n, unit)
     for other in range(n, n + max(rows.cone[n], 1)):
         work.along[other] = work.lines[0, other - n] - work.along[other]
     work.linear[row] = 0.0
@@ -323,17 +323,35 @@ def _answer_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, ro
 # ------------------------------------------------------------------ products of a unit visited by itself
 
 
-@njit
+@inlined
 def find_velocities(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Units) -> None:
     """work.along = J x of the unit of row n, of a contact with friction in the axes of its law."""
-    if work.whole[n] == 1:
-        for row in range(n, n + max(rows.cone[n], 1)):
-            v = 0.0
-            for e in range(rows.start[row], rows.stop[row]):
-                seat = work.seat[rows.column[e]]
-                v += work.inverse_mass_jacobian[e] * work.moving[seat >> _SHIFT, seat & _MASK]
-            work.along[row] = v
+    if work.whole[n] == 0:
+        _find_by_tree(parent, rows, work, n, unit)
         return
+    J, first = work.inverse_mass_jacobian, rows.start[n]
+    if rows.cone[n] == 3:
+        s, t = rows.start[n + 1], rows.start[n + 2]
+        normal, tangent, other = 0.0, 0.0, 0.0
+        for e in range(rows.stop[n] - first):
+            seat = work.seat[rows.column[first + e]]
+            y = work.moving[seat >> _SHIFT, seat & _MASK]
+            normal += J[first + e] * y
+            tangent += J[s + e] * y
+            other += J[t + e] * y
+        work.along[n], work.along[n + 1], work.along[n + 2] = normal, tangent, other
+        return
+    for row in range(n, n + max(rows.cone[n], 1)):
+        v = 0.0
+        for e in range(rows.start[row], rows.stop[row]):
+            seat = work.seat[rows.column[e]]
+            v += J[e] * work.moving[seat >> _SHIFT, seat & _MASK]
+        work.along[row] = v
+
+
+@njit
+def _find_by_tree(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Units) -> None:
+    """work.along = J x of the unit of row n by its trees, without J̃."""
     root = -1
     for e in range(rows.start[n], rows.stop[n]):
         if work.degree[rows.column[e]] != root:
@@ -350,10 +368,19 @@ def apply(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Units)
     if work.whole[n] == 0:
         _apply_by_tree(parent, rows, work, n, unit)
         return
+    J, z, first = work.inverse_mass_jacobian, work.linear, rows.start[n]
+    if rows.cone[n] == 3:
+        s, t = rows.start[n + 1], rows.start[n + 2]
+        normal, tangent, other = z[n], z[n + 1], z[n + 2]
+        for e in range(rows.stop[n] - first):
+            seat = work.seat[rows.column[first + e]]
+            y = work.moving[seat >> _SHIFT, seat & _MASK] + J[first + e] * normal
+            work.moving[seat >> _SHIFT, seat & _MASK] = y + J[s + e] * tangent + J[t + e] * other
+        return
     for row in range(n, n + max(rows.cone[n], 1)):
         for e in range(rows.start[row], rows.stop[row]):
             seat = work.seat[rows.column[e]]
-            work.moving[seat >> _SHIFT, seat & _MASK] += work.inverse_mass_jacobian[e] * work.linear[row]
+            work.moving[seat >> _SHIFT, seat & _MASK] += J[e] * z[row]
 
 
 @njit
