@@ -142,7 +142,7 @@ def take_contact(work: NewtonWork, units: Units) -> Vec3:
     normal = where_greater(normal, zero, normal, zero)
     square = b * b + d * d
     most = law_of(work, units, 0, SLOPE) * normal
-    scale = where_greater(square, most * most, most / sqrt(square), zero + 1.0)
+    scale = where_greater(square, most * most, most / divisor(sqrt(square)), zero + 1.0)
     return _set_contact(work, units, (normal, scale * b, scale * d))
 
 

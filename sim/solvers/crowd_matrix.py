@@ -60,21 +60,19 @@ def begin_crowd(model: Model, data: Workspace, rows: Rows, work: NewtonWork, isl
     _begin_velocities(parent, work, island)
     for visit in range(visits):
         line = work.visits[visit]
-        kind, entry, units, place = line[KIND], line[ENTRY], line[UNITS], line[PLACE]
-        if kind == ONE:
-            n = work.sequence[entry]
-            _clear(work, Units(place, 1, 0), max(rows.cone[n], 1))
-            _prepare(parent, rows, work, n, Units(place, 1, 0))
-            continue
-        count = max(rows.cone[work.sequence[entry]], 1)
+        first, place = line[ENTRY], line[PLACE]
+        count = max(rows.cone[work.sequence[first]], 1)
+        stride = 1 if line[KIND] == ONE else WIDTH
         work.sides[place, DOFS] = 0
-        for lane in range(WIDTH):
-            unit = Units(place, WIDTH, lane)
+        for lane in range(stride):
+            unit = Units(place, stride, lane)
             _clear(work, unit, count)
-            _clear_pair(work, unit, count)
-            if lane < units:
-                _prepare(parent, rows, work, work.sequence[entry + lane], unit)
-                _pair(rows, work, work.sequence[entry + lane], unit)
+            if stride > 1:
+                _clear_pair(work, unit, count)
+            if lane < line[UNITS]:
+                _prepare(parent, rows, work, work.sequence[first + lane], unit)
+                if stride > 1:
+                    _pair(rows, work, work.sequence[first + lane], unit)
     return visits, places
 
 
@@ -146,7 +144,7 @@ def _clear(work: NewtonWork, unit: Units, count: int) -> None:
 
 @inlined
 def _prepare(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Units) -> None:
-    """Set J̃, λ and the law of the unit of row n.
+    """Set J̃, λ and the law of the unit of row n, over W = J M̂⁻¹ Jᵀ, which work.lines holds from line 1 on.
 
     The law of a contact with friction is in the axes of `principal`, and so are its λ and J̃, unless J̃ is not kept.
     """
@@ -162,10 +160,16 @@ def _prepare(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Uni
     soft = rows.cfm[n] + work.eps[n]
     set_law(work, unit, 0, SOFT, soft)
     set_law(work, unit, 0, SLOPE, rows.slope[n])
+    if count == 3:
+        set_law(work, unit, 2, COSINE, 1.0)  # of J in products by the trees
+    for row in range(count):
+        _answer(parent, rows, work, n, n + row, unit)
+        for other in range(count):
+            work.lines[1 + row, other] = work.along[n + other]
     if rows.cone[n] == 3:
-        _set_contact(parent, rows, work, n, unit, soft)
+        _set_contact(rows, work, n, unit, soft)
     else:
-        _set_steps(parent, rows, work, n, unit, soft)
+        _set_steps(work, count, unit, soft)
         if count == 1:
             set_law(work, unit, 0, LOWER, rows.lower[n])
             set_law(work, unit, 0, UPPER, rows.upper[n])
@@ -174,32 +178,26 @@ def _prepare(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Uni
 
 
 @inlined
-def _set_steps(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Units, soft: float) -> None:
-    """Set the impulses per velocity of the unit of row n: of its first row, and an upper bound for the others."""
-    count = max(rows.cone[n], 1)
-    _answer(parent, rows, work, n, n, unit)
-    set_law(work, unit, 0, PULL, inverse_or_zero(work.along[n] + soft))
+def _set_steps(work: NewtonWork, count: int, unit: Units, soft: float) -> None:
+    """Set the impulses per velocity of a unit of `count` rows: of its first row, and an upper bound for the others."""
+    W = work.lines[1:]
+    set_law(work, unit, 0, PULL, inverse_or_zero(W[0, 0] + soft))
     widest = 0.0
-    for row in range(n + 1, n + count):
-        _answer(parent, rows, work, n, row, unit)
+    for row in range(1, count):
         total = 0.0
-        for other in range(n + 1, n + count):
-            total += abs(work.along[other])
+        for other in range(1, count):
+            total += abs(W[row, other])
         widest = max(total + soft, widest)
     for row in range(1, count):
         set_law(work, unit, row, PULL, inverse_or_zero(widest))
 
 
 @inlined
-def _set_contact(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int, unit: Units, soft: float) -> None:
+def _set_contact(rows: Rows, work: NewtonWork, n: int, unit: Units, soft: float) -> None:
     """Set the law of a contact with friction, and its J̃ and λ in the axes of the law."""
-    set_law(work, unit, 2, COSINE, 1.0)  # of J in products by the trees
-    _answer(parent, rows, work, n, n, unit)
-    w0, w1, w2 = work.along[n] + soft, work.along[n + 1], work.along[n + 2]
-    _answer(parent, rows, work, n, n + 1, unit)
-    w11, w12 = work.along[n + 1] + soft, work.along[n + 2]
-    _answer(parent, rows, work, n, n + 2, unit)
-    w22 = work.along[n + 2] + soft
+    W = work.lines[1:]
+    w0, w1, w2 = W[0, 0] + soft, W[0, 1], W[0, 2]
+    w11, w12, w22 = W[1, 1] + soft, W[1, 2], W[2, 2] + soft
     c, s, big, small = principal((w0, w1, w2, w11, w12, w22))
     w1, w2 = _turned(c, s, w1, w2)
     pull = inverse_or_zero(w0)

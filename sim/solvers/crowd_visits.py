@@ -9,6 +9,7 @@ step.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from artsim.sim.foundation.body_strips import save
 from artsim.sim.foundation.jit import inlined, njit
@@ -46,14 +47,22 @@ from artsim.sim.solvers.crowd_order import CONTACTS, ENTRY, KIND, ONE, PLACE, RO
 def sweep(parent: ConstInts1, rows: Rows, work: NewtonWork, visits: int) -> None:
     """Solve all units, one visit after the other."""
     for visit in range(visits):
-        line = work.visits[visit]
-        kind, units, place = line[KIND], line[UNITS], line[PLACE]
-        if kind == CONTACTS:
-            abreast(_solve_contacts, work, place, units)
-        elif kind == ROWS:
-            abreast(_solve_rows, work, place, units)
-        else:
-            _solve_one(parent, rows, work, work.sequence[line[ENTRY]], Units(place, 1, 0))
+        _visit(parent, rows, work, visit, _solve_contacts, _solve_rows, _solve_one)
+
+
+@inlined
+def _visit(
+    parent: ConstInts1, rows: Rows, work: NewtonWork, visit: int, by_contacts: Any, by_rows: Any, by_one: Any
+) -> None:
+    """Visit the unit or units of a line of work.visits, by the function for their kind."""
+    line = work.visits[visit]
+    kind, units, place = line[KIND], line[UNITS], line[PLACE]
+    if kind == CONTACTS:
+        abreast(by_contacts, work, place, units)
+    elif kind == ROWS:
+        abreast(by_rows, work, place, units)
+    else:
+        by_one(parent, rows, work, work.sequence[line[ENTRY]], Units(place, 1, 0))
 
 
 @inlined
@@ -133,14 +142,7 @@ def _set_cone(rows: Rows, work: NewtonWork, n: int, unit: Units, square: float) 
 def set_impulses(parent: ConstInts1, rows: Rows, work: NewtonWork, visits: int) -> None:
     """Set λ of all units to work.wanted, within bounds and cones, and y to match."""
     for visit in range(visits):
-        line = work.visits[visit]
-        kind, units, place = line[KIND], line[UNITS], line[PLACE]
-        if kind == CONTACTS:
-            abreast(_set_contacts, work, place, units)
-        elif kind == ROWS:
-            abreast(_set_rows, work, place, units)
-        else:
-            _set_one(parent, rows, work, work.sequence[line[ENTRY]], Units(place, 1, 0))
+        _visit(parent, rows, work, visit, _set_contacts, _set_rows, _set_one)
 
 
 @inlined
@@ -184,14 +186,9 @@ def residual(parent: ConstInts1, rows: Rows, work: NewtonWork, visits: int) -> f
     """The largest |λ - P(λ - ρ û)| / ρ of a unit [rad/s or m/s], as coulomb_system.py has it."""
     worst = 0.0
     for visit in range(visits):
+        _visit(parent, rows, work, visit, _note_contacts, _note_rows, find_velocities)
         line = work.visits[visit]
         kind, entry, units, place = line[KIND], line[ENTRY], line[UNITS], line[PLACE]
-        if kind == CONTACTS:
-            abreast(_note_contacts, work, place, units)
-        elif kind == ROWS:
-            abreast(_note_rows, work, place, units)
-        else:
-            find_velocities(parent, rows, work, work.sequence[entry], Units(place, 1, 0))
         for lane in range(units):
             n = work.sequence[entry + lane]
             if kind != ONE:
