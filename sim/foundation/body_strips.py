@@ -6,7 +6,7 @@ widths: lane None stands for all lanes, as a pack; a number for one of them, as 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -20,6 +20,8 @@ from artsim.sim.foundation.strips import _sum
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _SIDES = 3  # columns of the table of bodies
+
+Lane: TypeAlias = int | Any  # a lane; None: all of them
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -46,7 +48,7 @@ def _write(typing_context: Any, x: Any, p: Any, value: Any) -> Any:
     return types.void(x, types.int64, pack), codegen
 
 
-def load(x: Any, p: int, lane: int | Any) -> Any:
+def load(x: Any, p: int, lane: Lane) -> Any:
     """x[p + lane] of a vector; the pack x[p : p + WIDTH] for all lanes, None."""
     return x[p + lane]
 
@@ -58,7 +60,7 @@ def _load(x, p, lane):  # type: ignore[no-untyped-def]  # numba compares signatu
     return lambda x, p, lane: x[p + lane]
 
 
-def save(x: Any, p: int, lane: int | Any, value: Any) -> None:
+def save(x: Any, p: int, lane: Lane, value: Any) -> None:
     """The inverse of `load`."""
     x[p + lane] = value
 
@@ -113,7 +115,7 @@ def _scatter(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any, 
     return types.void(moving, sides, types.int64, types.int64, _EIGHT), codegen
 
 
-def gather(moving: Any, sides: Any, p: int, column: int, lane: int | Any) -> tuple[Any, ...]:
+def gather(moving: Any, sides: Any, p: int, column: int, lane: Lane) -> tuple[Any, ...]:
     """Entry i of the strips of WIDTH bodies as the i-th pack; of the body of one lane as the i-th number."""
     return tuple(moving[sides[p + lane, column]])
 
@@ -123,7 +125,7 @@ def _gather_all(moving, sides, p, column, lane):  # type: ignore[no-untyped-def]
     return lambda moving, sides, p, column, lane: _gather(moving, sides, p, column)
 
 
-def scatter(moving: Any, sides: Any, p: int, column: int, lane: int | Any, strips: tuple[Any, ...]) -> None:
+def scatter(moving: Any, sides: Any, p: int, column: int, lane: Lane, strips: tuple[Any, ...]) -> None:
     """The inverse of `gather`."""
     moving[sides[p + lane, column]] = strips
 

@@ -11,9 +11,9 @@ Without numba one lane is visited after the other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from artsim.sim.foundation.body_strips import gather, load, scatter
+from artsim.sim.foundation.body_strips import Lane, gather, load, scatter
 from artsim.sim.foundation.jit import compiled_form, inlined
 from artsim.sim.foundation.records import WIDTH, Real, Reals1, Vec3
 from artsim.sim.run_data.scratch import NewtonWork
@@ -27,9 +27,10 @@ _FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free
 
 Strips: TypeAlias = tuple[Real, ...]  # velocities of a body, WIDTH of them
 Bodies: TypeAlias = tuple[Strips, Strips]  # those of both bodies
+VisitAbreast: TypeAlias = Callable[[NewtonWork, Units], None]
 
 
-def abreast(visit: Callable[[Any, Units], None], work: Any, place: int, count: int) -> None:
+def abreast(visit: VisitAbreast, work: NewtonWork, place: int, count: int) -> None:
     """Visit `count` units, at most WIDTH, that stand abreast from a place on."""
     for lane in range(count):
         visit(work, Units(place, WIDTH, lane))
@@ -67,7 +68,7 @@ def velocity(work: NewtonWork, units: Units, row: int, y: Bodies) -> Real:
 
 
 @inlined
-def _term(J: Reals1, at: int, lane: int | Any, own: Real, other: Real) -> Real:
+def _term(J: Reals1, at: int, lane: Lane, own: Real, other: Real) -> Real:
     """The share of one dof of both bodies in J̃ y."""
     return load(J, at, lane) * own + load(J, at + WIDTH, lane) * other
 
@@ -102,7 +103,7 @@ def _moved(work: NewtonWork, units: Units, row: int, y: Bodies, change: Real) ->
 
 
 @inlined
-def _moved_body(J: Reals1, at: int, lane: int | Any, dofs: int, y: Strips, change: Real) -> Strips:
+def _moved_body(J: Reals1, at: int, lane: Lane, dofs: int, y: Strips, change: Real) -> Strips:
     """y + J̃ᵀ dλ of a row, for one of the bodies."""
     y0 = y[0] + load(J, at, lane) * change
     y1 = y[1] + load(J, at + PAIR, lane) * change

@@ -7,9 +7,9 @@ impulses, and the constants of its law, stand at its place among the rows of the
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from artsim.sim.foundation.body_strips import load, save
+from artsim.sim.foundation.body_strips import Lane, load, save
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, sqrt, where_greater, zero_like
 from artsim.sim.foundation.records import Real, Reals1, Vec3, Vec4, Vec6
@@ -56,7 +56,7 @@ class Units(NamedTuple):
 
     place: int  # of the first row of the first unit, among the rows of the island
     stride: int  # from the place of a unit's row to that of its next: WIDTH for units abreast, 1 for one by itself
-    lane: int | Any  # the unit among those abreast, 0 for one by itself; None: all of them, as packs
+    lane: Lane  # the unit among those abreast, 0 for one by itself; None: all of them, as packs
 
 
 @inlined

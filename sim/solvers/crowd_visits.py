@@ -9,7 +9,8 @@ step.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 from artsim.sim.foundation.body_strips import save
 from artsim.sim.foundation.jit import inlined, njit
@@ -19,7 +20,7 @@ from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.cone import cone_projection
-from artsim.sim.solvers.crowd_lanes import abreast, bodies, push_contact, push_row, velocity
+from artsim.sim.solvers.crowd_lanes import VisitAbreast, abreast, bodies, push_contact, push_row, velocity
 from artsim.sim.solvers.crowd_law import (
     LOWER,
     MISS,
@@ -40,6 +41,8 @@ from artsim.sim.solvers.crowd_law import (
 from artsim.sim.solvers.crowd_matrix import apply, find_velocities
 from artsim.sim.solvers.crowd_order import CONTACTS, ENTRY, KIND, ONE, PLACE, ROWS, UNITS
 
+_VisitOne: TypeAlias = Callable[[ConstInts1, Rows, NewtonWork, int, Units], None]
+
 # ------------------------------------------------------------------ solved by their law
 
 
@@ -52,7 +55,13 @@ def sweep(parent: ConstInts1, rows: Rows, work: NewtonWork, visits: int) -> None
 
 @inlined
 def _visit(
-    parent: ConstInts1, rows: Rows, work: NewtonWork, visit: int, by_contacts: Any, by_rows: Any, by_one: Any
+    parent: ConstInts1,
+    rows: Rows,
+    work: NewtonWork,
+    visit: int,
+    by_contacts: VisitAbreast,
+    by_rows: VisitAbreast,
+    by_one: _VisitOne,
 ) -> None:
     """Visit the unit or units of a line of work.visits, by the function for their kind."""
     line = work.visits[visit]
