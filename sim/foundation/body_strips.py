@@ -1,23 +1,27 @@
-"""Strips of WIDTH numbers from several places: of vectors, of matrix lines of known length, and one per body.
+"""Strips of WIDTH numbers from several places: of vectors, and one per body.
 
-Those of bodies are transposed, so that lane l has the numbers of the l-th body.
+Those of bodies are transposed, so that lane l has the numbers of the l-th body. Code that takes a lane serves both
+widths: lane None stands for all lanes, as a pack; a number for one of them, as a float.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
-from artsim.sim.foundation.lanes import _row_pointers, _splat, _transposed, _write_transposed, pack
+from artsim.sim.foundation.jit import compiled_form
+from artsim.sim.foundation.lanes import _splat, _transposed, _write_transposed, pack
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.strips import _sum
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _SIDES = 3  # columns of the table of bodies
+
+Lane: TypeAlias = int | Any  # a lane; None: all of them
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -25,22 +29,8 @@ def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any) ->
     return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
 
 
-def loading(extent: int) -> Any:
-    """Loads array[line, column : column + WIDTH] of an array with so many columns: known, addresses are constants."""
-
-    @intrinsic
-    def load(typing_context: Any, array: Any, line: Any, column: Any) -> Any:
-        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            index = builder.add(builder.mul(args[1], ir.Constant(args[1].type, extent)), args[2])
-            return builder.load(_vector_at(context, builder, sig.args[0], args[0], index), align=8)
-
-        return pack(array, types.int64, types.int64), codegen
-
-    return load
-
-
 @intrinsic
-def read(typing_context: Any, x: Any, p: Any) -> Any:
+def _read(typing_context: Any, x: Any, p: Any) -> Any:
     """x[p : p + WIDTH] of a vector."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -50,12 +40,40 @@ def read(typing_context: Any, x: Any, p: Any) -> Any:
 
 
 @intrinsic
-def write(typing_context: Any, x: Any, p: Any, value: Any) -> Any:
+def _write(typing_context: Any, x: Any, p: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         builder.store(args[2], _vector_at(context, builder, sig.args[0], *args[:2]), align=8)
         return context.get_dummy_value()
 
     return types.void(x, types.int64, pack), codegen
+
+
+def load(x: Any, p: int, lane: Lane) -> Any:
+    """x[p + lane] of a vector; the pack x[p : p + WIDTH] for all lanes, None."""
+    return x[p + lane]
+
+
+@compiled_form(load)
+def _load(x, p, lane):  # type: ignore[no-untyped-def]  # numba compares signatures
+    if lane == types.none:
+        return lambda x, p, lane: _read(x, p)
+    return lambda x, p, lane: x[p + lane]
+
+
+def save(x: Any, p: int, lane: Lane, value: Any) -> None:
+    """The inverse of `load`."""
+    x[p + lane] = value
+
+
+@compiled_form(save)
+def _save(x, p, lane, value):  # type: ignore[no-untyped-def]
+    def pack_of(x, p, lane, value):  # type: ignore[no-untyped-def]
+        _write(x, p, value)
+
+    def number(x, p, lane, value):  # type: ignore[no-untyped-def]
+        x[p + lane] = value
+
+    return pack_of if lane == types.none else number
 
 
 def _strips_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
@@ -77,8 +95,7 @@ _EIGHT = types.UniTuple(pack, WIDTH)  # type: ignore[attr-defined]
 
 
 @intrinsic
-def gather(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any) -> Any:
-    """Entry i of the strips of WIDTH bodies as the i-th pack."""
+def _gather(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vectors = [builder.load(at, align=8) for at in _strips_of_bodies(context, builder, sig, args)]
@@ -88,8 +105,7 @@ def gather(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any) ->
 
 
 @intrinsic
-def scatter(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any, strips: Any) -> Any:
-    """The inverse of `gather`."""
+def _scatter(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any, strips: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         vectors = cgutils.unpack_tuple(builder, args[4], WIDTH)
@@ -99,28 +115,24 @@ def scatter(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any, s
     return types.void(moving, sides, types.int64, types.int64, _EIGHT), codegen
 
 
-@intrinsic
-def _turn(typing_context: Any, array: Any, line: Any, column: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        made = make_array(sig.args[0])(context, builder, args[0])
-        extent = cgutils.unpack_tuple(builder, made.shape)[1]
-        start = builder.add(builder.mul(args[1], extent), args[2])
-        pointers = _row_pointers(context, builder, sig.args[0], args[0], start, extent)
-        _write_transposed(builder, [builder.load(at, align=8) for at in pointers], pointers)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.int64), codegen
+def gather(moving: Any, sides: Any, p: int, column: int, lane: Lane) -> tuple[Any, ...]:
+    """Entry i of the strips of WIDTH bodies as the i-th pack; of the body of one lane as the i-th number."""
+    return tuple(moving[sides[p + lane, column]])
 
 
-def turn(array: Any, line: int, column: int) -> None:
-    """Transpose the square of WIDTH lines and columns that begins there."""
-    square = array[line : line + WIDTH, column : column + WIDTH]
-    square[:] = square.T.copy()
+@compiled_form(gather)
+def _gather_all(moving, sides, p, column, lane):  # type: ignore[no-untyped-def]
+    return lambda moving, sides, p, column, lane: _gather(moving, sides, p, column)
 
 
-@overload(turn)
-def _turn_square(array, line, column):  # type: ignore[no-untyped-def]  # numba compares signatures
-    return lambda array, line, column: _turn(array, line, column)
+def scatter(moving: Any, sides: Any, p: int, column: int, lane: Lane, strips: tuple[Any, ...]) -> None:
+    """The inverse of `gather`."""
+    moving[sides[p + lane, column]] = strips
+
+
+@compiled_form(scatter)
+def _scatter_all(moving, sides, p, column, lane, strips):  # type: ignore[no-untyped-def]
+    return lambda moving, sides, p, column, lane, strips: _scatter(moving, sides, p, column, strips)
 
 
 # ------------------------------------------------------------------ whole vectors
@@ -137,7 +149,7 @@ def _product(x, y, count):  # type: ignore[no-untyped-def]
         whole = count - count % WIDTH
         total, rest = _splat(0.0), 0.0
         for p in range(0, whole, WIDTH):
-            total = total + read(x, p) * read(y, p)
+            total = total + _read(x, p) * _read(y, p)
         for p in range(whole, count):
             rest += x[p] * y[p]
         return _sum(total) + rest
@@ -155,7 +167,7 @@ def _add_scaled(out, share, x, count):  # type: ignore[no-untyped-def]
     def strips(out, share, x, count):  # type: ignore[no-untyped-def]
         whole = count - count % WIDTH
         for p in range(0, whole, WIDTH):
-            write(out, p, read(out, p) + share * read(x, p))
+            _write(out, p, _read(out, p) + share * _read(x, p))
         for p in range(whole, count):
             out[p] += share * x[p]
 
@@ -172,7 +184,7 @@ def _subtract(x, y, out, count):  # type: ignore[no-untyped-def]
     def strips(x, y, out, count):  # type: ignore[no-untyped-def]
         whole = count - count % WIDTH
         for p in range(0, whole, WIDTH):
-            write(out, p, read(x, p) - read(y, p))
+            _write(out, p, _read(x, p) - _read(y, p))
         for p in range(whole, count):
             out[p] = x[p] - y[p]
 

@@ -31,6 +31,7 @@ MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in im
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
 CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these
+CROWD_COLOURS = 60  # of units that crowd.py visits abreast, at most: one per bit
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
 BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
@@ -145,51 +146,33 @@ class NewtonWork(NamedTuple):
     whole: Ints1
     # (entries,) laid out as Rows.value; nsgs.py: M̂⁻¹ Jᵀ of whole units; crowd.py: J̃ of whole units
     inverse_mass_jacobian: Lanes1
-    impulse: Reals1  # (rows,) crowd.py: λ of the island, one unit after the other
-    law: Reals2  # (rows, 8) crowd.py: constants of the units' laws, one unit after the other
-    seat: Ints1  # (nu,) crowd.py: place of a dof in `moving`
-    moving: Reals2  # (rows of WIDTH + 1, WIDTH) crowd.py: y, and 0 for the world
-    sides: Ints2  # (rows, 3) crowd.py: 1 if a unit has its J̃ in `pairs`, and the rows of `moving` of its blocks
-    pairs: Reals2  # (rows, 2 WIDTH) crowd.py: J̃ of a unit that moves one or two short blocks, side by side
-    sequence: Ints1  # (rows,) crowd.py: first rows of the island's units in the order of the sweeps
-    colours: Ints1  # (nu,) crowd.py: colours of the units of a tree, one per bit, by the tree's root
-    group_of: Ints1  # (rows,) crowd.py: 3 times the colour of a unit, and its kind
-    group_start: Ints1  # (3 rows + 1,) crowd.py: entry of `sequence` at which the units of a group begin
-    group_size: Ints1  # (rows,) crowd.py: number of units of `sequence` that are visited at once, by the first of them
-    abreast: Reals2  # (3, WIDTH) crowd.py: velocities of the rows of units that are visited at once
-    history: Lanes2  # (2 MIXED, rows) crowd.py: differences between sweeps, of the motion of λ and of λ
-    gram: Lanes2  # (2 MIXED, MIXED + 1) crowd.py: products of these motions; the factor, the right-hand side
+    # the rest is of crowd.py; `places`: of rows, more than there are (crowd_places)
+    impulse: Reals1  # (places,) λ of the island, one visit after the other
+    law: Reals1  # (8 places,) constants of the units' laws
+    wanted: Reals1  # (places,) λ to be set
+    motion: Reals1  # (places,) of λ in the sweeps, times `scale`
+    last_motion: Reals1  # (places,) of the sweeps before
+    result: Reals1  # (places,) λ after these
+    scale: Reals1  # (places,) root of a row's mobility
+    seat: Ints1  # (nu,) place of a dof in `moving`
+    moving: Reals2  # (rows of WIDTH + 1, WIDTH) y, and 0 for the world
+    sides: Ints2  # (places, 3) of units abreast: the most dofs of their blocks, the rows of `moving` of both blocks
+    pairs: Reals1  # (2 WIDTH places,) J̃ of units abreast, that of both blocks side by side
+    sequence: Ints1  # (rows,) first rows of the island's units in the order of the sweeps
+    visits: Ints2  # (rows, 4) kind, first entry of `sequence`, number of units, place
+    colours: Ints1  # (nu,) colours of the units of a tree, one per bit, by the tree's root
+    group_of: Ints1  # (rows,) 3 times the colour of a unit, and its kind
+    group_start: Ints1  # (3 rows + 1,) entry of `sequence` at which the units of a group begin
+    abreast: Reals1  # (3 WIDTH,) velocities of the rows of units abreast
+    history: Reals2  # (2 MIXED, places) differences between sweeps, of the motion of λ and of λ
+    gram: Reals2  # (2 MIXED, MIXED + 1) products of these motions; the factor, the right-hand side
 
 
 OWN_SCRATCH = (
-    *(
-        "sizes",
-        "span",
-        "factors",
-        "right",
-        "lines",
-        "half",
-        "delassus",
-        "system",
-        "system_pivot",
-        "impulse_change",
-        "stepping_unit",
-    ),
-    *(
-        "delassus_unit",
-        "delassus_row",
-        "unit_stop",
-        "unit_idle",
-        "reach",
-        "before",
-        "off",
-        "low",
-        "high",
-        "impulse",
-        "law",
-    ),
-    *("history", "gram", "moving", "sides", "pairs", "sequence", "group_of", "group_start", "group_size"),
-    "abreast",
+    *("sizes", "span", "factors", "right", "lines", "half", "delassus", "system", "system_pivot", "impulse_change"),
+    *("stepping_unit", "delassus_unit", "delassus_row", "unit_stop", "unit_idle", "reach"),
+    *("impulse", "law", "wanted", "motion", "last_motion", "result", "scale", "moving", "sides", "pairs", "sequence"),
+    *("visits", "group_of", "group_start", "abreast", "history", "gram"),
 )
 """Fields of NewtonWork of which every thread has its own: those of the island that it solves. Of the others an island
 has its own entries, those of its blocks, dofs, units or rows."""
@@ -341,6 +324,13 @@ def may_crowd(model: Model) -> bool:
     return bool(np.count_nonzero(model.independent_parent < 0) > CROWD_TREES)
 
 
+def crowd_places(rows: int) -> int:
+    """Places that crowd.py needs for `rows` rows: two or more units of one colour are filled up to a multiple of WIDTH,
+    contacts of three rows and rows with bounds each by themselves.
+    """
+    return min(WIDTH // 2 * rows, rows + (WIDTH - 2) * CROWD_COLOURS * (3 + 1))
+
+
 NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
 CALL_ALONE = with_members(SolverBundle, call=SolverCall)
 
@@ -402,6 +392,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         depth[a] += depth[parent[a]] if parent[a] >= 0 else 0
     depths = int(depth.sum())
     blocks = nu - int(np.count_nonzero(follows & (children[parent] == 1)))
+    places = crowd_places(rows)
     return {
         **dict.fromkeys(NewtonWork._fields, (rows,)),
         **dict.fromkeys(("start_helpers", "await_helpers", "taken"), (2,)),
@@ -421,13 +412,15 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "right": (1, nu),
         "lines": (MOST_LINES, 2 * nv + 1),
         **dict.fromkeys(("structure_column", "inverse_mass_jacobian"), (entries,)),
-        "law": (rows, 8),
+        **dict.fromkeys(("impulse", "wanted", "motion", "last_motion", "result", "scale"), (places,)),
+        "law": (8 * places,),
         "moving": (blocks + nu // WIDTH + 1, WIDTH),
-        "sides": (rows, 3),
-        "pairs": (rows, 2 * WIDTH),
+        "sides": (places, 3),
+        "pairs": (2 * WIDTH * places,),
+        "visits": (rows, 4),
         "group_start": (3 * rows + 1,),
-        "abreast": (3, WIDTH),
-        "history": (2 * MIXED, rows),
+        "abreast": (3 * WIDTH,),
+        "history": (2 * MIXED, places),
         "gram": (2 * MIXED, MIXED + 1),
     }
 

@@ -49,12 +49,17 @@ def attempt(
 @njit
 def restart(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> None:
     """Reset the island to x = 0 and the warm-start λ; see `begin`."""
-    work = solver.newton
+    warm_start(rows, solver.newton, island)
+    begin(model, data, rows, step, solver, island)
+
+
+@njit
+def warm_start(rows: Rows, work: NewtonWork, island: int) -> None:
+    """Set λ of the island to the warm start, which note_start stored."""
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
             rows.impulse[row] = work.first[row]
-    begin(model, data, rows, step, solver, island)
 
 
 @njit

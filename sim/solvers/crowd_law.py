@@ -1,14 +1,27 @@
-"""Coulomb's law of one contact of a crowd, of T: of a contact by itself, or of WIDTH of them at once."""
+"""The law of the units of a crowd, of T: of one unit, or of WIDTH of them that are visited abreast, a pack of each.
+
+A unit is a contact with friction, of three rows, or a row with bounds (crowd_visits.py has cones of more rows). Its
+impulses, and the constants of its law, stand at its place among the rows of the island, which `Units` tells.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
+from artsim.sim.foundation.body_strips import Lane, load, save
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, sqrt, where_greater, zero_like
-from artsim.sim.foundation.records import Real, Vec3, Vec4, Vec6
+from artsim.sim.foundation.records import Real, Reals1, Vec3, Vec4, Vec6
 from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest, least
+from artsim.sim.run_data.scratch import NewtonWork
 
+# columns of work.law, in the line of a unit's first row
+MISS, SOFT, SLOPE, RATE, PULL, W0, W1, W2 = range(8)  # RATE: κ of a contact that slides; PULL: impulse per velocity
+LOWER, UPPER = W0, W1  # of a row with bounds
+BIG, SMALL = 1, 2  # in the line of a contact's second row
+COSINE, SINE = 1, 2  # in the line of a contact's third row
+COLUMNS = 8  # of work.law
 _ROOTS = 60  # steps at most to a contact's root
 _STEEP = 1e6  # largest κ from which the steps start, as a multiple of the tangential velocity per impulse
 _ROOT = 1e-11  # relative accuracy of that root
@@ -33,6 +46,116 @@ def principal(block: Vec6) -> Vec4:
         length = math.sqrt(c * c + s * s)
         c, s = c / length, s / length
     return c, s, mean + radius, max(mean - radius, _LEAST * mean)
+
+
+# ------------------------------------------------------------------ units and their numbers
+
+
+class Units(NamedTuple):
+    """The unit, or the units, whose numbers are read and written; all by the same code."""
+
+    place: int  # of the first row of the first unit, among the rows of the island
+    stride: int  # from the place of a unit's row to that of its next: WIDTH for units abreast, 1 for one by itself
+    lane: Lane  # the unit among those abreast, 0 for one by itself; None: all of them, as packs
+
+
+@inlined
+def law_of(work: NewtonWork, units: Units, row: int, column: int) -> Real:
+    """A constant of the law, in the line of the unit's row."""
+    return load(work.law, COLUMNS * (units.place + units.stride * row) + units.stride * column, units.lane)
+
+
+@inlined
+def set_law(work: NewtonWork, units: Units, row: int, column: int, value: Real) -> None:
+    """The inverse of `law_of`."""
+    save(work.law, COLUMNS * (units.place + units.stride * row) + units.stride * column, units.lane, value)
+
+
+@inlined
+def of_row(x: Reals1, units: Units, row: int) -> Real:
+    """The entry of a vector of places for a row of the unit."""
+    return load(x, units.place + units.stride * row, units.lane)
+
+
+@inlined
+def set_row(x: Reals1, units: Units, row: int, value: Real) -> None:
+    """The inverse of `of_row`."""
+    save(x, units.place + units.stride * row, units.lane, value)
+
+
+@inlined
+def _set_contact(work: NewtonWork, units: Units, z: Vec3) -> Vec3:
+    """Set λ of a contact; return its change."""
+    before = of_row(work.impulse, units, 0), of_row(work.impulse, units, 1), of_row(work.impulse, units, 2)
+    set_row(work.impulse, units, 0, z[0])
+    set_row(work.impulse, units, 1, z[1])
+    set_row(work.impulse, units, 2, z[2])
+    return z[0] - before[0], z[1] - before[1], z[2] - before[2]
+
+
+# ------------------------------------------------------------------ λ from velocities
+
+
+@inlined
+def pushes(work: NewtonWork, units: Units, v: Real) -> Real:
+    """Positive for a contact that has an impulse, or approaches; v: J̃ y of its normal row."""
+    z = of_row(work.impulse, units, 0)
+    zero = zero_like(z)
+    return where_greater(z, zero, z, -(v + law_of(work, units, 0, MISS)))
+
+
+@inlined
+def solve_contact(work: NewtonWork, units: Units, v: Vec3) -> Vec3:
+    """Set λ of a contact to that of its law at the velocity v = J̃ y; return its change."""
+    z = of_row(work.impulse, units, 0), of_row(work.impulse, units, 1), of_row(work.impulse, units, 2)
+    at = (
+        v[0] + law_of(work, units, 0, MISS),
+        v[1] + law_of(work, units, 1, MISS),
+        v[2] + law_of(work, units, 2, MISS),
+    )
+    w0, w1, w2 = law_of(work, units, 0, W0), law_of(work, units, 0, W1), law_of(work, units, 0, W2)
+    w = w0, w1, w2, law_of(work, units, 1, BIG), law_of(work, units, 1, SMALL)
+    soft, pull = law_of(work, units, 0, SOFT), law_of(work, units, 0, PULL)
+    rest = soft, pull, law_of(work, units, 0, SLOPE), law_of(work, units, 0, RATE)
+    z0, z1, z2, rate = impulse_at(at, z, w, rest)
+    set_law(work, units, 0, RATE, rate)
+    return _set_contact(work, units, (z0, z1, z2))
+
+
+@inlined
+def solve_row(work: NewtonWork, units: Units, v: Real) -> Real:
+    """Set λ of a row with bounds to that of its law at the velocity v = J̃ y; return its change."""
+    z = of_row(work.impulse, units, 0)
+    v = v + law_of(work, units, 0, MISS) + law_of(work, units, 0, SOFT) * z
+    return take_row(work, units, z - law_of(work, units, 0, PULL) * v)
+
+
+# ------------------------------------------------------------------ λ as wanted
+
+
+@inlined
+def take_contact(work: NewtonWork, units: Units) -> Vec3:
+    """Set λ of a contact to work.wanted, within the cone; return its change."""
+    normal = of_row(work.wanted, units, 0)
+    b, d = of_row(work.wanted, units, 1), of_row(work.wanted, units, 2)
+    zero = zero_like(normal)
+    normal = where_greater(normal, zero, normal, zero)
+    square = b * b + d * d
+    most = law_of(work, units, 0, SLOPE) * normal
+    scale = where_greater(square, most * most, most / divisor(sqrt(square)), zero + 1.0)
+    return _set_contact(work, units, (normal, scale * b, scale * d))
+
+
+@inlined
+def take_row(work: NewtonWork, units: Units, z: Real) -> Real:
+    """Set λ of a row with bounds to z, within these; return its change."""
+    before = of_row(work.impulse, units, 0)
+    z = least(largest(law_of(work, units, 0, LOWER), z), law_of(work, units, 0, UPPER))
+    set_row(work.impulse, units, 0, z)
+    return z - before
+
+
+# ------------------------------------------------------------------ Coulomb's law of a contact
 
 
 @inlined

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
-from artsim.sim.foundation.records import Lanes1, Real
+from artsim.sim.foundation.records import Lanes1, Real, Vec4
 from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork
@@ -85,25 +85,35 @@ def _move(rows: Rows, work: NewtonWork, island: int, t: Real) -> None:
 @njit
 def _off(rows: Rows, work: NewtonWork, island: int, zero: Real) -> Real:
     """The distance of the rows' impulses from work.linear, as a velocity [rad/s or m/s]."""
-    moved, larger, most, size = zero, zero, zero, zero
+    found = zero, zero, zero, zero
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
         for row in range(n, n + max(rows.cone[n], 1)):
-            off = absolute(rows.impulse[row] - work.linear[row]) - _LAST_DIGITS * absolute(work.linear[row])
-            moved = largest(moved, off * inverse_or_zero(work.inverse[row]))
-            larger = largest(larger, _COARSE * off * inverse_or_zero(work.rho[row]))
-            most = largest(most, off)
-            size = largest(size, absolute(work.linear[row]))
-    return _measured(moved, larger, most, size)
+            found = _noted(work, row, absolute(rows.impulse[row] - work.linear[row]), found)
+    return _measured(found)
 
 
 @inlined
-def _measured(moved: Real, larger: Real, most: Real, size: Real) -> Real:
+def _noted(work: NewtonWork, row: int, off: Real, found: Vec4) -> Vec4:
+    """The largest distances of rows from work.linear, and the largest impulse there, with those of a row."""
+    moved, larger, most, size = found
+    off = off - _LAST_DIGITS * absolute(work.linear[row])
+    return (
+        largest(moved, off * inverse_or_zero(work.inverse[row])),
+        largest(larger, _COARSE * off * inverse_or_zero(work.rho[row])),
+        largest(most, off),
+        largest(size, absolute(work.linear[row])),
+    )
+
+
+@inlined
+def _measured(found: Vec4) -> Real:
     """The distance of rows from work.linear [rad/s or m/s]: measured by their compliance, or by more if an impulse is
     wrong and not just rounded.
 
     Where rows have next to no compliance, a wrong impulse would otherwise count as a small velocity.
     """
+    moved, larger, most, size = found
     return where_greater(most, _WRONG * size, largest(moved, larger), moved)
 
 
@@ -114,7 +124,7 @@ def _off_at_the_end(rows: Rows, work: NewtonWork, island: int, zero: Real) -> Re
     Where this distance is zero, so is the slope. The slope itself, a sum of large impulses times small velocities,
     cannot show its zero, since its last digits are lost.
     """
-    moved, larger, most, size = zero, zero, zero, zero
+    found = zero, zero, zero, zero
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
         if rows.cone[n] > 1:
@@ -122,12 +132,8 @@ def _off_at_the_end(rows: Rows, work: NewtonWork, island: int, zero: Real) -> Re
         else:
             z = free_impulse(work, n, work.velocity[n] + work.along[n])
             off = absolute(least(largest(z, rows.lower[n]), rows.upper[n]) - work.linear[n])
-        off = off - _LAST_DIGITS * absolute(work.linear[n])
-        moved = largest(moved, off * inverse_or_zero(work.inverse[n]))
-        larger = largest(larger, _COARSE * off * inverse_or_zero(work.rho[n]))
-        most = largest(most, off)
-        size = largest(size, absolute(work.linear[n]))
-    return _measured(moved, larger, most, size)
+        found = _noted(work, n, off, found)
+    return _measured(found)
 
 
 @njit

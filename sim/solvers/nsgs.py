@@ -21,6 +21,7 @@ from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.impulses import add_transposed, rows_times
+from artsim.sim.solvers.trees import factorise_trees, find_trees, fold, unfold
 
 _NEAR = 1e5  # tolerances: once no row moves by more in a sweep, coulomb.py continues
 
@@ -34,21 +35,21 @@ def sweep_island(
     Afterwards x, work.velocity and λ are consistent. Sweeps are not counted as steps; one costs O(entries), or O(dofs ·
     depth) for each row that moves only some dofs of its trees.
     """
-    start_sweeps(model, data, rows, work, island)
+    _start_sweeps(model, data, rows, work, island)
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        note_reach(rows, work, work.listed[entry])
-        find_steps(model, rows, work, work.listed[entry], rows.cfm[work.listed[entry]])
+        _note_reach(rows, work, work.listed[entry])
+        _find_steps(model, rows, work, work.listed[entry])
     for _ in range(most):
         moved = 0.0
         for entry in range(work.unit_start[island], work.unit_start[island + 1]):
             moved = max(_visit(model, rows, work, work.listed[entry]), moved)
         if moved <= _NEAR * tolerance:
             break
-    end_sweeps(rows, work, island)
+    _end_sweeps(rows, work, island)
 
 
 @njit
-def start_sweeps(model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int) -> None:
+def _start_sweeps(model: Model, data: Workspace, rows: Rows, work: NewtonWork, island: int) -> None:
     """Factorise M̂ of the island by its trees, and set x to match λ; work.miss: the rows' velocities at x = 0."""
     find_trees(model.independent_parent, work, island)
     factorise_trees(model, data, work, island)
@@ -69,7 +70,7 @@ def start_sweeps(model: Model, data: Workspace, rows: Rows, work: NewtonWork, is
 
 
 @njit
-def end_sweeps(rows: Rows, work: NewtonWork, island: int) -> None:
+def _end_sweeps(rows: Rows, work: NewtonWork, island: int) -> None:
     """Set the velocities of the rows of the island at the x found."""
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
@@ -85,7 +86,7 @@ def _visit(model: Model, rows: Rows, work: NewtonWork, n: int) -> float:
     z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + rows.cfm[n] * rows.impulse[n])
     if rows.cone[n] > 1:
         z = max(0.0, z)
-        rub(rows, work, n, rows.slope[n] * z, rows.cfm[n])
+        _rub(rows, work, n, rows.slope[n] * z)
     else:
         z = min(max(rows.lower[n], z), rows.upper[n])
     work.linear[n] = z - rows.impulse[n]
@@ -94,12 +95,12 @@ def _visit(model: Model, rows: Rows, work: NewtonWork, n: int) -> float:
         rows.impulse[row] = rows.impulse[row] + work.linear[row]
         moved = max(abs(work.linear[row]) * inverse_or_zero(work.pull[row]), moved)
     if moved > 0.0:
-        add_impulses(model, rows, work, n)
+        _add_impulses(model, rows, work, n)
     return moved
 
 
 @inlined
-def add_impulses(model: Model, rows: Rows, work: NewtonWork, n: int) -> None:
+def _add_impulses(model: Model, rows: Rows, work: NewtonWork, n: int) -> None:
     """x += M̂⁻¹ Jᵀ dλ of the unit, whose dλ is in work.linear."""
     if work.whole[n] == 1:
         _add_velocities(rows, work, n)
@@ -131,11 +132,11 @@ def _add_velocities(rows: Rows, work: NewtonWork, n: int) -> None:
 
 
 @inlined
-def rub(rows: Rows, work: NewtonWork, n: int, most: float, soft: float) -> None:
-    """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]; soft: velocity per impulse."""
+def _rub(rows: Rows, work: NewtonWork, n: int, most: float) -> None:
+    """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]."""
     square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
-        slip = work.along[row] + work.miss[row] + soft * rows.impulse[row]
+        slip = work.along[row] + work.miss[row] + rows.cfm[n] * rows.impulse[row]
         work.linear[row] = rows.impulse[row] - work.pull[row] * slip
         square = square + work.linear[row] * work.linear[row]
     length = math.sqrt(square)
@@ -145,7 +146,7 @@ def rub(rows: Rows, work: NewtonWork, n: int, most: float, soft: float) -> None:
 
 
 @njit
-def note_reach(rows: Rows, work: NewtonWork, n: int) -> None:
+def _note_reach(rows: Rows, work: NewtonWork, n: int) -> None:
     """Set work.whole of the unit. M̂⁻¹ Jᵀ is kept if it has no more entries than J: if the unit moves all dofs of its
     trees.
     """
@@ -160,16 +161,15 @@ def note_reach(rows: Rows, work: NewtonWork, n: int) -> None:
 
 
 @njit
-def find_steps(model: Model, rows: Rows, work: NewtonWork, n: int, soft: float) -> None:
-    """work.pull of the unit: impulse per velocity of its first row, and an upper bound for the others; soft: velocity
-    per impulse that its rows add.
-    """
+def _find_steps(model: Model, rows: Rows, work: NewtonWork, n: int) -> None:
+    """work.pull of the unit: impulse per velocity of its first row, and an upper bound for the others."""
+    soft = rows.cfm[n]
     count = max(rows.cone[n], 1)
     for row in range(n, n + count):
         work.linear[row] = 0.0
     widest = 0.0
     for row in range(n, n + count):
-        push(model, rows, work, n, row)
+        _push(model, rows, work, n, row)
         if row == n:
             work.pull[n] = inverse_or_zero(work.along[n] + soft)
         else:
@@ -182,7 +182,7 @@ def find_steps(model: Model, rows: Rows, work: NewtonWork, n: int, soft: float) 
 
 
 @njit
-def push(model: Model, rows: Rows, work: NewtonWork, n: int, row: int) -> None:
+def _push(model: Model, rows: Rows, work: NewtonWork, n: int, row: int) -> None:
     """work.along = J M̂⁻¹ Jᵀ of the unit of row n for an impulse of 1 on `row`; work.linear is 0 before and after."""
     work.linear[row] = work.linear[row] + 1.0
     add_transposed(rows, n, 1.0, work.linear, work.direction)
@@ -208,69 +208,12 @@ def _spread(model: Model, rows: Rows, work: NewtonWork, n: int, out: Reals1) -> 
             _solve_tree(model.independent_parent, work, root, out)
 
 
-# ------------------------------------------------------------------ trees
-
-
-@njit
-def find_trees(parent: ConstInts1, work: NewtonWork, island: int) -> None:
-    """Set work.degree: the root of the tree of each dof of the island; and work.list at a root: the end of its tree's
-    dofs."""
-    for e in range(work.island_start[island], work.island_start[island + 1]):
-        b = work.member[e]
-        for a in range(work.block_start[b], work.block_start[b + 1]):
-            root = a if parent[a] < 0 else work.degree[parent[a]]
-            work.degree[a] = root
-            work.list[root] = a + 1
-
-
-@njit
-def factorise_trees(model: Model, data: Workspace, work: NewtonWork, island: int) -> None:
-    """M̂ = LᵀDL over the trees of the island (Featherstone 2008, section 6.5): L in work.tree_factor; 1 / D in
-    work.tree_pivot. O(dofs · depth²)."""
-    parent = model.independent_parent
-    L = work.tree_factor
-    for e in range(work.island_start[island], work.island_start[island + 1]):
-        b = work.member[e]
-        for a in range(work.block_start[b], work.block_start[b + 1]):
-            c, p = a, work.tree_start[a]
-            while c >= 0:
-                L[p] = data.factor[a, c]
-                c, p = parent[c], p + 1
-    for e in range(work.island_start[island + 1] - 1, work.island_start[island] - 1, -1):
-        b = work.member[e]
-        for a in range(work.block_start[b + 1] - 1, work.block_start[b] - 1, -1):
-            p = work.tree_start[a]
-            work.tree_pivot[a] = 1.0 / L[p]
-            i, p = parent[a], p + 1
-            while i >= 0:
-                factor = L[p] * work.tree_pivot[a]
-                j, q, s = i, p, work.tree_start[i]
-                while j >= 0:
-                    L[s] = L[s] - factor * L[q]
-                    j, q, s = parent[j], q + 1, s + 1
-                L[p] = factor
-                i, p = parent[i], p + 1
-
-
-@njit
+@inlined
 def _solve_tree(parent: ConstInts1, work: NewtonWork, root: int, out: Reals1) -> None:
     """out (nu,) += M̂⁻¹ work.direction of the tree that begins with a root; work.direction is then 0."""
-    last = work.list[root]
-    for i in range(last - 1, root - 1, -1):
+    fold(parent, work, root)
+    unfold(parent, work, root, work.direction)
+    for i in range(root, work.list[root]):
         if work.degree[i] == root:
-            j, p = parent[i], work.tree_start[i] + 1
-            while j >= 0:
-                work.direction[j] = work.direction[j] - work.tree_factor[p] * work.direction[i]
-                j, p = parent[j], p + 1
-    for i in range(root, last):
-        if work.degree[i] == root:
-            value = work.direction[i] * work.tree_pivot[i]
-            j, p = parent[i], work.tree_start[i] + 1
-            while j >= 0:
-                value = value - work.tree_factor[p] * work.direction[j]
-                j, p = parent[j], p + 1
-            work.direction[i] = value
-            out[i] = out[i] + value
-    for i in range(root, last):
-        if work.degree[i] == root:
+            out[i] = out[i] + work.direction[i]
             work.direction[i] = 0.0

@@ -21,7 +21,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.run_data.run_records import Rows, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
-from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated
+from artsim.sim.solvers.attempts import CLOSE, attempt, begin, is_articulated, warm_start
 from artsim.sim.solvers.crowd import SOLVED_CROWD, SOLVED_FEW, has_hard_contacts, sweep_crowd
 from artsim.sim.solvers.loads import are_of_one_pair
 from artsim.sim.solvers.tolerance import (
@@ -96,10 +96,7 @@ def regularise_crowd(model: Model, data: Workspace, rows: Rows, step: Step, solv
     work = solver.newton
     tolerance = SOLVED_CROWD if work.crowded[island] == 1 else SOLVED_FEW
     _forget_unnatural(data, rows, step, work, island, TOLERANCE * largest_speed(step.next, work, island))
-    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        n = work.listed[entry]
-        for row in range(n, n + max(rows.cone[n], 1)):
-            rows.impulse[row] = work.first[row]
+    warm_start(rows, work, island)
     left = UNTRIED
     first = 0 if has_hard_contacts(rows, work, island) else 1
     for level in range(first, len(_GIVE)):

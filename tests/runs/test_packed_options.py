@@ -1,6 +1,6 @@
 """Packs of runs with options that reach into every stage of a step: drives whose gains are accelerations, friction that
-goes by the load, sleep with delays, --scheme-beta, --continuous, built-in controllers. Every lane is the single run, with masses, gains and
-frictions of its own, and depends on no other lane.
+goes by the load, sleep with delays, --scheme-beta, --continuous, built-in controllers. Every lane is the single run,
+with masses, gains and frictions of its own, and depends on no other lane.
 
 The truth of what the options do is in their own tests; here the single run is the truth, sample by sample.
 """

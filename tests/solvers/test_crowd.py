@@ -13,9 +13,9 @@ from artsim.sim.runs.plan import plan_run
 from artsim.sim.solvers.crowd_law import contact_impulse, principal
 from tests.contact.robot_contacts import growth
 from tests.contact.test_contact_closed_forms import FLOOR, free, mjcf, play
-from tests.solvers.newton_kernels import Case, Real, solve
+from tests.solvers.newton_kernels import Case, Real, case, solve
 from tests.solvers.sweep_kernels import swept
-from tests.solvers.test_newton import rolling_spheres
+from tests.solvers.test_newton import point_rows, rolling_spheres
 
 
 def missed(z: Real, v: Real, mu: float) -> float:
@@ -76,6 +76,43 @@ def test_soft_rows_are_part_of_the_law(friction: float) -> None:
     """Contacts with a compliance of their own, which takes one round."""
     c, parent = rolling_spheres(np.random.default_rng(3))
     c = c._replace(cfm=np.full(len(c.jacobian), 0.2), slope=np.full(len(c.jacobian), friction))
+    by_newton, by_sweeps, left = solved_by_both(c, parent)
+    assert left <= 1e-7
+    assert by_sweeps == pytest.approx(by_newton, abs=1e-6 * np.abs(by_newton).max())
+
+
+@pytest.mark.parametrize("balls", [12, 65])
+def test_units_abreast_and_by_themselves(balls: int) -> None:
+    """Balls on the ground, visited abreast with lanes left over, under a plate: each of its contacts has a colour of
+    its own, and 65 are more than there are. Rows with bounds brake pairs of balls."""
+    rng = np.random.default_rng(balls)
+    nu = 6 * (balls + 1)
+    contacts, brakes = [], []
+    for a in range(balls):
+        ground, plate, brake = np.zeros((3, nu)), np.zeros((3, nu)), np.zeros((1, nu))
+        ground[:, 6 * a : 6 * a + 6] = point_rows(0.0, 0.0, -0.05)
+        plate[:, 6 * a : 6 * a + 6] = -point_rows(0.0, 0.0, 0.05)
+        plate[:, -6:] = point_rows(*rng.uniform(-1.0, 1.0, 2), -0.01)
+        contacts += [ground, plate]
+        if a % 2:
+            brake[0, 6 * a + 3], brake[0, 6 * a - 3] = 1.0, -1.0
+            brakes.append(brake)
+    mass = np.tile([0.5, 0.5, 0.5, 0.0005, 0.0005, 0.0005], balls + 1)
+    mass[-6:] = [5.0, 5.0, 5.0, 1.0, 1.0, 1.0]
+    count, rows = len(contacts), 3 * len(contacts) + len(brakes)
+    c = case(
+        np.diag(mass),
+        np.vstack(contacts + brakes),
+        0.1 * rng.normal(size=nu),
+        mass * np.tile([0.0, 0.0, -0.02, 0.0, 0.0, 0.0], balls + 1),
+        cone=np.array([3, -1, -1] * count + [0] * len(brakes)),
+        slope=np.array([0.2, 0.0, 0.0] * count + [0.0] * len(brakes)),
+        lower=np.full(rows, -1e-4),
+        upper=np.full(rows, 1e-4),
+        cfm=np.full(rows, 0.1),
+    )
+    parent = np.arange(nu) - 1
+    parent[::6] = -1
     by_newton, by_sweeps, left = solved_by_both(c, parent)
     assert left <= 1e-7
     assert by_sweeps == pytest.approx(by_newton, abs=1e-6 * np.abs(by_newton).max())
