@@ -19,7 +19,6 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import CONTACT_MEMORY
 from artsim.sim.equipment.arrays import TENDON_LOWER, Equipment
 from artsim.sim.foundation.records import (
-    WIDTH,
     Array,
     ConstInts1,
     ConstInts2,
@@ -34,7 +33,6 @@ from artsim.sim.foundation.records import (
     Reals2,
     Reals3,
     Reals4,
-    aligned_zeros,
     allocate,
     with_lanes,
 )
@@ -88,9 +86,7 @@ LaneWork = with_lanes(NewtonWork, "LaneWork", ())
 
 
 class LaneSolver(NamedTuple):
-    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py). work.history
-    holds the table from which unit vectors are read (foundation/strip_sums.py).
-    """
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py)."""
 
     rows: LaneRows  # type: ignore[valid-type]
     work: LaneWork  # type: ignore[valid-type]
@@ -381,27 +377,16 @@ def lane_solver_shapes(nu: int) -> dict[str, tuple[int, ...]]:
 
 
 def make_lane_solver() -> LaneSolver:
-    """Allocate room for the few rows of a lane. Matrices have room for whole strips, which begin at cache lines."""
+    """Allocate room for the few rows of a lane."""
     n = MOST_OF_LANE
     rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
-        "factors": (n + WIDTH,),
-        **dict.fromkeys(
-            (
-                "system_pivot",
-                "impulse_change",
-                "stepping_unit",
-                "delassus_unit",
-                "delassus_row",
-                "unit_stop",
-                "unit_idle",
-            ),
-            (n,),
-        ),
+        "factors": (n,),
+        **dict.fromkeys(("system", "delassus"), (n, n)),
+        **dict.fromkeys(("system_pivot", "impulse_change", "stepping_unit"), (n,)),
+        **dict.fromkeys(("delassus_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
     }
-    strips = {**dict.fromkeys(("system", "delassus"), (n, n + WIDTH)), "right": (1, n + WIDTH)}
-    work = allocate(LaneWork, shapes | dict.fromkeys(strips, (0, 0)))
-    return LaneSolver(rows, work._replace(**{name: aligned_zeros(shape) for name, shape in strips.items()}))
+    return LaneSolver(rows, allocate(LaneWork, shapes))
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:

@@ -26,7 +26,7 @@ from artsim.sim.foundation.records import (
 from artsim.sim.run_data.run_records import Rows
 
 MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
-MOST_DELASSUS_ROWS = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
+MOST_DELASSUS_ROWS = 24  # rows of an island whose steps are taken in impulses, in whole strips (solvers/delassus.py)
 MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/lane_coulomb.py)
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
@@ -102,14 +102,14 @@ class NewtonWork(NamedTuple):
     lines: Lanes2  # (MOST_LINES, entries) D J of the units that add_product adds at once
     half: Lanes2  # (MOST_DELASSUS_ROWS, nu) delassus.py: J L⁻¹ D^(-½), by place
     delassus: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS) W = J M̂⁻¹ Jᵀ
-    system: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS + 1) the system of a Newton step, its right-hand side
+    system: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS) the system of a Newton step; like W in whole strips
     system_pivot: Lanes1  # (MOST_DELASSUS_ROWS,)
-    impulse_change: Lanes1  # (MOST_DELASSUS_ROWS,) dλ
+    impulse_change: Lanes1  # (MOST_DELASSUS_ROWS,) the system's right-hand side, and then dλ
     stepping_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units that take part
     delassus_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units of which W is kept
     delassus_row: Ints1  # (MOST_DELASSUS_ROWS,) the row in Rows of a row of W
     unit_stop: Ints1  # (MOST_DELASSUS_ROWS,) the end of a unit's rows
-    unit_idle: Ints1  # (MOST_DELASSUS_ROWS,) 1: a unit takes no part in a step
+    unit_idle: Ints1  # (MOST_DELASSUS_ROWS,) 1: the unit of a row of W takes no part in a step
     reach: Ints2  # (MOST_DELASSUS_ROWS, nu) 1: a unit moves a block, or blocks to which it is tied
     solution: Lanes1  # (rows,) λ of a solution that is changed
     resting: Lanes1  # (nu,) of an island: the least velocity to whose digits it is solved
@@ -411,8 +411,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
         **dict.fromkeys(("half", "reach"), (MOST_DELASSUS_ROWS, nu)),
-        "delassus": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS),
-        "system": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS + 1),
+        **dict.fromkeys(("delassus", "system"), (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS)),
         **dict.fromkeys(_BY_DELASSUS_ROW, (MOST_DELASSUS_ROWS,)),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
         "sizes": (8,),

@@ -13,9 +13,6 @@ from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
-from artsim.sim.foundation.records import WIDTH
-from artsim.sim.foundation.strip_sums import NOWHERE, UNIT, sum_rows
-from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import FEW_UNITS, NewtonWork, SolverBundle
 from artsim.sim.solvers.coulomb import (
@@ -35,8 +32,8 @@ from artsim.sim.solvers.coulomb import (
     scale,
     take_step,
 )
-from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set_still_change, stiffness
-from artsim.sim.solvers.delassus import MOST_PULL, list_unit
+from artsim.sim.solvers.coulomb_system import residual, set_rates
+from artsim.sim.solvers.delassus import MOST_PULL, find_in_impulses, list_unit, row_count
 from artsim.sim.solvers.tolerance import ABSURD, ENOUGH, UNTRIED, largest_impulse, largest_pull, rounding
 
 GIVEN_UP, SETTLED, HEAVY = range(3)  # ends of a lane's steps; HEAVY: impulses are too large for steps in impulses
@@ -86,7 +83,6 @@ def _take_rows(rows: Rows, solver: SolverBundle, lane: int) -> None:
             own.unit_stop[own.sizes[FEW_UNITS] - 1] = count
         begin += max(rows.cone[n], 1)
     own.unit_start[1] = own.sizes[FEW_UNITS]
-    own.history[0, UNIT] = 1.0
     room = work.delassus.shape[1]
     for i in range(count):
         for j in range(count):
@@ -110,19 +106,12 @@ def _take_row(rows: Rows, solver: SolverBundle, n: int, lane: int, to: int) -> N
     own.linear[to] = 0.0
 
 
-@inlined
-def _row_count(work: NewtonWork) -> int:
-    """The number of rows of the units listed."""
-    units = work.sizes[FEW_UNITS]
-    return work.unit_stop[units - 1] if units > 0 else 0
-
-
 @njit
 def _put_impulses(rows: Rows, solver: SolverBundle, lane: int) -> None:
     """Copy the impulses found back."""
     work = solver.newton
     lane_rows, own = solver.lane.rows, solver.lane.work
-    for i in range(_row_count(own)):
+    for i in range(row_count(own)):
         n = work.delassus_row[own.marked[i]]
         lane_set(rows.impulse, n, lane, lane_rows.impulse[i])
         lane_set(work.centre, n, lane, lane_rows.impulse[i])
@@ -164,96 +153,10 @@ def _settle(
             return GIVEN_UP
         if largest_pull(rows, work, 0) > MOST_PULL:
             return HEAVY
-        _find_step(rows, work)
+        find_in_impulses(rows, work, 0)
         last, size = size, take_step(rows, work, 0, bar, size, 1.0 - shares if near else 0.0, 1.0)
         bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
         past = MEMORY * past + 1.0
         if not size < OVERFLOWING:
             return GIVEN_UP
     return GIVEN_UP
-
-
-# ------------------------------------------------------------------ the step
-
-
-@njit
-def _find_step(rows: Rows, work: NewtonWork) -> None:
-    """The step of delassus.py: work.linear = dλ, work.along = W dλ. O(active rows² · rows).
-
-    Rows are read and written in whole strips, including unused last columns: a strip read back after a narrower write
-    would wait for that write. A unit that is idle keeps its change at fixed x; the rows of the other units, listed in
-    work.delassus_unit, are eliminated column by column.
-    """
-    A, W, x, z = work.system, work.delassus, work.factors, work.linear
-    set_still_change(rows, work, 0)
-    m = _row_count(work)
-    width = _strips(m)
-    active = _set_system(rows, work, width)
-    for r in range(m):
-        if work.unit_idle[r] == 1 and z[r] != 0.0:
-            for p in range(active):
-                i = work.delassus_unit[p]
-                z[i] = z[i] - A[i, r] * z[r]
-    for p in range(active):
-        r = work.delassus_unit[p]
-        inverse = 1.0 / A[r, r]
-        work.system_pivot[r] = inverse
-        c = r - r % WIDTH
-        for q in range(p + 1, active):
-            i = work.delassus_unit[q]
-            x[r] = A[i, r] * inverse
-            z[i] = z[i] - x[r] * z[r]
-            subtract_rows(A, i, c, A, r, r + 1, c, width - c, x)
-    for p in range(active - 1, -1, -1):
-        r = work.delassus_unit[p]
-        z[r] = z[r] * work.system_pivot[r]
-        for q in range(p):
-            i = work.delassus_unit[q]
-            z[i] = z[i] - A[i, r] * z[r]
-    for i in range(m):
-        x[i] = -z[i]
-    sum_rows(work.right, 0, (work.history, NOWHERE), W, (0, m), width, x)
-    for i in range(m):
-        work.along[i] = work.right[0, i]
-
-
-@inlined
-def _strips(count: int) -> int:
-    """`count` columns, rounded up to whole strips."""
-    return (count + (WIDTH - 1)) // WIDTH * WIDTH
-
-
-@njit
-def _set_system(rows: Rows, work: NewtonWork, width: int) -> int:
-    """work.system (rows, rows) = 1 + D S W in rows of units that are not idle; work.delassus_unit lists these rows.
-    Return their number."""
-    A, W, units, x = work.system, work.delassus, work.history, work.factors
-    active = 0
-    for unit in range(work.sizes[FEW_UNITS]):
-        n = work.stepping_unit[unit]
-        size = max(rows.cone[n], 1)
-        idle = 0 if work.weight[n] > 0.0 else 1
-        if rows.cone[n] > 1:
-            set_pull(rows, work, n)
-        for i in range(n, n + size):
-            work.unit_idle[i] = idle
-            if idle == 0:
-                work.delassus_unit[active] = i
-                active += 1
-        if idle == 0:
-            if size > 1:
-                d0, d1, d2, d3 = stiffness(rows, work, n)
-                x[n] = -d0
-                for row in range(n + 1, n + size):
-                    x[row] = -(d0 * work.pull[row] + d1 * work.unit[row])
-                sum_rows(A, n, (units, n), W, (n, n + size), width, x)
-                for i in range(n + 1, n + size):
-                    x[n] = -d1 * work.unit[i]
-                    for row in range(n + 1, n + size):
-                        x[row] = -(d1 * work.pull[row] + d2 * work.unit[row]) * work.unit[i]
-                    x[i] = x[i] - d3
-                    sum_rows(A, i, (units, i), W, (n, n + size), width, x)
-            else:
-                x[n] = -work.weight[n] * work.inverse[n]
-                sum_rows(A, n, (units, n), W, (n, n + 1), width, x)
-    return active

@@ -202,7 +202,8 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real,
     work = allocate(NewtonWork, of_work | lane_solver_shapes(nu), width)
     shapes = {
         **dict.fromkeys(PackSolver._fields, (1,)),
-        **dict.fromkeys(("entry", "listing"), (2,)),
+        "entry": (2,),
+        "listing": (4,),
         "limited": (0, 2),
         "change": (nu,),
         "impulse": (max(n, room),),
