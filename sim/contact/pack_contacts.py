@@ -73,9 +73,8 @@ class PackSolver(NamedTuple):
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
-    large_impulses: Lanes1  # (1,) 1: impulses have been too large for steps in impulses
     in_impulses: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
-    settled: Lanes1  # (1,) 1: the lane's impulses are found
+    settled: Lanes1  # (1,) 1: the lane's impulses are found, by itself
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver
     impulse: Lanes1  # (rows,)
@@ -372,7 +371,7 @@ def lane_solver_shapes(nu: int) -> dict[str, tuple[int, ...]]:
     return {
         **dict.fromkeys(("half", "reach"), (n, nu)),
         "delassus": (n, n),
-        **dict.fromkeys(("stepping_unit", "delassus_unit", "delassus_row", "unit_stop"), (n,)),
+        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop"), (n,)),
     }
 
 
@@ -383,8 +382,8 @@ def make_lane_solver() -> LaneSolver:
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
         "factors": (n,),
         **dict.fromkeys(("system", "delassus"), (n, n)),
-        **dict.fromkeys(("system_pivot", "impulse_change", "stepping_unit"), (n,)),
-        **dict.fromkeys(("delassus_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
+        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
+        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
     }
     return LaneSolver(rows, allocate(LaneWork, shapes))
 

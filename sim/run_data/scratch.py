@@ -33,7 +33,7 @@ BLOCK = 16  # most rows that block_gs solves together
 CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
-BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
+BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, STEPPING_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
 # entries of SolverCall.task: the task, and for ANSWER the first dof and the one past the last
 ASKED_FOR, FROM, TO = range(3)
 # tasks: solve the rows; solve them with another bias than before; take M̂ = M + step.diagonal, reduced to the
@@ -62,8 +62,8 @@ class NewtonWork(NamedTuple):
     taken: Ints1  # (2,) number of islands that threads have taken in this solution; the largest island, taken first
     again: Ints1  # (1,) BEGIN; if the step is solved again, GO_ON or BEGIN_ANEW
     # (8,) numbers of blocks, islands, Newton steps of the island, rows for which blocks and islands were found, units
-    # in stepping_unit and in delassus_unit; 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W,
-    # for the units in delassus_unit; 1: this is the scratch of a thread that helps
+    # that take steps in impulses (0: steps are taken in x) and units of which W is kept, both in stepping_unit; 1 + the
+    # island of which `matrix` holds the factor of M̂ and `delassus` W; 1: this is the scratch of a thread that helps
     sizes: Ints1
     block: Ints1  # (nu,) block of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
@@ -105,8 +105,7 @@ class NewtonWork(NamedTuple):
     system: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS) the system of a Newton step; like W in whole strips
     system_pivot: Lanes1  # (MOST_DELASSUS_ROWS,)
     impulse_change: Lanes1  # (MOST_DELASSUS_ROWS,) the system's right-hand side, and then dλ
-    stepping_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units that take part
-    delassus_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units of which W is kept
+    stepping_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units that take steps in impulses
     delassus_row: Ints1  # (MOST_DELASSUS_ROWS,) the row in Rows of a row of W
     unit_stop: Ints1  # (MOST_DELASSUS_ROWS,) the end of a unit's rows
     unit_idle: Ints1  # (MOST_DELASSUS_ROWS,) 1: the unit of a row of W takes no part in a step
@@ -176,7 +175,6 @@ OWN_SCRATCH = (
         "stepping_unit",
     ),
     *(
-        "delassus_unit",
         "delassus_row",
         "unit_stop",
         "unit_idle",
@@ -387,9 +385,7 @@ _BY_DOF = (  # fields of NewtonWork
     *("list", "place", "crowded", "resting", "block_at", "run_count", "pivot", "change", "product", "gradient"),
     *("direction", "through"),
 )
-_BY_DELASSUS_ROW = (
-    *("system_pivot", "impulse_change", "stepping_unit", "delassus_unit", "delassus_row", "unit_stop", "unit_idle"),
-)
+_BY_DELASSUS_ROW = (*("system_pivot", "impulse_change", "stepping_unit", "delassus_row", "unit_stop", "unit_idle"),)
 
 
 def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:

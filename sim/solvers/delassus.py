@@ -14,11 +14,11 @@ nothing; of the pack's W, lanes whose rows differ take their own part (lane_coul
 from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, sqrt, zero_like
-from artsim.sim.foundation.records import Lanes1, Vec4
+from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real, Vec4
 from artsim.sim.foundation.strips import load_strip, store_strip, strip_size, subtract_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_DELASSUS_ROWS, NewtonWork
+from artsim.sim.run_data.scratch import KEPT_ISLAND, KEPT_UNITS, MOST_DELASSUS_ROWS, STEPPING_UNITS, NewtonWork
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
 from artsim.sim.solvers.coulomb_system import set_pull, set_still_change, stiffness
 from artsim.sim.solvers.impulses import add_transposed
@@ -27,24 +27,24 @@ MOST_PULL = 1e3  # [rad/s or m/s] by an impulse, beyond which W dλ loses too ma
 
 
 @njit
-def list_delassus_rows(rows: Rows, work: NewtonWork, island: int) -> bool:
-    """List all units of the island; False if they have too many rows for steps in impulses."""
+def list_delassus_rows(rows: Rows, work: NewtonWork, island: int) -> None:
+    """List all units of the island, or none if they have too many rows for steps in impulses."""
     count = 0
-    work.sizes[FEW_UNITS] = 0
+    work.sizes[STEPPING_UNITS] = 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
         count += max(rows.cone[n], 1)
         if count > MOST_DELASSUS_ROWS:
-            return False
+            work.sizes[STEPPING_UNITS] = 0
+            return
         list_unit(work, n)
-    return True
 
 
 @inlined
 def list_unit(work: NewtonWork, n: int) -> None:
     """List the unit of row n."""
-    work.stepping_unit[work.sizes[FEW_UNITS]] = n
-    work.sizes[FEW_UNITS] += 1
+    work.stepping_unit[work.sizes[STEPPING_UNITS]] = n
+    work.sizes[STEPPING_UNITS] += 1
 
 
 # ------------------------------------------------------------------ W
@@ -58,7 +58,7 @@ def set_delassus(rows: Rows, work: NewtonWork, island: int) -> None:
     for i in range(first, last):
         work.right[0, i] = sqrt(work.pivot[i])
     m = 0
-    for unit in range(work.sizes[FEW_UNITS]):
+    for unit in range(work.sizes[STEPPING_UNITS]):
         n = work.stepping_unit[unit]
         _set_half(rows, work, island, n, unit, m)
         _set_products(work, island, unit, m, max(rows.cone[n], 1))
@@ -66,8 +66,7 @@ def set_delassus(rows: Rows, work: NewtonWork, island: int) -> None:
             work.delassus_row[m + row] = n + row
         m += max(rows.cone[n], 1)
         work.unit_stop[unit] = m
-        work.delassus_unit[unit] = n
-    work.sizes[KEPT_UNITS] = work.sizes[FEW_UNITS]
+    work.sizes[KEPT_UNITS] = work.sizes[STEPPING_UNITS]
     work.sizes[KEPT_ISLAND] = island + 1
 
 
@@ -228,7 +227,7 @@ def find_in_impulses(rows: Rows, work: NewtonWork, island: int) -> None:
 @inlined
 def row_count(work: NewtonWork) -> int:
     """The number of rows of the units listed."""
-    units = work.sizes[FEW_UNITS]
+    units = work.sizes[STEPPING_UNITS]
     return work.unit_stop[units - 1] if units > 0 else 0
 
 
@@ -238,7 +237,7 @@ def _set_system(rows: Rows, work: NewtonWork, width: int) -> None:
     work.impulse_change."""
     W, A = work.delassus, work.system
     i = 0
-    for unit in range(work.sizes[FEW_UNITS]):
+    for unit in range(work.sizes[STEPPING_UNITS]):
         n = work.stepping_unit[unit]
         size = max(rows.cone[n], 1)
         idle = 0 if any_positive(work.weight[n]) else 1
@@ -282,7 +281,7 @@ def _set_cone(work: NewtonWork, n: int, i: int, size: int, width: int, numbers: 
 def _reduce(work: NewtonWork, width: int) -> None:
     """Eliminate below the diagonal, unit by unit; 1 / pivots are in work.system_pivot."""
     first = 0
-    for unit in range(work.sizes[FEW_UNITS]):
+    for unit in range(work.sizes[STEPPING_UNITS]):
         stop = work.unit_stop[unit]
         if work.unit_idle[first] == 0:
             begin = 0
@@ -355,8 +354,9 @@ def _take_out_three(work: NewtonWork, i: int, r: int, width: int) -> None:
 
 
 @njit
-def set_change(rows: Rows, force: Lanes1, work: NewtonWork, island: int) -> None:
-    """work.change (nu,) = x of the island with M̂ x = f + Jᵀλ, for M̂ factorised in work.matrix."""
+def set_change(rows: Rows, force: Lanes1, work: NewtonWork, island: int, chosen: Real) -> None:
+    """work.change (nu,) = x of the island with M̂ x = f + Jᵀλ in lanes where `chosen` is 1, for M̂ factorised in
+    work.matrix."""
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -367,4 +367,4 @@ def set_change(rows: Rows, force: Lanes1, work: NewtonWork, island: int) -> None
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.change[a] = work.direction[a]
+            work.change[a] = where_greater(chosen, zero_like(chosen), work.direction[a], work.change[a])

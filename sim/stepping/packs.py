@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.pack_contacts import (
     LaneSolver,
     PackAdhesion,
@@ -370,7 +370,8 @@ LaneRowsFound = with_lanes(Rows, "LaneRowsFound", ())
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
-SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
+_ROBOT = with_members(RobotBundle, model=PackModel)
+SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (_ROBOT, Rows, PackStep, _NEWTON))
 
 
 _OF_LANE = "artsim.sim.stepping.lane_equipment"  # modules of the kernels of a single robot that serves its lane
@@ -449,7 +450,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
         adhesion=adhesion,
     )
     return (
-        with_members(RobotBundle, model=PackModel),
+        _ROBOT,
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         PackEquipment,
