@@ -67,7 +67,7 @@ Effort: TypeAlias = tuple[int, float, bool]
 WholeEffort: TypeAlias = tuple[int, float, bool, bool, bool]
 Bounds: TypeAlias = tuple[float, float]  # tolerance of the residual [rad/s or m/s], limit of impulses [N s or N m s]
 # (chosen, opened, tolerance, limit), T. chosen: 1 where steps are taken. opened: 1 where loads are to be shared
-Terms: TypeAlias = tuple[Real, Real, Real, Real]
+Task: TypeAlias = tuple[Real, Real, Real, Real]
 Pair: TypeAlias = tuple[Real, Real]
 # (last, bar, past, since, taken), T: the residual before the last step and the mean above which a step is halved
 # [rad/s or m/s]; the weight of residuals in that mean; steps of the round; steps
@@ -99,13 +99,7 @@ def coulomb(
 
 @njit
 def take_rounds(
-    robot: RobotBundle | None,
-    rows: Rows,
-    step: Step | None,
-    work: NewtonWork,
-    island: int,
-    terms: Terms,
-    effort: Effort,
+    robot: RobotBundle | None, rows: Rows, step: Step | None, work: NewtonWork, island: int, task: Task, effort: Effort
 ) -> Real:
     """Take steps in chosen lanes, from where M̂ x = f + Jᵀλ; return the residual of their rows [rad/s or m/s].
 
@@ -113,20 +107,19 @@ def take_rounds(
     `step` there are no dofs, and W tells velocities. A residual within ENOUGH tolerances that no longer improves is
     accepted. Lanes that are solved by W wait for the others: x is found for all at once, and then decides.
     """
-    chosen, opened, tolerance, limit = terms
+    chosen, opened, tolerance, limit = task
     most, first, near = effort
     zero, one = zero_like(chosen), zero_like(chosen) + 1.0
     set_rates(rows, work, island, tolerance)
     size, shares, ease = _begin_rounds(rows, work, island, first, opened, tolerance if near else zero - 1.0)
     start, left, pace = size, zero + UNTRIED, (zero + UNTRIED, size, one, zero, zero)
     running, waiting, large, moved = chosen, zero, zero, False
-    while any_positive(running):
+    while any_positive(running) or (step is not None and any_positive(large)):
         pull = largest_pull(rows, work, island)
         good = ENOUGH * largest(rounding_of(pull), tolerance)
         on = where_greater(size, _bound_of_sharing(pull, tolerance, ease), zero, running * shares)
-        if any_positive(on):
-            size, shares, ease = _go_on_sharing(rows, work, island, on, (size, shares, ease))
-            pace = _begun(on, size, pace)
+        size, shares, ease = _go_on_sharing(rows, work, island, on, (size, shares, ease))
+        pace = _begun(on, size, pace)
         waiting = largest(waiting, running * (one - shares) * is_met(size, pace[0], good, tolerance))
         met = zero
         if not any_positive(running - waiting):
@@ -194,7 +187,7 @@ def _bound_of_sharing(pull: Real, tolerance: Real, ease: Real) -> Real:
     return largest(tolerance, share * PROXIMAL * ease * pull)
 
 
-@njit
+@inlined
 def _go_on_sharing(rows: Rows, work: NewtonWork, island: int, on: Real, sharing: Vec3) -> Vec3:
     """In lanes where `on` is 1, go on with a smaller ε. After the ε that shares the loads, λ_k is set to λ, so that
     rows lose the velocities that compliance has left. Return the residual [rad/s or m/s], 1 where loads are still to be
@@ -202,6 +195,8 @@ def _go_on_sharing(rows: Rows, work: NewtonWork, island: int, on: Real, sharing:
     """
     size, shares, ease = sharing
     zero = zero_like(ease)
+    if not any_positive(on):
+        return sharing
     shared = where_greater(ease, zero + _REACHED, zero, on)
     if any_positive(on - shared):
         harder = where_greater(on - shared, zero, largest(zero + _HARDER, _SHARED_EPS / ease), zero + 1.0)
@@ -342,7 +337,8 @@ def _better_of_both(
             for row in range(n, n + max(rows.cone[n], 1)):
                 rows.impulse[row] = where_greater(back, zero, work.centre[row], rows.impulse[row])
         _factorise_inertia(robot.model, robot.data, work, island)
-        refresh(rows, step, work, island, back, True)
+        set_change(rows, step.free, work, island, back)
+        refresh(rows, step, work, island, back, False)
         size = where_greater(back, zero, residual(rows, work, island), size)
     return largest(size, left)
 
@@ -435,7 +431,7 @@ def refresh(rows: Rows, step: Step, work: NewtonWork, island: int, chosen: Real,
     work.velocity are lost. After steps `in_impulses`, which move λ alone, x is computed first.
     """
     if in_impulses:
-        set_change(rows, step.free, work, island, chosen)
+        set_change(rows, step.free, work, island, zero_like(chosen) + 1.0)
     u, zero = step.next, zero_like(chosen)
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]

@@ -15,24 +15,24 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
-from artsim.sim.solvers.coulomb import Effort, Terms, take_rounds
+from artsim.sim.solvers.coulomb import Effort, Task, take_rounds
 from artsim.sim.solvers.delassus import list_unit, row_count
 from artsim.sim.solvers.tolerance import is_solved
 
 
 @njit
-def settle_lane(rows: Rows, solver: SolverBundle, lane: int, terms: Terms, effort: Effort) -> bool:
+def settle_lane(rows: Rows, solver: SolverBundle, lane: int, task: Task, effort: Effort) -> bool:
     """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there, by
     `take_rounds`; rows.impulse becomes the λ found. True if they are solved.
     """
     own = solver.lane.work
     _take_rows(rows, solver, lane)
-    left = take_rounds(None, solver.lane.rows, None, own, 0, terms, effort)
+    left = take_rounds(None, solver.lane.rows, None, own, 0, task, effort)
     for i in range(row_count(own)):
         n = solver.newton.delassus_row[own.marked[i]]
         lane_set(rows.impulse, n, lane, solver.lane.rows.impulse[i])
         lane_set(solver.newton.centre, n, lane, solver.lane.rows.impulse[i])
-    return is_solved(left, terms[2])
+    return is_solved(left, task[2])
 
 
 @njit

@@ -21,7 +21,7 @@ from artsim.sim.run_data.scratch import (
     SolverBundle,
 )
 from artsim.sim.solvers.attempts import restart
-from artsim.sim.solvers.coulomb import Terms, balance, balance_by_factor, is_met, refresh, take_rounds
+from artsim.sim.solvers.coulomb import Effort, Task, balance, balance_by_factor, is_met, refresh, take_rounds
 from artsim.sim.solvers.coulomb_system import residual, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit, set_delassus
 from artsim.sim.solvers.impulses import keep
@@ -192,24 +192,22 @@ def _slide(
         balance(robot.model, robot.data, rows, work, island)
         if work.sizes[STEPPING_UNITS] > 0:
             set_delassus(rows, work, island)
-    terms = (chosen, loads_are_open(rows, work, island) if shared else zero, tolerance, limit)
+    task = (chosen, loads_are_open(rows, work, island) if shared else zero, tolerance, limit)
     if work.sizes[STEPPING_UNITS] > 0 and differ(solver):
-        return _settle_lanes(rows, step, solver, island, terms, (most, first, near))
-    left = take_rounds(robot, rows, step, work, island, terms, (most, first, near))
+        return _settle_lanes(rows, step, solver, island, task, (most, first, near))
+    left = take_rounds(robot, rows, step, work, island, task, (most, first, near))
     solved = where_greater(left, ENOUGH * tolerance, zero, chosen)
     keep(rows, solver, island, rows.impulse, solved)
     return solved
 
 
 @njit
-def _settle_lanes(
-    rows: Rows, step: Step, solver: SolverBundle, island: int, terms: Terms, effort: tuple[int, float, bool]
-) -> Pack:
+def _settle_lanes(rows: Rows, step: Step, solver: SolverBundle, island: int, task: Task, effort: Effort) -> Pack:
     """Solve Coulomb's law in chosen lanes, whose units are listed, each lane by itself from W; x, the velocities that
     follow from x, and their residual are then found for all. Return 1 in lanes that are solved.
     """
     work, pack = solver.newton, solver.pack
-    running, opened, tolerance, limit = terms
+    running, opened, tolerance, limit = task
     zero = zero_like(running)
     set_rates(rows, work, island, tolerance)
     solved, last = zero, zero + UNTRIED
