@@ -68,7 +68,6 @@ WholeEffort: TypeAlias = tuple[int, float, bool, bool, bool]
 Bounds: TypeAlias = tuple[float, float]  # tolerance of the residual [rad/s or m/s], limit of impulses [N s or N m s]
 # (chosen, opened, tolerance, limit), T. chosen: 1 where steps are taken. opened: 1 where loads are to be shared
 Task: TypeAlias = tuple[Real, Real, Real, Real]
-Pair: TypeAlias = tuple[Real, Real]
 # (last, bar, past, since, taken), T: the residual before the last step and the mean above which a step is halved
 # [rad/s or m/s]; the weight of residuals in that mean; steps of the round; steps
 Pace: TypeAlias = tuple[Real, Real, Real, Real, Real]
@@ -119,7 +118,7 @@ def take_rounds(
         good = ENOUGH * largest(rounding_of(pull), tolerance)
         on = where_greater(size, _bound_of_sharing(pull, tolerance, ease), zero, running * shares)
         size, shares, ease = _go_on_sharing(rows, work, island, on, (size, shares, ease))
-        pace = _begun(on, size, pace)
+        pace = _begin_pace(on, size, pace)
         waiting = largest(waiting, running * (one - shares) * is_met(size, pace[0], good, tolerance))
         met = zero
         if not any_positive(running - waiting):
@@ -134,8 +133,8 @@ def take_rounds(
             left, ended = _give_up(easier, shares, pull, left)
             running, easier = running - ended, easier - ended
             size = _ease(rows, work, island, easier, size)
-        pace = _begun(met + easier, size, pace)
-        running = running - _worse(running - waiting, pace[4], size, start) if near else running
+        pace = _begin_pace(met + easier, size, pace)
+        running = running - _no_nearer(running - waiting, pace[4], size, start) if near else running
         moving = running - waiting
         if work.sizes[STEPPING_UNITS] > 0:
             large = largest(large, where_greater(pull, zero + MOST_PULL, moving, zero))
@@ -145,7 +144,7 @@ def take_rounds(
                 running, moving, large = large, large, zero
         if any_positive(moving):
             follows, moved = one - shares if near else zero, True
-            size, pace = _go(robot, rows, step, work, island, (moving, follows, size), pace)
+            size, pace = _advance(robot, rows, step, work, island, (moving, follows, size), pace)
             lost = where_greater(zero + _OVERFLOWING, size, zero, moving)
             left = where_greater(lost, zero, zero + CONTRADICTION, left)
             running = where_greater(pace[4], zero + (most - 0.5), zero, running - lost)
@@ -222,13 +221,13 @@ def _refreshed(rows: Rows, step: Step | None, work: NewtonWork, island: int, wai
     """The residual [rad/s or m/s], in lanes where `waiting` is 1 by velocities that are computed anew from x."""
     if step is None:
         return size
-    refresh(rows, step, work, island, waiting, work.sizes[STEPPING_UNITS] > 0)
+    refresh(rows, step, work, island, waiting)
     return where_greater(waiting, zero_like(size), residual(rows, work, island), size)
 
 
 @inlined
-def _begun(anew: Real, size: Real, pace: Pace) -> Pace:
-    """The pace, in lanes where `anew` is 1 that of a round that begins with the residual `size`."""
+def _begin_pace(anew: Real, size: Real, pace: Pace) -> Pace:
+    """The pace; in lanes where `anew` is 1, that of a round that begins with the residual `size` [rad/s or m/s]."""
     last, bar, past, since, taken = pace
     zero = zero_like(size)
     last = where_greater(anew, zero, zero + UNTRIED, last)
@@ -297,7 +296,7 @@ def _ease(rows: Rows, work: NewtonWork, island: int, easier: Real, size: Real) -
 
 
 @inlined
-def _worse(moving: Real, taken: Real, size: Real, start: Real) -> Real:
+def _no_nearer(moving: Real, taken: Real, size: Real, start: Real) -> Real:
     """1 in moving lanes that are no nearer than at the start after a few steps."""
     zero = zero_like(moving)
     glance = where_greater(absolute(taken - _GLANCE), zero + 0.5, zero, moving)
@@ -306,8 +305,9 @@ def _worse(moving: Real, taken: Real, size: Real, start: Real) -> Real:
 
 @inlined
 def _leave_impulses(rows: Rows, step: Step, work: NewtonWork, island: int, large: Real, size: Real) -> Real:
-    """Take further steps in x; return the residual [rad/s or m/s] by it in lanes where `large` is 1."""
-    refresh(rows, step, work, island, large, True)
+    """Go on with steps in x in lanes where `large` is 1; return the residual [rad/s or m/s], there by velocities that
+    follow from x."""
+    refresh(rows, step, work, island, large)
     work.sizes[STEPPING_UNITS] = 0
     return where_greater(large, zero_like(size), residual(rows, work, island), size)
 
@@ -319,14 +319,15 @@ def _better_of_both(
     step: Step,
     work: NewtonWork,
     island: int,
-    terms: tuple[Real, Real],
+    goal: tuple[Real, Real],
     found: tuple[Real, Real],
 ) -> Real:
     """The rows' residual [rad/s or m/s] where the last round ended with `left` and the residual is `size`.
 
-    Where the steps ran out in a round that is worse than the one before, λ becomes that round's result, λ_k.
+    Where the steps of chosen lanes ran out in a round that is worse than the one before, λ becomes that round's result,
+    λ_k. goal: (chosen, tolerance); found: (size, left).
     """
-    chosen, tolerance = terms
+    chosen, tolerance = goal
     size, left = found
     zero = zero_like(size)
     good = ENOUGH * largest(rounding_of(largest_pull(rows, work, island)), tolerance)
@@ -338,7 +339,7 @@ def _better_of_both(
                 rows.impulse[row] = where_greater(back, zero, work.centre[row], rows.impulse[row])
         _factorise_inertia(robot.model, robot.data, work, island)
         set_change(rows, step.free, work, island, back)
-        refresh(rows, step, work, island, back, False)
+        refresh(rows, step, work, island, back)
         size = where_greater(back, zero, residual(rows, work, island), size)
     return largest(size, left)
 
@@ -347,19 +348,13 @@ def _better_of_both(
 
 
 @inlined
-def _go(
-    robot: RobotBundle | None,
-    rows: Rows,
-    step: Step | None,
-    work: NewtonWork,
-    island: int,
-    terms: Vec3,
-    pace: Pace,
+def _advance(
+    robot: RobotBundle | None, rows: Rows, step: Step | None, work: NewtonWork, island: int, start: Vec3, pace: Pace
 ) -> tuple[Real, Pace]:
-    """Take a step from the residual `size` [rad/s or m/s] in moving lanes; return the residual after it, and the pace.
-    Where `follows` is 1, λ_k follows a good step.
+    """Take a step in moving lanes; return the residual after it [rad/s or m/s], and the pace. start: (moving, follows,
+    size). Where `follows` is 1, λ_k follows a good step; size: the residual before the step.
     """
-    moving, follows, size = terms
+    moving, follows, size = start
     last, bar, past, since, taken = pace
     zero = zero_like(size)
     _find_step(robot, rows, step, work, island)
@@ -426,11 +421,11 @@ def _take_step(
 
 
 @njit
-def refresh(rows: Rows, step: Step, work: NewtonWork, island: int, chosen: Real, in_impulses: bool) -> None:
+def refresh(rows: Rows, step: Step, work: NewtonWork, island: int, chosen: Real) -> None:
     """Recompute work.velocity from x in lanes where `chosen` is 1: earlier steps may have been so long that digits of
-    work.velocity are lost. After steps `in_impulses`, which move λ alone, x is computed first.
+    work.velocity are lost. Steps in impulses move λ alone: x is then computed first, for all lanes.
     """
-    if in_impulses:
+    if work.sizes[STEPPING_UNITS] > 0:
         set_change(rows, step.free, work, island, zero_like(chosen) + 1.0)
     u, zero = step.next, zero_like(chosen)
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):

@@ -1,14 +1,15 @@
 """Newton steps of coulomb.py for a few rows, in their impulses alone.
 
 Once M̂ x = f + Jᵀλ holds, a Newton step of coulomb_system.py keeps it, so that the rows' velocities change by W dλ with
-the Delassus matrix W = J M̂⁻¹ Jᵀ, and dλ = -D S W dλ + the change of λ at fixed x, with D S of `_stiffness` and the
+the Delassus matrix W = J M̂⁻¹ Jᵀ, and dλ = -D S W dλ + the change of λ at fixed x, with D S of `stiffness` and the
 shift. W is computed once, from J L⁻¹ with M̂ = Lᵀ D L; a step then costs O(rows³) instead of a factorisation of
 M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_DELASSUS_ROWS rows the factorisation is cheaper; where a
 stiff drive presses on a light link, it is more accurate.
 
-Every function serves both widths. The units that take part are listed in work.stepping_unit, and their rows are
-numbered from 0. Packs list the rows of some lanes (pack_coulomb.py), where other lanes' rows are zeros that change
-nothing; of the pack's W, lanes whose rows differ take their own part (lane_coulomb.py).
+Every function serves a single robot, a lane by itself and the lanes of a pack. The units that take part are listed in
+work.stepping_unit, and their rows are numbered from 0. Packs list the rows of some lanes (pack_coulomb.py), where other
+lanes' rows are zeros that change nothing; of the pack's W, lanes whose rows differ take their own part
+(lane_coulomb.py).
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def _settle_lanes(rows: Rows, step: Step, solver: SolverBundle, island: int, tas
         running = pack.settled[0]
         if not any_positive(running):
             break
-        refresh(rows, step, work, island, running, True)
+        refresh(rows, step, work, island, running)
         size = residual(rows, work, island)
         good = ENOUGH * largest(rounding(rows, work, island), tolerance)
         ended = running * is_met(size, last, good, tolerance)
