@@ -38,7 +38,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, ContactBundle, Contacts, Touching, most_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
+from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes, whole_strips
 
 _FEW_PAIRS = 16  # of shapes, up to which all lanes compare boxes before any lane detects its contacts
 MOST_PAIRS = 512  # of shapes of which one is static, each with memory for all its slots: beyond 1000 packs gain no time
@@ -381,7 +381,7 @@ def make_lane_solver() -> LaneSolver:
     rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
         "factors": (n,),
-        **dict.fromkeys(("system", "delassus"), (n, n)),
+        **dict.fromkeys(("system", "delassus"), (n, whole_strips(n))),
         **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
         **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
     }

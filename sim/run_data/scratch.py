@@ -26,7 +26,7 @@ from artsim.sim.foundation.records import (
 from artsim.sim.run_data.run_records import Rows
 
 MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
-MOST_DELASSUS_ROWS = 24  # rows of an island whose steps are taken in impulses, in whole strips (solvers/delassus.py)
+MOST_DELASSUS_ROWS = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
 MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/lane_coulomb.py)
 MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
 BLOCK = 16  # most rows that block_gs solves together
@@ -101,8 +101,8 @@ class NewtonWork(NamedTuple):
     right: Lanes2  # (1, nu) a right-hand side, by place
     lines: Lanes2  # (MOST_LINES, entries) D J of the units that add_product adds at once
     half: Lanes2  # (MOST_DELASSUS_ROWS, nu) delassus.py: J L⁻¹ D^(-½), by place
-    delassus: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS) W = J M̂⁻¹ Jᵀ
-    system: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS) the system of a Newton step; like W in whole strips
+    delassus: Lanes2  # (MOST_DELASSUS_ROWS, that in whole strips) W = J M̂⁻¹ Jᵀ
+    system: Lanes2  # (MOST_DELASSUS_ROWS, that in whole strips) the system of a Newton step
     system_pivot: Lanes1  # (MOST_DELASSUS_ROWS,)
     impulse_change: Lanes1  # (MOST_DELASSUS_ROWS,) the system's right-hand side, and then dλ
     stepping_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units that take steps in impulses
@@ -388,6 +388,11 @@ _BY_DOF = (  # fields of NewtonWork
 _BY_DELASSUS_ROW = (*("system_pivot", "impulse_change", "stepping_unit", "delassus_row", "unit_stop", "unit_idle"),)
 
 
+def whole_strips(count: int) -> int:
+    """A number of columns, rounded up to whole strips (foundation/strips.py)."""
+    return -(-count // WIDTH) * WIDTH
+
+
 def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
     """Shapes of NewtonWork's fields for `rows` rows, over M̂'s elimination tree; a row has at most 2 nv entries."""
     nu = len(parent)
@@ -407,7 +412,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
         **dict.fromkeys(("half", "reach"), (MOST_DELASSUS_ROWS, nu)),
-        **dict.fromkeys(("delassus", "system"), (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS)),
+        **dict.fromkeys(("delassus", "system"), (MOST_DELASSUS_ROWS, whole_strips(MOST_DELASSUS_ROWS))),
         **dict.fromkeys(_BY_DELASSUS_ROW, (MOST_DELASSUS_ROWS,)),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
         "sizes": (8,),
