@@ -19,7 +19,6 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import CONTACT_MEMORY
 from artsim.sim.equipment.arrays import TENDON_LOWER, Equipment
 from artsim.sim.foundation.records import (
-    WIDTH,
     Array,
     ConstInts1,
     ConstInts2,
@@ -34,13 +33,12 @@ from artsim.sim.foundation.records import (
     Reals2,
     Reals3,
     Reals4,
-    aligned_zeros,
     allocate,
     with_lanes,
 )
 from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, ContactBundle, Contacts, Touching, most_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes
+from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes, whole_strips
 
 _FEW_PAIRS = 16  # of shapes, up to which all lanes compare boxes before any lane detects its contacts
 MOST_PAIRS = 512  # of shapes of which one is static, each with memory for all its slots: beyond 1000 packs gain no time
@@ -75,9 +73,8 @@ class PackSolver(NamedTuple):
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
-    large_impulses: Lanes1  # (1,) 1: impulses have been too large for steps in impulses
     in_impulses: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
-    settled: Lanes1  # (1,) 1: the lane's impulses are found
+    settled: Lanes1  # (1,) 1: the lane's impulses are found, by itself
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver
     impulse: Lanes1  # (rows,)
@@ -88,9 +85,7 @@ LaneWork = with_lanes(NewtonWork, "LaneWork", ())
 
 
 class LaneSolver(NamedTuple):
-    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py). work.history
-    holds the table from which unit vectors are read (foundation/strip_sums.py).
-    """
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py)."""
 
     rows: LaneRows  # type: ignore[valid-type]
     work: LaneWork  # type: ignore[valid-type]
@@ -376,32 +371,21 @@ def lane_solver_shapes(nu: int) -> dict[str, tuple[int, ...]]:
     return {
         **dict.fromkeys(("half", "reach"), (n, nu)),
         "delassus": (n, n),
-        **dict.fromkeys(("stepping_unit", "delassus_unit", "delassus_row", "unit_stop"), (n,)),
+        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop"), (n,)),
     }
 
 
 def make_lane_solver() -> LaneSolver:
-    """Allocate room for the few rows of a lane. Matrices have room for whole strips, which begin at cache lines."""
+    """Allocate room for the few rows of a lane."""
     n = MOST_OF_LANE
     rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
-        "factors": (n + WIDTH,),
-        **dict.fromkeys(
-            (
-                "system_pivot",
-                "impulse_change",
-                "stepping_unit",
-                "delassus_unit",
-                "delassus_row",
-                "unit_stop",
-                "unit_idle",
-            ),
-            (n,),
-        ),
+        "factors": (n,),
+        **dict.fromkeys(("system", "delassus"), (n, whole_strips(n))),
+        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
+        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
     }
-    strips = {**dict.fromkeys(("system", "delassus"), (n, n + WIDTH)), "right": (1, n + WIDTH)}
-    work = allocate(LaneWork, shapes | dict.fromkeys(strips, (0, 0)))
-    return LaneSolver(rows, work._replace(**{name: aligned_zeros(shape) for name, shape in strips.items()}))
+    return LaneSolver(rows, allocate(LaneWork, shapes))
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:

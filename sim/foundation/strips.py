@@ -89,6 +89,40 @@ def _sum(typing_context: Any, x: Any) -> Any:
     return types.float64(x), codegen
 
 
+def strip_size(H: Any) -> int:
+    """Entries of a strip of this matrix: WIDTH for one robot; 1 for a pack, whose entries are packs themselves."""
+    return 1
+
+
+@overload(strip_size)
+def _strip_size(H):  # type: ignore[no-untyped-def]  # numba compares signatures
+    size = 1 if H.dtype == pack else WIDTH
+    return lambda H: size
+
+
+def load_strip(H: Any, i: Any, c: Any) -> Any:
+    """The strip of H's row i from column c on."""
+    return H[i, c]
+
+
+@overload(load_strip)
+def _load_strip(H, i, c):  # type: ignore[no-untyped-def]
+    return (lambda H, i, c: H[i, c]) if H.dtype == pack else (lambda H, i, c: _load(H, i, c))
+
+
+def store_strip(H: Any, i: Any, c: Any, x: Any) -> None:
+    """Write the strip of H's row i from column c on."""
+    H[i, c] = x
+
+
+@overload(store_strip)
+def _store_strip(H, i, c, x):  # type: ignore[no-untyped-def]
+    def entry(H, i, c, x):  # type: ignore[no-untyped-def]
+        H[i, c] = x
+
+    return entry if H.dtype == pack else (lambda H, i, c, x: _store(H, i, c, x))
+
+
 def subtract_rows(H: Any, i: int, c: int, G: Any, first: int, last: int, g: int, count: int, x: Any) -> None:
     """H[i, c : c + count] -= Σ x[q] G[q, g : g + count] over first ≤ q < last."""
     for n in range(count):

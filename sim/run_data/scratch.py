@@ -34,7 +34,7 @@ CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more t
 CROWD_COLOURS = 60  # of units that crowd.py visits abreast, at most: one per bit
 MIXED = 8  # sweeps that crowd.py mixes
 # entries of NewtonWork.sizes
-BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, FEW_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
+BLOCKS, ISLANDS, NEWTON_STEPS, TIED_ROWS, STEPPING_UNITS, KEPT_UNITS, KEPT_ISLAND, HELPS = range(8)
 # entries of SolverCall.task: the task, and for ANSWER the first dof and the one past the last
 ASKED_FOR, FROM, TO = range(3)
 # tasks: solve the rows; solve them with another bias than before; take M̂ = M + step.diagonal, reduced to the
@@ -63,8 +63,8 @@ class NewtonWork(NamedTuple):
     taken: Ints1  # (2,) number of islands that threads have taken in this solution; the largest island, taken first
     again: Ints1  # (1,) BEGIN; if the step is solved again, GO_ON or BEGIN_ANEW
     # (8,) numbers of blocks, islands, Newton steps of the island, rows for which blocks and islands were found, units
-    # in stepping_unit and in delassus_unit; 1 + the island of which `matrix` holds the factor of M̂ and `delassus` W,
-    # for the units in delassus_unit; 1: this is the scratch of a thread that helps
+    # that take steps in impulses (0: steps are taken in x) and units of which W is kept, both in stepping_unit; 1 + the
+    # island of which `matrix` holds the factor of M̂ and `delassus` W; 1: this is the scratch of a thread that helps
     sizes: Ints1
     block: Ints1  # (nu,) block of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
@@ -102,15 +102,14 @@ class NewtonWork(NamedTuple):
     right: Lanes2  # (1, nu) a right-hand side, by place
     lines: Lanes2  # (MOST_LINES, entries) D J of the units that add_product adds at once
     half: Lanes2  # (MOST_DELASSUS_ROWS, nu) delassus.py: J L⁻¹ D^(-½), by place
-    delassus: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS) W = J M̂⁻¹ Jᵀ
-    system: Lanes2  # (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS + 1) the system of a Newton step, its right-hand side
+    delassus: Lanes2  # (MOST_DELASSUS_ROWS, that in whole strips) W = J M̂⁻¹ Jᵀ
+    system: Lanes2  # (MOST_DELASSUS_ROWS, that in whole strips) the system of a Newton step
     system_pivot: Lanes1  # (MOST_DELASSUS_ROWS,)
-    impulse_change: Lanes1  # (MOST_DELASSUS_ROWS,) dλ
-    stepping_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units that take part
-    delassus_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units of which W is kept
+    impulse_change: Lanes1  # (MOST_DELASSUS_ROWS,) the system's right-hand side, and then dλ
+    stepping_unit: Ints1  # (MOST_DELASSUS_ROWS,) first rows of the units that take steps in impulses
     delassus_row: Ints1  # (MOST_DELASSUS_ROWS,) the row in Rows of a row of W
     unit_stop: Ints1  # (MOST_DELASSUS_ROWS,) the end of a unit's rows
-    unit_idle: Ints1  # (MOST_DELASSUS_ROWS,) 1: a unit takes no part in a step
+    unit_idle: Ints1  # (MOST_DELASSUS_ROWS,) 1: the unit of a row of W takes no part in a step
     reach: Ints2  # (MOST_DELASSUS_ROWS, nu) 1: a unit moves a block, or blocks to which it is tied
     solution: Lanes1  # (rows,) λ of a solution that is changed
     resting: Lanes1  # (nu,) of an island: the least velocity to whose digits it is solved
@@ -170,7 +169,7 @@ class NewtonWork(NamedTuple):
 
 OWN_SCRATCH = (
     *("sizes", "span", "factors", "right", "lines", "half", "delassus", "system", "system_pivot", "impulse_change"),
-    *("stepping_unit", "delassus_unit", "delassus_row", "unit_stop", "unit_idle", "reach"),
+    *("stepping_unit", "delassus_row", "unit_stop", "unit_idle", "reach"),
     *("impulse", "law", "wanted", "motion", "last_motion", "result", "scale", "moving", "sides", "pairs", "sequence"),
     *("visits", "group_of", "group_start", "abreast", "history", "gram"),
 )
@@ -377,9 +376,12 @@ _BY_DOF = (  # fields of NewtonWork
     *("list", "place", "crowded", "resting", "block_at", "run_count", "pivot", "change", "product", "gradient"),
     *("direction", "through"),
 )
-_BY_DELASSUS_ROW = (
-    *("system_pivot", "impulse_change", "stepping_unit", "delassus_unit", "delassus_row", "unit_stop", "unit_idle"),
-)
+_BY_DELASSUS_ROW = (*("system_pivot", "impulse_change", "stepping_unit", "delassus_row", "unit_stop", "unit_idle"),)
+
+
+def whole_strips(count: int) -> int:
+    """A number of columns, rounded up to whole strips (foundation/strips.py)."""
+    return -(-count // WIDTH) * WIDTH
 
 
 def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
@@ -402,8 +404,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
         **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
         **dict.fromkeys(("half", "reach"), (MOST_DELASSUS_ROWS, nu)),
-        "delassus": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS),
-        "system": (MOST_DELASSUS_ROWS, MOST_DELASSUS_ROWS + 1),
+        **dict.fromkeys(("delassus", "system"), (MOST_DELASSUS_ROWS, whole_strips(MOST_DELASSUS_ROWS))),
         **dict.fromkeys(_BY_DELASSUS_ROW, (MOST_DELASSUS_ROWS,)),
         **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
         "sizes": (8,),

@@ -187,7 +187,7 @@ def connect_solver(
 ) -> object:
     """Let the pack's kernel call the solver, for as long as the returned object is kept."""
     solver = SolverBundle(newton, pack=pack, lane=make_lane_solver())
-    return point_at(SOLVE_PACK, width, pack.entry, robot.model, robot.data, rows, step, solver)
+    return point_at(SOLVE_PACK, width, pack.entry, robot, rows, step, solver)
 
 
 def _make_own_rows(plan: Plan, width: int) -> OwnRows:

@@ -1,24 +1,25 @@
 """Newton steps of coulomb.py for a few rows, in their impulses alone.
 
 Once M̂ x = f + Jᵀλ holds, a Newton step of coulomb_system.py keeps it, so that the rows' velocities change by W dλ with
-the Delassus matrix W = J M̂⁻¹ Jᵀ, and dλ = -D S W dλ + the change of λ at fixed x, with D S of `_stiffness` and the
+the Delassus matrix W = J M̂⁻¹ Jᵀ, and dλ = -D S W dλ + the change of λ at fixed x, with D S of `stiffness` and the
 shift. W is computed once, from J L⁻¹ with M̂ = Lᵀ D L; a step then costs O(rows³) instead of a factorisation of
 M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_DELASSUS_ROWS rows the factorisation is cheaper; where a
 stiff drive presses on a light link, it is more accurate.
 
-Every function serves both widths. The units that take part are listed in work.stepping_unit, and their rows are
-numbered from 0. Packs list the rows of some lanes (pack_coulomb.py), where other lanes' rows are zeros that change
-nothing; of the pack's W, lanes whose rows differ take their own part (lane_coulomb.py).
+Every function serves a single robot, a lane by itself and the lanes of a pack. The units that take part are listed in
+work.stepping_unit, and their rows are numbered from 0. Packs list the rows of some lanes (pack_coulomb.py), where other
+lanes' rows are zeros that change nothing; of the pack's W, lanes whose rows differ take their own part
+(lane_coulomb.py).
 """
 
 from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, lane_count, sqrt, zero_like
-from artsim.sim.foundation.records import Lanes1, Vec4
-from artsim.sim.foundation.strips import subtract_rows
+from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real, Vec4
+from artsim.sim.foundation.strips import load_strip, store_strip, strip_size, subtract_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import FEW_UNITS, KEPT_ISLAND, KEPT_UNITS, MOST_DELASSUS_ROWS, NewtonWork
+from artsim.sim.run_data.scratch import KEPT_ISLAND, KEPT_UNITS, MOST_DELASSUS_ROWS, STEPPING_UNITS, NewtonWork
 from artsim.sim.solvers.blocks import island_places, solve_blocks, start_of, stop_of
 from artsim.sim.solvers.coulomb_system import set_pull, set_still_change, stiffness
 from artsim.sim.solvers.impulses import add_transposed
@@ -27,24 +28,24 @@ MOST_PULL = 1e3  # [rad/s or m/s] by an impulse, beyond which W dλ loses too ma
 
 
 @njit
-def list_delassus_rows(rows: Rows, work: NewtonWork, island: int) -> bool:
-    """List all units of the island; False if they have too many rows for steps in impulses."""
+def list_delassus_rows(rows: Rows, work: NewtonWork, island: int) -> None:
+    """List all units of the island, or none if they have too many rows for steps in impulses."""
     count = 0
-    work.sizes[FEW_UNITS] = 0
+    work.sizes[STEPPING_UNITS] = 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
         count += max(rows.cone[n], 1)
         if count > MOST_DELASSUS_ROWS:
-            return False
+            work.sizes[STEPPING_UNITS] = 0
+            return
         list_unit(work, n)
-    return True
 
 
 @inlined
 def list_unit(work: NewtonWork, n: int) -> None:
     """List the unit of row n."""
-    work.stepping_unit[work.sizes[FEW_UNITS]] = n
-    work.sizes[FEW_UNITS] += 1
+    work.stepping_unit[work.sizes[STEPPING_UNITS]] = n
+    work.sizes[STEPPING_UNITS] += 1
 
 
 # ------------------------------------------------------------------ W
@@ -58,7 +59,7 @@ def set_delassus(rows: Rows, work: NewtonWork, island: int) -> None:
     for i in range(first, last):
         work.right[0, i] = sqrt(work.pivot[i])
     m = 0
-    for unit in range(work.sizes[FEW_UNITS]):
+    for unit in range(work.sizes[STEPPING_UNITS]):
         n = work.stepping_unit[unit]
         _set_half(rows, work, island, n, unit, m)
         _set_products(work, island, unit, m, max(rows.cone[n], 1))
@@ -66,8 +67,7 @@ def set_delassus(rows: Rows, work: NewtonWork, island: int) -> None:
             work.delassus_row[m + row] = n + row
         m += max(rows.cone[n], 1)
         work.unit_stop[unit] = m
-        work.delassus_unit[unit] = n
-    work.sizes[KEPT_UNITS] = work.sizes[FEW_UNITS]
+    work.sizes[KEPT_UNITS] = work.sizes[STEPPING_UNITS]
     work.sizes[KEPT_ISLAND] = island + 1
 
 
@@ -196,114 +196,144 @@ def _multiply_three(work: NewtonWork, island: int, unit: int, other: int, m: int
 
 @njit
 def find_in_impulses(rows: Rows, work: NewtonWork, island: int) -> None:
-    """work.linear (rows,) = dλ and work.along (rows,) = W dλ of the units listed, of the island. O(rows³)."""
+    """work.linear (rows,) = dλ and work.along (rows,) = W dλ of the units listed, of the island. O(rows³).
+
+    Rows of W and of the system are read and written in whole strips (strips.py), unused last columns included: a strip
+    read back after a narrower write would wait for that write. The right-hand side, and then dλ, stands in
+    work.impulse_change. Units that are idle keep their change at fixed x.
+    """
     set_still_change(rows, work, island)
-    units = work.sizes[FEW_UNITS]
-    m = work.unit_stop[units - 1] if units > 0 else 0
-    _set_system(rows, work, m)
-    _reduce(work, units, m)
-    x = work.impulse_change
+    A, W, z = work.system, work.delassus, work.impulse_change
+    m = row_count(work)
+    strip = strip_size(A)
+    width = (m + strip - 1) // strip * strip
+    _set_system(rows, work, width)
+    _reduce(work, width)
     for i in range(m - 1, -1, -1):
-        value = work.system[i, m]
-        for c in range(i + 1, m):
-            value = value - work.system[i, c] * x[c]
-        x[i] = value * work.system_pivot[i]
+        if work.unit_idle[i] == 0:
+            value = z[i]
+            for c in range(i + 1, m):
+                value = value - A[i, c] * z[c]
+            z[i] = value * work.system_pivot[i]
+    for c in range(0, width, strip):
+        along = z[0] * load_strip(W, 0, c)
+        for r in range(1, m):
+            along = along + z[r] * load_strip(W, r, c)
+        store_strip(A, 0, c, along)
     for i in range(m):
-        value = zero_like(x[i])
-        for c in range(m):
-            value = value + work.delassus[i, c] * x[c]
-        work.along[work.delassus_row[i]] = value
-        work.linear[work.delassus_row[i]] = x[i]
-
-
-@njit
-def _set_system(rows: Rows, work: NewtonWork, m: int) -> None:
-    """work.system (rows, rows + 1) = 1 + D S W, and the change of λ at fixed x in the last column."""
-    i = 0
-    for unit in range(work.sizes[FEW_UNITS]):
-        n = work.stepping_unit[unit]
-        zero = zero_like(work.weight[n])
-        work.unit_idle[unit] = 0 if any_positive(work.weight[n]) else 1
-        if rows.cone[n] > 1:
-            d0, d1, d2, d3 = stiffness(rows, work, n)
-            set_pull(rows, work, n)
-            if rows.cone[n] == 3:
-                _set_three(work, n, i, m, (d0, d1, d2, d3))
-            for c in range(m if rows.cone[n] != 3 else 0):
-                normal = work.delassus[i, c]
-                along = zero
-                for row in range(1, rows.cone[n]):
-                    normal = normal + work.pull[n + row] * work.delassus[i + row, c]
-                    along = along + work.unit[n + row] * work.delassus[i + row, c]
-                work.system[i, c] = d0 * normal + d1 * along
-                common = d1 * normal + d2 * along
-                for row in range(1, rows.cone[n]):
-                    work.system[i + row, c] = work.unit[n + row] * common + d3 * work.delassus[i + row, c]
-        else:
-            weight = work.weight[n] * work.inverse[n]
-            for c in range(m):
-                work.system[i, c] = weight * work.delassus[i, c]
-        for row in range(max(rows.cone[n], 1)):
-            work.system[i + row, i + row] = work.system[i + row, i + row] + 1.0
-            work.system[i + row, m] = work.linear[n + row]
-        i += max(rows.cone[n], 1)
+        work.along[work.delassus_row[i]] = A[0, i]
+        work.linear[work.delassus_row[i]] = z[i]
 
 
 @inlined
-def _set_three(work: NewtonWork, n: int, i: int, m: int, numbers: Vec4) -> None:
-    """Set D S W of a contact of three rows, in the lines from i."""
-    A, W = work.system, work.delassus
-    d0, d1, d2, d3 = numbers
-    p1, p2, e1, e2 = work.pull[n + 1], work.pull[n + 2], work.unit[n + 1], work.unit[n + 2]
-    for c in range(m):
-        w1, w2 = W[i + 1, c], W[i + 2, c]
-        normal = W[i, c] + p1 * w1 + p2 * w2
-        along = e1 * w1 + e2 * w2
-        common = d1 * normal + d2 * along
-        A[i, c] = d0 * normal + d1 * along
-        A[i + 1, c] = e1 * common + d3 * w1
-        A[i + 2, c] = e2 * common + d3 * w2
+def row_count(work: NewtonWork) -> int:
+    """The number of rows of the units listed."""
+    units = work.sizes[STEPPING_UNITS]
+    return work.unit_stop[units - 1] if units > 0 else 0
 
 
 @njit
-def _reduce(work: NewtonWork, units: int, m: int) -> None:
-    """Eliminate below the diagonal, unit by unit; 1 / pivots are in work.system_pivot. Where a unit is idle in all
-    lanes, its rows hold the diagonal and the last column alone."""
-    first = 0
-    for unit in range(units):
-        stop = work.unit_stop[unit]
-        begin = 0
-        for other in range(unit if work.unit_idle[unit] == 0 else 0):
-            end = work.unit_stop[other]
-            c = m if work.unit_idle[other] == 1 else end
-            if lane_count(work.system) > 1 and stop - first == 3 and end - begin == 3:
-                _take_out_three(work, first, begin, c, m)
+def _set_system(rows: Rows, work: NewtonWork, width: int) -> None:
+    """work.system (rows, rows) = 1 + D S W in rows of units that are not idle; the change of λ at fixed x in
+    work.impulse_change."""
+    W, A = work.delassus, work.system
+    i = 0
+    for unit in range(work.sizes[STEPPING_UNITS]):
+        n = work.stepping_unit[unit]
+        size = max(rows.cone[n], 1)
+        idle = 0 if any_positive(work.weight[n]) else 1
+        if idle == 0 and rows.cone[n] > 1:
+            set_pull(rows, work, n)
+            if size == 3:  # the compiler unrolls loops over three rows
+                _set_cone(work, n, i, 3, width, stiffness(rows, work, n))
             else:
-                for i in range(first, stop):
-                    _take_out(work, i, begin, end, c, m)
-            begin = end
-        for i in range(first, stop):
-            if work.unit_idle[unit] == 0:
-                _take_out(work, i, first, i, i, m)
-            work.system_pivot[i] = 1.0 / work.system[i, i]
+                _set_cone(work, n, i, size, width, stiffness(rows, work, n))
+        elif idle == 0:
+            weight = work.weight[n] * work.inverse[n]
+            for c in range(0, width, strip_size(A)):
+                store_strip(A, i, c, weight * load_strip(W, i, c))
+        for row in range(size):
+            A[i, i] = A[i, i] + 1.0
+            work.unit_idle[i] = idle
+            work.impulse_change[i] = work.linear[n + row]
+            i += 1
+
+
+@inlined
+def _set_cone(work: NewtonWork, n: int, i: int, size: int, width: int, numbers: Vec4) -> None:
+    """Set D S W of the cone, in the lines from i."""
+    A, W = work.system, work.delassus
+    d0, d1, d2, d3 = numbers
+    for c in range(0, width, strip_size(A)):
+        w = load_strip(W, i + 1, c)
+        normal = load_strip(W, i, c) + work.pull[n + 1] * w
+        along = work.unit[n + 1] * w
+        for row in range(2, size):
+            w = load_strip(W, i + row, c)
+            normal = normal + work.pull[n + row] * w
+            along = along + work.unit[n + row] * w
+        common = d1 * normal + d2 * along
+        store_strip(A, i, c, d0 * normal + d1 * along)
+        for row in range(1, size):
+            store_strip(A, i + row, c, work.unit[n + row] * common + d3 * load_strip(W, i + row, c))
+
+
+@njit
+def _reduce(work: NewtonWork, width: int) -> None:
+    """Eliminate below the diagonal, unit by unit; 1 / pivots are in work.system_pivot."""
+    first = 0
+    for unit in range(work.sizes[STEPPING_UNITS]):
+        stop = work.unit_stop[unit]
+        if work.unit_idle[first] == 0:
+            begin = 0
+            for other in range(unit):
+                end = work.unit_stop[other]
+                if work.unit_idle[begin] == 1:
+                    _take_out_idle(work, first, stop, begin, end)
+                elif stop - first == 3 and end - begin == 3:
+                    _take_out_three(work, first, begin, width)
+                else:
+                    for i in range(first, stop):
+                        _take_out(work, i, begin, end, width)
+                begin = end
+            for i in range(first, stop):
+                _take_out(work, i, first, i, width)
+                work.system_pivot[i] = 1.0 / work.system[i, i]
         first = stop
 
 
 @inlined
-def _take_out(work: NewtonWork, i: int, begin: int, end: int, c: int, m: int) -> None:
-    """Eliminate the rows from `begin` to before `end`, whose columns beyond these begin with c, from line i."""
-    A, x = work.system, work.factors
-    for r in range(begin, end):
-        x[r] = A[i, r] * work.system_pivot[r]
-        for column in range(r + 1, end):
-            A[i, column] = A[i, column] - x[r] * A[r, column]
-    subtract_rows(A, i, c, A, begin, end, c, m + 1 - c, x)
+def _take_out_idle(work: NewtonWork, first: int, stop: int, begin: int, end: int) -> None:
+    """Eliminate the rows from `begin` to before `end`, which are those of 1, from the rows from `first` on."""
+    A, z = work.system, work.impulse_change
+    for i in range(first, stop):
+        for r in range(begin, end):
+            z[i] = z[i] - A[i, r] * z[r]
 
 
 @inlined
-def _take_out_three(work: NewtonWork, i: int, r: int, first: int, m: int) -> None:
-    """Eliminate the three rows from r from the three lines from i, nine factors at once."""
-    A, pivot = work.system, work.system_pivot
+def _take_out(work: NewtonWork, i: int, begin: int, end: int, width: int) -> None:
+    """Eliminate the rows from `begin` to before `end` from row i."""
+    A, x, z = work.system, work.factors, work.impulse_change
+    for r in range(begin, end):
+        value = A[i, r]
+        for q in range(begin, r):
+            value = value - x[q] * A[q, r]
+        x[r] = value * work.system_pivot[r]
+        z[i] = z[i] - x[r] * z[r]
+    strip = strip_size(A)
+    if begin < end:
+        for c in range(end - end % strip, width, strip):
+            a = load_strip(A, i, c)
+            for r in range(begin, end):
+                a = a - x[r] * load_strip(A, r, c)
+            store_strip(A, i, c, a)
+
+
+@inlined
+def _take_out_three(work: NewtonWork, i: int, r: int, width: int) -> None:
+    """Eliminate the three rows from r from the three rows from i, nine factors at once."""
+    A, z, pivot = work.system, work.impulse_change, work.system_pivot
     u01, u02, u12 = A[r, r + 1], A[r, r + 2], A[r + 1, r + 2]
     x00, x10, x20 = A[i, r] * pivot[r], A[i + 1, r] * pivot[r], A[i + 2, r] * pivot[r]
     x01 = (A[i, r + 1] - x00 * u01) * pivot[r + 1]
@@ -312,16 +342,22 @@ def _take_out_three(work: NewtonWork, i: int, r: int, first: int, m: int) -> Non
     x02 = (A[i, r + 2] - x00 * u02 - x01 * u12) * pivot[r + 2]
     x12 = (A[i + 1, r + 2] - x10 * u02 - x11 * u12) * pivot[r + 2]
     x22 = (A[i + 2, r + 2] - x20 * u02 - x21 * u12) * pivot[r + 2]
-    for c in range(first, m + 1):
-        a0, a1, a2 = A[r, c], A[r + 1, c], A[r + 2, c]
-        A[i, c] = A[i, c] - x00 * a0 - x01 * a1 - x02 * a2
-        A[i + 1, c] = A[i + 1, c] - x10 * a0 - x11 * a1 - x12 * a2
-        A[i + 2, c] = A[i + 2, c] - x20 * a0 - x21 * a1 - x22 * a2
+    z0, z1, z2 = z[r], z[r + 1], z[r + 2]
+    z[i] = z[i] - x00 * z0 - x01 * z1 - x02 * z2
+    z[i + 1] = z[i + 1] - x10 * z0 - x11 * z1 - x12 * z2
+    z[i + 2] = z[i + 2] - x20 * z0 - x21 * z1 - x22 * z2
+    strip = strip_size(A)
+    for c in range((r + 3) - (r + 3) % strip, width, strip):
+        a0, a1, a2 = load_strip(A, r, c), load_strip(A, r + 1, c), load_strip(A, r + 2, c)
+        store_strip(A, i, c, load_strip(A, i, c) - x00 * a0 - x01 * a1 - x02 * a2)
+        store_strip(A, i + 1, c, load_strip(A, i + 1, c) - x10 * a0 - x11 * a1 - x12 * a2)
+        store_strip(A, i + 2, c, load_strip(A, i + 2, c) - x20 * a0 - x21 * a1 - x22 * a2)
 
 
 @njit
-def set_change(rows: Rows, force: Lanes1, work: NewtonWork, island: int) -> None:
-    """work.change (nu,) = x of the island with M̂ x = f + Jᵀλ, for M̂ factorised in work.matrix."""
+def set_change(rows: Rows, force: Lanes1, work: NewtonWork, island: int, chosen: Real) -> None:
+    """work.change (nu,) = x of the island with M̂ x = f + Jᵀλ in lanes where `chosen` is 1, for M̂ factorised in
+    work.matrix."""
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -332,4 +368,4 @@ def set_change(rows: Rows, force: Lanes1, work: NewtonWork, island: int) -> None
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.change[a] = work.direction[a]
+            work.change[a] = where_greater(chosen, zero_like(chosen), work.direction[a], work.change[a])

@@ -3,7 +3,7 @@
 Robots of a pack touch with different limbs, and need different numbers of Newton steps: 8 lanes that step together
 solve the rows of all for as long as the slowest needs. The factor of M̂ and W = J M̂⁻¹ Jᵀ are therefore found for all
 lanes at once (delassus.py). The remaining dense problem, as small as the lane's own rows, is solved for one lane after
-the other, by the functions of coulomb.py for a single robot, so that a lane's result cannot depend on the others.
+the other, as for a single robot, so that a lane's result cannot depend on the others.
 
 The rows that act in the lane are copied into records of one robot (contact/pack_contacts.py: LaneSolver), without dofs:
 velocities of rows follow from impulses by W alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
@@ -13,54 +13,26 @@ from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
-from artsim.sim.foundation.records import WIDTH
-from artsim.sim.foundation.strip_sums import NOWHERE, UNIT, sum_rows
-from artsim.sim.foundation.strips import subtract_rows
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import FEW_UNITS, NewtonWork, SolverBundle
-from artsim.sim.solvers.coulomb import (
-    EASIER,
-    GLANCE,
-    HARDER,
-    MEMORY,
-    NO_BETTER,
-    OVERFLOWING,
-    ROUND_STEPS,
-    begin_round,
-    begin_rounds,
-    bound_of_sharing,
-    go_on_sharing,
-    is_met,
-    recentre,
-    scale,
-    take_step,
-)
-from artsim.sim.solvers.coulomb_system import residual, set_pull, set_rates, set_still_change, stiffness
-from artsim.sim.solvers.delassus import MOST_PULL, list_unit
-from artsim.sim.solvers.tolerance import ABSURD, ENOUGH, UNTRIED, largest_impulse, largest_pull, rounding
-
-GIVEN_UP, SETTLED, HEAVY = range(3)  # ends of a lane's steps; HEAVY: impulses are too large for steps in impulses
+from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
+from artsim.sim.solvers.coulomb import Effort, Task, take_rounds
+from artsim.sim.solvers.delassus import list_unit, row_count
+from artsim.sim.solvers.tolerance import is_solved
 
 
 @njit
-def settle_lane(
-    rows: Rows,
-    solver: SolverBundle,
-    lane: int,
-    bounds: tuple[float, float],
-    effort: tuple[int, float, bool, bool],
-    opened: float,
-) -> int:
-    """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there; rows.impulse
-    becomes the λ found where the lane is SETTLED. bounds: the tolerance and the limit, and effort, as for `slide`;
-    opened: 1 where loads that rows leave open are to be shared.
+def settle_lane(rows: Rows, solver: SolverBundle, lane: int, task: Task, effort: Effort) -> bool:
+    """Solve the rows of this lane that are listed in solver.newton from its λ and the velocities there, by
+    `take_rounds`; rows.impulse becomes the λ found. True if they are solved.
     """
-    tolerance, limit = bounds
+    own = solver.lane.work
     _take_rows(rows, solver, lane)
-    ending = _settle(solver.lane.rows, solver.lane.work, tolerance, limit, effort, opened)
-    if ending == SETTLED:
-        _put_impulses(rows, solver, lane)
-    return ending
+    left = take_rounds(None, solver.lane.rows, None, own, 0, task, effort)
+    for i in range(row_count(own)):
+        n = solver.newton.delassus_row[own.marked[i]]
+        lane_set(rows.impulse, n, lane, solver.lane.rows.impulse[i])
+        lane_set(solver.newton.centre, n, lane, solver.lane.rows.impulse[i])
+    return is_solved(left, task[2])
 
 
 @njit
@@ -68,25 +40,24 @@ def _take_rows(rows: Rows, solver: SolverBundle, lane: int) -> None:
     """Copy the units listed that may have an impulse in this lane, and their part of W."""
     work = solver.newton
     lane_rows, own = solver.lane.rows, solver.lane.work
-    own.sizes[FEW_UNITS] = 0
+    own.sizes[STEPPING_UNITS] = 0
     count = 0
     begin = 0
-    for unit in range(work.sizes[FEW_UNITS]):
+    for unit in range(work.sizes[STEPPING_UNITS]):
         n = work.stepping_unit[unit]
         if lane_get(rows.upper, n, lane) > lane_get(rows.lower, n, lane) and lane_get(work.rho, n, lane) > 0.0:
             lane_rows.cone[count] = rows.cone[n]
             lane_rows.slope[count] = lane_get(rows.slope, n, lane)
-            own.listed[own.sizes[FEW_UNITS]] = count
+            own.listed[own.sizes[STEPPING_UNITS]] = count
             list_unit(own, count)
             for row in range(max(rows.cone[n], 1)):
                 _take_row(rows, solver, n + row, lane, count)
                 own.delassus_row[count] = count
                 own.marked[count] = begin + row
                 count += 1
-            own.unit_stop[own.sizes[FEW_UNITS] - 1] = count
+            own.unit_stop[own.sizes[STEPPING_UNITS] - 1] = count
         begin += max(rows.cone[n], 1)
-    own.unit_start[1] = own.sizes[FEW_UNITS]
-    own.history[0, UNIT] = 1.0
+    own.unit_start[1] = own.sizes[STEPPING_UNITS]
     room = work.delassus.shape[1]
     for i in range(count):
         for j in range(count):
@@ -108,152 +79,3 @@ def _take_row(rows: Rows, solver: SolverBundle, n: int, lane: int, to: int) -> N
     own.rho[to] = lane_get(work.rho, n, lane)
     own.along[to] = 0.0
     own.linear[to] = 0.0
-
-
-@inlined
-def _row_count(work: NewtonWork) -> int:
-    """The number of rows of the units listed."""
-    units = work.sizes[FEW_UNITS]
-    return work.unit_stop[units - 1] if units > 0 else 0
-
-
-@njit
-def _put_impulses(rows: Rows, solver: SolverBundle, lane: int) -> None:
-    """Copy the impulses found back."""
-    work = solver.newton
-    lane_rows, own = solver.lane.rows, solver.lane.work
-    for i in range(_row_count(own)):
-        n = work.delassus_row[own.marked[i]]
-        lane_set(rows.impulse, n, lane, lane_rows.impulse[i])
-        lane_set(work.centre, n, lane, lane_rows.impulse[i])
-
-
-@njit
-def _settle(
-    rows: Rows, work: NewtonWork, tolerance: float, limit: float, effort: tuple[int, float, bool, bool], opened: float
-) -> int:
-    """Take the steps of `coulomb`, from the λ and velocities in `work`; return GIVEN_UP, SETTLED or HEAVY."""
-    most, first, near, _ = effort
-    left = UNTRIED
-    set_rates(rows, work, 0, tolerance)
-    size, shares, ease = begin_rounds(rows, work, 0, first, opened, tolerance if near else -1.0)
-    bar, past, start, last = size, 1.0, size, UNTRIED
-    since = 0
-    for turn in range(most + 1):
-        if shares > 0.0 and size <= bound_of_sharing(rows, work, 0, tolerance, ease):
-            size, shares, ease = go_on_sharing(rows, work, 0, 1.0, ease)
-            bar, past, since, last = size, 1.0, 0, UNTRIED
-        good = ENOUGH * max(rounding(rows, work, 0), tolerance)
-        if shares <= 0.0 and is_met(size, last, good, tolerance) > 0.0:
-            before = left
-            left = max(size, recentre(rows, work, 0, 1.0))
-            if largest_impulse(rows, work, 0) > limit or largest_pull(rows, work, 0) > ABSURD:
-                return GIVEN_UP
-            if left <= (good if left > NO_BETTER * before else tolerance):
-                return SETTLED
-            scale(rows, work, 0, 1.0 if opened > 0.0 else HARDER)
-            size = residual(rows, work, 0)
-            bar, past, since, last = size, 1.0, 0, UNTRIED
-        elif since == ROUND_STEPS:
-            if shares > 0.0:
-                return GIVEN_UP
-            size = begin_round(rows, work, 0, EASIER, 1.0)
-            bar, past, since = size, 1.0, 0
-        since += 1
-        if turn == most or (near and turn == GLANCE and size > start):
-            return GIVEN_UP
-        if largest_pull(rows, work, 0) > MOST_PULL:
-            return HEAVY
-        _find_step(rows, work)
-        last, size = size, take_step(rows, work, 0, bar, size, 1.0 - shares if near else 0.0, 1.0)
-        bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
-        past = MEMORY * past + 1.0
-        if not size < OVERFLOWING:
-            return GIVEN_UP
-    return GIVEN_UP
-
-
-# ------------------------------------------------------------------ the step
-
-
-@njit
-def _find_step(rows: Rows, work: NewtonWork) -> None:
-    """The step of delassus.py: work.linear = dλ, work.along = W dλ. O(active rows² · rows).
-
-    Rows are read and written in whole strips, including unused last columns: a strip read back after a narrower write
-    would wait for that write. A unit that is idle keeps its change at fixed x; the rows of the other units, listed in
-    work.delassus_unit, are eliminated column by column.
-    """
-    A, W, x, z = work.system, work.delassus, work.factors, work.linear
-    set_still_change(rows, work, 0)
-    m = _row_count(work)
-    width = _strips(m)
-    active = _set_system(rows, work, width)
-    for r in range(m):
-        if work.unit_idle[r] == 1 and z[r] != 0.0:
-            for p in range(active):
-                i = work.delassus_unit[p]
-                z[i] = z[i] - A[i, r] * z[r]
-    for p in range(active):
-        r = work.delassus_unit[p]
-        inverse = 1.0 / A[r, r]
-        work.system_pivot[r] = inverse
-        c = r - r % WIDTH
-        for q in range(p + 1, active):
-            i = work.delassus_unit[q]
-            x[r] = A[i, r] * inverse
-            z[i] = z[i] - x[r] * z[r]
-            subtract_rows(A, i, c, A, r, r + 1, c, width - c, x)
-    for p in range(active - 1, -1, -1):
-        r = work.delassus_unit[p]
-        z[r] = z[r] * work.system_pivot[r]
-        for q in range(p):
-            i = work.delassus_unit[q]
-            z[i] = z[i] - A[i, r] * z[r]
-    for i in range(m):
-        x[i] = -z[i]
-    sum_rows(work.right, 0, (work.history, NOWHERE), W, (0, m), width, x)
-    for i in range(m):
-        work.along[i] = work.right[0, i]
-
-
-@inlined
-def _strips(count: int) -> int:
-    """`count` columns, rounded up to whole strips."""
-    return (count + (WIDTH - 1)) // WIDTH * WIDTH
-
-
-@njit
-def _set_system(rows: Rows, work: NewtonWork, width: int) -> int:
-    """work.system (rows, rows) = 1 + D S W in rows of units that are not idle; work.delassus_unit lists these rows.
-    Return their number."""
-    A, W, units, x = work.system, work.delassus, work.history, work.factors
-    active = 0
-    for unit in range(work.sizes[FEW_UNITS]):
-        n = work.stepping_unit[unit]
-        size = max(rows.cone[n], 1)
-        idle = 0 if work.weight[n] > 0.0 else 1
-        if rows.cone[n] > 1:
-            set_pull(rows, work, n)
-        for i in range(n, n + size):
-            work.unit_idle[i] = idle
-            if idle == 0:
-                work.delassus_unit[active] = i
-                active += 1
-        if idle == 0:
-            if size > 1:
-                d0, d1, d2, d3 = stiffness(rows, work, n)
-                x[n] = -d0
-                for row in range(n + 1, n + size):
-                    x[row] = -(d0 * work.pull[row] + d1 * work.unit[row])
-                sum_rows(A, n, (units, n), W, (n, n + size), width, x)
-                for i in range(n + 1, n + size):
-                    x[n] = -d1 * work.unit[i]
-                    for row in range(n + 1, n + size):
-                        x[row] = -(d1 * work.pull[row] + d2 * work.unit[row]) * work.unit[i]
-                    x[i] = x[i] - d3
-                    sum_rows(A, i, (units, i), W, (n, n + size), width, x)
-            else:
-                x[n] = -work.weight[n] * work.inverse[n]
-                sum_rows(A, n, (units, n), W, (n, n + 1), width, x)
-    return active

@@ -8,8 +8,7 @@ robot.
 from __future__ import annotations
 
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import Workspace
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Pack
@@ -41,37 +40,36 @@ _EFFORTS = ((20, CLOSE, False, False), (60, FAR, False, False))
 
 
 @njit
-def solve_pack(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle) -> None:
+def solve_pack(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
     """Set step.next (nu,) to the velocities at the end of the step [rad/s or m/s], pack.impulse (rows,) to the impulses
     that cause them [N s or N m s].
 
     pack.skip: 1 for robots to be ignored; pack.solved: 1 for robots that are ignored or whose rows are solved. M̂ is in
-    data.factor, the impulse of all other forces in step.free, the warm start in rows.impulse.
+    robot.data.factor, the impulse of all other forces in step.free, the warm start in rows.impulse.
     """
     work = solver.newton
     u = step.next
-    find_structure(model, rows, work, True, solver.pack.whole[0] == 1)
+    find_structure(robot.model, rows, work, True, solver.pack.whole[0] == 1)
     if solver.pack.listing[SAME_ROWS] == 0:
         work.sizes[KEPT_ISLAND] = 0
-    solver.pack.solved[0] = like(1.0, data)
-    solver.pack.large_impulses[0] = like(0.0, data)
+    solver.pack.solved[0] = like(1.0, robot.data)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         note_start(rows, work, k)
-        prepare_island(data, rows, step, solver, k)
-        solver.pack.solved[0] = least(solver.pack.solved[0], _settle_in_lanes(model, data, rows, step, solver, k))
+        prepare_island(robot.data, rows, step, solver, k)
+        solver.pack.solved[0] = least(solver.pack.solved[0], _settle_in_lanes(robot, rows, step, solver, k))
     for a in range(u.shape[0]):
         u[a] = u[a] + solver.pack.change[a]
 
 
 @njit
-def _settle_in_lanes(model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int) -> Pack:
+def _settle_in_lanes(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int) -> Pack:
     """Find pack.change and pack.impulse of the island by the strategies that come first for a single robot, each in the
     lanes that need it; 1 in lanes of robots whose rows are solved.
     """
     work = solver.newton
-    one = like(1.0, data)
-    zero = like(0.0, data)
+    one = like(1.0, robot.data)
+    zero = like(0.0, robot.data)
     ended = solver.pack.skip[0]
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
@@ -88,49 +86,50 @@ def _settle_in_lanes(model: Model, data: Workspace, rows: Rows, step: Step, solv
     sliding = (one - ended) * sliding
     if any_positive(sliding):
         set_gradient(rows, step.free, work, island)
-        ended = ended + slide(model, data, rows, step, solver, island, sliding, (SLIDING_STEPS, CLOSE, True, True))
+        ended = ended + slide(robot, rows, step, solver, island, sliding, (SLIDING_STEPS, CLOSE, True, True))
         if any_positive(one - ended):
-            restart(model, data, rows, step, solver, island)
+            restart(robot.model, robot.data, rows, step, solver, island)
     in_impulses = in_impulses * (one - ended)
     if differ(solver) and any_positive(in_impulses):
-        ended = ended + slide(model, data, rows, step, solver, island, in_impulses, _EFFORTS[0])
+        ended = ended + slide(robot, rows, step, solver, island, in_impulses, _EFFORTS[0])
         if any_positive(one - ended):
-            restart(model, data, rows, step, solver, island)
+            restart(robot.model, robot.data, rows, step, solver, island)
     unshared = zero
     if any_positive(one - ended):
-        found, unshared = _convex(model, data, rows, step, solver, island, one - ended)
+        found, unshared = _convex(robot, rows, step, solver, island, one - ended)
         ended = ended + found
     if not cones:
         return ended
-    ended = ended + _slide_anew(model, data, rows, step, solver, island, opened * (one - ended), _SHARING)
+    ended = ended + _slide_anew(robot, rows, step, solver, island, opened * (one - ended), _SHARING)
     ended = ended + unshared * (one - ended)
-    swept = zero if is_articulated(model, work, island) else opened  # free bodies' loads are then as sweeps leave them
+    swept = (
+        zero if is_articulated(robot.model, work, island) else opened
+    )  # free bodies' loads are then as sweeps leave them
     for effort in _EFFORTS:
-        ended = ended + _slide_anew(model, data, rows, step, solver, island, (one - swept) * (one - ended), effort)
+        ended = ended + _slide_anew(robot, rows, step, solver, island, (one - swept) * (one - ended), effort)
     return ended
 
 
 @njit
 def _slide_anew(
-    model: Model,
-    data: Workspace,
+    robot: RobotBundle,
     rows: Rows,
     step: Step,
     solver: SolverBundle,
-    k: int,
+    island: int,
     chosen: Pack,
     effort: tuple[int, float, bool, bool],
 ) -> Pack:
     """`slide` from the start of the step; 1 in lanes that are solved."""
     if not any_positive(chosen):
         return zero_like(chosen)
-    restart(model, data, rows, step, solver, k)
-    return slide(model, data, rows, step, solver, k, chosen, effort)
+    restart(robot.model, robot.data, rows, step, solver, island)
+    return slide(robot, rows, step, solver, island, chosen, effort)
 
 
 @njit
 def _convex(
-    model: Model, data: Workspace, rows: Rows, step: Step, solver: SolverBundle, island: int, chosen: Pack
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int, chosen: Pack
 ) -> tuple[Pack, Pack]:
     """Take the convex steps in lanes where `chosen` is 1; 1 in lanes that are solved, and 1 in lanes whose loads are
     still to be shared: their solution is kept, too.
@@ -144,7 +143,7 @@ def _convex(
     project(rows, work, island)
     hold(rows, work, island)
     for turn in range(_CONVEX_STEPS):
-        bent, tolerance = newton_step(model, data, rows, step, solver, island, turn == 0)
+        bent, tolerance = newton_step(robot.model, robot.data, rows, step, solver, island, turn == 0)
         flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
         if any_positive(flat):
             _, moved = recentre(rows, work, island, flat, True)

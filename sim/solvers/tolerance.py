@@ -58,7 +58,13 @@ def tolerance_of(rows: Rows, u: Lanes1, work: NewtonWork, island: int) -> Real:
 @njit
 def rounding(rows: Rows, work: NewtonWork, island: int) -> Real:
     """The tolerance [rad/s or m/s] of which ENOUGH equal the rounding of the island's impulses."""
-    pull = largest_pull(rows, work, island)
+    return rounding_of(largest_pull(rows, work, island))
+
+
+@inlined
+def rounding_of(pull: Real) -> Real:
+    """The tolerance [rad/s or m/s] of which ENOUGH equal the rounding of impulses with this largest pull [rad/s or
+    m/s]."""
     return _ROUNDING * least(pull, zero_like(pull) + _LARGEST_PULL)
 
 

@@ -278,7 +278,8 @@ ALONE = with_members(Alone, model=OwnModel, state=OwnState)
 
 
 _NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
-SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
+_ROBOT = with_members(RobotBundle, model=PackModel, state=PackState)
+SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (_ROBOT, Rows, PackStep, _NEWTON))
 
 
 # records of one lane, as the kernels of a single robot see them
@@ -381,7 +382,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
         adhesion=adhesion,
     )
     return (
-        with_members(RobotBundle, model=PackModel, state=PackState),
+        _ROBOT,
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
         PackEquipment,

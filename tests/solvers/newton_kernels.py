@@ -48,15 +48,15 @@ def solve_problem(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
 
 
 @njit
-def solve_problems(model: Any, data: Any, rows: Any, problem: Any, solver: Any) -> None:
+def solve_problems(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
     """One call of solve_pack."""
-    solve_pack(model, data, rows, problem, solver)
+    solve_pack(robot, rows, problem, solver)
 
 
 ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
 ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
 PACK_SOLVER = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
-PACK_ENTRY = Entry("solve_problems", __name__, (Tree, Inertia, Rows, Problem, PACK_SOLVER))
+PACK_ENTRY = Entry("solve_problems", __name__, (ROBOT, Rows, Problem, PACK_SOLVER))
 
 
 class Case(NamedTuple):
@@ -202,7 +202,8 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real,
     work = allocate(NewtonWork, of_work | lane_solver_shapes(nu), width)
     shapes = {
         **dict.fromkeys(PackSolver._fields, (1,)),
-        **dict.fromkeys(("entry", "listing"), (2,)),
+        "entry": (2,),
+        "listing": (4,),
         "limited": (0, 2),
         "change": (nu,),
         "impulse": (max(n, room),),
@@ -214,7 +215,8 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real,
     for at, c in zip(_lanes(width), cases, strict=True):
         step.free[at] = c.force
         step.next[at] = c.velocity
-    bind(PACK_ENTRY, width, tree, inertia, rows, step, SolverBundle(work, pack=pack, lane=make_lane_solver()))()
+    solver = SolverBundle(work, pack=pack, lane=make_lane_solver())
+    bind(PACK_ENTRY, width, RobotBundle(tree, None, inertia), rows, step, solver)()
     return [
         (step.next[at].copy(), pack.impulse[at][:n].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)
     ]

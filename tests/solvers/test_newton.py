@@ -333,6 +333,24 @@ def test_packs_agree_with_single_robots(kind: str, room: int) -> None:
     assert settled >= 60
 
 
+@pytest.mark.parametrize("room", [0, MOST_TOGETHER + 1], ids=["together", "one by one"])
+@pytest.mark.parametrize("scale", [1e3, 1e7])
+def test_lanes_whose_impulses_grow_large_agree_with_single_robots(scale: float, room: int) -> None:
+    """Every second lane is pressed so hard that steps in impulses would lose digits: these lanes go on with steps in
+    velocities, the others do not notice."""
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        cases = [standing_bodies(rng, 2) for _ in range(8)]
+        starts = [solve(c).impulse for c in cases]
+        pressed = [c._replace(force=c.force * (1.1, scale)[k % 2]) for k, c in enumerate(cases)]
+        together = solve_together(*pressed, start=np.column_stack(starts), room=room)
+        for c, start, packed in zip(pressed, starts, together, strict=True):
+            assert packed is not None
+            alone = solve(c, start=start)
+            size = max(1.0, np.abs(alone.velocity).max())
+            np.testing.assert_allclose(packed[0], alone.velocity, rtol=0, atol=1e-11 * size)
+
+
 def standing_bodies(rng: Generator, bodies: int) -> Case:
     """Bodies that stand on three contacts each, pushed a little."""
     c = thrown_bodies(rng, bodies, 3)
