@@ -8,12 +8,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import D_MIN, D_POWER
 from artsim.sim.constraints.row_places import Places, lasting_places
-from artsim.sim.contact.pack_contacts import (
-    MOST_PAIRS,
-    bounces,
-    limited_sides,
-    world_pairs,
-)
+from artsim.sim.contact.pack_contacts import bounces, limited_sides
 from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
@@ -74,11 +69,7 @@ def reason_against_packs(plan: Plan) -> str:
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
     }
-    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
-        return reason
-    if plan.touching is not None and len(world_pairs(plan.touching)) > MOST_PAIRS:
-        return f"more than {MOST_PAIRS} pairs of what moves and what does not"
-    return ""
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _serves_rows(plan: Plan) -> bool:

@@ -96,7 +96,9 @@ def roll(
         lanes.data.counters[STEP] += 1
     if contact is not None and block.plan[STEPS_TO_TAKE] == 0:  # depths at the state; steps note those before them
         place(robot)
-        find_in_lanes(robot, run.inputs, contact, lanes.data.alive)
+        if not find_in_lanes(robot, run.inputs, contact, lanes.data.alive):
+            lanes.data.counters[CROWD] = 1
+            return
     for lane in range(lane_count(state.qpos)):
         if lanes.data.alive[lane]:
             record_final(state, block, lane)
@@ -200,7 +202,7 @@ def _take_step(
     if contact is not None:
         take_impulses(solver, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.leaves)
-        contact.data.half[0] = 1 - contact.data.half[0]
+        contact.lanes.half[0] = 1 - contact.lanes.half[0]
     if lanes.load is not None:
         _note_loads(robot, run)
     _move(robot, run, contact)
@@ -334,7 +336,7 @@ def _step_alone(
     if lanes.load is not None:
         put_lane(lanes.single.load, lanes.load.alone, lane)
     if contact is not None:
-        memory = contact.data.memory[1 - contact.data.half[0], lane]
+        memory = contact.lanes.memory[1 - contact.lanes.half[0], lane]
         for n in range(memory.shape[0]):
             for j in range(memory.shape[1]):
                 memory[n, j] = lanes.single.contact[n, j]
@@ -351,11 +353,11 @@ def _count_alone(lanes: LaneBundle) -> None:
 @njit
 def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
     """Copy a lane's contacts of the last step, and its friction, to the single robot."""
-    memory = contact.data.memory[contact.data.half[0], lane]
+    memory = contact.lanes.memory[contact.lanes.half[0], lane]
     for n in range(memory.shape[0]):
         for j in range(memory.shape[1]):
             lanes.single.contact[n, j] = memory[n, j]
-    factor = lane_get(contact.data.factor, 0, lane)
+    factor = lane_get(contact.lanes.factor, 0, lane)
     for n in range(contact.model.friction.shape[0]):
         for j in range(contact.model.friction.shape[1]):
             lanes.single.contact_friction[n, j] = factor * contact.model.friction[n, j]

@@ -11,6 +11,7 @@ from artsim.sim.contact.pack_contacts import (
     PackAdhesion,
     PackBounces,
     PackContactBundle,
+    PackContactWork,
     PackSolver,
     PackSweep,
 )
@@ -41,11 +42,11 @@ STEP, INPUT_ROW, CROWD, BENT, WEIGHED, STIFFENED_LANES = range(6)  # of PackWork
 # bits of the counter WEIGHED: M, and the articulated inertias with some diagonal of M̂, are those of this step
 M_IS_SET, INERTIAS = 1, 2
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
+UNSOLVED, THROWN, YIELDING, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
 CAUSES = (
     "rows unsolved",
     "penetration whose removal throws bodies",
-    "contacts that yield, or are more than there is room for",
+    "contacts that yield",
     "contacts outrun",
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
@@ -128,7 +129,7 @@ class Exerted(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (6,) STEP; INPUT_ROW; CROWD 1: a lane's contacts exceeded the room; BENT 1: there are nonlinear couplings;
+    # (6,) STEP; INPUT_ROW; CROWD 1: contacts exceeded the room; BENT 1: there are nonlinear couplings;
     # WEIGHED: bits M_IS_SET and INERTIAS; STIFFENED_LANES 1: some lanes have stiffened bodies
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
@@ -444,6 +445,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
     )
     contact = with_members(
         PackContactBundle,
+        data=PackContactWork,
         bounces=PackBounces if needs.bouncing else None,
         sweep=PackSweep if needs.swept else None,
         adhesion=adhesion,
