@@ -82,10 +82,10 @@ def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle
             share = straight_share(data, inputs, contact.sweep, contact, n)
             contact.data.margin[n] = contact.data.margin[n] * share
     one = like(1.0, data)
+    clear = _are_clear(contact, one - contact.lanes.touching[0])
     _forget_contacts(data, contact, one)
     contact.lanes.yielding[0] = zero_like(one)
     contact.data.number[FOUND_CONTACTS] = 0
-    clear = _are_clear(contact, one)
     for lane in range(lane_count(robot.state.qpos)):
         contact.lanes.number[lane] = 0
         if alive[lane]:
@@ -110,13 +110,15 @@ def lacks_room(contact: PackContactBundle) -> bool:
 
 
 @njit
-def _are_clear(contact: PackContactBundle, one: Pack) -> Pack:
-    """1 in lanes where no two shapes come near: the boxes of all pairs that may touch are apart, as in
+def _are_clear(contact: PackContactBundle, chosen: Pack) -> Pack:
+    """1 in chosen lanes where no two shapes come near: the boxes of all pairs that may touch are apart, as in
     detection.detect. Boxes around those of all lanes are swept, so that only pairs that are near somewhere are compared
     in all lanes.
     """
     g, data, swept = contact.model, contact.data, contact.detected.data.swept
-    zero, clear = zero_like(one), one
+    zero, clear = zero_like(chosen), chosen
+    if not any_positive(chosen):
+        return clear
     for j in range(g.solid.shape[0]):
         b = g.solid[j]
         bound(contact, b)
