@@ -69,7 +69,9 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-NEAR = {"belt": 1e-10, "magnets": 1e-10}  # [m] elsewhere faces lie on faces, on which Coulomb's law has many solutions
+NEAR = {"belt": 1e-10, "magnets": 1e-10, "tiles": 1e-6, "tower": 2e-3}
+"""[m] by which lanes may differ from single runs: where faces lie on faces, Coulomb's law has several solutions."""
+YIELDS = {"tiles", "tower"}  # contacts of faces that yield are left to single robots
 
 
 def load(name: str, folder: Path) -> artsim.Robot:
@@ -91,11 +93,11 @@ def drawn(name: str, folder: Path, samples: int = 9) -> MemoryRollout:
 def test_every_lane_is_the_single_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = drawn(name, tmp_path)
     assert made.outcome.packed
-    most = 0.05 if name in NEAR else 0.5  # faces on faces may yield
+    most = 0.5 if name in YIELDS else 0.05
     assert made.outcome.steps_alone <= most * made.outcome.steps, made.outcome.alone
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
     single = drawn(name, tmp_path)
-    assert np.abs(made["qpos"] - single["qpos"]).max() < NEAR.get(name, 1e-6)
+    assert np.abs(made["qpos"] - single["qpos"]).max() < NEAR[name]
     assert np.abs(single["qpos"] - single["qpos"][:, :1]).max() > 0.01
 
 
