@@ -95,7 +95,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "scheme-beta": ("leg", {**DRIVES, "scheme_beta": 0.6}),
     "damped links": ("leg", {"link_damping": {"*": (2.0, 0.1)}}),
     "bounded links": ("hard loop", {"link_velocity_limit": {"*": (1.0, 2.0)}}),
-    "bounces": ("leg", {"restitution": 0.5}),
+    "bounces": ("leg", {"restitution": 0.3}),
     "continuous": ("leg", {"continuous": True}),
     "sleep": ("servos", {"sleep_threshold": 0.3, "sleep_time": 0.028}),
 }
