@@ -15,8 +15,7 @@ A pyramid (Anitescu and Potra 1997; MuJoCo's default) has two rows for each dire
 edges n ± μ_k t_k, which can only push: plain bounds. A sliding body then rises at up to μ times its speed, and between
 its directions a pyramid transmits less friction, down to μ / √2.
 
-The laws themselves are in contact_law.py. The rows are built here both for a single robot and for packs (pack_rows.py);
-for a pack, contact.data holds its slots, and contact n is a slot.
+The laws themselves are in contact_law.py. The rows are built here both for a single robot and for packs (pack_rows.py).
 """
 
 from __future__ import annotations

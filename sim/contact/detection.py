@@ -35,7 +35,7 @@ from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, lane_get, real, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, any_positive, lane_get, real, where_greater, zero_like
 from artsim.sim.foundation.mat3 import set_rotation, turn, turn_matrix
 from artsim.sim.foundation.records import Lanes2, Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.recordtype import run_entry
@@ -515,16 +515,14 @@ def detect(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None) ->
     contact.data.number[CONTACTS] = 0
     contact.data.number[FOUND_CONTACTS] = 0
     for n in range(contact.model.solid.shape[0]):
-        _bound(contact, contact.model.solid[n])
+        bound(contact, contact.model.solid[n])
     for j in range(contact.model.plane.shape[0]):
         for n in range(contact.model.solid.shape[0]):
             a = contact.model.plane[j]
             b = contact.model.solid[n]
-            if contact.model.allowed[a, b] >= 0 and _above_plane(contact, a, b) < contact.data.margin[
-                a
-            ] + contact.data.margin[b] + _margin(contact, a, b):
+            if contact.model.allowed[a, b] >= 0 and above_plane(contact, a, b) < reach_of(contact, a, b):
                 _touch(contact, narrow, clock, a, b)
-    _set_swept(contact, _sort(contact))
+    sort_boxes(contact)
     kind = narrow.shapes.kind
     for j in range(contact.data.order.shape[0]):
         a = contact.data.order[j]
@@ -543,9 +541,11 @@ def detect(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None) ->
                         _touch(contact, narrow, clock, a, b)
 
 
-@inlined
-def _set_swept(contact: ContactBundle, axis: int) -> None:
-    """Copy the boxes in the order in which they are swept: reading them from all over takes longer than comparing."""
+@njit
+def sort_boxes(contact: ContactBundle) -> None:
+    """Sort contact.data.order, and copy the boxes in that order, in which they are swept: reading them from all over
+    takes longer than comparing."""
+    axis = _sort(contact)
     for j in range(contact.data.order.shape[0]):
         n = contact.data.order[j]
         for k in range(3):
@@ -555,27 +555,27 @@ def _set_swept(contact: ContactBundle, axis: int) -> None:
 
 
 @inlined
-def _bound(contact: ContactBundle, n: int) -> None:
-    """Set the box around shape n, with its margin and its reach."""
+def bound(contact: AnyContacts, n: int) -> None:
+    """Set the box around shape n, with its margin and its reach, in both widths."""
     e = contact.model.extent[n]
     wide = contact.data.margin[n] + contact.model.reach[n]
     for k in range(3):
         R = contact.data.rotation[n, k]
-        half = abs(R[0]) * e[0] + abs(R[1]) * e[1] + abs(R[2]) * e[2] + wide
+        half = absolute(R[0]) * e[0] + absolute(R[1]) * e[1] + absolute(R[2]) * e[2] + wide
         contact.data.low[n, k] = contact.data.position[n, k] - half
         contact.data.high[n, k] = contact.data.position[n, k] + half
 
 
 @inlined
-def _above_plane(contact: ContactBundle, a: int, b: int) -> float:
-    """Height of shape b's box above the plane a [m]."""
+def above_plane(contact: AnyContacts, a: int, b: int) -> Real:
+    """Height of shape b's box above the plane a [m], in both widths."""
     R = contact.data.rotation
-    height = 0.0
+    height = zero_like(contact.data.margin[b])
     for k in range(3):
         height += R[a, k, 2] * (contact.data.position[b, k] - contact.data.position[a, k])
     for axis in range(3):
         along = R[a, 0, 2] * R[b, 0, axis] + R[a, 1, 2] * R[b, 1, axis] + R[a, 2, 2] * R[b, 2, axis]
-        height -= abs(along) * contact.model.extent[b, axis]
+        height -= absolute(along) * contact.model.extent[b, axis]
     return height
 
 
@@ -617,7 +617,13 @@ def _after(contact: ContactBundle, a: int, b: int, axis: int) -> bool:
 
 
 @inlined
-def _margin(contact: ContactBundle, a: int, b: int) -> float:
+def reach_of(contact: AnyContacts, a: int, b: int) -> Real:
+    """Distance below which a and b, with their speculative margins, have a contact [m], in both widths."""
+    return contact.data.margin[a] + contact.data.margin[b] + _margin(contact, a, b)
+
+
+@inlined
+def _margin(contact: AnyContacts, a: int, b: int) -> float:
     """Distance below which a and b have a contact, active or not [m]: MuJoCo's sums of margins and gaps, or the
     pair's."""
     k = contact.model.allowed[a, b] - 1
@@ -630,7 +636,7 @@ def _margin(contact: ContactBundle, a: int, b: int) -> float:
 def _touch(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None, a: int, b: int) -> None:
     """Detect the contacts of a pair whose boxes overlap."""
     mark(clock, BROAD_PHASE)
-    reach = contact.data.margin[a] + contact.data.margin[b] + _margin(contact, a, b)
+    reach = reach_of(contact, a, b)
     manifold = narrow.manifold
     manifold.number[0] = 0
     collide(narrow.shapes, contact.data, narrow.gjk, a, b, reach, manifold)

@@ -206,10 +206,10 @@ def choose_aimed(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
 def sinks_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> Pack:
     """More than 0 in lanes of a pack in which a contact may sink; they take the step alone."""
     worst = like(-1.0, robot.data)
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
-            deeper = sinks(robot, run, rows, impulse, contact, slot)
-            worst = largest(worst, least(deeper, contact.data.present[slot]))
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
+            deeper = sinks(robot, run, rows, impulse, contact, n)
+            worst = largest(worst, least(deeper, contact.lanes.present[n]))
     return worst
 
 

@@ -13,8 +13,8 @@ lands on its face or a ball parts two others, and one after the other where it d
 
 Contacts without restitution hold at once against any impulse.
 
-All functions are written for both widths: robots of a pack are struck together, each until its own impacts end, and
-contact n is a slot. A condition that holds in some lanes only is a T that is 1 there and 0 elsewhere.
+All functions are written for both widths: robots of a pack are struck together, each until its own impacts end. A
+condition that holds in some lanes only is a T that is 1 there and 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, real, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real, Reals1
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle, EitherContacts
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle
 from artsim.sim.run_data.run_records import Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.calls import answer, forms_mass_matrix
@@ -45,24 +45,8 @@ _AGAINST = -1e-9  # of a contact's own mobility: a smaller coupling of two conta
 
 
 @inlined
-def _count(run: RunBundle, contact: EitherContacts) -> int:
-    """Number of contacts, or of slots."""
-    if run.lanes is not None:
-        return contact.data.active.shape[0]
-    return contact.data.number[CONTACTS]
-
-
-@inlined
-def _has_row(run: RunBundle, contact: EitherContacts, n: int) -> bool:
-    """True if contact n, or slot n, is present and has rows."""
-    if run.lanes is not None:
-        return contact.data.active[n] == 1
-    return contact.data.row[n] >= 0
-
-
-@inlined
-def _can_bounce(run: RunBundle, contact: AnyContacts, n: int) -> bool:
-    return _has_row(run, contact, n) and any_positive(contact.data.restitution[n]) and contact.data.soft[n] == 0
+def _can_bounce(contact: AnyContacts, n: int) -> bool:
+    return contact.data.row[n] >= 0 and any_positive(contact.data.restitution[n]) and contact.data.soft[n] == 0
 
 
 @njit
@@ -73,9 +57,9 @@ def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCo
     zero = like(0.0, robot.data)
     one = zero + 1.0
     meets, pressed, several = zero, zero, zero
-    for n in range(_count(run, contact)):
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.blow[n] = zero  # here: 1 where it bounces
-        if _can_bounce(run, contact, n):
+        if _can_bounce(contact, n):
             row = contact.data.row[n]
             rate = row_rate(rows, row, robot.state.qvel) + contact.data.belt[n, ALONG_NORMAL]
             bounce = bounces(contact, n, rate, run.inputs.time_step[0])
@@ -136,7 +120,7 @@ def take_blows(
     _find_half(model, data, step, solver, half)
     for a in range(step.next.shape[0]):
         v[a] = robot.state.qvel[model.independent_dof[a]] + half[a]
-    for n in range(_count(run, contact)):
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.hit[n] = where_greater(chosen, zero, zero, contact.data.hit[n])
         contact.data.lightness[n] = zero
         contact.data.opening[n] = largest(contact.data.gap[n], zero)
@@ -159,7 +143,7 @@ def aim_at_blows(
     """Set the bias of the contacts that bounce from the speeds that `take_blows` found; for a single robot."""
     v, half = speeds
     for n in range(contact.data.number[CONTACTS]):
-        if _can_bounce(run, contact, n):
+        if _can_bounce(contact, n):
             row = contact.data.row[n]
             aim_open(robot, run.inputs, rows, contact, n, row, contact.data.belt[n, ALONG_NORMAL])
             if contact.data.hit[n] > 0.0:
@@ -198,15 +182,15 @@ def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts,
     zero = work
     one = work + 1.0
     size = work
-    for n in range(_count(run, contact)):
-        if _has_row(run, contact, n):
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.row[n] >= 0:
             more, terms = work_of(robot.state, rows, impulse, run.step, contact, n)
             work += more
             size += terms
     gains = chosen * does_work(work, size)
     kept = largest(one - 3.0 * work / divisor(size), 0.5 * one)
-    for n in range(_count(run, contact)):
-        if _has_row(run, contact, n):
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.row[n] >= 0:
             e = contact.data.restitution[n]
             contact.data.restitution[n] = where_greater(gains * contact.data.hit[n], zero, e * kept, e)
     return gains
@@ -226,10 +210,10 @@ def _choose(
     h = run.inputs.time_step[0]
     zero = like(0.0, robot.data)
     struck, soonest = zero, zero + _NEVER
-    for n in range(_count(run, contact)):
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.wish[n] = real(_IDLE, zero)
         contact.data.blow[n] = zero  # here: 1 where it is to be struck
-        if not _has_row(run, contact, n) or contact.data.soft[n] == 1:
+        if contact.data.row[n] < 0 or contact.data.soft[n] == 1:
             continue
         row = contact.data.row[n]
         belt = contact.data.belt[n, ALONG_NORMAL]
@@ -244,8 +228,8 @@ def _choose(
             soonest = where_greater(bounce, zero, least(time, soonest), soonest)
             struck = largest(struck, bounce)
     soonest = where_greater(struck, zero, soonest, zero)
-    for n in range(_count(run, contact)):
-        if not _can_bounce(run, contact, n):
+    for n in range(contact.data.number[CONTACTS]):
+        if not _can_bounce(contact, n):
             continue
         belt = contact.data.belt[n, ALONG_NORMAL]
         rate = along_row(rows, contact.data.row[n], v) + belt
@@ -269,14 +253,14 @@ def _take_apart(
     model, data = robot.model, robot.data
     zero = zero_like(chosen)
     idle = real(_IDLE, zero)
-    for n in range(_count(run, contact)):
-        if not _can_bounce(run, contact, n):
+    for n in range(contact.data.number[CONTACTS]):
+        if not _can_bounce(contact, n):
             continue
         first = where_greater(contact.data.wish[n], idle, chosen, zero)
         first = where_greater(contact.data.restitution[n], zero, first, zero)  # others hold at once, or are not there
         known = False
-        for later in range(n + 1, _count(run, contact) if any_positive(first) else 0):
-            if not _can_bounce(run, contact, later) or _are_alike(contact, n, later):
+        for later in range(n + 1, contact.data.number[CONTACTS] if any_positive(first) else 0):
+            if not _can_bounce(contact, later) or _are_alike(contact, n, later):
                 continue
             both = where_greater(contact.data.wish[later], idle, first, zero)
             both = where_greater(contact.data.restitution[later], zero, both, zero)
@@ -306,10 +290,10 @@ def _strike(
     zero = zero_like(chosen)
     for _ in range(_SWEEPS):
         fastest, left = zero, zero
-        for n in range(_count(run, contact)):
+        for n in range(contact.data.number[CONTACTS]):
             wish = contact.data.wish[n]
             awake = where_greater(wish, real(_IDLE, zero), running, zero)
-            if not _has_row(run, contact, n) or highest(awake) <= 0.0:
+            if contact.data.row[n] < 0 or highest(awake) <= 0.0:
                 continue
             row = contact.data.row[n]
             short = wish - along_row(rows, row, v)
@@ -329,8 +313,8 @@ def _strike(
         running = where_greater(left, _EXACT * fastest, running, zero)
         if highest(running) <= 0.0:
             break
-    for n in range(_count(run, contact)):
-        if _can_bounce(run, contact, n):
+    for n in range(contact.data.number[CONTACTS]):
+        if _can_bounce(contact, n):
             struck = least(chosen, where_greater(contact.data.blow[n], zero, zero + 1.0, zero))
             contact.data.hit[n] = largest(contact.data.hit[n], struck)
 

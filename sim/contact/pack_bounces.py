@@ -20,6 +20,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Pack
 from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 
@@ -33,31 +34,31 @@ def begin_bounces(contact: PackContactBundle, chosen: Pack) -> None:
     zero = zero_like(chosen)
     pack.phase[0] = where_greater(chosen, zero, zero + REBOUNDING, pack.phase[0])
     pack.tries[0] = where_greater(chosen, zero, zero, pack.tries[0])
-    for slot in range(pack.aimed.shape[0]):
-        pack.aimed[slot] = where_greater(chosen, zero, zero, pack.aimed[slot])
-        pack.inside[slot] = where_greater(chosen, zero, zero, pack.inside[slot])
-        contact.data.hit[slot] = where_greater(chosen, zero, zero, contact.data.hit[slot])
+    for n in range(contact.data.number[CONTACTS]):
+        pack.aimed[n] = where_greater(chosen, zero, zero, pack.aimed[n])
+        pack.inside[n] = where_greater(chosen, zero, zero, pack.inside[n])
+        contact.data.hit[n] = where_greater(chosen, zero, zero, contact.data.hit[n])
 
 
 @njit
-def aim_bounces(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: PackContactBundle, slot: int) -> None:
-    """Change the bias of a slot's rows, as set_targets leaves them, where its contact bounces, or stays inside."""
+def aim_bounces(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: PackContactBundle, n: int) -> None:
+    """Change the bias of the rows of contact n, as set_targets leaves them, where it bounces, or stays inside."""
     pack = contact.bounces
-    if contact.data.soft[slot] == 1:
+    if contact.data.soft[n] == 1:
         return
-    row = contact.data.row[slot]
+    row = contact.data.row[n]
     bias = rows.bias[row]
     zero = zero_like(bias)
-    if any_positive(contact.data.restitution[slot]):
-        set_rebounds(robot, inputs, rows, contact, slot)
-        struck = least(bias, pack.aim[slot])
-        rows.bias[row] = where_greater(pack.aimed[slot], zero, struck, rows.bias[row])
-    inside = pack.inside[slot]
+    if any_positive(contact.data.restitution[n]):
+        set_rebounds(robot, inputs, rows, contact, n)
+        struck = least(bias, pack.aim[n])
+        rows.bias[row] = where_greater(pack.aimed[n], zero, struck, rows.bias[row])
+    inside = pack.inside[n]
     if any_positive(inside):
-        for k in range(contact.data.rows[slot] if is_pyramid(contact, slot) else 1):
+        for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
             rate = where_greater(inside, zero, rows.rate[row + k], zero)
-            known = where_greater(inside, zero, second_order(inputs.time_step[0], contact.data.drift[slot]), zero)
-            rows.bias[row + k] -= rate * contact.data.gap[slot] + known
+            known = where_greater(inside, zero, second_order(inputs.time_step[0], contact.data.drift[n]), zero)
+            rows.bias[row + k] -= rate * contact.data.gap[n] + known
             rows.rate[row + k] = where_greater(inside, zero, zero, rows.rate[row + k])
 
 
@@ -115,13 +116,13 @@ def _take_blows(
     factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
     several = least(chosen, take_blows(robot, run, rows, contact, solver, chosen, (pack.speed, pack.half)))
     zero = zero_like(chosen)
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1:
-            row = contact.data.row[slot]
+    for n in range(contact.data.number[CONTACTS]):
+        row = contact.data.row[n]
+        if row >= 0:
             speed = -along_row(rows, row, pack.speed) - along_row(rows, row, pack.half)
-            speed = where_greater(contact.data.hit[slot], zero, speed, zero + 1e308)
-            pack.aim[slot] = where_greater(several, zero, speed, pack.aim[slot])
-            pack.aimed[slot] = where_greater(several, zero, zero + 1.0, pack.aimed[slot])
+            speed = where_greater(contact.data.hit[n], zero, speed, zero + 1e308)
+            pack.aim[n] = where_greater(several, zero, speed, pack.aim[n])
+            pack.aimed[n] = where_greater(several, zero, zero + 1.0, pack.aimed[n])
     return several
 
 
@@ -135,21 +136,22 @@ def _limit_energy(
     pack, h = contact.bounces, run.inputs.time_step[0]
     zero = like(0.0, robot.data)
     limited = zero
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 0 or contact.data.soft[slot] == 1 or highest(chosen) <= 0.0:
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.row[n] < 0 or contact.data.soft[n] == 1 or highest(chosen) <= 0.0:
             continue
-        row, e = contact.data.row[slot], contact.data.restitution[slot]
+        row, e = contact.data.row[n], contact.data.restitution[n]
         if any_positive(e):
-            bounce = where_greater(e, zero, chosen * (1.0 - contact.data.hit[slot]), zero)
-            bounce = bounce * bounces(contact, slot, row_rate(rows, row, state.qvel), h)
+            bounce = where_greater(e, zero, chosen * (1.0 - contact.data.hit[n]), zero)
+            rate = row_rate(rows, row, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
+            bounce = bounce * bounces(contact, n, rate, h)
             if any_positive(bounce):
-                bounce = bounce * gains(state, rows, impulse, step, contact, slot)
-                contact.data.restitution[slot] = where_greater(bounce, zero, 0.5 * e, e)
-                pack.aimed[slot] = where_greater(bounce, zero, zero, pack.aimed[slot])
+                bounce = bounce * gains(state, rows, impulse, step, contact, n)
+                contact.data.restitution[n] = where_greater(bounce, zero, 0.5 * e, e)
+                pack.aimed[n] = where_greater(bounce, zero, zero, pack.aimed[n])
                 limited = largest(limited, bounce)
-        apart = where_greater(e, zero, zero, chosen * brings_apart(rows.rate[row], contact.data.gap[slot]))
+        apart = where_greater(e, zero, zero, chosen * brings_apart(rows.rate[row], contact.data.gap[n]))
         if any_positive(apart):
-            thrown = least(apart, throws(robot, rows, impulse, step, contact, slot))
-            pack.inside[slot] = largest(pack.inside[slot], thrown)
+            thrown = least(apart, throws(robot, rows, impulse, step, contact, n))
+            pack.inside[n] = largest(pack.inside[n], thrown)
             limited = largest(limited, thrown)
     return limited

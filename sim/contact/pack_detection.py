@@ -1,24 +1,32 @@
-"""Detects the contacts of a pack lane by lane, and enters them in slots (pack_contacts.py), the contacts of all lanes.
+"""Detects the contacts of a pack lane by lane, and enters them in the list of all lanes.
 
-`found` is the ContactWork that detection fills for one lane after the other; `slots` are PackContacts.
+contact.detected holds the contacts that detection finds for one lane after the other, contact.data the list. A contact
+of the list is of two shapes, and has a number among the contacts of the two and a dimension: lanes that have a contact
+of this kind share it. The order of the list follows from these alone, so that a lane's rows come in the same order
+whatever the other lanes do. The contacts of a step stay in the list for the next one, until no lane has them.
 """
 
 from __future__ import annotations
 
+from artsim.collision.shapes import MOST_CONTACTS
 from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import ALLOWED, RobotBundle, Workspace
 from artsim.sim.constraints.impedance import impedance
 from artsim.sim.contact.contact_rows import reset_grip, set_grip, share_inside
 from artsim.sim.contact.detection import (
+    above_plane,
     are_as_before,
+    bound,
     is_steady,
     name_contacts,
     note_found,
     note_turning,
     place_shapes,
     place_static,
+    reach_of,
     recognise,
+    sort_boxes,
     speed_bound,
     straight_share,
     widen,
@@ -27,7 +35,7 @@ from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.rolling import trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
-    absolute,
+    any_positive,
     highest,
     lane_count,
     lane_get,
@@ -64,114 +72,150 @@ def _copy_place(contact: PackContactBundle, n: int, lane: int) -> None:
 
 @njit
 def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle, alive: Ints1) -> bool:
-    """Detect every lane's contacts and enter them in slots; False when they exceed a lane's room. Needs kinematics."""
+    """Detect every lane's contacts and list them; False where they exceed a lane's room, or the list's. Needs
+    kinematics.
+    """
     data = robot.data
     place_shapes(robot, inputs, contact)
     if contact.sweep is not None:
         for n in range(contact.model.body.shape[0]):
             share = straight_share(data, inputs, contact.sweep, contact, n)
             contact.data.margin[n] = contact.data.margin[n] * share
-    zero = like(0.0, data)
-    contact.data.touching[0] = zero
-    contact.data.away[0] = zero
-    for b in range(data.struck.shape[0]):
-        data.struck[b] = zero
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1:
-            _clear(contact, slot, zero)
-    clear = _are_clear(contact, like(1.0, data))
+    one = like(1.0, data)
+    clear = _are_clear(contact, one - contact.lanes.touching[0])
+    _forget_contacts(data, contact, one)
+    contact.lanes.yielding[0] = zero_like(one)
+    contact.data.number[FOUND_CONTACTS] = 0
     for lane in range(lane_count(robot.state.qpos)):
-        contact.data.contact_count[lane] = 0
+        contact.lanes.number[lane] = 0
         if alive[lane]:
             if lane_of(clear, lane) > 0.0:
                 contact.detected.data.number[FOUND_CONTACTS] = 0
                 contact.detected.data.number[CONTACTS] = 0
             else:
                 _detect(contact, lane)
-            if contact.detected.data.number[FOUND_CONTACTS] > contact.detected.data.number[CONTACTS]:
-                return False
             _take_contacts(robot.model, data, inputs, contact, lane)
+            if lacks_room(contact):
+                return False
+    _drop_contacts(contact)
     return True
 
 
+@inlined
+def lacks_room(contact: PackContactBundle) -> bool:
+    """True if the contacts that were looked for last exceed their lane's room, or those of all lanes the list's."""
+    own, listed = contact.detected.data.number, contact.data.number
+    lacks: bool = own[FOUND_CONTACTS] > own[CONTACTS] or listed[FOUND_CONTACTS] > listed[CONTACTS]
+    return lacks
+
+
 @njit
-def _are_clear(contact: PackContactBundle, one: Pack) -> Pack:
-    """1 in lanes where no two shapes come near: the boxes of all pairs that may touch are apart, as in
-    detection.detect.
+def _are_clear(contact: PackContactBundle, chosen: Pack) -> Pack:
+    """1 in chosen lanes where no two shapes come near: the boxes of all pairs that may touch are apart, as in
+    detection.detect. Boxes around those of all lanes are swept, so that only pairs that are near somewhere are compared
+    in all lanes.
     """
-    g, data = contact.model, contact.data
-    zero = zero_like(one)
-    clear = one if data.listed_pairs.shape[0] > 0 else zero
-    for j in range(data.listed_pairs.shape[0]):
-        a, b = data.listed_pairs[j, 0], data.listed_pairs[j, 1]
-        wide = data.margin[a] + data.margin[b] + (g.reach[a] + g.reach[b] + _ROUNDING)
-        gap = zero
+    g, data, swept = contact.model, contact.data, contact.detected.data.swept
+    zero, clear = zero_like(chosen), chosen
+    if not any_positive(chosen):
+        return clear
+    for j in range(g.solid.shape[0]):
+        b = g.solid[j]
+        bound(contact, b)
+        for n in range(g.plane.shape[0]):
+            a = g.plane[n]
+            if g.allowed[a, b] >= 0:
+                above = above_plane(contact, a, b) - reach_of(contact, a, b)
+                clear = where_greater(above, zero + _ROUNDING, clear, zero)
         for k in range(3):
-            half = wide
-            for n in range(3):
-                half = half + absolute(data.rotation[a, k, n]) * g.extent[a, n]
-                half = half + absolute(data.rotation[b, k, n]) * g.extent[b, n]
-            gap = largest(gap, absolute(data.position[a, k] - data.position[b, k]) - half)
-        clear = where_greater(gap, zero, clear, zero)
+            contact.detected.data.low[b, k] = -highest(-data.low[b, k]) - _ROUNDING
+            contact.detected.data.high[b, k] = highest(data.high[b, k])
+        if not any_positive(clear):
+            return clear
+    sort_boxes(contact.detected)
+    order = contact.detected.data.order
+    for j in range(order.shape[0]):
+        n = j + 1
+        while n < order.shape[0] and swept[n, 0] <= swept[j, 1]:
+            if _overlap(swept[j], swept[n]) and g.allowed[order[j], order[n]] >= 0:
+                clear = clear * _are_apart(contact, order[j], order[n])
+                if not any_positive(clear):
+                    return clear
+            n += 1
     return clear
+
+
+@inlined
+def _overlap(one: Reals1, other: Reals1) -> bool:
+    """True if two boxes that are swept overlap along the second and the third axis."""
+    across: bool = one[2] <= other[3] and other[2] <= one[3] and one[4] <= other[5] and other[4] <= one[5]
+    return across
+
+
+@inlined
+def _are_apart(contact: PackContactBundle, a: int, b: int) -> Pack:
+    """1 in lanes where the boxes of two shapes are apart."""
+    low, high = contact.data.low, contact.data.high
+    gap = low[a, 0] - high[b, 0]
+    for k in range(3):
+        gap = largest(gap, largest(low[a, k] - high[b, k], low[b, k] - high[a, k]))
+    zero = zero_like(gap)
+    return where_greater(gap, zero + _ROUNDING, zero + 1.0, zero)
 
 
 @njit
 def _detect(contact: PackContactBundle, lane: int) -> None:
-    """Detect the contacts of a lane into found.data."""
+    """Detect the contacts of a lane into contact.detected."""
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             _copy_place(contact, n, lane)
         contact.detected.data.margin[n] = lane_get(contact.data.margin, n, lane)
-    run_entry(contact.data.detector)
+    run_entry(contact.detected.data.detector)
 
 
-@inlined
-def _clear(contact: PackContactBundle, slot: int, zero: Pack) -> None:
-    contact.data.active[slot] = 0
-    contact.data.present[slot] = zero
-    contact.data.gap[slot] = zero
-    contact.data.distance[slot] = zero
-    contact.data.restitution[slot] = zero
-    contact.data.hardness[slot] = zero
-    contact.data.tilt[slot] = zero
-    for j in range(3):
-        contact.data.lag[slot, j] = zero
-        for end in range(2):
-            contact.data.arm[slot, end, j] = zero
-        for c in range(3):
-            contact.data.frame[slot, j, c] = zero
-    for j in range(DIRECTIONS):
-        contact.data.start[slot, j] = zero
-    if contact.adhesion is not None:
-        contact.adhesion.near[slot] = zero
-        contact.adhesion.surface[slot] = zero
+# ------------------------------------------------------------------ the contacts of a lane
 
 
 @njit
 def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int) -> None:
-    """Enter the contacts that detection found in a lane: in its memory and in contact.data."""
-    recognise(model, data, contact.data.memory[contact.data.half[0], lane], contact.detected, lane)
-    note_found(contact.data.before[lane], contact.detected)
-    name_contacts(contact.data.memory[1 - contact.data.half[0], lane], contact.detected)
-    contact.data.contact_count[lane] = contact.detected.data.number[CONTACTS]
-    contact.data.deepest[lane] = 0.0
-    for n in range(contact.detected.data.number[CONTACTS]):
-        contact.data.deepest[lane] = max(-contact.detected.data.distance[n], contact.data.deepest[lane])
-        _note_depth(contact, contact.data.sunk[lane], n)
-    if contact.detected.data.number[CONTACTS] > 0:
-        lane_set(contact.data.touching, 0, lane, 1.0)
-    for n in range(contact.detected.data.number[CONTACTS]):
+    """Enter the contacts that detection found in a lane: in its memory and in the list. Nothing where they exceed the
+    lane's room; not all where they exceed the list's.
+    """
+    if lacks_room(contact):
+        return
+    found, lanes = contact.detected, contact.lanes
+    recognise(model, data, lanes.memory[lanes.half[0], lane], found, lane)
+    note_found(lanes.before[lane], found)
+    name_contacts(lanes.memory[1 - lanes.half[0], lane], found)
+    lanes.number[lane] = found.data.number[CONTACTS]
+    lanes.deepest[lane] = 0.0
+    if found.data.number[CONTACTS] > 0:
+        lane_set(lanes.touching, 0, lane, 1.0)
+    for n in range(found.data.number[CONTACTS]):
+        lanes.place[lane, n] = -1
+    number, at = 0, 0
+    for n in range(found.data.number[CONTACTS]):
+        lanes.deepest[lane] = max(-found.data.distance[n], lanes.deepest[lane])
+        _note_depth(contact, lanes.sunk[lane], n)
         for end in range(2):
-            lane_set(data.struck, contact.model.body[contact.detected.data.shape[n, end]], lane, 1.0)
-        contact.data.slot[lane, n] = -1
-        if contact.detected.data.dimension[n] > 0 or _adheres(contact, n):
-            slot = _slot_of(contact, n)
-            if slot >= 0 and _fits(contact, n, slot):
-                contact.data.slot[lane, n] = slot
-                _take_contact(data, inputs, contact, lane, n, slot)
-            else:
-                lane_set(contact.data.away, 0, lane, 1.0)
+            lane_set(data.struck, contact.model.body[found.data.shape[n, end]], lane, 1.0)
+        number = number + 1 if _is_of_last_pair(contact, n) else 0
+        if found.data.regularised[n] > 0:
+            lane_set(lanes.yielding, 0, lane, 1.0)
+        elif found.data.dimension[n] > 0 or _adheres(contact, n):
+            at = _list_contact(inputs, contact, n, number, at)
+            if lacks_room(contact):
+                return
+            lanes.place[lane, n] = at
+            _take_contact(data, inputs, contact, lane, n, at)
+
+
+@inlined
+def _is_of_last_pair(contact: PackContactBundle, n: int) -> bool:
+    """True if contact n of a lane is of the same two shapes as the one before it."""
+    shape = contact.detected.data.shape
+    same: bool = n > 0 and shape[n - 1, 0] == shape[n, 0] and shape[n - 1, 1] == shape[n, 1]
+    return same
 
 
 @inlined
@@ -188,51 +232,22 @@ def _note_depth(contact: PackContactBundle, sunk: Reals1, n: int) -> None:
 @njit
 def note_start(contact: PackContactBundle) -> None:
     """Note the depths of contacts in the first step: afterwards only depths beyond these count."""
-    for lane in range(contact.data.contact_count.shape[0]):
-        contact.data.start_depth[lane] = contact.data.deepest[lane]
-        for j in range(contact.data.sunk.shape[1]):
-            contact.data.sunk[lane, j] = 0.0
-        memory = contact.data.memory[1 - contact.data.half[0], lane]
-        for n in range(contact.data.contact_count[lane]):
-            memory[n, ALLOWED] = max(-contact.data.before[lane, n, BEFORE_GAP], 0.0)
-
-
-@inlined
-def _slot_of(contact: PackContactBundle, n: int) -> int:
-    """The slot of contact n, -1: none. The slots of a pair are adjacent."""
-    a = contact.detected.data.shape[n, 0]
-    b = contact.detected.data.shape[n, 1]
-    place = 0
-    while (
-        place < n
-        and contact.detected.data.shape[n - 1 - place, 0] == a
-        and contact.detected.data.shape[n - 1 - place, 1] == b
-    ):
-        place += 1
-    return contact.data.first[a, b] + place if place < contact.data.room[a, b] else -1
-
-
-@inlined
-def _fits(contact: PackContactBundle, n: int, slot: int) -> bool:
-    """True if contact n is of a kind that slots support, and of the same dimension as in other lanes. Contacts that
-    yield (Rows.regularised) are left to the solver of single robots.
-    """
-    belt = contact.detected.data.belt[n]
-    still = belt[0] == 0.0 and belt[1] == 0.0 and belt[2] == 0.0
-    alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.detected.data.dimension[n]
-    if contact.adhesion is not None:
-        acts = contact.detected.data.dimension[n] > 0  # with adhesion other contacts act too, in some lanes only
-    else:
-        acts = contact.detected.data.adhesion[n] == 0.0
-    return still and acts and contact.detected.data.regularised[n] == 0 and alike
+    lanes = contact.lanes
+    for lane in range(lanes.number.shape[0]):
+        lanes.start_depth[lane] = lanes.deepest[lane]
+        for j in range(lanes.sunk.shape[1]):
+            lanes.sunk[lane, j] = 0.0
+        memory = lanes.memory[1 - lanes.half[0], lane]
+        for n in range(lanes.number[lane]):
+            memory[n, ALLOWED] = max(-lanes.before[lane, n, BEFORE_GAP], 0.0)
 
 
 @inlined
 def _adheres(contact: PackContactBundle, n: int) -> bool:
-    """True if contact n may adhere, by its surfaces or by an actuator."""
-    if contact.detected.data.adhesion[n] > 0.0:
-        return True
+    """True if contact n of a lane may adhere, by its surfaces or by an actuator."""
     if contact.adhesion is not None and contact.detected.data.near[n] == 1:
+        if contact.detected.data.adhesion[n] > 0.0:
+            return True
         for a in range(contact.adhesion.body.shape[0]):
             for end in range(2):
                 if contact.model.body[contact.detected.data.shape[n, end]] == contact.adhesion.body[a]:
@@ -241,117 +256,247 @@ def _adheres(contact: PackContactBundle, n: int) -> bool:
 
 
 @njit
-def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int, n: int, slot: int) -> None:
-    """Enter contact n of a lane in a slot."""
-    if contact.data.active[slot] == 0:
-        _describe(inputs, contact, n, slot)
+def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int, n: int, at: int) -> None:
+    """Enter contact n of a lane as contact `at` of the list."""
+    found = contact.detected.data
     for end in range(2):
-        lane_set(contact.data.bend, 2 * slot + end, lane, trusted_turn(contact.detected, n, end))
+        lane_set(contact.data.bend, 2 * at + end, lane, trusted_turn(contact.detected, n, end))
     if not is_steady(contact.detected, n):
         note_turning(data, inputs, contact.detected, n, lane)
-        lane_set(contact.data.tilt, slot, lane, contact.detected.data.tilt[n])
+        lane_set(contact.data.tilt, at, lane, found.tilt[n])
         for j in range(3):
-            lane_set(contact.data.lag, 3 * slot + j, lane, contact.detected.data.lag[n, j])
-    lane_set(contact.data.present, slot, lane, 1.0)
-    lane_set(contact.data.gap, slot, lane, contact.detected.data.gap[n])
-    lane_set(contact.data.distance, slot, lane, contact.detected.data.distance[n])
-    lane_set(contact.data.restitution, slot, lane, contact.detected.data.restitution[n])
-    if contact.detected.data.soft[n] == 1:
-        depth = max(-contact.detected.data.gap[n], 0.0)
-        lane_set(contact.data.hardness, slot, lane, impedance(contact.detected.data.impedance, n, depth))
+            lane_set(contact.data.lag, 3 * at + j, lane, found.lag[n, j])
+    lane_set(contact.lanes.present, at, lane, 1.0)
+    lane_set(contact.data.gap, at, lane, found.gap[n])
+    lane_set(contact.data.distance, at, lane, found.distance[n])
+    lane_set(contact.data.restitution, at, lane, found.restitution[n])
+    if found.soft[n] == 1:
+        depth = max(-found.gap[n], 0.0)
+        lane_set(contact.data.hardness, at, lane, impedance(found.impedance, n, depth))
     for j in range(3):
+        lane_set(contact.data.belt, 3 * at + j, lane, found.belt[n, j])
         for end in range(2):
-            if contact.model.body[contact.detected.data.shape[n, end]] > 0:
-                lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.detected.data.arm[n, end, j])
+            if contact.model.body[found.shape[n, end]] > 0:
+                lane_set(contact.data.arm, 6 * at + 3 * end + j, lane, found.arm[n, end, j])
         for c in range(3):
-            lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.detected.data.frame[n, j, c])
+            lane_set(contact.data.frame, 9 * at + 3 * j + c, lane, found.frame[n, j, c])
     if contact.adhesion is not None:
-        lane_set(contact.adhesion.near, slot, lane, 1.0 * contact.detected.data.near[n])
-        lane_set(contact.adhesion.surface, slot, lane, contact.detected.data.adhesion[n])
-    for j in range(contact.detected.data.dimension[n]):
-        lane_set(contact.data.start, DIRECTIONS * slot + j, lane, contact.detected.data.start[n, j])
+        lane_set(contact.data.adhesion, at, lane, found.adhesion[n])
+        lane_set(contact.adhesion.near, at, lane, 1.0 * found.near[n])
+        lane_set(contact.adhesion.loose, at, lane, 1.0 if found.dimension[n] == 0 else 0.0)
+    for j in range(found.dimension[n]):
+        lane_set(contact.data.start, DIRECTIONS * at + j, lane, found.start[n, j])
+
+
+# ------------------------------------------------------------------ the list
 
 
 @njit
-def _describe(inputs: Inputs, contact: PackContactBundle, n: int, slot: int) -> None:
-    """Set the properties that a slot's contacts have in common, from the first contact."""
-    contact.data.active[slot] = 1
-    contact.data.dimension[slot] = contact.detected.data.dimension[n]
-    contact.data.soft[slot] = contact.detected.data.soft[n]
+def _list_contact(inputs: Inputs, contact: PackContactBundle, n: int, number: int, at: int) -> int:
+    """The place in the list of contact n of a lane, which is the `number`-th of its two shapes. It is looked for from
+    place `at`, and entered where the list lacks it; contact.data.number tells if there is no room.
+    """
+    listed, key = contact.data.number, contact.lanes.key
+    wanted = _key_of(contact, n, number)
+    at = min(at, listed[CONTACTS])
+    while at > 0 and key[at - 1] >= wanted:
+        at -= 1
+    while at < listed[CONTACTS] and key[at] < wanted:
+        at += 1
+    if at < listed[CONTACTS] and key[at] == wanted:
+        return at
+    if listed[CONTACTS] == key.shape[0]:
+        listed[FOUND_CONTACTS] = listed[CONTACTS] + 1
+        return at
+    for later in range(listed[CONTACTS] - 1, at - 1, -1):
+        _move_contact(contact, later, later + 1)
+    for lane in range(contact.lanes.number.shape[0]):
+        for k in range(contact.lanes.number[lane]):
+            contact.lanes.place[lane, k] += 1 if contact.lanes.place[lane, k] >= at else 0
+    listed[CONTACTS] += 1
+    key[at] = wanted
+    _describe(inputs, contact, n, at)
+    return at
+
+
+@inlined
+def _key_of(contact: PackContactBundle, n: int, number: int) -> int:
+    """The place in the order of the list of contact n of a lane: planes first, then by shapes."""
+    shape = contact.detected.data.shape
+    pair = contact.model.rank[shape[n, 0]] * contact.model.rank.shape[0] + contact.model.rank[shape[n, 1]]
+    dimension = max(contact.detected.data.dimension[n], 1)
+    key: int = (pair * MOST_CONTACTS + number) * (DIRECTIONS + 1) + dimension
+    return key
+
+
+@njit
+def _describe(inputs: Inputs, contact: PackContactBundle, n: int, at: int) -> None:
+    """Begin contact `at` of the list with the properties of contact n of a lane that all lanes have in common."""
+    found = contact.detected.data
+    _forget_contact(contact, at, zero_like(contact.data.gap[at]) + 1.0)
+    contact.data.row[at] = -1
+    contact.data.regularised[at] = 0
+    contact.data.dimension[at] = max(found.dimension[n], 1)
+    contact.data.soft[at] = found.soft[n]
     for end in range(2):
-        contact.data.shape[slot, end] = contact.detected.data.shape[n, end]
+        contact.data.shape[at, end] = found.shape[n, end]
     for j in range(2):
-        contact.data.reference[slot, j] = contact.detected.data.reference[n, j]
-        contact.data.friction_reference[slot, j] = contact.detected.data.friction_reference[n, j]
+        contact.data.reference[at, j] = found.reference[n, j]
+        contact.data.friction_reference[at, j] = found.friction_reference[n, j]
     for j in range(5):
-        contact.data.impedance[slot, j] = contact.detected.data.impedance[n, j]
-    for j in range(max(contact.detected.data.dimension[n] - 1, 1)):
-        contact.data.friction[slot, j] = contact.detected.data.friction[n, j] * contact.data.factor[0]
-    reset_grip(contact, slot)
-    set_grip(inputs, contact, slot)
+        contact.data.impedance[at, j] = found.impedance[n, j]
+        contact.data.friction[at, j] = found.friction[n, j] * contact.lanes.factor[0]
+    reset_grip(contact, at)
+    set_grip(inputs, contact, at)
+
+
+@njit
+def empty_contact(contact: PackContactBundle, n: int, chosen: Pack) -> None:
+    """Take contact n of the list from lanes where `chosen` is 1: zeros, by which its rows have no effect there."""
+    data = contact.data
+    contact.lanes.present[n] = _left(contact.lanes.present[n], chosen)
+    data.gap[n] = _left(data.gap[n], chosen)
+    data.distance[n] = _left(data.distance[n], chosen)
+    data.restitution[n] = _left(data.restitution[n], chosen)
+    data.hardness[n] = _left(data.hardness[n], chosen)
+    data.tilt[n] = _left(data.tilt[n], chosen)
+    for j in range(3):
+        data.lag[n, j] = _left(data.lag[n, j], chosen)
+        data.belt[n, j] = _left(data.belt[n, j], chosen)
+        for end in range(2):
+            data.arm[n, end, j] = _left(data.arm[n, end, j], chosen)
+        for c in range(3):
+            data.frame[n, j, c] = _left(data.frame[n, j, c], chosen)
+    for j in range(DIRECTIONS):
+        data.start[n, j] = _left(data.start[n, j], chosen)
+    if contact.bounces is not None:
+        data.hit[n] = _left(data.hit[n], chosen)
+        contact.bounces.aimed[n] = _left(contact.bounces.aimed[n], chosen)
+        contact.bounces.inside[n] = _left(contact.bounces.inside[n], chosen)
+
+
+@inlined
+def _left(value: Pack, chosen: Pack) -> Pack:
+    zero = zero_like(value)
+    return where_greater(chosen, zero, zero, value)
+
+
+@njit
+def _move_contact(contact: PackContactBundle, n: int, to: int) -> None:
+    """Copy contact n of the list to place `to`."""
+    data = contact.data
+    contact.lanes.key[to] = contact.lanes.key[n]
+    contact.lanes.present[to] = contact.lanes.present[n]
+    data.row[to] = data.row[n]
+    data.rows[to] = data.rows[n]
+    data.dimension[to] = data.dimension[n]
+    data.regularised[to] = data.regularised[n]
+    data.soft[to] = data.soft[n]
+    data.most_grip[to] = data.most_grip[n]
+    data.gap[to] = data.gap[n]
+    data.distance[to] = data.distance[n]
+    data.restitution[to] = data.restitution[n]
+    data.hardness[to] = data.hardness[n]
+    data.tilt[to] = data.tilt[n]
+    for j in range(2):
+        data.shape[to, j] = data.shape[n, j]
+        data.reference[to, j] = data.reference[n, j]
+        data.friction_reference[to, j] = data.friction_reference[n, j]
+        data.bend[to, j] = data.bend[n, j]
+    for j in range(3):
+        data.lag[to, j] = data.lag[n, j]
+        data.belt[to, j] = data.belt[n, j]
+        for end in range(2):
+            data.arm[to, end, j] = data.arm[n, end, j]
+        for c in range(3):
+            data.frame[to, j, c] = data.frame[n, j, c]
+    for j in range(5):
+        data.impedance[to, j] = data.impedance[n, j]
+        data.friction[to, j] = data.friction[n, j]
+        data.grip[to, j] = data.grip[n, j]
+    for j in range(DIRECTIONS):
+        data.start[to, j] = data.start[n, j]
+    if contact.adhesion is not None:
+        data.adhesion[to] = data.adhesion[n]
+        contact.adhesion.near[to] = contact.adhesion.near[n]
+        contact.adhesion.loose[to] = contact.adhesion.loose[n]
+    if contact.bounces is not None:
+        data.hit[to] = data.hit[n]
+        contact.bounces.aimed[to] = contact.bounces.aimed[n]
+        contact.bounces.aim[to] = contact.bounces.aim[n]
+        contact.bounces.inside[to] = contact.bounces.inside[n]
+
+
+@njit
+def _drop_contacts(contact: PackContactBundle) -> None:
+    """Drop the contacts of the list that no lane has."""
+    left = 0
+    for n in range(contact.data.number[CONTACTS]):
+        if not any_positive(contact.lanes.present[n]):
+            continue
+        if left < n:
+            _move_contact(contact, n, left)
+            for lane in range(contact.lanes.number.shape[0]):
+                for k in range(contact.lanes.number[lane]):
+                    if contact.lanes.place[lane, k] == n:
+                        contact.lanes.place[lane, k] = left
+        left += 1
+    contact.data.number[CONTACTS] = left
+
+
+@njit
+def _forget_contacts(data: Workspace, contact: PackContactBundle, chosen: Pack) -> None:
+    """Take all contacts from lanes where `chosen` is 1."""
+    contact.lanes.touching[0] = _left(contact.lanes.touching[0], chosen)
+    for b in range(data.struck.shape[0]):
+        data.struck[b] = _left(data.struck[b], chosen)
+    for n in range(contact.data.number[CONTACTS]):
+        _forget_contact(contact, n, chosen)
+
+
+@inlined
+def _forget_contact(contact: PackContactBundle, n: int, chosen: Pack) -> None:
+    """Take contact n of the list, and its adhesion, from lanes where `chosen` is 1."""
+    empty_contact(contact, n, chosen)
+    if contact.adhesion is not None:
+        contact.data.adhesion[n] = _left(contact.data.adhesion[n], chosen)
+        contact.adhesion.near[n] = _left(contact.adhesion.near[n], chosen)
+        contact.adhesion.loose[n] = _left(contact.adhesion.loose[n], chosen)
+
+
+# ------------------------------------------------------------------ in a step that leaves margins
 
 
 @njit
 def search_again(robot: RobotBundle, run: RunBundle, contact: PackContactBundle, chosen: Pack) -> Pack:
     """Detect again the contacts of chosen lanes whose step leaves the shapes' margins, with larger ones; 1 in lanes
-    with other contacts, which are entered in slots. contact.data.outrun: 1 in lanes that exceed their room.
+    with other contacts, which are entered in the list. The search ends where contacts exceed the room.
     """
-    model, state, data = robot.model, robot.state, robot.data
+    model, state, data, lanes = robot.model, robot.state, robot.data, contact.lanes
     velocities(model, run.step.velocity, data)
     zero = like(0.0, data)
-    contact.data.outrun[0] = zero
-    contact.data.other[0] = zero
+    lanes.outrun[0] = zero
+    lanes.other[0] = zero
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             way = run.inputs.time_step[0] * speed_bound(model, data, contact, n)
             if contact.sweep is not None:
                 way = way * straight_share(data, run.inputs, contact.sweep, contact, n)
-            contact.data.outrun[0] = largest(contact.data.outrun[0], widen(contact, n, way))
-    contact.data.outrun[0] = contact.data.outrun[0] * chosen
-    if highest(contact.data.outrun[0]) <= 0.0:  # data keeps the velocities at the step's end
-        return contact.data.other[0]
+            lanes.outrun[0] = largest(lanes.outrun[0], widen(contact, n, way))
+    lanes.outrun[0] = lanes.outrun[0] * chosen
+    if highest(lanes.outrun[0]) <= 0.0:  # data keeps the velocities at the step's end
+        return lanes.other[0]
     velocities(model, state.qvel, data)
-    for lane in range(lane_count(contact.data.outrun)):
-        if run.lanes.data.alive[lane] and lane_get(contact.data.outrun, 0, lane) > 0.0:
+    for lane in range(lane_count(lanes.outrun)):
+        if run.lanes.data.alive[lane] and lane_get(lanes.outrun, 0, lane) > 0.0 and not lacks_room(contact):
             _detect(contact, lane)
-            if contact.detected.data.number[FOUND_CONTACTS] == contact.detected.data.number[CONTACTS]:
-                lane_set(contact.data.outrun, 0, lane, 0.0)
-                if not are_as_before(contact.data.before[lane], contact.detected, contact.data.contact_count[lane]):
-                    lane_set(contact.data.other, 0, lane, 1.0)
-                    _forget_contacts(data, contact, lane)
-                    _take_contacts(model, data, run.inputs, contact, lane)
+            found = contact.detected
+            if lacks_room(contact) or are_as_before(lanes.before[lane], found, lanes.number[lane]):
+                continue
+            lane_set(lanes.other, 0, lane, 1.0)
+            lanes.chosen[0] = zero
+            lane_set(lanes.chosen, 0, lane, 1.0)
+            _forget_contacts(data, contact, lanes.chosen[0])
+            _take_contacts(model, data, run.inputs, contact, lane)
     velocities(model, run.step.velocity, data)
-    return contact.data.other[0]
-
-
-@njit
-def _forget_contacts(data: Workspace, contact: PackContactBundle, lane: int) -> None:
-    """Remove a lane's contacts from the slots."""
-    lane_set(contact.data.touching, 0, lane, 0.0)
-    for b in range(data.struck.shape[0]):
-        lane_set(data.struck, b, lane, 0.0)
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1:
-            _clear_lane(contact, slot, lane)
-
-
-@inlined
-def _clear_lane(contact: PackContactBundle, slot: int, lane: int) -> None:
-    """Empty a slot in one lane, as `_clear` does in all."""
-    lane_set(contact.data.present, slot, lane, 0.0)
-    lane_set(contact.data.gap, slot, lane, 0.0)
-    lane_set(contact.data.distance, slot, lane, 0.0)
-    lane_set(contact.data.restitution, slot, lane, 0.0)
-    lane_set(contact.data.hardness, slot, lane, 0.0)
-    lane_set(contact.data.tilt, slot, lane, 0.0)
-    for j in range(3):
-        lane_set(contact.data.lag, 3 * slot + j, lane, 0.0)
-    for j in range(6):
-        lane_set(contact.data.arm, 6 * slot + j, lane, 0.0)
-    for j in range(9):
-        lane_set(contact.data.frame, 9 * slot + j, lane, 0.0)
-    for j in range(DIRECTIONS):
-        lane_set(contact.data.start, DIRECTIONS * slot + j, lane, 0.0)
-    if contact.adhesion is not None:
-        lane_set(contact.adhesion.near, slot, lane, 0.0)
-        lane_set(contact.adhesion.surface, slot, lane, 0.0)
+    return lanes.other[0]

@@ -55,6 +55,7 @@ class Contacts(NamedTuple):
     swing: ConstReals1  # (n,) largest distance of its points from its origin, for shapes that can turn [m]
     plane: ConstInts1  # (planes,) the shapes that are planes
     solid: ConstInts1  # (n - planes,) the shapes that are not
+    rank: ConstInts1  # (n,) place of a shape in the order of contacts: planes come first
     allowed: ConstInts2  # (n, n) -1: the pair never touches; 0: may touch; 1 + k: may, as explicit pair k says
     # per shape, combined when it touches
     dimension: ConstInts1  # (n,) 1: no friction, 3: sliding, 4: also torsional, 6: also rolling
@@ -209,8 +210,15 @@ CLOCKED_DETECT = Entry("detect", "artsim.sim.contact.detection", (*_DETECTION, C
 
 def make_contact_work(touching: Touching, room: int) -> ContactWork:
     """Allocate a step's contacts, with room for `room` contacts."""
+    work: ContactWork = allocate(ContactWork, contact_shapes(touching, room))
+    work.order[:] = touching.contacts.solid
+    return work
+
+
+def contact_shapes(touching: Touching, room: int) -> dict[str, tuple[int, ...]]:
+    """The shapes of the fields of ContactWork, with room for `room` contacts."""
     n, solids = len(touching.contacts.body), len(touching.contacts.solid)
-    shapes: dict[str, tuple[int, ...]] = {
+    return {
         **dict.fromkeys(ContactWork._fields, (room,)),
         "number": (2,),
         "turning": (touching.bodies, 3),
@@ -234,9 +242,6 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),
     }
-    work: ContactWork = allocate(ContactWork, shapes)
-    work.order[:] = touching.contacts.solid
-    return work
 
 
 def make_narrow(touching: Touching) -> NarrowBundle:

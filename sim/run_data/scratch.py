@@ -46,8 +46,8 @@ SWEEPS, FORMS_MASS_MATRIX = range(2)
 BEGIN, GO_ON, BEGIN_ANEW = range(3)
 # entries of NewtonWork.taken
 TURN, LARGEST = range(2)
-# entries of PackSolver.known (contact/pack_contacts.py)
-LISTED, KNOWN_ROWS, SAME_ROWS, BUILT = range(4)
+# entries of PackSolver.listing (contact/pack_contacts.py)
+KNOWN_ROWS, SAME_ROWS = range(2)
 # entries of PropagationWork.counts and DirectWork.counts
 WIDE_ROWS, LIFTED_PIVOTS = range(2)
 # columns of DirectWork.share

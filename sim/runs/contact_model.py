@@ -124,6 +124,7 @@ def _contacts(
         "swing": np.where(flat | (shapes.kind == SPHERE), 0.0, shapes.reach),
         "plane": np.flatnonzero(flat),
         "solid": np.flatnonzero(~flat),
+        "rank": np.argsort(np.argsort(~flat, kind="stable"), kind="stable"),
         "allowed": allowed,
         "margin": margin,
         "gap": gap,

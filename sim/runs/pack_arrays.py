@@ -16,8 +16,8 @@ from artsim.sim.contact.pack_contacts import (
     PackContactBundle,
     PackSolver,
     PackSweep,
-    Slots,
     enlarged,
+    make_lane_contacts,
     make_lane_solver,
     make_pack_bounces,
     make_pack_contacts,
@@ -170,10 +170,11 @@ def _make_pack_work(plan: Plan, forces: AloneForces, width: int) -> PackWork:
 # ------------------------------------------------------------------ rows
 
 
-def make_rows_and_solver(plan: Plan, slots: Slots | None, width: int) -> tuple[Rows, NewtonWork, PackSolver]:
-    """The rows of a step, and their solver's scratch."""
+def make_rows_and_solver(plan: Plan, room: int, width: int) -> tuple[Rows, NewtonWork, PackSolver]:
+    """The rows of a step with room for those of `room` contacts, and their solver's scratch."""
     model, dofs = plan.robot.model, rubbing_dofs(plan)
-    rows, newton, pack = make_pack_rows(model, equipment_of(plan), slots, dofs, own_rows(plan), width)
+    fixed = dofs, own_rows(plan)
+    rows, newton, pack = make_pack_rows(model, equipment_of(plan), plan.touching, room, fixed, width)
     places = places_of(plan)
     pack = pack._replace(rubbing_place=places.friction[dofs].astype(np.int64), limit_place=places.sides)
     if needs_matrix(plan):
@@ -273,34 +274,31 @@ def _make_load(plan: Plan, width: int) -> PackLoad:
 # ------------------------------------------------------------------ contacts
 
 
-def make_contact_bundle(plan: Plan, needs: PackFeatures, slots: Slots, room: int, width: int) -> PackContactBundle:
-    """The contacts of all lanes, with room for `room` in each, and those that detection finds for one lane."""
+def make_contact_bundle(plan: Plan, needs: PackFeatures, room: int, listed: int, width: int) -> PackContactBundle:
+    """The contacts of all lanes, with room for `room` in each and `listed` in their list, and those that detection
+    finds for one lane."""
     touching = plan.touching
     assert touching is not None
     found = make_contact_work(touching, room)
     return PackContactBundle(
         touching.contacts,
-        make_pack_contacts(touching, slots, room, width),
+        make_pack_contacts(touching, listed, width),
+        make_lane_contacts(room, listed, width),
         ContactBundle(touching.contacts, found),
-        bounces=make_pack_bounces(plan.robot.model, touching, slots, width),
+        bounces=make_pack_bounces(plan.robot.model, touching, listed, width),
         sweep=PackSweep(found.straight) if needs.swept else None,
-        adhesion=_make_adhesion(plan, slots, width) if needs.sticky else None,
+        adhesion=_make_adhesion(plan, listed, width) if needs.sticky else None,
     )
 
 
-def enlarge_contacts(contact: PackContactBundle, plan: Plan, room: int) -> PackContactBundle:
-    """The contacts of all lanes with more room in each."""
-    assert plan.touching is not None
-    found = make_contact_work(plan.touching, room)
-    sweep = None if contact.sweep is None else PackSweep(found.straight)
-    return contact._replace(
-        data=enlarged(contact.data, room), detected=ContactBundle(contact.model, found), sweep=sweep
-    )
+def with_contacts_of(old: PackContactBundle, new: PackContactBundle) -> PackContactBundle:
+    """`new`, which has more room, with the lanes' contacts of `old`."""
+    return new._replace(lanes=enlarged(old.lanes, new.lanes))
 
 
-def _make_adhesion(plan: Plan, slots: Slots, width: int) -> PackAdhesion:
+def _make_adhesion(plan: Plan, listed: int, width: int) -> PackAdhesion:
     e, number = equipment_of(plan), attractors(plan)
-    of_slots = dict.fromkeys(("near", "surface", "pull"), (slots.number,))
+    of_contacts = dict.fromkeys(("near", "loose"), (listed,))
     of_actuators = dict.fromkeys(("number", "body", "force"), number.shape)
-    made: PackAdhesion = allocate(PackAdhesion, {**of_slots, **of_actuators}, width)
+    made: PackAdhesion = allocate(PackAdhesion, {**of_contacts, **of_actuators}, width)
     return made._replace(number=number, body=number if e is None else e.actuator_target[number])

@@ -8,12 +8,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import D_MIN
 from artsim.sim.constraints.row_places import Places, lasting_places
-from artsim.sim.contact.pack_contacts import (
-    MOST_PAIRS,
-    bounces,
-    limited_sides,
-    world_pairs,
-)
+from artsim.sim.contact.pack_contacts import bounces, limited_sides
 from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
@@ -75,11 +70,7 @@ def reason_against_packs(plan: Plan) -> str:
             inputs["controller"][0] == COMPUTED_TORQUE and _resists_control(equipment_of(plan))
         ),
     }
-    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
-        return reason
-    if plan.touching is not None and len(world_pairs(plan.touching)) > MOST_PAIRS:
-        return f"more than {MOST_PAIRS} pairs of what moves and what does not"
-    return ""
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _serves_rows(plan: Plan) -> bool:

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from artsim.sim.contact.pack_contacts import PackContactBundle, make_slots
+from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import WIDTH, Array
-from artsim.sim.geometry.contacts import connect_detection
+from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
 from artsim.sim.run_data.run_records import FIRST_SAMPLE, RUNNING, STEP_NUMBER, STEPS_PER_ROW, STEPS_TO_TAKE, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.control_tables import control_tables
@@ -30,7 +30,6 @@ from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.pack_arrays import (
     as_lanes,
     connect_solver,
-    enlarge_contacts,
     make_actuators,
     make_contact_bundle,
     make_lane_bundle,
@@ -39,6 +38,7 @@ from artsim.sim.runs.pack_arrays import (
     make_pack_step,
     make_robots,
     make_rows_and_solver,
+    with_contacts_of,
 )
 from artsim.sim.runs.packable import (
     calibrated_dampings,
@@ -174,16 +174,13 @@ class PackRoller:
         self._kept: dict[str, object] = {}  # objects that kernels call through addresses
         self._calibrated = False
         self._simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
+        self._listed = self._simulation.room  # room for the contacts of all lanes
         alone = self._simulation.alone()
-        slots = None if plan.touching is None else make_slots(plan.robot.model, plan.touching)
         self._robot, self._rules = make_robots(plan, alone.state, self._width), make_pack_rules(plan, self._width)
         self._equipment = make_actuators(plan, self._width)
         self._damped = calibrated_dampings(plan, self._equipment.model)
-        self._rows, newton, self._pack = make_rows_and_solver(plan, slots, self._width)
         self._inputs, self._step = make_pack_inputs(plan, self._width), make_pack_step(plan, self._width)
-        if self._needs.rows:
-            solved = self._robot, self._rows, self._step
-            self._kept["solver"] = connect_solver(*solved, newton, self._pack, self._width)
+        self._connect_solver()
         rows = results.rows["qpos"], results.rows["qvel"]
         self._samples = RolloutBlock(np.zeros(3, np.int64), *rows, results.final_qpos, results.final_qvel)
         self._samples.plan[STEPS_PER_ROW] = plan.config.every
@@ -192,9 +189,8 @@ class PackRoller:
         self._calibrators = self._connect_lanes(controls)
         self._connect_single()
         self._contact: PackContactBundle | None = None
-        if slots is not None:
-            self._contact = make_contact_bundle(plan, self._needs, slots, self._simulation.room, self._width)
-            self._lanes = self._lanes._replace(adhesion=self._contact.adhesion)
+        if plan.touching is not None:
+            self._contact = make_contact_bundle(plan, self._needs, self._simulation.room, self._listed, self._width)
             self._connect_detection(self._contact)
         self._bind()
 
@@ -219,10 +215,18 @@ class PackRoller:
         self._kept["lanes"] = [each.connect(self._lanes, lane) for lane, each in enumerate(seen)]
         return [each.calibrator() for each in seen] if is_calibrated(plan) else []
 
+    def _connect_solver(self) -> None:
+        """Make the rows and connect their solver."""
+        self._rows, newton, self._pack = make_rows_and_solver(self._plan, self._listed, self._width)
+        if self._needs.rows:
+            solved = self._robot, self._rows, self._step
+            self._kept["solver"] = connect_solver(*solved, newton, self._pack, self._width)
+
     def _connect_detection(self, contact: PackContactBundle) -> None:
         """Connect the contact detection, which takes one lane after the other, and the continuous check."""
         assert self._plan.touching is not None
-        self._kept["detection"] = connect_detection(self._plan.touching, contact.detected.data, contact.data.detector)
+        self._lanes = self._lanes._replace(adhesion=contact.adhesion)
+        self._kept["detection"] = connect_detection(self._plan.touching, contact.detected.data)
         if self._needs.swept:
             self._kept["sweep"] = self._simulation.sweep_in(contact.detected.data)
 
@@ -237,15 +241,22 @@ class PackRoller:
             self._kept["integrator"] = point_at(integrator, self._width, self._step.integrator, *without_contact)
 
     def _make_room(self) -> None:
-        """Enlarge the room for contacts; the step that found too many is then taken again."""
+        """Enlarge the room for the contacts of all lanes, or of each; the step that found too many is then taken
+        again."""
         assert self._contact is not None
-        counters = self._lanes.data.counters
-        self._lanes.alone.step.counters[STEP_NUMBER] = counters[STEP]  # reported if no more are allowed
-        self._simulation.make_room()
-        self._lanes = self._lanes._replace(alone=self._simulation.alone())
-        self._connect_single()
-        self._contact = enlarge_contacts(self._contact, self._plan, self._simulation.room)
+        counters, number = self._lanes.data.counters, self._contact.data.number
+        if number[FOUND_CONTACTS] > number[CONTACTS]:
+            self._listed *= 2
+        else:
+            self._lanes.alone.step.counters[STEP_NUMBER] = counters[STEP]  # reported if no more are allowed
+            self._simulation.make_room()
+            self._lanes = self._lanes._replace(alone=self._simulation.alone())
+            self._connect_single()
+            self._listed = max(self._listed, self._simulation.room)
+        wider = make_contact_bundle(self._plan, self._needs, self._simulation.room, self._listed, self._width)
+        self._contact = with_contacts_of(self._contact, wider)
         self._connect_detection(self._contact)
+        self._connect_solver()
         counters[CROWD] = 0
         self._bind()
 
@@ -264,8 +275,8 @@ class PackRoller:
             results.reason[lanes], results.stopped[lanes] = data.reason, data.stopped
             results.stopped_dof[lanes] = data.stopped_dof
             if self._contact is not None:
-                results.start_depth[lanes] = self._contact.data.start_depth
-                results.sunk[lanes] = self._contact.data.sunk
+                results.start_depth[lanes] = self._contact.lanes.start_depth
+                results.sunk[lanes] = self._contact.lanes.sunk
         self.alone = {cause: int(count) for cause, count in zip(CAUSES, data.alone, strict=True) if count}
         return True
 
@@ -280,9 +291,12 @@ class PackRoller:
                 self._make_room()
             if stop():
                 return False
-        if self._contact is not None:
-            plan[STEPS_TO_TAKE] = 0  # depths of contacts at the final state
+        plan[STEPS_TO_TAKE] = 0  # depths of contacts at the final state
+        while self._contact is not None:
             self._call()
+            if not counters[CROWD]:
+                break
+            self._make_room()
         return True
 
     def _reset(self, samples: int) -> None:
@@ -299,7 +313,7 @@ class PackRoller:
         if lanes.own is not None:
             zeroed += [values for name, values in lanes.own._asdict().items() if name not in ("fixed", "place")]
         if self._contact is not None:
-            zeroed.append(self._contact.data.memory)
+            zeroed += [self._contact.lanes.memory, self._contact.data.number]
         for values in zeroed:
             values[...] = 0
         if self._plan.delayed is not None:
@@ -319,7 +333,7 @@ class PackRoller:
                 record = self._inputs if name in LANE_GAINS else self._robot.model
                 getattr(record, name)[...] = as_lanes(values[own])
         if "friction" in part.factors and self._contact is not None:
-            self._contact.data.factor[...] = as_lanes(part.factors["friction"][own])
+            self._contact.lanes.factor[...] = as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
         if part.factors or not self._calibrated:

@@ -75,12 +75,12 @@ def slide(
 
 @inlined
 def differ(solver: SolverBundle) -> bool:
-    """True if lanes may have quite different rows: a robot can have more than W has room for.
+    """True if lanes may have quite different rows: the contacts of a robot can have more than W has room for.
 
     A quadruped's four feet fill most rows of most lanes, which then step together; of a humanoid's hundreds of rows
     each lane has a few of its own.
     """
-    return solver.pack.touching[0] == 1 and solver.pack.impulse.shape[0] > MOST_TOGETHER
+    return solver.pack.unlike[0] == 1
 
 
 @njit

@@ -35,6 +35,7 @@ from artsim.sim.foundation.lanes import (
 from artsim.sim.foundation.records import Ints2, Pack
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
+from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import (
     BOUND_ROUNDS,
     EVALUATION,
@@ -177,9 +178,9 @@ def strains(run: RunBundle, rows: Rows, solver: SolverBundle, contact: PackConta
             total = total + own.cfm[t] * impulse * impulse
     strained = where_greater(h * most, zero + STRAINED, chosen, zero)
     if contact is not None and any_positive(where_greater(h * most, zero + HAIR, chosen, zero)):
-        for slot in range(contact.data.active.shape[0]):
-            if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
-                power = removal_power(rows, solver.pack.impulse, contact, slot)
+        for n in range(contact.data.number[CONTACTS]):
+            if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
+                power = removal_power(rows, solver.pack.impulse, contact, n)
                 pushing = chosen * is_pushing(power, total)
                 strained = largest(strained, where_greater(h * most, zero + HAIR, pushing, zero))
     return strained

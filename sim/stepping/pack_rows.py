@@ -1,8 +1,7 @@
-"""Builds the constraint rows of a pack: lasting rows, rows found lane by lane, limits that press, contacts in slots.
+"""Builds the constraint rows of a pack: lasting rows, rows found lane by lane, limits that press, listed contacts.
 
-Lasting rows are those of joint friction, couplings, actuators and loops. A slot (pack_contacts.py) is treated as a
-contact by contact_rows.py, which builds its rows in all lanes at once; a lane without that contact has zeros there, and
-its rows have no effect.
+Lasting rows are those of joint friction, couplings, actuators and loops. The rows of a contact of the pack's list
+(pack_detection.py) are built in all lanes at once by contact_rows.py, as those of a single robot.
 """
 
 from __future__ import annotations
@@ -30,15 +29,16 @@ from artsim.sim.contact.contact_rows import (
 from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.contact.pack_bounces import aim_bounces
 from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.contact.pack_detection import empty_contact
 from artsim.sim.equipment.arrays import TENDON_LOWER
 from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.records import Ints1, Lanes1, Pack
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.geometry.contacts import DIRECTIONS
-from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Inputs, Rows, RunBundle
-from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS, SolverBundle
+from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Rows, RunBundle
+from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
 from artsim.sim.stepping.packs import LaneBundle
 
 
@@ -53,7 +53,7 @@ def build_in_lanes(
 ) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model, inputs = robot.model, run.inputs
-    _order(solver, contact)
+    _make_way(solver, contact)
     rows.number[ALL_ROWS] = 0
     rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
@@ -67,15 +67,14 @@ def build_in_lanes(
         _own_rows(robot, rows, run.lanes)
     elif run.lanes.own is not None:
         _lasting_rows(robot, run, rows, equipment)
-    sides = solver.pack.pressed.shape[0]
-    for n in range(solver.pack.listing[LISTED]):
-        listed = solver.pack.listed[n]
-        if listed < sides:
-            _limit_row(robot, run, rows, equipment, solver, listed)
-        elif contact is not None:
-            _contact_rows(robot, inputs, rows, contact, listed - sides, solver.pack.listing[SAME_ROWS])
-    if contact is not None and contact.adhesion is not None:
-        _pull_together(run, rows, contact)
+    for side in range(solver.pack.pressed.shape[0]):
+        if any_positive(solver.pack.pressed[side]):
+            _limit_row(robot, run, rows, equipment, solver, side)
+    if contact is not None:
+        if contact.adhesion is not None:
+            _find_pulls(contact)
+        for n in range(contact.data.number[CONTACTS]):
+            _contact_rows(robot, run, rows, contact, n, solver.pack.listing[SAME_ROWS])
     zero = like(0.0, robot.data)
     for n in range(solver.pack.listing[KNOWN_ROWS]):  # a step that is solved again begins from its previous solution
         rows.impulse[n] = where_greater(solver.pack.warm[0], zero, solver.pack.impulse[n], rows.impulse[n])
@@ -83,41 +82,42 @@ def build_in_lanes(
 
 
 @njit
-def _order(solver: SolverBundle, contact: PackContactBundle | None) -> None:
-    """Move the entries that have been listed since rows were built to their places: sides by number, then slots by
-    number. The order of a lane's rows, and with it the rounding of its sums, then does not depend on the rows of other
-    lanes, nor on the time at which they were listed.
+def _make_way(solver: SolverBundle, contact: PackContactBundle | None) -> None:
+    """Move the impulses of the step's previous solution to the rows' new places, in lanes that are solved and in lanes
+    that start from these impulses: limits and contacts that have come since have rows between the others.
 
-    The impulses of the rows behind a new entry move on by its number of rows, in lanes that are solved and in lanes
-    that start from these impulses.
+    The order of a lane's rows, and with it the rounding of its sums, then does not depend on the rows of other lanes,
+    nor on the time at which they came. Rows never move down within a step.
     """
     pack = solver.pack
+    if pack.listing[KNOWN_ROWS] == 0:
+        return
     sides = pack.pressed.shape[0]
-    for n in range(pack.listing[BUILT], pack.listing[LISTED]):
-        entry, place, behind = pack.listed[n], n, 0
-        while place > 0 and pack.listed[place - 1] > entry:
-            place -= 1
-            behind += _rows_of(contact, pack.listed[place] - sides)
-            pack.listed[place + 1] = pack.listed[place]
-        pack.listed[place] = entry
-        if pack.listing[KNOWN_ROWS] > 0:
-            new = _rows_of(contact, entry - sides)
-            first = pack.listing[KNOWN_ROWS] - behind
-            for row in range(pack.listing[KNOWN_ROWS] - 1, first - 1, -1):
-                pack.impulse[row + new] = pack.impulse[row]
-            for row in range(first, first + new):
-                pack.impulse[row] = zero_like(pack.done[0])
-            pack.listing[KNOWN_ROWS] += new
-    pack.listing[BUILT] = pack.listing[LISTED]
+    more = 0
+    for side in range(sides):
+        more += 1 if any_positive(pack.pressed[side]) and pack.limit_row[side] < 0 else 0
+    if contact is not None:
+        for n in range(contact.data.number[CONTACTS]):
+            more += count_rows(contact, n) if contact.data.row[n] < 0 else 0
+    if more == 0:
+        return
+    row = pack.listing[KNOWN_ROWS] + more
+    pack.listing[KNOWN_ROWS] = row
+    if contact is not None:
+        for n in range(contact.data.number[CONTACTS] - 1, -1, -1):
+            row -= count_rows(contact, n)
+            _move_impulses(pack.impulse, contact.data.row[n], row, count_rows(contact, n))
+    for side in range(sides - 1, -1, -1):
+        if any_positive(pack.pressed[side]):
+            row -= 1
+            _move_impulses(pack.impulse, pack.limit_row[side], row, 1)
 
 
 @inlined
-def _rows_of(contact: PackContactBundle | None, slot: int) -> int:
-    """The number of rows of a slot; one of a side, whose number is negative here."""
-    rows = 1
-    if contact is not None:
-        rows = count_rows(contact, slot) if slot >= 0 else 1
-    return rows
+def _move_impulses(impulse: Lanes1, row: int, to: int, count: int) -> None:
+    """Move `count` impulses that begin at `row` to later rows; zeros for rows that are new, where `row` is -1."""
+    for k in range(count - 1, -1, -1):
+        impulse[to + k] = impulse[row + k] if row >= 0 else zero_like(impulse[to + k])
 
 
 @njit
@@ -199,106 +199,75 @@ def keep_impulses(state: State, solver: SolverBundle, lanes: LaneBundle) -> None
 
 
 @njit
-def list_side(solver: SolverBundle, side: int) -> None:
-    """Give a side of the limits a row."""
-    solver.pack.listed[solver.pack.listing[LISTED]] = side
-    solver.pack.listing[LISTED] += 1
-
-
-@njit
-def list_slots(solver: SolverBundle, contact: PackContactBundle) -> None:
-    """Give all slots at which some lane is in contact their rows."""
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1 and contact.data.listed[slot] == 0:
-            contact.data.listed[slot] = 1
-            solver.pack.listed[solver.pack.listing[LISTED]] = solver.pack.pressed.shape[0] + slot
-            solver.pack.listing[LISTED] += 1
-
-
-@njit
 def _contact_rows(
-    robot: RobotBundle, inputs: Inputs, rows: Rows, contact: PackContactBundle, slot: int, same: int
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, n: int, same: int
 ) -> None:
-    """Build the rows of a slot; if only their biases differ from those before (`same`), set the biases."""
-    data = robot.data
+    """Build the rows of contact n of the list; if only their biases differ from those before (`same`), set the biases.
+    Lanes without that contact have zeros there.
+    """
+    data, inputs = robot.data, run.inputs
     if same == 1:
-        rows.number[ALL_ROWS] += contact.data.rows[slot]
-        rows.number[PLACES] += contact.data.rows[slot]
+        rows.number[ALL_ROWS] += contact.data.rows[n]
+        rows.number[PLACES] += contact.data.rows[n]
     else:
-        opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
+        if contact.adhesion is not None:
+            empty_contact(contact, n, contact.adhesion.loose[n] * (1.0 - _is_positive(contact.data.pull[n])))
+        opening = opens(robot.model, data, contact, n, 1.0 - contact.lanes.present[n])
         if any_positive(1.0 - opening):
-            _leave_out(contact, slot, opening)
-        add_rows(robot, rows, contact, slot)
+            empty_contact(contact, n, 1.0 - opening)
+        add_rows(robot, rows, contact, n)
     if contact.sweep is not None:
-        one = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[slot, 0])
-        two = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[slot, 1])
-        set_drift(data, contact, slot, one, two)
+        one = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[n, 0])
+        two = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[n, 1])
+        set_drift(data, contact, n, one, two)
     else:
-        set_drift(data, contact, slot, 1.0, 1.0)
-    set_targets(robot, inputs, rows, contact, slot)
+        set_drift(data, contact, n, 1.0, 1.0)
+    set_targets(robot, inputs, rows, contact, n)
     if contact.bounces is not None:
-        aim_bounces(robot, inputs, rows, contact, slot)
+        aim_bounces(robot, inputs, rows, contact, n)
+    if contact.adhesion is not None:
+        force = _is_positive(contact.lanes.present[n]) * largest(contact.data.pull[n], like(0.0, data))
+        if any_positive(force):
+            pull(run, rows, contact, n, force)
+
+
+@inlined
+def _is_positive(value: Pack) -> Pack:
+    zero = zero_like(value)
+    return where_greater(value, zero, zero + 1.0, zero)
 
 
 @njit
-def _pull_together(run: RunBundle, rows: Rows, contact: PackContactBundle) -> None:
-    """Add the adhesion of all slots to step.free. The force of an actuator is shared by the contacts of its body."""
+def _find_pulls(contact: PackContactBundle) -> None:
+    """Set contact.data.pull. The force of an actuator is shared by the contacts of its body."""
     adhesion = contact.adhesion
-    for slot in range(contact.data.active.shape[0]):
-        adhesion.pull[slot] = adhesion.surface[slot]
+    for n in range(contact.data.number[CONTACTS]):
+        contact.data.pull[n] = contact.data.adhesion[n]
     for a in range(adhesion.body.shape[0]):
         count = zero_like(adhesion.force[a])
-        for slot in range(contact.data.active.shape[0]):
-            if contact.data.active[slot] == 1 and _is_of(contact, slot, adhesion.body[a]):
-                count = count + adhesion.near[slot]
-        for slot in range(contact.data.active.shape[0]):
-            if contact.data.active[slot] == 1 and _is_of(contact, slot, adhesion.body[a]):
-                share = adhesion.near[slot] * adhesion.force[a] / divisor(count)
-                adhesion.pull[slot] = adhesion.pull[slot] + share
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1:
-            zero = zero_like(adhesion.pull[slot])
-            force = where_greater(contact.data.present[slot], zero, largest(adhesion.pull[slot], zero), zero)
-            if any_positive(force):
-                pull(run, rows, contact, slot, force)
+        for n in range(contact.data.number[CONTACTS]):
+            if _is_of(contact, n, adhesion.body[a]):
+                count = count + adhesion.near[n]
+        for n in range(contact.data.number[CONTACTS]):
+            if _is_of(contact, n, adhesion.body[a]):
+                contact.data.pull[n] += adhesion.near[n] * adhesion.force[a] / divisor(count)
 
 
 @inlined
-def _is_of(contact: PackContactBundle, slot: int, body: int) -> bool:
-    """True if a slot's contacts are on this body."""
-    one, two = contact.data.shape[slot, 0], contact.data.shape[slot, 1]
+def _is_of(contact: PackContactBundle, n: int, body: int) -> bool:
+    """True if contact n of the list is on this body."""
+    one, two = contact.data.shape[n, 0], contact.data.shape[n, 1]
     return contact.model.body[one] == body or contact.model.body[two] == body
-
-
-@inlined
-def _leave_out(contact: PackContactBundle, slot: int, opening: Pack) -> None:
-    """Remove a slot's contact from the lanes in which it does not open: `opening` is 0 there."""
-    contact.data.present[slot] = _kept(contact.data.present[slot], opening)
-    contact.data.gap[slot] = _kept(contact.data.gap[slot], opening)
-    contact.data.hardness[slot] = _kept(contact.data.hardness[slot], opening)
-    contact.data.tilt[slot] = _kept(contact.data.tilt[slot], opening)
-    for j in range(3):
-        contact.data.lag[slot, j] = _kept(contact.data.lag[slot, j], opening)
-        for c in range(3):
-            contact.data.frame[slot, j, c] = _kept(contact.data.frame[slot, j, c], opening)
-    for j in range(contact.data.start.shape[1]):
-        contact.data.start[slot, j] = _kept(contact.data.start[slot, j], opening)
-
-
-@inlined
-def _kept(value: Pack, opening: Pack) -> Pack:
-    zero = zero_like(value)
-    return where_greater(opening, zero, value, zero)
 
 
 @njit
 def slips_in_lanes(rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> Pack:
     """More than 0 where a contact slips for want of grip; single robots can give it more."""
     worst = zero_like(impulse[0]) - 1.0
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1 and contact.data.dimension[slot] > 1:
-            slips = slips_for_grip(rows, impulse, contact, slot)
-            worst = largest(worst, where_greater(slips, zero_like(slips), contact.data.present[slot], worst))
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.row[n] >= 0 and contact.data.dimension[n] > 1:
+            slips = slips_for_grip(rows, impulse, contact, n)
+            worst = largest(worst, where_greater(slips, zero_like(slips), contact.lanes.present[n], worst))
     return worst
 
 
@@ -308,21 +277,21 @@ def throw(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, 
     lane without bounces.
     """
     worst = like(-1.0, robot.data)
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1 and contact.data.soft[slot] == 0:
-            apart = brings_apart(rows.rate[contact.data.row[slot]], contact.data.gap[slot])
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
+            apart = brings_apart(rows.rate[contact.data.row[n]], contact.data.gap[n])
             if any_positive(apart):
-                worst = largest(worst, least(apart, throws(robot, rows, solver.pack.impulse, run.step, contact, slot)))
+                worst = largest(worst, least(apart, throws(robot, rows, solver.pack.impulse, run.step, contact, n)))
     return worst
 
 
 @njit
 def take_impulses(solver: SolverBundle, contact: PackContactBundle) -> None:
-    """Set contact.data.start to the impulses that the solver found, along the slots' directions."""
-    for slot in range(contact.data.active.shape[0]):
-        if contact.data.active[slot] == 1:
-            for k in range(contact.data.dimension[slot]):
-                contact.data.start[slot, k] = impulse_along(solver.pack.impulse, contact, slot, k)
+    """Set contact.data.start to the impulses that the solver found, along the contacts' directions."""
+    for n in range(contact.data.number[CONTACTS]):
+        if contact.data.row[n] >= 0:
+            for k in range(contact.data.dimension[n]):
+                contact.data.start[n, k] = impulse_along(solver.pack.impulse, contact, n, k)
 
 
 @njit
@@ -331,9 +300,9 @@ def note_impulses(data: Workspace, contact: PackContactBundle, alive: Ints1, bey
     for lane in range(lane_count(data.rotation)):
         if not alive[lane] or lane_get(beyond, 0, lane) > 0.0:
             continue
-        memory = contact.data.memory[1 - contact.data.half[0], lane]
-        for n in range(contact.data.contact_count[lane]):
-            slot = contact.data.slot[lane, n]
-            if slot >= 0 and lane_get(contact.data.present, slot, lane) > 0.0:
-                for k in range(contact.data.dimension[slot]):
-                    memory[n, FIRST_IMPULSE + k] = lane_get(contact.data.start, DIRECTIONS * slot + k, lane)
+        memory = contact.lanes.memory[1 - contact.lanes.half[0], lane]
+        for n in range(contact.lanes.number[lane]):
+            place = contact.lanes.place[lane, n]
+            if place >= 0 and lane_get(contact.lanes.present, place, lane) > 0.0:
+                for k in range(contact.data.dimension[place]):
+                    memory[n, FIRST_IMPULSE + k] = lane_get(contact.data.start, DIRECTIONS * place + k, lane)

@@ -17,7 +17,7 @@ from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_contacts import PackContactBundle
-from artsim.sim.contact.pack_detection import find_in_lanes, search_again
+from artsim.sim.contact.pack_detection import find_in_lanes, lacks_room, search_again
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives, still_free
@@ -28,7 +28,7 @@ from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.run_records import EVALUATION, M_IS_SET, MIDWAY, ONCE, STIFFENED, WEIGHED, Rows, RunBundle
-from artsim.sim.run_data.scratch import BUILT, KNOWN_ROWS, LISTED, SAME_ROWS, SolverBundle
+from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
 from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.controller import command
 from artsim.sim.stepping.free_motion import free_step
@@ -55,12 +55,11 @@ from artsim.sim.stepping.midpoint import (
     turning_and_tautness,
     unsettled,
 )
-from artsim.sim.stepping.pack_rows import list_side, list_slots, slips_in_lanes, throw
+from artsim.sim.stepping.pack_rows import slips_in_lanes, throw
 from artsim.sim.stepping.packs import (
     BENT,
     BOUNDS,
     CROWD,
-    NO_SLOT,
     OUTRUN,
     SLIPPED,
     STIFF_TENDON,
@@ -68,6 +67,7 @@ from artsim.sim.stepping.packs import (
     THROWN,
     TURNED,
     UNSOLVED,
+    YIELDING,
     LaneBundle,
 )
 from artsim.sim.stepping.secants import secant_drift
@@ -114,21 +114,14 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
         begin_own_rows(lanes, zero + 1.0)
     if solver.pack is not None:
         solver.pack.done[0] = zero
-        solver.pack.listing[LISTED] = 0
-        solver.pack.listing[BUILT] = 0
         solver.pack.listing[KNOWN_ROWS] = 0
         solver.pack.listing[SAME_ROWS] = 0
-        if contact is not None:
-            for slot in range(contact.data.listed.shape[0]):
-                contact.data.listed[slot] = 0
-            list_slots(solver, contact)
-            if contact.bounces is not None:
-                begin_bounces(contact, zero + 1.0)
+        if contact is not None and contact.bounces is not None:
+            begin_bounces(contact, zero + 1.0)
         for side in range(solver.pack.pressed.shape[0]):
             pressing = robot.state.impulse[solver.pack.limit_place[side]]
             solver.pack.pressed[side] = where_greater(pressing, zero, zero + 1.0, zero)
-            if any_positive(solver.pack.pressed[side]):
-                list_side(solver, side)
+            solver.pack.limit_row[side] = -1
 
 
 @inlined
@@ -280,7 +273,7 @@ def _lanes_to_look_at(
         leave(lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
         chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
         if contact is not None:
-            chosen = where_greater(contact.data.away[0], zero, zero, chosen)
+            chosen = where_greater(contact.lanes.yielding[0], zero, zero, chosen)
     chosen = where_greater(lanes.data.leaves[0], zero, zero, chosen)
     if contact is not None and contact.bounces is not None:
         bouncing = chosen * goes_on(contact)
@@ -450,24 +443,25 @@ def _recall_stiffening(data: Workspace, lanes: LaneBundle, chosen: Pack) -> None
 
 @njit
 def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBundle, solver: SolverBundle) -> Pack:
-    """1 in lanes whose shapes leave their speculative margins and meet other contacts, with which the step begins anew.
-
-    All other lanes are solved by now.
+    """1 in lanes whose shapes leave their speculative margins and meet other contacts, with which the step begins anew;
+    none, with lanes.counters[CROWD] = 1, where these exceed the room. All other lanes are solved by now.
     """
     lanes = run.lanes
     zero = like(0.0, robot.data)
     chosen = where_greater(lanes.data.leaves[0], zero, zero, zero + 1.0)
-    chosen = where_greater(contact.data.away[0], zero, zero, chosen)
+    chosen = where_greater(contact.lanes.yielding[0], zero, zero, chosen)
     most = _MOST_SEARCHES
     if contact.bounces is not None:
         most = _MOST_SEARCHES_OF_BLOWS
     late = where_greater(lanes.data.searches[0], zero + (most - 0.5), chosen, zero)
     other = search_again(robot, run, contact, chosen)
-    leave(lanes, largest(contact.data.outrun[0], late * other), OUTRUN)
+    if lacks_room(contact):
+        lanes.data.counters[CROWD] = 1
+        return zero
+    leave(lanes, late * other, OUTRUN)
     other = other * (zero + 1.0 - late)
     lanes.data.searches[0] = lanes.data.searches[0] + other
     if any_positive(other):
-        list_slots(solver, contact)
         solver.pack.warm[0] = zero
         solver.pack.listing[SAME_ROWS] = 0
         _start_evaluations(robot, run, other)
@@ -490,8 +484,6 @@ def _press(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, solver:
         else:
             beyond = beyond_limit(robot, run, index, side)
         new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
-        if any_positive(new) and highest(solver.pack.pressed[n]) <= 0.0:
-            list_side(solver, n)
         solver.pack.pressed[n] = solver.pack.pressed[n] + new
         changed = largest(changed, new)
     return changed
@@ -501,7 +493,7 @@ def _press(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, solver:
 def look_beyond(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle | None, solver: SolverBundle
 ) -> None:
-    """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or lack slots.
+    """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or whose contacts yield.
 
     Needs the bodies' velocities of step.velocity, as search_again leaves them.
     """
@@ -509,7 +501,7 @@ def look_beyond(
     if contact is not None:
         if contact.bounces is None:
             leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
-        leave(lanes, contact.data.away[0], NO_SLOT)
+        leave(lanes, contact.lanes.yielding[0], YIELDING)
         leave(lanes, slips_in_lanes(rows, solver.pack.impulse, contact), SLIPPED)
         if contact.sweep is None:
             leave(lanes, sinks_in_lanes(robot, run, rows, solver.pack.impulse, contact), TURNED)
@@ -526,8 +518,8 @@ def _choose_bound(
     solver.pack.bound[0] = one if always else zero_like(one)
     solver.pack.skip[0] = zero_like(one)
     if contact is not None:
-        solver.pack.bound[0] = largest(solver.pack.bound[0], contact.data.touching[0])
-        solver.pack.skip[0] = contact.data.away[0]
+        solver.pack.bound[0] = largest(solver.pack.bound[0], contact.lanes.touching[0])
+        solver.pack.skip[0] = contact.lanes.yielding[0]
     for side in range(solver.pack.pressed.shape[0]):
         solver.pack.bound[0] = largest(solver.pack.bound[0], solver.pack.pressed[side])
     idle = where_greater(solver.pack.bound[0], zero_like(one), solver.pack.done[0], one)

@@ -94,7 +94,9 @@ def roll(
         lanes.data.counters[STEP] += 1
     if contact is not None and block.plan[STEPS_TO_TAKE] == 0:  # depths at the state; steps note those before them
         place(robot)
-        find_in_lanes(robot, run.inputs, contact, lanes.data.alive)
+        if not find_in_lanes(robot, run.inputs, contact, lanes.data.alive):
+            lanes.data.counters[CROWD] = 1
+            return
     for lane in range(lane_count(state.qpos)):
         if lanes.data.alive[lane]:
             record_final(state, block, lane)
@@ -189,7 +191,7 @@ def _take_step(
     if contact is not None:
         take_impulses(solver, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.leaves)
-        contact.data.half[0] = 1 - contact.data.half[0]
+        contact.lanes.half[0] = 1 - contact.lanes.half[0]
     if lanes.load is not None:
         _note_loads(robot, run)
     _move(robot, run, contact)
@@ -308,7 +310,7 @@ def _step_alone(
     put_lane(alone.state, lanes.moved, lane)
     take_bounds(equipment, run, lane)
     if contact is not None:
-        memory = contact.data.memory[1 - contact.data.half[0], lane]
+        memory = contact.lanes.memory[1 - contact.lanes.half[0], lane]
         for n in range(memory.shape[0]):
             for j in range(memory.shape[1]):
                 memory[n, j] = alone.state.contact[n, j]
@@ -326,11 +328,11 @@ def _count_alone(lanes: LaneBundle) -> None:
 def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
     """Copy a lane's contacts of the last step, and its friction, to the single robot."""
     alone = lanes.alone
-    memory = contact.data.memory[contact.data.half[0], lane]
+    memory = contact.lanes.memory[contact.lanes.half[0], lane]
     for n in range(memory.shape[0]):
         for j in range(memory.shape[1]):
             alone.state.contact[n, j] = memory[n, j]
-    factor = lane_get(contact.data.factor, 0, lane)
+    factor = lane_get(contact.lanes.factor, 0, lane)
     for n in range(contact.model.friction.shape[0]):
         for j in range(contact.model.friction.shape[1]):
             alone.friction[n, j] = factor * contact.model.friction[n, j]

@@ -11,6 +11,7 @@ from artsim.sim.contact.pack_contacts import (
     PackAdhesion,
     PackBounces,
     PackContactBundle,
+    PackContactWork,
     PackSolver,
     PackSweep,
 )
@@ -40,11 +41,11 @@ from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, CROWD, BENT = range(4)  # of PackWork.counters
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, THROWN, NO_SLOT, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
+UNSOLVED, THROWN, YIELDING, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
 CAUSES = (
     "rows unsolved",
     "penetration whose removal throws bodies",
-    "contacts that yield, or are more than there is room for",
+    "contacts that yield",
     "contacts outrun",
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
@@ -111,7 +112,7 @@ class PackControls(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (4,) STEP; INPUT_ROW; CROWD 1: a lane's contacts exceeded the room; BENT 1: there are nonlinear couplings
+    # (4,) STEP; INPUT_ROW; CROWD 1: contacts exceeded the room; BENT 1: there are nonlinear couplings
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
@@ -377,6 +378,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
     )
     contact = with_members(
         PackContactBundle,
+        data=PackContactWork,
         bounces=PackBounces if needs.bouncing else None,
         sweep=PackSweep if needs.swept else None,
         adhesion=adhesion,

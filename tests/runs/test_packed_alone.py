@@ -1,9 +1,9 @@
 """Lanes that take steps alone: the single robot that takes them has all that differs between lanes, and all that a lane
 carries from step to step. Every lane is the single run, whichever of its steps it takes alone.
 
-Beside each robot two boxes meet, face on face turned by 45°: their eight contacts are more than packs have room for, so
-that lanes take steps alone from when the boxes touch, which differs from lane to lane. Samples differ in velocities,
-controls, and all that can be varied.
+Beside each robot two boxes meet, of which a spring pulls one along the other's face, so hard that only a large
+coefficient of friction holds it: lanes take steps alone from when the boxes touch, which differs from lane to lane.
+Samples differ in velocities, controls, and all that can be varied.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.equipment.arrays import GUESSED
 from artsim.sim.foundation.jit import disabled
-from artsim.sim.run_data.run_records import CROWDED, ITERATIONS, STOP_REASON
+from artsim.sim.run_data.run_records import ITERATIONS
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.sampled_runs import PackRoller, Results
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VARIED, Variations
-from artsim.sim.stepping.packs import CAUSES, NO_SLOT, STEP
+from artsim.sim.stepping.packs import CAUSES, SLIPPED, STEP, YIELDING
 from tests.runs import test_packed_equipment as equipment
 from tests.runs import test_packed_options as options_of_packs
 from tests.runs import test_packed_rows as rows
 
 STEPS = 60
 BOXES = """<body pos="3 0 .2"><joint name="plate" type="slide" axis="0 0 1" stiffness="300" damping=".5"/>
-<geom type="box" size=".05 .05 .05" mass="1" contype="1" conaffinity="1"/></body>
-<body pos="3 0 .302" euler="0 0 45"><joint name="load" type="slide" axis="0 0 1"/>
-<geom type="box" size=".05 .05 .05" mass=".5" contype="1" conaffinity="1"/></body>"""
+<geom type="box" size=".05 .05 .05" mass="1" friction="99" contype="1" conaffinity="1"/></body>
+<body pos="3 0 .302" euler="0 0 45">
+<joint name="side" type="slide" axis="1 0 0" stiffness="100" springref="1.2" damping="1000"/>
+<joint name="load" type="slide" axis="0 0 1"/>
+<geom type="box" size=".05 .05 .05" mass=".5" friction="99" contype="1" conaffinity="1"/></body>"""
 
 BALLS = "".join(
     f'''<body pos="{0.5 + 0.1005 * k + (0.2 if k else 0)} 5 0"><joint name="x{k}" type="slide" axis="1 0 0"/>
@@ -93,7 +95,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "scheme-beta": ("leg", {**DRIVES, "scheme_beta": 0.6}),
     "damped links": ("leg", {"link_damping": {"*": (2.0, 0.1)}}),
     "bounded links": ("hard loop", {"link_velocity_limit": {"*": (1.0, 2.0)}}),
-    "bounces": ("leg", {"restitution": 0.5}),
+    "bounces": ("leg", {"restitution": 0.3}),
     "continuous": ("leg", {"continuous": True}),
     "sleep": ("servos", {"sleep_threshold": 0.3, "sleep_time": 0.028}),
 }
@@ -143,11 +145,11 @@ def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: py
     robot = load(MODELS[name], tmp_path)
     made = drawn(robot, 9, **options)
     assert made.outcome.packed
-    assert 0.1 < made.outcome.alone[CAUSES[NO_SLOT]] / made.outcome.steps < 0.95, made.outcome.alone
+    assert 0.1 < made.outcome.alone[CAUSES[SLIPPED]] / made.outcome.steps < 0.95, made.outcome.alone
     single = one_by_one(robot, monkeypatch, 9, **options)
     assert np.abs(made["qpos"] - single["qpos"]).max() < 1e-11
     assert np.abs(made["qvel"] - single["qvel"]).max() < 1e-9
-    assert np.ptp(single["qpos"][..., :-2], axis=1).max() > 0.02
+    assert np.ptp(single["qpos"][..., :-3], axis=1).max() > 0.02
 
 
 @pytest.mark.small
@@ -184,29 +186,29 @@ def test_contacts_yield_from_where_the_lane_itself_began(tmp_path: Path) -> None
         assert roller.run(Variations(np.array([[x]]), np.zeros((1, 1))), lambda: False)
         assert results.start_depth[0] == pytest.approx(0.005 + x, abs=1e-12)
         assert results.sunk[0, 1] <= 1e-3  # beside that
-    assert roller.alone[CAUSES[NO_SLOT]] >= 9
+    assert roller.alone[CAUSES[YIELDING]] >= 9
 
 
 @pytest.mark.skipif(disabled(), reason="of lanes beside each other")
-def test_room_grows_while_lanes_take_steps_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row of balls meets more than its margins let foresee, so that a lane which takes the step alone lacks room; the
-    step is taken again, by all lanes from where it began.
+def test_room_grows_within_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of balls meets more than its margins let foresee, so that a lane whose contacts are detected again lacks
+    room; the step is taken again, by all lanes from where it began.
     """
     text = MODELS["leg"].replace("</worldbody>", f"{BALLS}</worldbody>")
     robot = load(text, tmp_path)
     options: dict[str, Any] = {"friction_coefficient": {"hip": 0.03, "knee": 0.02}, "v0": {"x0": 9.0}, "seed": 4}
     wide = drawn(robot, 8, **options)
-    found: list[int] = []
+    rooms: list[int] = []
     make_room = PackRoller._make_room
 
     def note(roller: PackRoller) -> None:
-        found.append(int(roller._lanes.alone.step.counters[STOP_REASON]))
         make_room(roller)
+        rooms.append(roller._simulation.room)
 
     monkeypatch.setattr(PackRoller, "_make_room", note)
     monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 15)
     narrow = drawn(robot, 8, **options)
-    assert found == [CROWDED]  # by a lane alone, after others had taken this step
+    assert rooms[-1] > 15
     assert narrow["qvel"].tobytes() == wide["qvel"].tobytes()
     assert narrow.outcome.alone == wide.outcome.alone
 
@@ -329,9 +331,9 @@ def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypat
         return [found[step] for step in range(1, STEPS + 1)]
 
     rounds(STEPS - 1)
-    (step,) = crowded
+    step, times = crowded[0], len(crowded)
     narrow = rounds(step)
-    assert crowded == [step, step]
+    assert crowded == [step] * 2 * times
     monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 60)
     assert narrow == rounds(step)
-    assert crowded == [step, step] and narrow[step] > 0
+    assert len(crowded) == 2 * times and narrow[step] > 0

@@ -13,7 +13,7 @@ from artsim.sim.contact.pack_contacts import LaneSolver, PackSolver, lane_solver
 from artsim.sim.foundation.jit import Entry, bind, njit
 from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import NEWTON_ALONE, NewtonWork, SolverBundle, newton_shapes
+from artsim.sim.run_data.scratch import MOST_TOGETHER, NEWTON_ALONE, NewtonWork, SolverBundle, newton_shapes
 from artsim.sim.solvers.newton import newton
 from artsim.sim.solvers.pack_newton import solve_pack
 
@@ -206,12 +206,12 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real,
         "listing": (4,),
         "limited": (0, 2),
         "change": (nu,),
-        "impulse": (max(n, room),),
+        "impulse": (n,),
     }
     pack: PackSolver = allocate(PackSolver, shapes, width)
     pack.rubbing.setflags(write=False)
     pack.limited.setflags(write=False)
-    pack = pack._replace(touching=np.ones(1, np.int64))
+    pack = pack._replace(unlike=np.array([max(n, room) > MOST_TOGETHER], np.int64))
     for at, c in zip(_lanes(width), cases, strict=True):
         step.free[at] = c.force
         step.next[at] = c.velocity
