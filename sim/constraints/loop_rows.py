@@ -155,7 +155,7 @@ def _parts(equipment: AnyEquipment, n: int) -> int:
 
 
 @inlined
-def next_held(equipment: EquipmentBundle, n: int, axis: int) -> int:
+def next_held(equipment: AnyEquipment, n: int, axis: int) -> int:
     """The line of C of the row of loop n after that of line `axis`; after -1 the first."""
     axis += 1
     while not equipment.model.loop_held[n, axis]:
@@ -486,15 +486,15 @@ def _is_above(model: Model, k: int, body: int) -> bool:
 
 
 @njit
-def clear_loop_forces(equipment: EquipmentBundle) -> None:
-    """Clear the loops' forces at the start of a step."""
+def clear_loop_forces(equipment: AnyEquipment) -> None:
+    """Clear the loops' forces at the start of a step, in both widths."""
     for n in range(equipment.data.loop_force.shape[0]):
         for axis in range(6):
-            equipment.data.loop_force[n, axis] = 0.0
+            equipment.data.loop_force[n, axis] = zero_like(equipment.data.loop_force[n, axis])
 
 
 @njit
-def note_loop_forces(rows: Rows, equipment: EquipmentBundle, scale: float) -> None:
+def note_loop_forces(rows: Rows, equipment: AnyEquipment, scale: float) -> None:
     """Add λ `scale` of the loops' rows to equipment.data.loop_force (nloop, 6); a loop's rows are adjacent, in
     order."""
     axis = 0

@@ -6,13 +6,13 @@ import math
 
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import Workspace
+from artsim.sim.articulation.state import State, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Inputs, Rows
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, Inputs, Rows
 
 TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
 UNSOLVED = 1e-6  # [rad/s or m/s] constraint residual above which rows contradict each other
@@ -79,6 +79,23 @@ def single_row(model: Model, data: Workspace, rows: Rows, kind: int, k: int, sig
     n = add_row(rows, kind, k)
     add_entry(model, data, rows, k, like(sign, data))
     return n
+
+
+@njit
+def begin_impulses(state: State, rows: Rows) -> None:
+    """Set the impulses of the rows built so far, which are all but those of contacts, to those of the last step."""
+    rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
+    for n in range(rows.number[LASTING_ROWS]):
+        rows.impulse[n] = state.impulse[rows.place[n]]
+
+
+@njit
+def hand_on_impulses(state: State, rows: Rows, count: int) -> None:
+    """Store the impulses of the first `count` rows for the next step; those of all others are 0."""
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = zero_like(state.impulse[n])
+    for n in range(count):
+        state.impulse[rows.place[n]] = rows.impulse[n]
 
 
 @njit

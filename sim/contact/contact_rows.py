@@ -44,7 +44,7 @@ from artsim.sim.contact.contact_law import (
 from artsim.sim.equipment.arrays import BODY, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
-from artsim.sim.foundation.records import Lanes1, Real, Reals2, Vec3
+from artsim.sim.foundation.records import Real, Reals2, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.foundation.vec3 import cross, minus, plus, plus_times, put, row_of, times, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS, AnyContacts, ContactBundle
@@ -190,17 +190,17 @@ def reset_grip(contact: AnyContacts, n: int) -> None:
 
 
 @njit
-def slips_for_grip(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
+def slips_for_grip(rows: Rows, contact: AnyContacts, n: int) -> Real:
     """1 where contact n is at the edge of its friction cone, and a direction with less than its own coefficient carries
-    a share of the friction; in both widths. impulse (rows,): as found.
+    a share of the friction; in both widths.
     """
-    normal = impulse_along(impulse, contact, n, ALONG_NORMAL)
+    normal = impulse_along(rows, contact, n, ALONG_NORMAL)
     zero = zero_like(normal)
     pyramid = is_pyramid(contact, n)
     used, short = zero, zero
     for k in range(1, contact.data.dimension[n]):
         mu = contact.data.grip[n, k - 1]
-        share = absolute(impulse_along(impulse, contact, n, k))
+        share = absolute(impulse_along(rows, contact, n, k))
         if not pyramid:
             share = share * contact.data.scale[n, k]
         share = share / _or_one(mu * normal)
@@ -221,7 +221,7 @@ def grips_more(inputs: Inputs, rows: Rows, contact: ContactBundle) -> bool:
         return more
     for n in range(contact.data.number[CONTACTS]):
         usual = contact.data.row[n] >= 0 and contact.data.most_grip[n] < _LARGEST_GRIP
-        if usual and slips_for_grip(rows, rows.impulse, contact, n) > 0.0:
+        if usual and slips_for_grip(rows, contact, n) > 0.0:
             contact.data.most_grip[n] *= _MORE_GRIP
             more = True
     return more
@@ -299,17 +299,17 @@ def _add_row(rows: Rows, contact: AnyContacts, n: int) -> int:
 
 
 @inlined
-def impulse_along(impulse: Lanes1, contact: AnyContacts, n: int, k: int) -> Real:
-    """Impulse of contact n in its direction k, times contact.data.scale; impulse (rows,)."""
+def impulse_along(rows: Rows, contact: AnyContacts, n: int, k: int) -> Real:
+    """Impulse of contact n in its direction k, times contact.data.scale."""
     first = contact.data.row[n]
     if not is_pyramid(contact, n):
-        return impulse[first + k]
+        return rows.impulse[first + k]
     if k > 0:
         edge = first + 2 * (k - 1)
-        return contact.data.grip[n, k - 1] * (impulse[edge] - impulse[edge + 1])
-    value = zero_like(impulse[first])
+        return contact.data.grip[n, k - 1] * (rows.impulse[edge] - rows.impulse[edge + 1])
+    value = zero_like(rows.impulse[first])
     for row in range(first, first + contact.data.rows[n]):
-        value += impulse[row]
+        value += rows.impulse[row]
     return value
 
 
@@ -654,7 +654,7 @@ def limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
             if (
                 contact.data.hit[n] == 0.0
                 and bounces(contact, n, rate, inputs.time_step[0]) > 0.0
-                and gains(state, rows, rows.impulse, step, contact, n) > 0.0
+                and gains(state, rows, step, contact, n) > 0.0
             ):
                 contact.data.restitution[n] *= 0.5
                 aim_open(robot, inputs, rows, contact, n, row, belt)
@@ -663,7 +663,7 @@ def limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
         elif (
             rows.regularised[row] == 0  # regularised contacts yield before they throw, and count as unsolved
             and brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0
-            and (throws(robot, rows, rows.impulse, step, contact, n) > 0.0 or not solved)
+            and (throws(robot, rows, step, contact, n) > 0.0 or not solved)
         ):
             _leave_inside(inputs, rows, contact, n)
             limited = True
@@ -693,17 +693,17 @@ def normal_rows(contact: AnyContacts, n: int) -> int:
 
 
 @inlined
-def removal_power(rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
+def removal_power(rows: Rows, contact: AnyContacts, n: int) -> Real:
     """The power that the removal of the penetration of contact n takes [W h], in both widths."""
     first = contact.data.row[n]
     power = zero_like(rows.bias[first])
     for row in range(first, first + normal_rows(contact, n)):
-        power -= impulse[row] * rows.rate[row] * contact.data.gap[n]
+        power -= rows.impulse[row] * rows.rate[row] * contact.data.gap[n]
     return power
 
 
 @inlined
-def throws(robot: RobotBundle, rows: Rows, impulse: Lanes1, step: Step, contact: AnyContacts, n: int) -> Real:
+def throws(robot: RobotBundle, rows: Rows, step: Step, contact: AnyContacts, n: int) -> Real:
     """1 where contact n does work on a dof whose velocity changes by more in the step than the removal of penetration
     may change it, in both widths. The velocity itself does not count, so that spinning bodies are not left inside.
     """
@@ -715,19 +715,19 @@ def throws(robot: RobotBundle, rows: Rows, impulse: Lanes1, step: Step, contact:
         change = absolute(step.velocity[k] - robot.state.qvel[k])
         thrown = largest(thrown, is_thrown(change, opening, robot.model.dof_linear[k]))
     if any_positive(thrown):
-        thrown = least(thrown, gains(robot.state, rows, impulse, step, contact, n))
+        thrown = least(thrown, gains(robot.state, rows, step, contact, n))
     return thrown
 
 
 @inlined
-def gains(state: State, rows: Rows, impulse: Lanes1, step: Step, contact: AnyContacts, n: int) -> Real:
+def gains(state: State, rows: Rows, step: Step, contact: AnyContacts, n: int) -> Real:
     """1 where contact n's impulses do positive work, in both widths."""
-    work, size = work_of(state, rows, impulse, step, contact, n)
+    work, size = work_of(state, rows, step, contact, n)
     return does_work(work, size)
 
 
 @inlined
-def work_of(state: State, rows: Rows, impulse: Lanes1, step: Step, contact: AnyContacts, n: int) -> tuple[Real, Real]:
+def work_of(state: State, rows: Rows, step: Step, contact: AnyContacts, n: int) -> tuple[Real, Real]:
     """Twice the work of contact n's impulses, and the sum of its terms' sizes [J], in both widths."""
     work = zero_like(rows.bias[contact.data.row[n]])
     size = work
@@ -736,8 +736,8 @@ def work_of(state: State, rows: Rows, impulse: Lanes1, step: Step, contact: AnyC
         belt = _belt(contact, n, k, is_pyramid(contact, n))
         before = row_rate(rows, row, state.qvel) + belt
         after = row_rate(rows, row, step.velocity) + belt
-        work += impulse[row] * (before + after)
-        size += absolute(impulse[row]) * (absolute(before) + absolute(after))
+        work += rows.impulse[row] * (before + after)
+        size += absolute(rows.impulse[row]) * (absolute(before) + absolute(after))
     return work, size
 
 
@@ -753,7 +753,7 @@ def note_contact_forces(rows: Rows, step: Step, contact: ContactBundle, scale: f
         for k in range(contact.data.force.shape[1]):
             carries = contact.data.row[n] >= 0 and k < contact.data.dimension[n]
             contact.data.force[n, k] = (
-                impulse_along(rows.impulse, contact, n, k) * contact.data.scale[n, k] * scale if carries else 0.0
+                impulse_along(rows, contact, n, k) * contact.data.scale[n, k] * scale if carries else 0.0
             )
         if contact.data.row[n] >= 0 and contact.data.pull[n] > 0.0:
             contact.data.force[n, ALONG_NORMAL] -= contact.data.pull[n]

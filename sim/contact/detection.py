@@ -476,7 +476,7 @@ def remember(state: State, rows: Rows, contact: ContactBundle, agreed: bool) -> 
         if row >= 0:
             state.contact[n, REGULARISED] = rows.regularised[row]
             for k in range(contact.data.dimension[n] if agreed else 0):
-                state.contact[n, FIRST_IMPULSE + k] = impulse_along(rows.impulse, contact, n, k)
+                state.contact[n, FIRST_IMPULSE + k] = impulse_along(rows, contact, n, k)
 
 
 @njit

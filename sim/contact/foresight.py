@@ -161,9 +161,9 @@ def turns_far(model: Model, data: Workspace, inputs: Inputs, contact: AnyContact
 
 
 @njit
-def sinks(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
+def sinks(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, n: int) -> Real:
     """More than 0 where contact n, a hard one, pushes or may push, and one of its bodies turns far: its row alone may
-    leave the contact deeper than the row asks for. In both widths; impulse (rows,): as found.
+    leave the contact deeper than the row asks for. In both widths.
 
     Needs the bodies' velocities of step.velocity.
     """
@@ -171,7 +171,7 @@ def sinks(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lanes1, conta
     far = _leaves_row(robot, run.inputs, contact, n)
     if any_positive(far):
         near = _ODD * _turned_inside(robot.model, robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
-        far = least(far, largest(near, push(impulse, contact, n)))
+        far = least(far, largest(near, push(rows, contact, n)))
         zero = zero_like(far)
         far = where_greater(contact.data.restitution[n], zero, zero - 1.0, far)  # left to the sequence of impacts
     return far
@@ -198,17 +198,17 @@ def choose_aimed(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
         contact.data.curve[n] = _curve_of(rows, contact, n)
         contact.data.unaimed[n] = contact.data.curve[n]
         contact.data.change[n] = 0.0
-        chosen = chosen or sinks(robot, run, rows, rows.impulse, contact, n) > 0.0
+        chosen = chosen or sinks(robot, run, rows, contact, n) > 0.0
     return chosen
 
 
 @njit
-def sinks_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> Pack:
+def sinks_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle) -> Pack:
     """More than 0 in lanes of a pack in which a contact may sink; they take the step alone."""
     worst = like(-1.0, robot.data)
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
-            deeper = sinks(robot, run, rows, impulse, contact, n)
+            deeper = sinks(robot, run, rows, contact, n)
             worst = largest(worst, least(deeper, contact.lanes.present[n]))
     return worst
 
@@ -254,12 +254,12 @@ def _turns(data: Workspace, contact: ContactBundle, n: int, h: float) -> bool:
 
 
 @inlined
-def push(impulse: Lanes1, contact: AnyContacts, n: int) -> Real:
+def push(rows: Rows, contact: AnyContacts, n: int) -> Real:
     """The largest impulse of the normal rows of contact n, in both widths."""
     row = contact.data.row[n]
-    most = impulse[row]
+    most = rows.impulse[row]
     for k in range(1, contact.data.rows[n] if is_pyramid(contact, n) else 1):
-        most = largest(most, impulse[row + k])
+        most = largest(most, rows.impulse[row + k])
     return most
 
 
@@ -300,7 +300,7 @@ def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) 
         change = curve - contact.data.curve[n]
         if change > 0.0 and curve * h > _ODD * _turned_inside(robot.model, robot.data, h, contact, n):
             continue
-        acts = push(rows.impulse, contact, n) > 0.0 or slack(rows, run.step, contact, n) + change < 0.0
+        acts = push(rows, contact, n) > 0.0 or slack(rows, run.step, contact, n) + change < 0.0
         before = contact.data.change[n]
         contact.data.change[n] = change if acts else 0.0
         if acts and abs(before) > abs(change) and before * change > 0.0:

@@ -50,9 +50,9 @@ def _can_bounce(contact: AnyContacts, n: int) -> bool:
 
 
 @njit
-def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, impulse: Lanes1) -> Real:
+def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts) -> Real:
     """1 where a contact bounces while another contact with restitution carries an impulse without bouncing, or bounces
-    too and shares a body with it. impulse (rows,): as found.
+    too and shares a body with it.
     """
     zero = like(0.0, robot.data)
     one = zero + 1.0
@@ -65,7 +65,7 @@ def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCo
             bounce = bounces(contact, n, rate, run.inputs.time_step[0])
             contact.data.blow[n] = bounce
             meets = largest(meets, bounce)
-            pressed = largest(pressed, where_greater(impulse[row], zero, one - bounce, zero))
+            pressed = largest(pressed, where_greater(rows.impulse[row], zero, one - bounce, zero))
             if any_positive(bounce):
                 for other in range(n):
                     if _share_a_body(contact, n, other):
@@ -171,9 +171,9 @@ def along_row(rows: Rows, row: int, v: Lanes1) -> Real:
 
 
 @njit
-def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, impulse: Lanes1, chosen: Real) -> Real:
+def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, chosen: Real) -> Real:
     """Reduce the restitution of participating contacts where all contacts together gain energy and `chosen` is 1; 1
-    where they do. impulse (rows,): as found.
+    where they do.
 
     A single contact may gain energy, since it passes on the energy that another one took. Opening more slowly by a
     share x reduces the work by about half of x times the size of its terms.
@@ -184,7 +184,7 @@ def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts,
     size = work
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0:
-            more, terms = work_of(robot.state, rows, impulse, run.step, contact, n)
+            more, terms = work_of(robot.state, rows, run.step, contact, n)
             work += more
             size += terms
     gains = chosen * does_work(work, size)

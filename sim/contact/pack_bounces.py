@@ -18,7 +18,7 @@ from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, along_row, pass_on_bl
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, where_greater, zero_like
-from artsim.sim.foundation.records import Lanes1, Pack
+from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
@@ -69,7 +69,7 @@ def bounce_on(
     """1 in lanes to be solved again since impacts cause further ones, or contacts gain energy. Only lanes where
     `chosen` is 1 are looked at.
     """
-    pack, impulse = contact.bounces, solver.pack.impulse
+    pack = contact.bounces
     zero = zero_like(chosen)
     half = zero + 0.5
     fresh = where_greater(zero + STRUCK - half, pack.phase[0], chosen, zero)
@@ -77,9 +77,9 @@ def bounce_on(
     struck = chosen - fresh - limited
     blown = zero
     if any_positive(fresh):
-        blown = least(fresh, pass_on_blows(robot, run, rows, contact, impulse))
+        blown = least(fresh, pass_on_blows(robot, run, rows, contact))
     if any_positive(struck):
-        gaining = weaken(robot, run, rows, contact, impulse, struck)
+        gaining = weaken(robot, run, rows, contact, struck)
         blown = blown + where_greater(zero + ATTEMPTS_AT_ENERGY - half, pack.tries[0], gaining, zero)
     several = zero
     if any_positive(blown):
@@ -87,7 +87,7 @@ def bounce_on(
     others = chosen - several
     pack.tries[0] = where_greater(others - limited, zero, zero, pack.tries[0])
     may = where_greater(zero + ATTEMPTS_AT_ENERGY - half, pack.tries[0], others, zero)
-    gaining = _limit_energy(robot, run, rows, contact, impulse, may)
+    gaining = _limit_energy(robot, run, rows, contact, may)
     again = several + gaining
     pack.tries[0] = pack.tries[0] + again
     phase = where_greater(gaining, zero, zero + LIMITED, zero + BOUNCED)
@@ -127,9 +127,7 @@ def _take_blows(
 
 
 @njit
-def _limit_energy(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, impulse: Lanes1, chosen: Pack
-) -> Pack:
+def _limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, chosen: Pack) -> Pack:
     """Limit the energy that contacts gain in lanes where `chosen` is 1, as contact_rows.limit_energy does; 1 in lanes
     to be solved again."""
     state, step = robot.state, run.step
@@ -145,13 +143,13 @@ def _limit_energy(
             rate = row_rate(rows, row, state.qvel) + contact.data.belt[n, ALONG_NORMAL]
             bounce = bounce * bounces(contact, n, rate, h)
             if any_positive(bounce):
-                bounce = bounce * gains(state, rows, impulse, step, contact, n)
+                bounce = bounce * gains(state, rows, step, contact, n)
                 contact.data.restitution[n] = where_greater(bounce, zero, 0.5 * e, e)
                 pack.aimed[n] = where_greater(bounce, zero, zero, pack.aimed[n])
                 limited = largest(limited, bounce)
         apart = where_greater(e, zero, zero, chosen * brings_apart(rows.rate[row], contact.data.gap[n]))
         if any_positive(apart):
-            thrown = least(apart, throws(robot, rows, impulse, step, contact, n))
+            thrown = least(apart, throws(robot, rows, step, contact, n))
             pack.inside[n] = largest(pack.inside[n], thrown)
             limited = largest(limited, thrown)
     return limited

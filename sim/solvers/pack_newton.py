@@ -13,7 +13,7 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.run_records import ALL_ROWS, Rows, Step
 from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS, SolverBundle
 from artsim.sim.solvers.attempts import (
     CLOSE,
@@ -41,8 +41,8 @@ _EFFORTS = ((20, CLOSE, False, False), (60, FAR, False, False))
 
 @njit
 def solve_pack(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
-    """Set step.next (nu,) to the velocities at the end of the step [rad/s or m/s], pack.impulse (rows,) to the impulses
-    that cause them [N s or N m s].
+    """Set step.next (nu,) to the velocities at the end of the step [rad/s or m/s], rows.impulse to the impulses that
+    cause them [N s or N m s]; robots that are ignored keep those of their last solution, in pack.impulse.
 
     pack.skip: 1 for robots to be ignored; pack.solved: 1 for robots that are ignored or whose rows are solved. M̂ is in
     robot.data.factor, the impulse of all other forces in step.free, the warm start in rows.impulse.
@@ -60,6 +60,8 @@ def solve_pack(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle)
         solver.pack.solved[0] = least(solver.pack.solved[0], _settle_in_lanes(robot, rows, step, solver, k))
     for a in range(u.shape[0]):
         u[a] = u[a] + solver.pack.change[a]
+    for n in range(rows.number[ALL_ROWS]):
+        rows.impulse[n] = solver.pack.impulse[n]
 
 
 @njit

@@ -27,13 +27,14 @@ from artsim.sim.constraints.kinds import (
 from artsim.sim.constraints.limit_rows import limit_rows
 from artsim.sim.constraints.link_velocity_rows import link_rows
 from artsim.sim.constraints.loop_rows import has_loops, loop_rows
+from artsim.sim.constraints.row import begin_impulses
 from artsim.sim.constraints.tendon_rows import tendon_rows, tendon_spring_rows, tendons_need_rows
 from artsim.sim.contact.contact_rows import contact_rows
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Inputs, Rows, RunBundle, Step
 
 
 @njit
@@ -90,9 +91,7 @@ def build_rows(
         link_rows(model, data, inputs, rows, rules)
     if equipment is not None:
         tendon_spring_rows(model, data, inputs, rows, equipment)  # present in some steps only
-    for n in range(rows.number[ALL_ROWS]):
-        rows.impulse[n] = state.impulse[rows.place[n]]
-    rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
+    begin_impulses(state, rows)
     if contact is not None:  # last: the number of contacts changes, and the other rows keep their places
         contact_rows(robot, run, rows, equipment, contact)
 

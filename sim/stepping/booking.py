@@ -10,7 +10,7 @@ from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.axis_rows import axis_error
 from artsim.sim.constraints.coupling_rows import coupling_error
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
-from artsim.sim.constraints.row import TOLD, UNSOLVED
+from artsim.sim.constraints.row import TOLD, UNSOLVED, hand_on_impulses
 from artsim.sim.constraints.tendon_rows import note_tendon_errors, note_tendon_forces
 from artsim.sim.contact.contact_rows import note_contact_forces
 from artsim.sim.contact.detection import remember
@@ -191,11 +191,7 @@ def _hand_on(state: State, rows: Rows, contact: ContactBundle | None) -> None:
     The impulses of rows that contradict each other are not stored, since they would grow from step to step.
     """
     agreed = rows.report[RESIDUAL] <= UNSOLVED
-    for n in range(state.impulse.shape[0]):
-        state.impulse[n] = 0.0
-    if agreed:
-        for n in range(rows.number[LASTING_ROWS]):
-            state.impulse[rows.place[n]] = rows.impulse[n]
+    hand_on_impulses(state, rows, rows.number[LASTING_ROWS] if agreed else 0)
     if contact is not None:
         remember(state, rows, contact, agreed)
 

@@ -173,14 +173,14 @@ def strains(run: RunBundle, rows: Rows, solver: SolverBundle, contact: PackConta
     most, total = zero, zero
     for t in range(own.kind.shape[0]):
         if own.kind[t] == LOOP_ROW and _is_hard(lanes.loops, own.dof[t]):
-            impulse = solver.pack.impulse[own.fixed[FIRST_ROW] + t]
+            impulse = rows.impulse[own.fixed[FIRST_ROW] + t]
             most = largest(most, absolute(own.cfm[t] * impulse))
             total = total + own.cfm[t] * impulse * impulse
     strained = where_greater(h * most, zero + STRAINED, chosen, zero)
     if contact is not None and any_positive(where_greater(h * most, zero + HAIR, chosen, zero)):
         for n in range(contact.data.number[CONTACTS]):
             if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
-                power = removal_power(rows, solver.pack.impulse, contact, n)
+                power = removal_power(rows, contact, n)
                 pushing = chosen * is_pushing(power, total)
                 strained = largest(strained, where_greater(h * most, zero + HAIR, pushing, zero))
     return strained
@@ -365,17 +365,3 @@ def _loop_miss(loops: LoopBundle, n: int, axis: int, lane: int) -> float:
         return 0.0
     place = 6 * n + axis
     return lane_get(loops.data.loop_error, place, lane) - lane_get(loops.data.loop_aim, place, lane)
-
-
-@njit
-def note_loop_forces_in_lanes(run: RunBundle, solver: SolverBundle) -> None:
-    """Set the forces of loops over the step, as loop_rows.note_loop_forces does for a single robot."""
-    own, loops = run.lanes.own, run.lanes.loops
-    zero = zero_like(own.outdated[0])
-    for n in range(loops.data.loop_force.shape[0]):
-        for axis in range(6):
-            loops.data.loop_force[n, axis] = zero
-    for t in range(own.kind.shape[0]):
-        if own.kind[t] == LOOP_ROW:
-            impulse = solver.pack.impulse[own.fixed[FIRST_ROW] + t]
-            loops.data.loop_force[own.dof[t], own.part[t]] = impulse / run.inputs.time_step[0]

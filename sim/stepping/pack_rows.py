@@ -7,13 +7,13 @@ Lasting rows are those of joint friction, couplings, actuators and loops. The ro
 from __future__ import annotations
 
 from artsim.sim.articulation.kinematics import like
-from artsim.sim.articulation.state import FIRST_IMPULSE, RobotBundle, State, Workspace
+from artsim.sim.articulation.state import FIRST_IMPULSE, RobotBundle, Workspace
 from artsim.sim.constraints.actuator_rows import actuator_rows_in_lanes
 from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.friction_rows import add_friction
 from artsim.sim.constraints.limit_rows import limit_row
 from artsim.sim.constraints.loop_rows import loop_rows
-from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.constraints.row import add_entry, add_row, begin_impulses
 from artsim.sim.constraints.tendon_rows import tendon_limit_row
 from artsim.sim.contact.contact_law import brings_apart
 from artsim.sim.contact.contact_rows import (
@@ -62,7 +62,7 @@ def build_in_lanes(
         if run.lanes.load is not None:
             force = force + model.friction_coefficient[dof] * robot.state.load[dof]
         add_friction(model, robot.data, inputs, rows, dof, force)
-        rows.impulse[n] = robot.state.impulse[solver.pack.rubbing_place[n]]
+        rows.place[n] = solver.pack.rubbing_place[n]
     if run.lanes.lane_rows is not None:
         _own_rows(robot, rows, run.lanes)
     elif run.lanes.own is not None:
@@ -70,6 +70,7 @@ def build_in_lanes(
     for side in range(solver.pack.pressed.shape[0]):
         if any_positive(solver.pack.pressed[side]):
             _limit_row(robot, run, rows, equipment, solver, side)
+    begin_impulses(robot.state, rows)
     if contact is not None:
         if contact.adhesion is not None:
             _find_pulls(contact)
@@ -136,7 +137,7 @@ def _own_rows(robot: RobotBundle, rows: Rows, lanes: LaneBundle) -> None:
         rows.cfm[n] = own.cfm[t]
         rows.lower[n] = own.lower[t]
         rows.upper[n] = own.upper[t]
-        rows.impulse[n] = robot.state.impulse[own.place[t]]
+        rows.place[n] = own.place[t]
 
 
 @njit
@@ -162,7 +163,7 @@ def _lasting_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Pac
         rows.number[PLACES] += own.kind.shape[0]
     for t in range(own.kind.shape[0]):
         rows.bias[first + t] = own.bias[t] + own.aim[t]
-        rows.impulse[first + t] = robot.state.impulse[own.place[t]]
+        rows.place[first + t] = own.place[t]
 
 
 @njit
@@ -178,24 +179,8 @@ def _limit_row(
     else:
         n = limit_row(robot, inputs, rows, index, side)
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
-    rows.impulse[n] = where_greater(pressed, zero, robot.state.impulse[solver.pack.limit_place[place]], zero)
+    rows.place[n] = solver.pack.limit_place[place]
     solver.pack.limit_row[place] = n
-
-
-@njit
-def keep_impulses(state: State, solver: SolverBundle, lanes: LaneBundle) -> None:
-    """Store the impulses of all rows but those of contacts for the next step."""
-    first = solver.pack.rubbing.shape[0]  # of the rows after those of joint friction
-    for n in range(solver.pack.rubbing_place.shape[0]):
-        state.impulse[solver.pack.rubbing_place[n]] = solver.pack.impulse[n]
-    if lanes.own is not None:
-        for t in range(lanes.own.place.shape[0]):
-            state.impulse[lanes.own.place[t]] = solver.pack.impulse[first + t]
-    for side in range(solver.pack.pressed.shape[0]):
-        pressed = solver.pack.pressed[side]
-        if any_positive(pressed):
-            zero, impulse = zero_like(pressed), solver.pack.impulse[solver.pack.limit_row[side]]
-            state.impulse[solver.pack.limit_place[side]] = where_greater(pressed, zero, impulse, zero)
 
 
 @njit
@@ -261,12 +246,12 @@ def _is_of(contact: PackContactBundle, n: int, body: int) -> bool:
 
 
 @njit
-def slips_in_lanes(rows: Rows, impulse: Lanes1, contact: PackContactBundle) -> Pack:
+def slips_in_lanes(rows: Rows, contact: PackContactBundle) -> Pack:
     """More than 0 where a contact slips for want of grip; single robots can give it more."""
-    worst = zero_like(impulse[0]) - 1.0
+    worst = zero_like(contact.data.gap[0]) - 1.0
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0 and contact.data.dimension[n] > 1:
-            slips = slips_for_grip(rows, impulse, contact, n)
+            slips = slips_for_grip(rows, contact, n)
             worst = largest(worst, where_greater(slips, zero_like(slips), contact.lanes.present[n], worst))
     return worst
 
@@ -281,17 +266,17 @@ def throw(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, 
         if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
             apart = brings_apart(rows.rate[contact.data.row[n]], contact.data.gap[n])
             if any_positive(apart):
-                worst = largest(worst, least(apart, throws(robot, rows, solver.pack.impulse, run.step, contact, n)))
+                worst = largest(worst, least(apart, throws(robot, rows, run.step, contact, n)))
     return worst
 
 
 @njit
-def take_impulses(solver: SolverBundle, contact: PackContactBundle) -> None:
+def take_impulses(rows: Rows, contact: PackContactBundle) -> None:
     """Set contact.data.start to the impulses that the solver found, along the contacts' directions."""
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0:
             for k in range(contact.data.dimension[n]):
-                contact.data.start[n, k] = impulse_along(solver.pack.impulse, contact, n, k)
+                contact.data.start[n, k] = impulse_along(rows, contact, n, k)
 
 
 @njit

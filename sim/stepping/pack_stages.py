@@ -13,6 +13,7 @@ from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.limit_rows import beyond_limit
+from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
@@ -39,7 +40,6 @@ from artsim.sim.stepping.lane_rows import (
     begin_own_rows,
     clamp_own_actuators,
     forget_aims,
-    note_loop_forces_in_lanes,
     strains,
     takes_springs,
 )
@@ -243,7 +243,7 @@ def changes_in_lanes(
     if lanes.lane_rows is not None:
         broken = _breaks_bounds(robot, run, contact, settled)
         settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
-    moved = _misplaces_bias(robot, run, solver, settled)
+    moved = _misplaces_bias(robot, run, rows, solver, settled)
     if lanes.own is not None:
         begin_own_rows(lanes, moved)
     if contact is not None and contact.bounces is not None:
@@ -359,7 +359,7 @@ def _press_after_bounces(
 
 
 @njit
-def _misplaces_bias(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chosen: Pack) -> Pack:
+def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, chosen: Pack) -> Pack:
     """1 in lanes where the bias must act at another step.middle, which is then moved, or on stiffened bodies, as in
     retries.py. Only lanes where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut; taut
     bodies are stiffened.
@@ -372,7 +372,7 @@ def _misplaces_bias(robot: RobotBundle, run: RunBundle, solver: SolverBundle, ch
     fast, taut, waiting = zero, zero, zero
     if any_positive(first):
         if run.inputs.scheme[MIDWAY] > 0.0:
-            fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
+            fast, taut = _turns_fast_or_is_taut(robot, run, rows, solver, first)
         fast = first if lanes.data.counters[BENT] == 1 else fast
         turning = turning + where_greater(taut, zero, zero, fast)
         waiting = taut * fast  # the motion of unstiffened bodies carries no information
@@ -393,7 +393,9 @@ def _misplaces_bias(robot: RobotBundle, run: RunBundle, solver: SolverBundle, ch
 
 
 @inlined
-def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, solver: SolverBundle, chosen: Pack) -> tuple[Pack, Pack]:
+def _turns_fast_or_is_taut(
+    robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, chosen: Pack
+) -> tuple[Pack, Pack]:
     """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where bodies are taut, which
     are then stiffened.
     """
@@ -408,7 +410,8 @@ def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, solver: SolverBun
     turning, tautness = turning_and_tautness(model, data, h)
     taut = where_greater(tautness, zero, chosen, zero)
     if run.lanes.loops is not None:
-        note_loop_forces_in_lanes(run, solver)
+        clear_loop_forces(run.lanes.loops)
+        note_loop_forces(rows, run.lanes.loops, 1.0 / h)
         taut = where_greater(loops_pull(model, data, h, run.lanes.loops), zero, chosen, taut)
     if any_positive(taut):
         _note_stiffening(data, run.lanes)
@@ -502,9 +505,9 @@ def look_beyond(
         if contact.bounces is None:
             leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
         leave(lanes, contact.lanes.yielding[0], YIELDING)
-        leave(lanes, slips_in_lanes(rows, solver.pack.impulse, contact), SLIPPED)
+        leave(lanes, slips_in_lanes(rows, contact), SLIPPED)
         if contact.sweep is None:
-            leave(lanes, sinks_in_lanes(robot, run, rows, solver.pack.impulse, contact), TURNED)
+            leave(lanes, sinks_in_lanes(robot, run, rows, contact), TURNED)
 
 
 @njit

@@ -13,6 +13,7 @@ from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
+from artsim.sim.constraints.row import hand_on_impulses
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
 from artsim.sim.equipment.actuation import control_row
@@ -38,6 +39,7 @@ from artsim.sim.run_data.run_records import (
     EVALUATE,
     EVALUATION,
     FIRST_SAMPLE,
+    LASTING_ROWS,
     NON_FINITE,
     RUNNING,
     STEP_NUMBER,
@@ -52,7 +54,7 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load, set_end_velocity
 from artsim.sim.stepping.lane_equipment import keep_lanes
 from artsim.sim.stepping.midpoint import stiffened
-from artsim.sim.stepping.pack_rows import keep_impulses, note_impulses, take_impulses
+from artsim.sim.stepping.pack_rows import note_impulses, take_impulses
 from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
 from artsim.sim.stepping.sleeping import begin_asleep, count_still, note_places, stay_asleep
 from artsim.sim.stepping.step import place, run_integrator, solve_step
@@ -186,10 +188,11 @@ def _take_step(
                     return
         _count_alone(lanes)
     _find_dead(robot, run, lanes)
-    _keep_impulses(robot, run, solver)
+    hand_on_impulses(state, rows, rows.number[LASTING_ROWS])
+    keep_drive_impulses(robot, run, solver)
     keep_held(run, equipment)
     if contact is not None:
-        take_impulses(solver, contact)
+        take_impulses(rows, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.leaves)
         contact.lanes.half[0] = 1 - contact.lanes.half[0]
     if lanes.load is not None:
@@ -219,17 +222,6 @@ def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: PackEqui
         stay_asleep(state, run, equipment)
         expand(robot.model, state.qpos, state.qvel, robot.data)
     count_still(robot, run, equipment)
-
-
-@njit
-def _keep_impulses(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
-    """Store the impulses of lasting rows for the next step."""
-    state = robot.state
-    for n in range(state.impulse.shape[0]):
-        state.impulse[n] = like(0.0, robot.data)
-    if solver.pack is not None:
-        keep_impulses(state, solver, run.lanes)
-    keep_drive_impulses(robot, run, solver)
 
 
 @njit

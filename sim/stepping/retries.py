@@ -255,7 +255,7 @@ def _limit_restitution(
     model, data = robot.model, robot.data
     step = run.step
     speeds = (step.stage_qvel, step.tangent)
-    if pass_on_blows(robot, run, rows, contact, rows.impulse) > 0.0:
+    if pass_on_blows(robot, run, rows, contact) > 0.0:
         for _ in range(ATTEMPTS_AT_ENERGY):
             reduce_system(model, data, step, solver)
             factorise_system(model, data, solver)
@@ -267,7 +267,7 @@ def _limit_restitution(
             ask(solver.call, SOLVE_AGAIN)
             set_end_velocities(model, data, run)
             mark(run.clock, SOLVER)
-            if weaken(robot, run, rows, contact, rows.impulse, 1.0) <= 0.0:
+            if weaken(robot, run, rows, contact, 1.0) <= 0.0:
                 break
     for _ in range(ATTEMPTS_AT_ENERGY):
         if not limit_energy(robot, run, rows, contact):

@@ -25,6 +25,7 @@ from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
 from artsim.sim.run_data.run_records import (
     ADVANCE,
+    ALL_ROWS,
     AT_REST,
     BEGIN,
     CONSTRAINTS,
@@ -34,6 +35,7 @@ from artsim.sim.run_data.run_records import (
     ENTRIES,
     EVALUATE,
     FREE_STEPS_POSSIBLE,
+    LASTING_ROWS,
     NON_FINITE,
     RECORD,
     ROWS_RECORDED,
@@ -182,6 +184,7 @@ def solve_step(
     """
     place(robot)
     run.step.counters[WEIGHED] = 0
+    rows.number[ALL_ROWS] = rows.number[LASTING_ROWS] = 0
     find_forces(robot, run, equipment)
     if contact is not None and not look_for_contacts(robot, run, contact):
         return

@@ -179,7 +179,7 @@ def _choose(rows: Rows, equipment: EquipmentBundle, contact: ContactBundle) -> b
     loop, total = _most_strained(rows, equipment)
     chosen = False
     for n in range(contact.data.number[CONTACTS]):
-        if not _may_push(contact, n) or is_pushing(removal_power(rows, rows.impulse, contact, n), total) <= 0.0:
+        if not _may_push(contact, n) or is_pushing(removal_power(rows, contact, n), total) <= 0.0:
             continue
         chosen = True
         for other in range(contact.data.number[CONTACTS]):
