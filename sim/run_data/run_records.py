@@ -52,8 +52,8 @@ M_IS_SET, INERTIAS = 1, 2
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # evaluations of a step (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: number of times that the step was solved again, by reason (retries.py); the last five: 1 or 0
-SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY, SOLVED_ONCE, TAUT = range(9)
+# entries of Step.retries: times that the step was solved again, by reason (retries.py); the last three: 1 or 0
+SEARCHES, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, SOLVED_ONCE, TAUT = range(6)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.work, by source (stepping/work.py); MOTION: of none of them
@@ -166,11 +166,15 @@ class Step(NamedTuple):
     """Results and scratch of a step, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (9,) STEP_NUMBER, …
-    retries: Ints1  # (9,) SEARCHES, …
+    retries: Ints1  # (6,) SEARCHES, …
     beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
     # (3,) the entry of an integrator with steps of its own, its table, and TASK; zeros: steps are semi-implicit
     integrator: Ints1
-    nearest: Reals1  # (1,) distance of step.middle from its target in the previous evaluation [rad/s or m/s]
+    # of evaluations.py
+    evaluations: Reals1  # (1,) of the bias with these contacts; 0: none yet
+    follows: Reals1  # (1,) 1: `middle` follows the velocities found, since bodies turn fast or couplings curve
+    away: Reals1  # (1,) 1: an evaluation that moved `middle` away from its target has been taken back
+    nearest: Reals1  # (1,) distance of `middle` from its target in the evaluation before [rad/s or m/s]
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]

@@ -149,7 +149,7 @@ def _make_pack_work(plan: Plan, forces: AloneForces, width: int) -> PackWork:
         **dict.fromkeys(PackWork._fields, (1,)),
         **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (width,)),
         **{name: getattr(forces, name).shape for name in CALIBRATED},
-        "counters": (4,),
+        "counters": (3,),
         "stiffening": (len(robot.model.body_parent), 6),
         "alone": (len(CAUSES),),
         "single": (2,),

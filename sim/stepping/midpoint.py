@@ -320,14 +320,14 @@ def loops_pull(model: Model, data: Workspace, h: float, equipment: AnyEquipment)
 
 
 @njit
-def clear_stiffening(data: Workspace) -> None:
-    """Clear the stiffening of all bodies and the damping of joints that goes with it."""
-    zero = like(0.0, data)
+def clear_stiffening(data: Workspace, chosen: Real) -> None:
+    """Clear the stiffening of all bodies and the damping of joints that goes with it, where `chosen` is 1."""
+    zero = zero_like(chosen)
     for k in range(data.slack.shape[0]):
-        data.slack[k] = zero
+        data.slack[k] = where_greater(chosen, zero, zero, data.slack[k])
     for i in range(data.stiffening.shape[0]):
         for c in range(6):
-            data.stiffening[i, c] = zero
+            data.stiffening[i, c] = where_greater(chosen, zero, zero, data.stiffening[i, c])
 
 
 @njit
@@ -340,7 +340,7 @@ def stiffen(model: Model, v: Lanes1, data: Workspace, h: float, step: Step, equi
     inverse_dynamics(model, v, step.qacc, data, step.force)
     if equipment is not None:
         _take_loops_off_joints(model, data, equipment)
-    clear_stiffening(data)
+    clear_stiffening(data, like(1.0, data))
     for i in range(1, model.body_parent.shape[0]):
         _hold_by_own_weight(model, data, i)
         above = model.body_parent[i]
@@ -422,7 +422,7 @@ def _weigh(model: Model, data: Workspace, h: float) -> Real:
             data.stiffening[i, c] *= _WEIGHT * h * h
     taut = where_greater(worst, zero + _TAUT, worst, zero)
     if highest(taut) <= 0.0:
-        clear_stiffening(data)
+        clear_stiffening(data, like(1.0, data))
     return taut
 
 
@@ -469,7 +469,7 @@ def book_midpoint(model: Model, v: Reals1, data: Workspace, step: Step) -> None:
         add_stiffened_bias(model, data, step.force, step.tangent)
         for k in range(step.force.shape[0]):
             step.passive[k] -= data.slack[k] * step.velocity[k]
-        clear_stiffening(data)
+        clear_stiffening(data, like(1.0, data))
     for k in range(step.force.shape[0]):
         step.passive[k] -= step.force[k]
     inverse_dynamics(model, v, step.qacc, data, step.force)

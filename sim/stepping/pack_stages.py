@@ -10,10 +10,9 @@ by one.
 from __future__ import annotations
 
 from artsim.sim.articulation.coupling import end_velocities
-from artsim.sim.articulation.kinematics import accelerations, like
-from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.limit_rows import beyond_limit
-from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
@@ -28,10 +27,10 @@ from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.run_records import EVALUATION, M_IS_SET, MIDWAY, ONCE, STIFFENED, WEIGHED, Rows, RunBundle
+from artsim.sim.run_data.run_records import M_IS_SET, WEIGHED, WITHOUT_ROWS, Rows, RunBundle
 from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
-from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.controller import command
+from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.lane_rows import (
@@ -43,21 +42,8 @@ from artsim.sim.stepping.lane_rows import (
     strains,
     takes_springs,
 )
-from artsim.sim.stepping.midpoint import (
-    MOST_EVALUATIONS,
-    clear_stiffening,
-    foresee,
-    go_back,
-    go_midway,
-    loops_pull,
-    misled,
-    stiffen,
-    turning_and_tautness,
-    unsettled,
-)
 from artsim.sim.stepping.pack_rows import slips_in_lanes, throw
 from artsim.sim.stepping.packs import (
-    BENT,
     BOUNDS,
     CROWD,
     OUTRUN,
@@ -70,7 +56,6 @@ from artsim.sim.stepping.packs import (
     YIELDING,
     LaneBundle,
 )
-from artsim.sim.stepping.secants import secant_drift
 
 _ROUNDS_ONE_BY_ONE = 16  # in which bounds settle before a lane takes the step alone
 _MOST_SEARCHES = 3  # for contacts, besides the first
@@ -108,8 +93,8 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.searches[0] = zero
-    _start_evaluations(robot, run, zero + 1.0)
-    run.step.counters[EVALUATION] = ONCE
+    lanes.data.rounds[0] = zero
+    start_evaluations(robot, run, zero + 1.0)
     if lanes.own is not None:
         begin_own_rows(lanes, zero + 1.0)
     if solver.pack is not None:
@@ -122,26 +107,6 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
             pressing = robot.state.impulse[solver.pack.limit_place[side]]
             solver.pack.pressed[side] = where_greater(pressing, zero, zero + 1.0, zero)
             solver.pack.limit_row[side] = -1
-
-
-@inlined
-def _start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Pack) -> None:
-    """Set the velocities expected midway and the drift of couplings, from which evaluations with these contacts start,
-    in lanes where `chosen` is 1; the other lanes have ended.
-    """
-    data, lanes = robot.data, run.lanes
-    zero = like(0.0, data)
-    foresee(robot, run, chosen)
-    lanes.data.counters[BENT] = 1 if secant_drift(robot, run.inputs.time_step[0], run.step, chosen) else 0
-    lanes.data.rounds[0] = zero
-    lanes.data.evaluations[0] = zero
-    lanes.data.settled[0] = zero
-    lanes.data.nearest[0] = zero + UNTRIED
-    if run.step.counters[EVALUATION] == STIFFENED:
-        _note_stiffening(data, lanes)
-        clear_stiffening(data)
-        _recall_stiffening(data, lanes, chosen)
-        run.step.counters[WEIGHED] = 0
 
 
 @njit
@@ -157,6 +122,7 @@ def hold_without_rows_in_lanes(
     solver.pack.free."""
     if solver.pack is None:
         free_step(robot, run, rows, equipment)
+        run.step.retries[WITHOUT_ROWS] = 1
         return True
     _choose_bound(robot, run.lanes, solver, contact)
     left = 1.0 - solver.pack.done[0]
@@ -164,6 +130,7 @@ def hold_without_rows_in_lanes(
         free_step(robot, run, rows, equipment)
         for k in range(solver.pack.free.shape[0]):
             solver.pack.free[k] = run.step.next[k]
+    run.step.retries[WITHOUT_ROWS] = 0
     if any_positive(solver.pack.bound[0] * left):
         return False
     _keep_what_stands(robot, run, solver)
@@ -243,7 +210,7 @@ def changes_in_lanes(
     if lanes.lane_rows is not None:
         broken = _breaks_bounds(robot, run, contact, settled)
         settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
-    moved = _misplaces_bias(robot, run, rows, solver, settled)
+    moved = misplaces_bias(robot, run, rows, lanes.loops, settled)
     if lanes.own is not None:
         begin_own_rows(lanes, moved)
     if contact is not None and contact.bounces is not None:
@@ -359,92 +326,6 @@ def _press_after_bounces(
 
 
 @njit
-def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, chosen: Pack) -> Pack:
-    """1 in lanes where the bias must act at another step.middle, which is then moved, or on stiffened bodies, as in
-    retries.py. Only lanes where `chosen` is 1 are looked at. The first evaluation shows which bodies are taut; taut
-    bodies are stiffened.
-    """
-    lanes, step = run.lanes, run.step
-    zero = zero_like(chosen)
-    chosen = where_greater(lanes.data.settled[0], zero, zero, chosen)
-    first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
-    turning = chosen - first
-    fast, taut, waiting = zero, zero, zero
-    if any_positive(first):
-        if run.inputs.scheme[MIDWAY] > 0.0:
-            fast, taut = _turns_fast_or_is_taut(robot, run, rows, solver, first)
-        fast = first if lanes.data.counters[BENT] == 1 else fast
-        turning = turning + where_greater(taut, zero, zero, fast)
-        waiting = taut * fast  # the motion of unstiffened bodies carries no information
-    lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen - 0.5 * taut
-    change, most = misled(robot, step)
-    late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
-    turning = turning - late
-    away = where_greater(change, lanes.data.nearest[0], turning, zero)
-    on = where_greater(unsettled(change, lanes.data.nearest[0], most), zero, turning - away, zero)
-    if any_positive(away):
-        go_back(step, away)
-    if any_positive(on):
-        go_midway(robot, step, on)
-    secant_drift(robot, run.inputs.time_step[0], step, largest(away, on))
-    lanes.data.nearest[0] = where_greater(on, zero, change, lanes.data.nearest[0])
-    lanes.data.settled[0] = largest(lanes.data.settled[0], chosen - on - waiting)
-    return largest(largest(away, on), taut)
-
-
-@inlined
-def _turns_fast_or_is_taut(
-    robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, chosen: Pack
-) -> tuple[Pack, Pack]:
-    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where bodies are taut, which
-    are then stiffened.
-    """
-    model, state, data = robot.model, robot.state, robot.data
-    step = run.step
-    h = run.inputs.time_step[0]
-    zero = zero_like(chosen)
-    if solver.pack is not None:
-        for k in range(step.qacc.shape[0]):
-            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, step.middle, step.qacc, data)
-    turning, tautness = turning_and_tautness(model, data, h)
-    taut = where_greater(tautness, zero, chosen, zero)
-    if run.lanes.loops is not None:
-        clear_loop_forces(run.lanes.loops)
-        note_loop_forces(rows, run.lanes.loops, 1.0 / h)
-        taut = where_greater(loops_pull(model, data, h, run.lanes.loops), zero, chosen, taut)
-    if any_positive(taut):
-        _note_stiffening(data, run.lanes)
-        taut = where_greater(stiffen(model, state.qvel, data, h, step, run.lanes.loops), zero, taut, zero)
-        _recall_stiffening(data, run.lanes, taut)
-        if any_positive(taut):
-            step.counters[EVALUATION] = STIFFENED
-            step.counters[WEIGHED] = 0
-    return where_greater(turning, zero, chosen, zero), taut
-
-
-@inlined
-def _note_stiffening(data: Workspace, lanes: LaneBundle) -> None:
-    """Store the stiffening of all lanes."""
-    for i in range(data.stiffening.shape[0]):
-        for c in range(6):
-            lanes.data.stiffening[i, c] = data.stiffening[i, c]
-    for k in range(data.slack.shape[0]):
-        lanes.data.slack[k] = data.slack[k]
-
-
-@inlined
-def _recall_stiffening(data: Workspace, lanes: LaneBundle, chosen: Pack) -> None:
-    """Restore the stiffening in all but the lanes where `chosen` is 1."""
-    zero = zero_like(chosen)
-    for i in range(data.stiffening.shape[0]):
-        for c in range(6):
-            data.stiffening[i, c] = where_greater(chosen, zero, data.stiffening[i, c], lanes.data.stiffening[i, c])
-    for k in range(data.slack.shape[0]):
-        data.slack[k] = where_greater(chosen, zero, data.slack[k], lanes.data.slack[k])
-
-
-@njit
 def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBundle, solver: SolverBundle) -> Pack:
     """1 in lanes whose shapes leave their speculative margins and meet other contacts, with which the step begins anew;
     none, with lanes.counters[CROWD] = 1, where these exceed the room. All other lanes are solved by now.
@@ -467,7 +348,8 @@ def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBu
     if any_positive(other):
         solver.pack.warm[0] = zero
         solver.pack.listing[SAME_ROWS] = 0
-        _start_evaluations(robot, run, other)
+        lanes.data.rounds[0] = zero
+        start_evaluations(robot, run, other)
         if lanes.own is not None:
             begin_own_rows(lanes, other)
         if contact.bounces is not None:

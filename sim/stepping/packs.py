@@ -39,7 +39,7 @@ from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
-STEP, INPUT_ROW, CROWD, BENT = range(4)  # of PackWork.counters
+STEP, INPUT_ROW, CROWD = range(3)  # of PackWork.counters
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
 UNSOLVED, THROWN, YIELDING, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
 CAUSES = (
@@ -93,6 +93,10 @@ PackStep = with_lanes(
         "sum_acceleration",
         "effective_coupling",
         "asleep",
+        "evaluations",
+        "follows",
+        "away",
+        "nearest",
         "drive_inertia",
     ),
 )
@@ -112,8 +116,7 @@ class PackControls(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (4,) STEP; INPUT_ROW; CROWD 1: contacts exceeded the room; BENT 1: there are nonlinear couplings
-    counters: Ints1
+    counters: Ints1  # (3,) STEP; INPUT_ROW; CROWD 1: contacts exceeded the room
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
@@ -127,9 +130,6 @@ class PackWork(NamedTuple):
     bounded: ConstInts2  # (nd, 2) drives that have a largest force: dof, and the place of their row in State.impulse
     searches: Lanes1  # (1,) for other contacts in this step
     rounds: Lanes1  # (1,) number of changes of bounds of limits, drives and actuators in this step
-    evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
-    settled: Lanes1  # (1,) 1: the bias needs no further evaluation
-    nearest: Lanes1  # (1,) distance of step.middle from its target in the previous evaluation [rad/s or m/s]
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
     dead: Lanes1  # (1,) more than 0: the step is not finite
@@ -190,7 +190,7 @@ class Helpers(NamedTuple):
     bounder: Ints2  # (lanes, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
     counters: Ints2  # (lanes, 9) STEP_NUMBER, …
-    retries: Ints2  # (lanes, 9) SEARCHES, …
+    retries: Ints2  # (lanes, 6) SEARCHES, …
 
 
 class OwnRows(NamedTuple):

@@ -21,7 +21,7 @@ The table is in order: each line is settled before those below it are examined, 
 
 from __future__ import annotations
 
-from artsim.sim.articulation.kinematics import accelerations, velocities
+from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.axis_rows import has_axes
@@ -29,8 +29,7 @@ from artsim.sim.constraints.coupling_rows import has_curved_couplings
 from artsim.sim.constraints.limit_rows import opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
-from artsim.sim.constraints.loop_rows import clear_loop_forces, has_hard_loops, note_loop_forces
-from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.constraints.loop_rows import has_hard_loops
 from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import grips_more, limit_energy, may_bounce, reset_grip
@@ -46,52 +45,32 @@ from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import BROAD_PHASE, SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
-    AGAIN,
     ALL_ROWS,
-    AWAY,
-    BENT_OR_FAST,
     BETA,
     BOUND_ROUNDS,
     CONTROL_ROW,
     CROWDED,
-    EVALUATION,
-    EVALUATIONS,
     FREE_STEPS_POSSIBLE,
     ITERATIONS,
     LASTING_ROWS,
-    MIDWAY,
-    ONCE,
     RESIDUAL,
     RULE_ROUNDS,
     SEARCHES,
-    STIFFENED,
     STOP_REASON,
-    WEIGHED,
     WITHOUT_ROWS,
     Rows,
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
 from artsim.sim.solvers.calls import ask, factorise_system, reduce_system, sweeps_rows
-from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.aims import close_loops
 from artsim.sim.stepping.contact_aims import aim_contacts
+from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
-    MOST_EVALUATIONS,
-    clear_stiffening,
-    foresee,
-    go_back,
-    go_midway,
-    loops_pull,
-    misled,
     note_struck,
-    stiffen,
-    turning_and_tautness,
-    unsettled,
 )
 from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
-from artsim.sim.stepping.secants import secant_drift
 from artsim.sim.stepping.strain import settle_strain
 from artsim.sim.stepping.system import set_end_velocities
 
@@ -108,25 +87,17 @@ def start_search(robot: RobotBundle, run: RunBundle, contact: EitherContacts, so
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
         return
-    state, step = robot.state, run.step
-    if step.counters[EVALUATION] == STIFFENED:
-        clear_stiffening(robot.data)
-        step.counters[WEIGHED] = 0
-    step.counters[EVALUATION] = ONCE
+    step = run.step
     if contact is not None:
         note_struck(robot.data, contact)
         for n in range(contact.data.number[CONTACTS]):
             reset_grip(contact, n)
-    foresee(robot, run, 1.0)
-    for k in range(step.middle.shape[0]):
-        if step.middle[k] != state.qvel[k]:
-            step.counters[EVALUATION] = AGAIN
-    for n in range(EVALUATIONS, step.retries.shape[0]):
+    start_evaluations(robot, run, 1.0)
+    for n in range(RULE_ROUNDS, step.retries.shape[0]):
         step.retries[n] = 0
     for k in range(step.pressed.shape[0]):
         for side in range(step.pressed.shape[1]):
             step.pressed[k, side] = 0
-    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, run.inputs.time_step[0], step, 1.0) else 0
 
 
 @njit
@@ -187,7 +158,7 @@ def look_again(
             return FROM_ROWS
         if rules is not None and _breaks_rules(robot, run, rows, rules):
             return FROM_ROWS
-    if not sweeps_rows(solver) and _misplaces_bias(robot, run, rows, equipment):
+    if not sweeps_rows(solver) and misplaces_bias(robot, run, rows, equipment, 1.0) > 0.0:
         return FROM_BIAS
     if contact is not None:
         if _outruns_contacts(robot, run, contact, solver):
@@ -295,64 +266,6 @@ def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBun
     note_excess(robot.model, robot.data, rows, step, rules)
     step.retries[RULE_ROUNDS] = 0
     return False
-
-
-@njit
-def _misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """True if the bias must act at another step.middle, which is then moved, or on stiffened bodies.
-
-    The first evaluation shows the bodies that are taut, which the second one stiffens, and those that turn fast, and
-    curved couplings; for these, step.middle follows the velocities found until it no longer changes. An evaluation that
-    moves step.middle away from its target, or leaves rows unsolved, is taken back.
-    """
-    step = run.step
-    if step.retries[EVALUATIONS] == 0:
-        step.retries[EVALUATIONS] = 1
-        if run.inputs.scheme[MIDWAY] > 0.0 and _turns_fast_or_is_taut(robot, run, rows, equipment):
-            step.retries[BENT_OR_FAST] = 1
-        if step.counters[EVALUATION] == STIFFENED:  # the motion of unstiffened bodies carries no information
-            return True
-    if step.retries[BENT_OR_FAST] == 0 or step.retries[AWAY] == 1 or step.retries[EVALUATIONS] > MOST_EVALUATIONS:
-        return False
-    if step.retries[EVALUATIONS] == 1:
-        step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
-        step.nearest[0] = UNTRIED
-    change, most = misled(robot, step)
-    if step.nearest[0] < UNTRIED and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
-        step.retries[AWAY] = 1
-        go_back(step, 1.0)
-    elif unsettled(change, step.nearest[0], most) <= 0.0:
-        return False
-    else:
-        go_midway(robot, step, 1.0)
-    step.nearest[0] = change
-    step.retries[EVALUATIONS] += 1
-    secant_drift(robot, run.inputs.time_step[0], step, 1.0)
-    return True
-
-
-@njit
-def _turns_fast_or_is_taut(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """True if bodies turn too fast for one evaluation. Taut bodies are stiffened; step.counters[EVALUATION] is then
-    STIFFENED."""
-    model, state, data = robot.model, robot.state, robot.data
-    step = run.step
-    h = run.inputs.time_step[0]
-    if step.retries[WITHOUT_ROWS] == 0:  # the step without rows leaves velocities and accelerations up to date
-        for k in range(step.qacc.shape[0]):
-            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, step.middle, step.qacc, data)
-    turning, tautness = turning_and_tautness(model, data, h)
-    fast: bool = turning > 0.0
-    taut: bool = tautness > 0.0
-    if equipment is not None:
-        clear_loop_forces(equipment)
-        note_loop_forces(rows, equipment, 1.0 / h)
-        taut = taut or loops_pull(model, data, h, equipment) > 0.0
-    if taut and stiffen(model, state.qvel, data, h, step, equipment) > 0.0:
-        step.counters[EVALUATION] = STIFFENED
-        step.counters[WEIGHED] = 0
-    return fast
 
 
 @njit
