@@ -17,12 +17,15 @@ import pytest
 import artsim
 from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.io.runs.prepare import held_controls, prepare
-from artsim.sim.equipment.arrays import GUESSED
+from artsim.sim.contact.pack_contacts import limited_sides
+from artsim.sim.equipment.arrays import GUESSED, TENDON_LOWER
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.run_data.run_records import ITERATIONS
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.packable import equipment_of, places_of
+from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import PackRoller, Results
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VARIED, Variations
@@ -241,13 +244,14 @@ KEPT: dict[str, tuple[str, dict[str, Any]]] = {
     "bounded links": CASES["bounded links"],
 }
 """The plate throws the load, which leaves it and falls back: lanes take steps alone, then together, then alone."""
-MOVES = 110
+MOVES = 260
 
 
 @pytest.mark.parametrize("case", KEPT)
 def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None:
     """After every step, alone or not, a lane keeps the impulses that its single run keeps, and the forces held at their
-    bounds. Its steps alone then take as many iterations of the solver as those of the single run.
+    bounds. Its steps alone then take as many iterations of the solver as those of the single run. Friction and limit
+    share the load of a joint that rests at the limit in any way: of such joints the sum counts.
     """
     name, options = KEPT[case]
     robot = load(MODELS[name], tmp_path)
@@ -264,7 +268,8 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
         nonlocal worst
         alone.append(int(roller._lanes.data.alone.sum()))
         impulse, iterations, held = steps[len(alone) - 2]
-        worst = max(worst, np.abs(_first_lane(roller._robot.state.impulse) - impulse).max(initial=0.0))
+        kept = _first_lane(roller._robot.state.impulse)
+        worst = max(worst, np.abs(_by_joint(plan, kept - impulse)).max(initial=0.0))
         assert np.array_equal(_first_lane(roller._equipment.data.was_held), held[roller._equipment.model.number])
         if alone[-1] > alone[-2]:
             counted.append((roller._simulation._rows.report[ITERATIONS], iterations))
@@ -279,8 +284,18 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
     assert largest > 1e-4 or any(held.any() for _, _, held in steps)
     assert worst <= 1e-8 * largest
     taken, truth = np.array(counted).T
-    assert np.abs(taken - truth).max() <= 2  # by rounding, in steps of more than ten
+    assert np.all(np.abs(taken - truth) <= 2 + 0.05 * truth)  # by rounding, in steps of more than ten
     assert taken.sum() == pytest.approx(truth.sum(), rel=0.02)
+
+
+def _by_joint(plan: Plan, impulse: Any) -> Any:
+    """Impulses by row, those of limits added to those of friction at the same joint."""
+    places, summed = places_of(plan), np.array(impulse)
+    for (dof, side), place in zip(limited_sides(plan.robot.model, equipment_of(plan)), places.sides, strict=True):
+        if side < TENDON_LOWER and places.friction[dof] >= 0:
+            summed[places.friction[dof]] += (1.0 if side % 2 == 0 else -1.0) * impulse[place]
+            summed[place] = 0.0
+    return summed
 
 
 def _first_lane(values: Any) -> Any:
