@@ -1,4 +1,4 @@
-"""Visits of the units of a crowd: to solve them by their law, to set λ as a mixture wants it, to find what is left.
+"""Visits of the units of a crowd, which solve them by their law, set λ as a mixture wants it, or find the residual.
 
 Each is written for units abreast (CONTACTS, ROWS), whose products are those of crowd_lanes.py, and for one by itself
 (ONE), with those of crowd_matrix.py; the law is the same, and so is its code (crowd_law.py). Cones that have other

@@ -96,8 +96,10 @@ def misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, loops: AnyEqu
     moved = away + on
     if not any_positive(moved):
         return taut
-    go_back(step, away)
-    go_midway(robot, step, on)
+    if any_positive(away):
+        go_back(step, away)
+    if any_positive(on):
+        go_midway(robot, step, on)
     step.away[0] = step.away[0] + away
     step.nearest[0] = where_greater(moved, zero, change, step.nearest[0])
     step.evaluations[0] = step.evaluations[0] + moved

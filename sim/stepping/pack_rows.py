@@ -142,8 +142,8 @@ def _own_rows(robot: RobotBundle, rows: Rows, lanes: LaneBundle) -> None:
 
 @njit
 def _lasting_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
-    """Append the rows of couplings, actuators and loops, for all lanes at once; if the rows of no lane are stale, those
-    of the last call with new aims.
+    """Append the rows of couplings, actuators and loops, for all lanes at once; where the rows of no lane are
+    outdated, those of the last call with new aims.
     """
     own, first = run.lanes.own, rows.number[ALL_ROWS]
     if any_positive(own.outdated[0]):

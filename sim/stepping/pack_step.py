@@ -171,7 +171,8 @@ def _take_step(
     lanes = run.lanes
     begin_held(run, equipment)
     begin_asleep(state, run)
-    note_places(state, run)
+    if any_positive(run.step.asleep[0]):
+        note_places(state, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
     if lanes.data.counters[CROWD] == 1:
         return
@@ -215,7 +216,8 @@ def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: PackEqui
     """Let the integrator, which has steps of its own, take one step of all lanes."""
     state = robot.state
     begin_asleep(state, run)
-    note_places(state, run)
+    if any_positive(run.step.asleep[0]):
+        note_places(state, run)
     run_integrator(run.step, EVALUATE)
     run_integrator(run.step, ADVANCE)
     if any_positive(run.step.asleep[0]):

@@ -709,7 +709,7 @@ def test_refused_from_python() -> None:
 
 
 def test_who_is_packed() -> None:
-    """The plain arm is, also with a controller, contact is, couplings are; what has another solver is not."""
+    """Packs take the plain arm, also with a controller, couplings and contact, but no solver other than newton."""
 
     def reason(name: str, **settings: Any) -> str:
         articulation = load_text((ROBOTS / name).read_text(), name=name, meshes=False)
