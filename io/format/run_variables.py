@@ -301,6 +301,9 @@ RUN: dict[str, Variable] = {
         "the next step expects it to go on, unless the step before had a smaller one",
     ),
     "final/earlier_change": line("dof", "{dof_units}", "change of the velocities in the step before the last"),
+    "final/drive_held": line(
+        "dof", "1", "drives at their largest force at the end of the last step", "-1: backwards, 1: forwards, 0: within"
+    ),
     "final/still": line("", "1", "steps that the robot has been at rest, as sleeping counts them", dtype="i8"),
     "final/last_input": line(
         "input",

@@ -28,6 +28,7 @@ class State(NamedTuple):
     load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for load-dependent friction
     change: Lanes1  # (nv,) of the velocities in the last step, which the next one expects to go on
     earlier_change: Lanes1  # (nv,) of the velocities in the step before the last one
+    drive_held: Lanes1  # (nv,) -1: the drive ended the last step at its largest force backwards, 1: forwards
 
 
 class Workspace(NamedTuple):
@@ -134,7 +135,7 @@ def make_state(
         "still": (1,),
         "command": (4 * len(model.dof_body) + controls,),
         "history": (history,),
-        **dict.fromkeys(("load", "change", "earlier_change"), (len(model.dof_body),)),
+        **dict.fromkeys(("load", "change", "earlier_change", "drive_held"), (len(model.dof_body),)),
     }
     state: State = allocate(State, shapes, width)
     return state

@@ -1,18 +1,25 @@
 """Builds the row of a drive: the spring and damper that M̂ would hold, with the impulse bounded by the drive's limit.
 
+Drives are rows in the sweeping solvers, and where they do not settle at their bounds (equipment/drives.py).
+
 J v⁺ + (K (q - h b v - target) - D target_velocity) / (h a K + D) + λ / (h (h a K + D)) = 0: notes on mimic joints, eq.
 21 to 23, with the weights a and b of actuation.py.
 """
 
 from __future__ import annotations
 
-from artsim.sim.articulation.state import RobotBundle
+import math
+
+from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.kinds import DRIVE_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.equipment.actuation import drive_force, foreseen
+from artsim.sim.equipment.bounds import SLACK
+from artsim.sim.equipment.drives import set_drives
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import where_greater, zero_like
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import CONTROL_ROW, PLACES, Inputs, Rows, RunBundle
+from artsim.sim.run_data.run_records import CONTROL_ROW, DRIVE_ROWS, LASTING_ROWS, PLACES, Inputs, Rows, RunBundle, Step
 
 
 @njit
@@ -35,7 +42,8 @@ def drive_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
     stiff = step.stiffness[k] * (1.0 - 0.75 * step.share[k])
     total = h * stiff + step.damping[k]
     if rows.implicit[k] or total <= 0.0:
-        if not rows.implicit[k] and inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0:
+        driven = inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0
+        if driven and (inputs.drive_limit[k] < math.inf or not rows.implicit[k]):
             rows.number[PLACES] += 1
         return
     n = single_row(robot.model, data, rows, DRIVE_ROW, k, 1.0)
@@ -48,3 +56,29 @@ def drive_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
     rows.cfm[n] = 1.0 / (h * total)
     rows.lower[n] = max(-h * inputs.drive_limit[k], -1e308)
     rows.upper[n] = min(h * inputs.drive_limit[k], 1e308)
+
+
+@njit
+def make_drives_rows(run: RunBundle, rows: Rows) -> None:
+    """Make rows of the drives that have a largest force, for the rest of the step."""
+    step = run.step
+    step.retries[DRIVE_ROWS] = 1
+    for k in range(step.drive_held.shape[0]):
+        if run.inputs.drive_limit[k] < math.inf:
+            rows.implicit[k] = 0
+            step.drive_held[k] = zero_like(step.drive_held[k])
+    set_drives(run)
+
+
+@njit
+def keep_drives(state: State, step: Step, rows: Rows) -> None:
+    """Note the drives that are at their largest forces at the end of the step."""
+    for k in range(step.drive_held.shape[0]):
+        state.drive_held[k] = step.drive_held[k]
+    if step.retries[DRIVE_ROWS] == 1:
+        for n in range(rows.number[LASTING_ROWS]):
+            if rows.kind[n] == DRIVE_ROW:
+                impulse, most = rows.impulse[n], (1.0 - SLACK) * rows.upper[n]
+                zero = zero_like(impulse)
+                forwards = where_greater(impulse, most, zero + 1.0, zero)
+                state.drive_held[rows.dof[n]] = where_greater(-most, impulse, zero - 1.0, forwards)

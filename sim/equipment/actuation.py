@@ -1,7 +1,7 @@
 """Forces on the joints: drives, springs, damping; the row of inputs that acts.
 
-Linear forces without limits enter M̂ = M + h D + h² a K and are therefore stable at any gain. Drives that reach their
-limit, and Coulomb friction, are constraint rows (constraints/).
+Linear forces enter M̂ = M + h D + h² a K and are therefore stable at any gain. Drives that reach their limit are held
+there (drives.py), and Coulomb friction is a constraint row (constraints/).
 
 Dampers act at the velocity at the end of the step. A spring acts at q + h (a v⁺ - b v), whose weights depend on x = hω
 with the spring's own frequency ω, s = min(1, 1/x²):
@@ -16,18 +16,19 @@ implicit Euler (a = 1, b = 0), with which a stiff drive reaches its target withi
 
 from __future__ import annotations
 
+import math
+
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.equipment.arrays import AnyEquipment
+from artsim.sim.equipment.bounds import at_bound
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
-    absolute,
     any_positive,
     lane_count,
     lane_get,
     lane_set,
     real,
-    where_greater,
     zero_like,
 )
 from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
@@ -97,19 +98,14 @@ def driven_at(state: State, run: RunBundle, k: int) -> Real:
     return step.place[k] + run.inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
 
 
-@inlined
-def is_beyond_drive(state: State, run: RunBundle, row: int, k: int) -> float:
-    """1 where drive k would exceed its limit over the step that ends at step.velocity, else 0; in both widths."""
-    force = drive_force(run, row, k, driven_at(state, run, k), run.step.velocity[k])
-    zero = zero_like(force)
-    return where_greater(absolute(force), zero + run.inputs.drive_limit[k] * (1.0 + 1e-12), zero + 1.0, zero)
-
-
 @njit
 def drive_force(run: RunBundle, row: int, k: int, q: Real, v: Real) -> Real:
-    """Unlimited force of drive k at coordinate q and velocity v [N m or N]."""
+    """Force of drive k at coordinate q and velocity v; its largest force where it is held there [N m or N]."""
     inputs, step = run.inputs, run.step
-    return step.stiffness[k] * (inputs.target[row, k] - q) + step.damping[k] * (inputs.target_velocity[row, k] - v)
+    force = step.stiffness[k] * (inputs.target[row, k] - q) + step.damping[k] * (inputs.target_velocity[row, k] - v)
+    if inputs.drive_limit[k] < math.inf:
+        force = at_bound(step.drive_held[k], -inputs.drive_limit[k], inputs.drive_limit[k], force)
+    return force
 
 
 @njit

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.arrays import EquipmentWork
+from artsim.sim.equipment.bounds import SLACK
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import absolute, real, where_greater, zero_like
 from artsim.sim.foundation.records import Real, Vec3, Vec4
 from artsim.sim.foundation.scalars import divisor, largest, least
-
-SLACK = 1e-12  # relative: excess over a bound that counts as rounding
 
 
 @inlined

@@ -52,8 +52,8 @@ M_IS_SET, INERTIAS = 1, 2
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # evaluations of a step (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: times that the step was solved again, by reason (retries.py); the last three: 1 or 0
-SEARCHES, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, SOLVED_ONCE, TAUT = range(6)
+# entries of Step.retries: times that the step was solved again, by reason (retries.py); the last four: 1 or 0
+SEARCHES, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, SOLVED_ONCE, TAUT, DRIVE_ROWS = range(7)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.work, by source (stepping/work.py); MOTION: of none of them
@@ -166,7 +166,7 @@ class Step(NamedTuple):
     """Results and scratch of a step, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (9,) STEP_NUMBER, …
-    retries: Ints1  # (6,) SEARCHES, …
+    retries: Ints1  # (7,) SEARCHES, …
     beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
     # (3,) the entry of an integrator with steps of its own, its table, and TASK; zeros: steps are semi-implicit
     integrator: Ints1
@@ -193,8 +193,7 @@ class Step(NamedTuple):
     held: Reals1  # (5,) steps in which hard loops held contacts inside; of the deepest its depth [m], links and loop
     contact_extremes: Reals1  # (4,) most contacts in a step so far, largest depth [m], number of regularised steps
     # and of those with penetration left
-    commanded: Reals1  # (nv,) torques of the inputs and of the built-in controller
-    applied: Reals1  # (nv,) [N m or N]
+    applied: Reals1  # (nv,) torques of the inputs, of the built-in controller and of wrenches on links [N m or N]
     drive: Reals1
     passive: Reals1
     coupling: Reals1
@@ -211,6 +210,7 @@ class Step(NamedTuple):
     force: Reals1  # (nv,) explicit right-hand side
     velocity: Reals1  # (nv,) v at the end of the step
     drive_inertia: Reals1  # (nv,) that an acceleration drive moves [kg m² or kg]; 1 for other drives
+    drive_held: Reals1  # (nv,) -1: the drive is held at its largest force backwards, 1: forwards; 0: it is not held
     asleep: Reals1  # (1,) 1: the robot sleeps through this step
     middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
     free: Reals1  # (nu,) u without constraint impulses

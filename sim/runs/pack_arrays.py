@@ -153,13 +153,9 @@ def _make_pack_work(plan: Plan, forces: AloneForces, width: int) -> PackWork:
         "stiffening": (len(robot.model.body_parent), 6),
         "alone": (len(CAUSES),),
         "single": (2,),
-        **dict.fromkeys(("drive_held", "drive_was_held", "slack"), (robot.nv,)),
-        "bounded": (0, 2),
+        "slack": (robot.nv,),
     }
     work: PackWork = allocate(PackWork, shapes, width)
-    drive = places_of(plan).drive
-    bounded = np.flatnonzero(drive >= 0)
-    work = work._replace(bounded=np.stack([bounded, drive[bounded]], axis=1).astype(np.int64))
     e = equipment_of(plan)
     if e is not None:  # values that are not calibrated stay so
         damping = -e.bias_parameters[:, PER_VELOCITY]

@@ -308,7 +308,7 @@ class PackRoller:
         data.stopped[:], data.stopped_dof[:], data.reason[:] = -1, -1, RUNNING
         state = self._robot.state
         self._spread(self._plan.activation, state.activation)
-        zeroed = [state.impulse, data.drive_was_held, state.load, state.change, state.earlier_change, state.still]
+        zeroed = [state.impulse, state.drive_held, state.load, state.change, state.earlier_change, state.still]
         zeroed += [self._robot.data.stiffening, self._robot.data.slack]
         if lanes.own is not None:
             zeroed += [values for name, values in lanes.own._asdict().items() if name not in ("fixed", "place")]

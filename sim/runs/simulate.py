@@ -240,6 +240,7 @@ class Simulation(Account):
 
         Raises UsageError: a snapshot of another robot, or of another configuration.
         """
+        snapshot = {"drive_held": np.zeros_like(self._state.drive_held), **snapshot}  # files of older versions lack it
         known = np.shape(snapshot.get("contact", ()))
         if len(known) == 2 and self._room and known[0] > self._room:
             self._resize(known[0])

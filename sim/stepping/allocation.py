@@ -46,7 +46,7 @@ def make_step(model: Model) -> Step:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
         "counters": (9,),
-        "retries": (6,),
+        "retries": (7,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
         **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep"), (1,)),
         "coupling_error": (1,),
@@ -68,6 +68,7 @@ def make_step(model: Model) -> Step:
     shapes |= {"start_qpos": (nq,), "stage_qpos": (nq,), "link_force": (nl, 3), "link_torque": (nl, 3)}
     shapes |= {"columns": (6, nv), "com": (3,), "momentum": (6,), "effective_coupling": (len(model.row_follower),)}
     step: Step = allocate(Step, shapes)
+    step.drive_inertia[:] = 1.0
     step.account[ENERGY] = np.nan  # not opened
     step.drive_inertia[:] = 1.0
     return step

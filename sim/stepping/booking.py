@@ -9,6 +9,7 @@ from artsim.sim.articulation.kinematics import kinematics, velocities
 from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.axis_rows import axis_error
 from artsim.sim.constraints.coupling_rows import coupling_error
+from artsim.sim.constraints.drive_rows import keep_drives
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.row import TOLD, UNSOLVED, hand_on_impulses
 from artsim.sim.constraints.tendon_rows import note_tendon_errors, note_tendon_forces
@@ -133,6 +134,7 @@ def move_on(
     state = robot.state
     inputs, step = run.inputs, run.step
     _hand_on(state, rows, contact)
+    keep_drives(state, step, rows)
     count_limits(rows, step)
     note_lag(run, rows)
     note_load(robot, step)

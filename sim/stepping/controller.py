@@ -55,10 +55,7 @@ def applied_forces(
 ) -> None:
     """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links;
     parameters as for command."""
-    step = run.step
     command(robot, q, v, run, equipment, ahead)
-    for k in range(step.applied.shape[0]):
-        step.applied[k] = step.commanded[k]
     if equipment is not None:
         apply_link_wrenches(robot, run, equipment)
 
@@ -67,15 +64,15 @@ def applied_forces(
 def command(
     robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: AnyEquipment | None, ahead: float
 ) -> None:
-    """Set step.commanded (nv,) to the torques of the control row and of the built-in controller, in both widths.
+    """Set step.applied (nv,) to the torques of the control row and of the built-in controller, in both widths.
 
     `ahead`: time after (q, v) at which implicit forces act [s]: the time step, or 0 if all forces are those at (q, v).
     Needs the equipment's forces at (q, v).
     """
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
-    for k in range(step.commanded.shape[0]):
-        step.commanded[k] = inputs.torque[row, k]
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = inputs.torque[row, k]
     if inputs.controller[0] == NO_CONTROLLER:
         return
     if inputs.controller[0] == COMPUTED_TORQUE:
@@ -92,16 +89,16 @@ def command(
 
 @njit
 def _drive_joints(robot: RobotBundle, step: Step) -> None:
-    """Add the joint forces in step.force to step.commanded, by Gᵀ and clamped to the effort limits, for joints of one
+    """Add the joint forces in step.force to step.applied, by Gᵀ and clamped to the effort limits, for joints of one
     dof: free, ball and planar joints are not actuated."""
     model, data = robot.model, robot.data
     for k in range(step.force.shape[0]):
         a = model.dof_independent[k]
         if a >= 0 and model.dof_coord[model.independent_dof[a]] >= 0 and _actuated(model, model.independent_dof[a]):
             lead = model.independent_dof[a]
-            step.commanded[lead] += data.gain[k] * (step.force[k] + model.armature[k] * step.qacc[k])
-    for k in range(step.commanded.shape[0]):
-        step.commanded[k] = bounded(step.commanded[k], -model.effort[k], model.effort[k])
+            step.applied[lead] += data.gain[k] * (step.force[k] + model.armature[k] * step.qacc[k])
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = bounded(step.applied[k], -model.effort[k], model.effort[k])
 
 
 @inlined

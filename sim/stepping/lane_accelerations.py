@@ -11,7 +11,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import coordinate, drive_force, find_places
 from artsim.sim.equipment.affine import bounded
-from artsim.sim.equipment.pack_actuation import set_drives
+from artsim.sim.equipment.drives import set_drives
 from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Lanes1

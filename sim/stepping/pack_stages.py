@@ -20,7 +20,9 @@ from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, lacks_room, search_again
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
-from artsim.sim.equipment.pack_actuation import gather, hold_drives, hold_forces, set_drives, still_free
+from artsim.sim.equipment.bounds import still_free
+from artsim.sim.equipment.drives import begin_drives, hold_drives, set_drives
+from artsim.sim.equipment.pack_actuation import gather, hold_forces
 from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
@@ -73,6 +75,7 @@ def find_forces_in_lanes(robot: RobotBundle, run: RunBundle, equipment: PackEqui
         if not takes_springs(run.lanes):
             leave(run.lanes, equipment.data.stiff[0], STIFF_TENDON)
     command(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0])
+    begin_drives(state, run.step)
     set_drives(run)
     gather(equipment)
 

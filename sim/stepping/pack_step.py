@@ -13,13 +13,13 @@ from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
+from artsim.sim.constraints.drive_rows import keep_drives
 from artsim.sim.constraints.row import hand_on_impulses
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
 from artsim.sim.equipment.actuation import control_row
 from artsim.sim.equipment.pack_actuation import (
     begin_held,
-    keep_drive_impulses,
     keep_held,
     release_forces,
     set_constants,
@@ -169,7 +169,7 @@ def _take_step(
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes = run.lanes
-    begin_held(run, equipment)
+    begin_held(equipment)
     begin_asleep(state, run)
     if any_positive(run.step.asleep[0]):
         note_places(state, run)
@@ -190,8 +190,8 @@ def _take_step(
         _count_alone(lanes)
     _find_dead(robot, run, lanes)
     hand_on_impulses(state, rows, rows.number[LASTING_ROWS])
-    keep_drive_impulses(robot, run, solver)
-    keep_held(run, equipment)
+    keep_drives(state, run.step, rows)
+    keep_held(equipment)
     if contact is not None:
         take_impulses(rows, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.leaves)

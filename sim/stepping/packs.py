@@ -21,7 +21,6 @@ from artsim.sim.equipment.pack_equipment import PackActuation, PackEquipment
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     ConstInts1,
-    ConstInts2,
     ConstReals3,
     Ints1,
     Ints2,
@@ -61,7 +60,7 @@ LANE_PROPERTIES = (
 LANE_GAINS = ("drive_stiffness", "drive_damping")
 LANE_CONTROLS = ("torque", "target", "target_velocity", "target_acceleration", "control")
 # fields of State that a step moves on; contacts have a memory for two steps
-MOVED = ("qpos", "qvel", "activation", "impulse", "history", "load", "change", "earlier_change")
+MOVED = ("qpos", "qvel", "activation", "impulse", "history", "load", "change", "earlier_change", "drive_held")
 PackModel = with_lanes(Model, "PackModel", LANE_PROPERTIES)
 PackState = with_lanes(State, "PackState", (*MOVED, "still", "command"))
 MovedState = with_lanes(State, "MovedState", MOVED)
@@ -72,7 +71,6 @@ PackStep = with_lanes(
     "PackStep",
     (
         "applied",
-        "commanded",
         "qacc",
         "diagonal",
         "stiffness",
@@ -98,6 +96,7 @@ PackStep = with_lanes(
         "away",
         "nearest",
         "drive_inertia",
+        "drive_held",
     ),
 )
 
@@ -125,9 +124,6 @@ class PackWork(NamedTuple):
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     leaves: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) the reason for that: an index of CAUSES
-    drive_held: Lanes1  # (nv,) -1: a drive is held at its largest force backwards, 1: forwards
-    drive_was_held: Lanes1  # (nv,) drive_held at the end of the last step
-    bounded: ConstInts2  # (nd, 2) drives that have a largest force: dof, and the place of their row in State.impulse
     searches: Lanes1  # (1,) for other contacts in this step
     rounds: Lanes1  # (1,) number of changes of bounds of limits, drives and actuators in this step
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
@@ -190,7 +186,7 @@ class Helpers(NamedTuple):
     bounder: Ints2  # (lanes, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
     counters: Ints2  # (lanes, 9) STEP_NUMBER, …
-    retries: Ints2  # (lanes, 6) SEARCHES, …
+    retries: Ints2  # (lanes, 7) SEARCHES, …
 
 
 class OwnRows(NamedTuple):

@@ -3,6 +3,7 @@
 | the velocities found show that | change | solved again | at most |
 |---|---|---|---|
 | a limit would be violated that has no row (constraints/limit_rows.py) | the limit gets a row | from the rows | 4 nv |
+| a drive leaves its bounds (equipment/drives.py) | its force becomes constant, at last a row | from the rows | 8 + 16 |
 | an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 8 + 8 (nv +
 actuators) |
 | hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
@@ -21,11 +22,14 @@ The table is in order: each line is settled before those below it are examined, 
 
 from __future__ import annotations
 
+import math
+
 from artsim.sim.articulation.kinematics import velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.axis_rows import has_axes
 from artsim.sim.constraints.coupling_rows import has_curved_couplings
+from artsim.sim.constraints.drive_rows import make_drives_rows
 from artsim.sim.constraints.limit_rows import opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
@@ -36,9 +40,9 @@ from artsim.sim.contact.contact_rows import grips_more, limit_energy, may_bounce
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.contact.foresight import choose_aimed
 from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
-from artsim.sim.equipment.actuation import is_beyond_drive
 from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, EquipmentBundle
+from artsim.sim.equipment.drives import hold_drives, set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, EitherContacts
 from artsim.sim.run_data.clock import mark
@@ -48,8 +52,8 @@ from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     BETA,
     BOUND_ROUNDS,
-    CONTROL_ROW,
     CROWDED,
+    DRIVE_ROWS,
     FREE_STEPS_POSSIBLE,
     ITERATIONS,
     LASTING_ROWS,
@@ -77,6 +81,7 @@ from artsim.sim.stepping.system import set_end_velocities
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
 _ROUNDS_PER_FORCE = 8  # rounds per force that may be at a bound
+_ROUNDS_OF_DRIVES = 16  # one by one, before drives become rows
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than their margins
 _SEARCHES_OF_BLOWS = 40  # for contacts that bounce: each search finds contacts of the bodies just struck
 
@@ -112,22 +117,41 @@ def holds_without_rows(
     """True if the step without rows suffices. This step is tried, in O(n), where only limits may call for rows."""
     if run.lanes is not None:
         return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
-    inputs, step = run.inputs, run.step
-    for k in range(step.velocity.shape[0]):
-        step.stiffness[k] = inputs.drive_stiffness[k]
-        step.damping[k] = inputs.drive_damping[k]
-        rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
+    step = run.step
+    _choose_implicit(run, rows, solver)
+    set_drives(run)
     rows.report[ITERATIONS] = 0.0
     step.retries[WITHOUT_ROWS] = 0
     if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
         rows.number[ALL_ROWS] = 0
         rows.number[LASTING_ROWS] = 0
         rows.report[RESIDUAL] = 0.0
-        free_step(robot, run, rows, equipment)
+        settled = _settles_freely(robot, run, rows, equipment)
         mark(run.clock, SYSTEM)
-        if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
+        if settled and _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             step.retries[WITHOUT_ROWS] = 1
     return step.retries[WITHOUT_ROWS] == 1
+
+
+@inlined
+def _choose_implicit(run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
+    """Choose the drives that are part of M̂: all, but those of sweeping solvers and those that have become rows."""
+    inputs = run.inputs
+    for k in range(rows.implicit.shape[0]):
+        driven = inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0
+        by_row = sweeps_rows(solver) or (run.step.retries[DRIVE_ROWS] == 1 and inputs.drive_limit[k] < math.inf)
+        rows.implicit[k] = 1 if driven and not by_row else 0
+
+
+@njit
+def _settles_freely(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
+    """Take the step without rows, with drives held at their largest forces; False if the drives do not settle."""
+    for _ in range(ROUNDS_TOGETHER):
+        free_step(robot, run, rows, equipment)
+        if hold_drives(robot, run, rows, 1.0, 0.0) <= 0.0:
+            return True
+        set_drives(run)
+    return False
 
 
 @njit
@@ -172,13 +196,23 @@ def look_again(
 
 @njit
 def _leaves_bounds(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """True if rows must be rebuilt since actuators leave their bounds, or return within them. Bounds that are still
-    violated after the last round count as the solver's residual.
+    """True if rows must be rebuilt since drives or actuators leave their bounds, or return within them. Drives that do
+    not settle become rows. Bounds of actuators that are still violated after the last round count as the solver's
+    residual.
     """
-    if equipment is None:
-        return False
     step = run.step
     step.retries[BOUND_ROUNDS] += 1
+    one = 1.0 if step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER else 0.0
+    if hold_drives(robot, run, rows, 1.0, one) > 0.0:
+        if step.retries[BOUND_ROUNDS] < ROUNDS_TOGETHER + _ROUNDS_OF_DRIVES:
+            set_drives(run)
+        else:
+            make_drives_rows(run, rows)
+            step.retries[BOUND_ROUNDS] = 0
+        return True
+    if equipment is None:
+        step.retries[BOUND_ROUNDS] = 0
+        return False
     forces = step.velocity.shape[0] + equipment.model.actuator_target.shape[0]
     if step.retries[BOUND_ROUNDS] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
         rows.report[RESIDUAL] = max(rows.report[RESIDUAL], excess_at_bounds(robot, run, equipment))
@@ -313,14 +347,9 @@ def _aims_contacts(
 
 @njit
 def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
-    """True if the velocities found satisfy all limits of joints, drives and tendons."""
-    step = run.step
+    """True if the velocities found satisfy all limits of joints and tendons."""
     if presses(robot, run, True) or opens_cones(robot, run) or opens_turns(robot, run):
         return False
-    for k in range(step.velocity.shape[0]):
-        driven = step.stiffness[k] + step.damping[k] > 0.0
-        if driven and is_beyond_drive(robot.state, run, step.counters[CONTROL_ROW], k) > 0.0:
-            return False
     if equipment is not None:
         return tendons_hold(run, equipment)
     return True

@@ -16,6 +16,7 @@ from artsim.sim.contact.contact_rows import note_depths
 from artsim.sim.contact.detection import find_contacts, place_static
 from artsim.sim.equipment.actuation import control_row, find_places
 from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
+from artsim.sim.equipment.drives import begin_drives
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.recordtype import connected, run_entry
@@ -217,6 +218,7 @@ def find_forces(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) 
         return
     state, step = robot.state, run.step
     find_places(robot.model, state.qpos, run, step.counters[CONTROL_ROW])
+    begin_drives(state, step)
     if equipment is not None:
         equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
     applied_forces(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0])

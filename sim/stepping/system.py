@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from artsim.sim.articulation.coupling import end_velocities, reduce_matrix, reduce_vector
 from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix
 from artsim.sim.articulation.kinematics import like, motion_columns
@@ -17,7 +15,7 @@ from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobili
 from artsim.sim.contact.detection import find_drifts
 from artsim.sim.equipment.actuation import coordinate, implicit_system
 from artsim.sim.equipment.arrays import AnyEquipment, EitherEquipment, EquipmentBundle
-from artsim.sim.equipment.pack_actuation import set_drives
+from artsim.sim.equipment.drives import set_drives
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Lanes1, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero
@@ -62,10 +60,6 @@ def set_bias(
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
-    if run.lanes is None:
-        for k in range(step.velocity.shape[0]):
-            if sweeps_rows(solver) or inputs.drive_limit[k] < math.inf:
-                rows.implicit[k] = 0
     _set_bare_bias(model, step.middle, data, step)
     if step.counters[WEIGHED] & M_IS_SET == 0:
         _set_bare_inertia(model, data, step, solver)
@@ -73,7 +67,6 @@ def set_bias(
         if run.lanes is not None:
             if has_acceleration_drives(inputs):
                 find_drive_inertias(model, data, run, solver)
-                set_drives(run)
         elif _scale_by_mobility(model, state.qpos, step.middle, data, run, equipment, solver):
             step.counters[WEIGHED] = 0  # the gains that are scaled here begin anew with the next evaluation
         if rules is not None:
@@ -100,7 +93,8 @@ def has_acceleration_drives(inputs: Inputs) -> bool:
 
 @njit
 def find_drive_inertias(model: Model, data: Workspace, run: RunBundle, solver: SolverBundle) -> None:
-    """Set step.drive_inertia of drives whose gains are accelerations. Needs the bare M; factorises it."""
+    """Set step.drive_inertia of drives whose gains are accelerations, and all gains. Factorises the bare M, which is
+    needed."""
     inputs, step = run.inputs, run.step
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] = like(0.0, data)
@@ -109,6 +103,7 @@ def find_drive_inertias(model: Model, data: Workspace, run: RunBundle, solver: S
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:  # no force without mobility
             step.drive_inertia[k] = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))
+    set_drives(run)
 
 
 @inlined
@@ -262,10 +257,6 @@ def _scale_by_mobility(
             factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
         sprung_mobilities(model, data, equipment)
         scale_by_inertia(model, v, data, run, equipment)
-    for k in range(step.diagonal.shape[0]):
-        if inputs.drive_acceleration[k] == 1:
-            step.stiffness[k] *= step.drive_inertia[k]
-            step.damping[k] *= step.drive_inertia[k]
     return True
 
 
