@@ -11,14 +11,17 @@ alone, and the error grows.
 
 from __future__ import annotations
 
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import BY_PLACE, BY_TURN, CONSTANT, Model
-from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.articulation.swing_twist import nearest_turn, twist_angle, twist_rates
 from artsim.sim.constraints.impedance import behind
 from artsim.sim.constraints.kinds import AXIS_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of, recovery_rate, row_rate
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Reals1, Vec4
+from artsim.sim.foundation.lanes import absolute, lane_count, lane_of, with_lane
+from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec4
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import LASTING_ROWS, Inputs, Rows, RunBundle
 
 
@@ -56,18 +59,28 @@ def axis_gradient(model: Model, q: Reals1, c: int) -> tuple[tuple[int, int, int,
 
 
 @njit
-def axis_error(model: Model, q: Reals1, c: int) -> float:
-    """C of coupling c at coordinates q [rad or m]."""
+def axis_error(model: Model, q: Lanes1, c: int) -> Real:
+    """C of coupling c at coordinates q [rad or m], in both widths."""
     a, b, constant = model.axis_terms[c, BY_TURN], model.axis_terms[c, BY_PLACE], model.axis_terms[c, CONSTANT]
     w, x, _, _ = _about_axis(model, q, model.axis_turn[c])
     rest = b * q[model.dof_coord[model.axis_dof[c]]] + constant
     if a == 0.0:
         return rest
-    return a * nearest_turn(twist_angle(w, x), -rest / a) + rest
+    return a * _nearest_twist(w, x, -rest / a) + rest
 
 
 @inlined
-def _about_axis(model: Model, q: Reals1, turn: int) -> Vec4:
+def _nearest_twist(w: Real, x: Real, wanted: Real) -> Real:
+    """The twist of a rotation on the turn nearest to the wanted angle [rad], of one lane after the other."""
+    twist = wanted
+    for lane in range(lane_count(wanted)):
+        angle = twist_angle(lane_of(w, lane), lane_of(x, lane))
+        twist = with_lane(twist, lane, nearest_turn(angle, lane_of(wanted, lane)))
+    return twist
+
+
+@inlined
+def _about_axis(model: Model, q: Lanes1, turn: int) -> Vec4:
     """The rotation of the ball of which `turn` is a rotation, in its frame with the axes renamed so that this is x."""
     body = model.dof_body[turn]
     axis = turn - model.body_dof[body]
@@ -76,14 +89,15 @@ def _about_axis(model: Model, q: Reals1, turn: int) -> Vec4:
 
 
 @njit
-def find_axis_misses(model: Model, inputs: Inputs, q: Reals1, rows: Rows) -> float:
-    """Set rows.miss of couplings of axes, and return the largest; q are the coordinates at the step's end."""
-    worst = 0.0
+def find_axis_misses(model: Model, data: Workspace, inputs: Inputs, q: Lanes1, rows: Rows) -> Real:
+    """Set rows.miss of couplings of axes, and return the largest; q are the coordinates at the step's end. In both
+    widths."""
+    worst = like(0.0, data)
     c = 0
     for n in range(rows.number[LASTING_ROWS]):
         if rows.kind[n] == AXIS_ROW:
             left = rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
             rows.miss[n] = axis_error(model, q, c) - left
-            worst = max(worst, abs(rows.miss[n]))
+            worst = largest(worst, absolute(rows.miss[n]))
             c += 1
     return worst

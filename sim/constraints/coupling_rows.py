@@ -10,6 +10,7 @@ import math
 
 from artsim.sim.articulation.coupling import follow
 from artsim.sim.articulation.dynamics import solve
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import D_MIN, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.impedance import (
@@ -24,10 +25,11 @@ from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, singl
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, zero_like
-from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec3
+from artsim.sim.foundation.records import Lanes1, Real, Vec3
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import BETA, LASTING_ROWS, Inputs, Rows, RunBundle, Step
 
-CLOSER = 100.0  # times closer than loops are couplings held: elimination holds them to rounding
+_CLOSER = 100.0  # times closer than loops are couplings held: elimination holds them to rounding
 
 
 @njit
@@ -137,11 +139,12 @@ def coupling_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None
 
 
 @njit
-def coupling_error(model: Model, q: Reals1, c: int) -> float:
-    """C of coupling row c at coordinates q [rad or m]."""
+def coupling_error(model: Model, q: Lanes1, c: int) -> Real:
+    """C of coupling row c at coordinates q [rad or m], in both widths."""
     leader = model.row_leader[c]
-    value, _, _ = coupling_slope(model, c, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
-    return q[model.dof_coord[model.row_follower[c]]] - value
+    place = q[model.dof_coord[model.row_follower[c]]]
+    value, _, _ = coupling_slope(model, c, q[model.dof_coord[leader]] if leader >= 0 else zero_like(place))
+    return place - value
 
 
 @njit
@@ -161,17 +164,17 @@ def _is_aimed(model: Model, c: int) -> bool:
 
 
 @njit
-def find_coupling_misses(model: Model, inputs: Inputs, q: Reals1, rows: Rows) -> float:
-    """Set rows.miss of curved hard couplings, and return the largest times CLOSER; q are the coordinates at the step's
-    end."""
-    worst = 0.0
+def find_coupling_misses(model: Model, data: Workspace, inputs: Inputs, q: Lanes1, rows: Rows) -> Real:
+    """Set rows.miss of curved hard couplings, and return the largest times _CLOSER; q are the coordinates at the step's
+    end. In both widths."""
+    worst = like(0.0, data)
     c = 0
     for n in range(rows.number[LASTING_ROWS]):
-        if rows.kind[n] != COUPLING_ROW:
+        if rows.kind[n] != COUPLING_ROW or c == model.row_follower.shape[0]:
             continue
         if _is_aimed(model, c):
             left = rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
             rows.miss[n] = coupling_error(model, q, c) - left
-            worst = max(worst, CLOSER * abs(rows.miss[n]))
+            worst = largest(worst, _CLOSER * absolute(rows.miss[n]))
         c += 1
     return worst

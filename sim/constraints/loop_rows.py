@@ -50,10 +50,11 @@ from artsim.sim.equipment.arrays import (
 )
 from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import real, sqrt, surely_zero, where_greater, zero_like
+from artsim.sim.foundation.lanes import absolute, real, sqrt, surely_zero, where_greater, zero_like
 from artsim.sim.foundation.mat3 import turn, turned, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import Lanes1, Lanes2, Mat3, Real, Reals1, Reals2, Reals3, Vec3, Vec4
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.spatial import pair_of, set_six
 from artsim.sim.foundation.vec3 import (
     add_to_row,
@@ -91,7 +92,7 @@ _SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed by row
 _YIELD = 2e-6
 _TRACE = 1e-7
 HAIR = 1e-9  # [m or rad]
-SURPLUS = 1e-5
+_SURPLUS = 1e-5
 STRAINED = 1e-7  # [m or rad] opening of a row in a step from which loads count (stepping/strain.py)
 _LEAST_PUSH, _MOST_PUSH = 0.01, 2e3  # power of a contact that strains loops, as shares of the power of their yield
 
@@ -127,7 +128,6 @@ def loop_rows(
                 rate = within_reach(rows, row, closing_rate(inputs, size, equipment.model.loop_erp[n]))
                 rows.rate[row] = rate if K < 0.0 else zero_like(rate)
                 rows.bias[row] = rate * (C + behind(inputs) * speed) + (1.5 - inputs.scheme[BETA]) * h * drift
-                equipment.data.loop_aim[n, axis] = C - h * rate * C
                 rows.cfm[row] = softness(equipment, n, axis)
                 if equipment.model.loop_sprung[n] != RIGID:
                     spring = equipment.model.loop_spring[n, part]
@@ -228,56 +228,64 @@ def is_pushing(power: Real, taken: Real) -> Real:
     return where_greater(_MOST_PUSH * taken, power, enough, zero)
 
 
+@inlined
+def is_of_hard_loop(rows: Rows, equipment: AnyEquipment, n: int) -> bool:
+    """True if row n is one of a loop that is to be closed exactly."""
+    return rows.kind[n] == LOOP_ROW and is_hard(equipment, rows.dof[n])
+
+
 @njit
-def find_loop_misses(model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle) -> float:
-    """Set rows.miss of the rows of hard loops, and return the largest; data holds the kinematics of the step's end."""
-    worst = 0.0
-    axis = 0
+def find_loop_misses(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipment: AnyEquipment) -> Real:
+    """Set rows.miss of the rows of hard loops, and return the largest; data holds the kinematics of the step's end. In
+    both widths."""
+    h, worst = inputs.time_step[0], like(0.0, data)
     before = -1
-    for row in range(rows.number[ALL_ROWS]):
-        if rows.kind[row] != LOOP_ROW:
+    for row in range(rows.number[LASTING_ROWS]):
+        if not is_of_hard_loop(rows, equipment, row):
             continue
         n = rows.dof[row]
-        axis = next_held(equipment, n, axis if n == before else -1)
         if n != before:
             loop_error(model, data, equipment, n)
         before = n
-        if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
-            rows.miss[row] = equipment.data.loop_error[n, axis] - equipment.data.loop_aim[n, axis]
-            worst = max(worst, abs(rows.miss[row]))
+        wanted = rows.error[row] - h * rows.rate[row] * rows.error[row]
+        rows.miss[row] = equipment.data.loop_error[n, rows.part[row]] - wanted
+        worst = largest(worst, absolute(rows.miss[row]))
     return worst
 
 
 @njit
-def relax_loops(inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> bool:
-    """Remove from the bias of hard loops' rows the part that their yield leaves; False where that is negligible.
+def relax_loops(inputs: Inputs, rows: Rows, impulse: Lanes1, equipment: AnyEquipment, chosen: Real) -> Real:
+    """Remove from the bias of hard loops' rows the part that their yield leaves, which is then in rows.miss, where
+    `chosen` is 1; 1 where it is not negligible. In both widths.
 
     Where a row is redundant, a tiny gap in a direction in which nothing can move is opposed by _YIELD alone: a
-    self-stress of hundreds of newtons. A gap beyond SURPLUS is not tiny, and continues to be closed.
+    self-stress of hundreds of newtons. A gap beyond _SURPLUS is not tiny, and continues to be closed.
     """
-    h = inputs.time_step[0]
-    found = False
+    h, zero = inputs.time_step[0], zero_like(chosen)
+    found = zero
     for row in range(rows.number[LASTING_ROWS]):
-        rows.miss[row] = 0.0
-        if rows.kind[row] == LOOP_ROW and equipment.model.loop_reference[rows.dof[row], REFERENCE_K] < 0.0:
-            left = rows.cfm[row] * rows.impulse[row]
-            if HAIR < h * abs(left) < SURPLUS:
-                rows.miss[row] = left
-                rows.bias[row] += left
-                found = True
+        rows.miss[row] = where_greater(chosen, zero, zero, rows.miss[row])
+        if is_of_hard_loop(rows, equipment, row):
+            left = rows.cfm[row] * impulse[row]
+            opening = h * absolute(left)
+            tiny = where_greater(zero + _SURPLUS, opening, where_greater(opening, zero + HAIR, chosen, zero), zero)
+            rows.miss[row] = where_greater(tiny, zero, left, rows.miss[row])
+            rows.bias[row] = where_greater(tiny, zero, rows.bias[row] + left, rows.bias[row])
+            found = largest(found, tiny)
     return found
 
 
 @njit
-def tighten_loops(inputs: Inputs, rows: Rows) -> bool:
-    """Restore the yield that relaxed rows still have, which is that of a load; False if this yield is negligible."""
-    h = inputs.time_step[0]
-    found = False
+def tighten_loops(inputs: Inputs, rows: Rows, impulse: Lanes1, chosen: Real) -> Real:
+    """Restore the yield that relaxed rows still have, which is that of a load, where `chosen` is 1; 1 where it is not
+    negligible. In both widths."""
+    h, zero = inputs.time_step[0], zero_like(chosen)
+    found = zero
     for row in range(rows.number[LASTING_ROWS]):
-        if rows.miss[row] != 0.0:
-            left = rows.cfm[row] * rows.impulse[row]
-            rows.bias[row] -= left
-            found = found or h * abs(left) > HAIR
+        relaxed = where_greater(absolute(rows.miss[row]), zero, chosen, zero)
+        left = rows.cfm[row] * impulse[row]
+        rows.bias[row] = where_greater(relaxed, zero, rows.bias[row] - left, rows.bias[row])
+        found = largest(found, where_greater(h * absolute(left), zero + HAIR, relaxed, zero))
     return found
 
 

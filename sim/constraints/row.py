@@ -157,18 +157,18 @@ def closing_rate(inputs: Inputs, size: Real, erp: float) -> Real:
 
 
 @inlined
-def share_of_aim(along: float, square: float) -> float:
+def share_of_aim(along: Real, square: Real) -> Real:
     """The share of an aim that would have met its target, by the secant along it; 0 where the aim hardly moved its
-    rows.
+    rows. In both widths.
 
     `square` is the sum of squares of the misses aimed at, `along` their product with the misses that are left. Near a
     change point of a linkage J itself changes its size or sign within the step, and aims by J at the step's start go
     much too far or the wrong way.
     """
+    zero = zero_like(square)
     moved = square - along
-    if abs(moved) <= _MOVED * square:
-        return 0.0
-    return square / moved
+    size, least_size = absolute(moved), _MOVED * square
+    return where_greater(size, least_size, square / where_greater(size, least_size, moved, zero + 1.0), zero)
 
 
 @inlined

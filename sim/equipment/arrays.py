@@ -328,7 +328,6 @@ class EquipmentWork(NamedTuple):
     sum_activation: Reals1  # (nact,) RK4: weighted sum of the stages' rates
     link_wrench: Reals2  # (nw, 6) force [N] and torque [N m] of this step, world axes
     loop_error: Reals2  # (nloop, 6) C of each loop: translation [m]; rotation times torque scale [m]; 0 where free
-    loop_aim: Reals2  # (nloop, 6) C at the end of the step
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
     loop_mobility: Reals2  # (nloop, 2) response of the links to unit force and unit torque, in the file's pose
@@ -453,7 +452,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "tendon_mobility": (len(equipment.tendon_row_follower),),
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
-            **dict.fromkeys(("loop_error", "loop_aim", "loop_force"), (len(equipment.loop_kind), 6)),
+            **dict.fromkeys(("loop_error", "loop_force"), (len(equipment.loop_kind), 6)),
             "link_wrench": (len(equipment.link_wrench_link), WRENCH),
             "loop_drift": (6,),
             "loop_mobility": (len(equipment.loop_kind), 2),

@@ -54,6 +54,10 @@ RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 ONCE, AGAIN, STIFFENED = range(3)
 # entries of Step.retries: times that the step was solved again, by reason (retries.py); the last four: 1 or 0
 SEARCHES, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, SOLVED_ONCE, TAUT, DRIVE_ROWS = range(7)
+# entries of Step.aiming (stepping/aims.py)
+PHASE, AIM_COUNT, LAST_MISS, MOST_SPEED = range(4)
+# values of Step.aiming[PHASE]: the last solution in the sequence of aims
+UNAIMED, AIMED, LAST_AIM, TAKEN_BACK, RELAXED, TIGHTENED, SETTLED = range(7)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.work, by source (stepping/work.py); MOTION: of none of them
@@ -156,8 +160,8 @@ class Rows(NamedTuple):
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
     previous_impulse: Reals1  # (rows,) by place: λ of the step's previous solution
-    miss: Reals1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
-    unaimed: Reals1  # (rows,) bias before the last aim
+    miss: Lanes1  # (rows,) of an aimed row: its error at the end of the step, less what is to be left of it [m or rad]
+    unaimed: Lanes1  # (rows,) bias before the last aim
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)
     report: Reals1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)
 
@@ -175,6 +179,8 @@ class Step(NamedTuple):
     follows: Reals1  # (1,) 1: `middle` follows the velocities found, since bodies turn fast or couplings curve
     away: Reals1  # (1,) 1: an evaluation that moved `middle` away from its target has been taken back
     nearest: Reals1  # (1,) distance of `middle` from its target in the evaluation before [rad/s or m/s]
+    # (4,) of aims.py: PHASE; number of aims; largest miss before the last one; largest velocity that an aim may lead to
+    aiming: Reals1
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]

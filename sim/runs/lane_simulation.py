@@ -18,7 +18,7 @@ from artsim.sim.geometry.contacts import ContactWork
 from artsim.sim.run_data.run_records import Inputs, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.packable import has_clamped, is_aimed, is_bounded, is_laden
+from artsim.sim.runs.packable import has_clamped, has_equalities, is_bounded, is_laden
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import rubbing
@@ -30,6 +30,7 @@ from artsim.sim.stepping.packs import (
     KEEP_OF_LANE,
     LANE_CONTROLS,
     LANE_PROPERTIES,
+    MISS,
     Alone,
     AloneForces,
     Helpers,
@@ -45,7 +46,6 @@ from artsim.sim.stepping.packs import (
     OwnModel,
     OwnState,
     find_entry,
-    miss_entry,
 )
 
 _ALWAYS = 1 << 62  # a step number that is never reached
@@ -148,8 +148,8 @@ class RobotOfLane(NamedTuple):
         bundles = self.robot, self.run, found, self.equipment
         rules = self.rules if bounded else None
         connect(find_entry(equipped, bounded), helpers.finder, *bundles, rules, SolverBundle(), self.own)
-        if is_aimed(plan):
-            connect(miss_entry(equipped), helpers.misser, *bundles, self.own)
+        if has_equalities(plan):
+            connect(MISS, helpers.misser, *bundles, self.own)
         if has_clamped(plan):
             connect(CLAMP, helpers.clamper, self.run, self.equipment, self.forces, self.own)
         if bounded:

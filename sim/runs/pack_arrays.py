@@ -37,7 +37,6 @@ from artsim.sim.runs.packable import (
     constant_slopes,
     equipment_of,
     has_clamped,
-    is_aimed,
     is_bounded,
     needs_matrix,
     own_rows,
@@ -194,11 +193,11 @@ def _make_own_rows(plan: Plan, width: int) -> OwnRows:
         **dict.fromkeys(OwnRows._fields, (n,)),
         "marked": (n, nv),
         "value": (n * nv,),
-        **dict.fromkeys(("outdated", "again", "phase", "aims", "before", "most"), (1,)),
-        "fixed": (5,),
+        **dict.fromkeys(("outdated", "again"), (1,)),
+        "fixed": (4,),
     }
     made: OwnRows = allocate(OwnRows, shapes, width)
-    flags = is_aimed(plan), has_clamped(plan), is_bounded(plan), stiff_tendons(plan) > 0
+    flags = has_clamped(plan), is_bounded(plan), stiff_tendons(plan) > 0
     places = places_of(plan)
     springs = places.end + np.arange(n - len(places.own))
     place = np.concatenate([places.own, springs]).astype(np.int64)

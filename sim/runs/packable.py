@@ -44,11 +44,11 @@ from artsim.sim.stepping.packs import (
     DELAY_OF_LANE,
     EXERT,
     KEEP_OF_LANE,
+    MISS,
     SOLVE_PACK,
     PackFeatures,
     find_entry,
     integrator_of_packs,
-    miss_entry,
     roll_entry,
 )
 
@@ -172,13 +172,10 @@ def has_helpers(plan: Plan) -> bool:
     return finds_rows(plan) or plan.delayed is not None
 
 
-def is_aimed(plan: Plan) -> bool:
-    """True if own rows are aimed (stepping/aims.py)."""
+def has_equalities(plan: Plan) -> bool:
+    """True if lengths of tendons are tied to each other or to values."""
     e = equipment_of(plan)
-    if plan.config.scheme_beta not in (None, 1.0):
-        return False
-    hard = e is not None and np.any(np.append(e.loop_reference[:, 0], e.tendon_row_reference[:, 0]) < 0.0)
-    return bool(hard) or len(plan.robot.model.axis_dof) > 0 or _has_curved_couplings(plan)
+    return e is not None and len(e.tendon_row_follower) > 0
 
 
 def is_bounded(plan: Plan) -> bool:
@@ -390,7 +387,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
         of_lanes += [DELAY_OF_LANE, KEEP_OF_LANE]
     if finds_rows(plan):
         equipped = plan.equipped is not None
-        of_lanes += [find_entry(equipped, is_bounded(plan))] + [miss_entry(equipped)] * is_aimed(plan)
+        of_lanes += [find_entry(equipped, is_bounded(plan))] + [MISS] * has_equalities(plan)
         of_lanes += [CLAMP] * has_clamped(plan) + [BOUND] * is_bounded(plan)
     return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
 
@@ -413,7 +410,7 @@ def pack_features(plan: Plan) -> PackFeatures:
         touching=touching is not None,
         own=own_rows(plan) > 0,
         by_lane=finds_rows(plan),
-        looped=e is not None and len(e.loop_kind) > 0,
+        looped=(e is not None and len(e.loop_kind) > 0) or has_equalities(plan),
         damped=plan.rules is not None,
         bouncing=touching is not None and bounces(touching),
         laden=bool(np.any(plan.robot.model.friction_coefficient > 0)),

@@ -49,6 +49,7 @@ def make_step(model: Model) -> Step:
         "retries": (7,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
         **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep"), (1,)),
+        "aiming": (4,),
         "coupling_error": (1,),
         "tendon_error": (1,),
         "loop_gap": (2,),

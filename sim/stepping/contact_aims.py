@@ -33,7 +33,7 @@ def aim_contacts(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
     and leaves them.
     """
     model, data, step = robot.model, robot.data, run.step
-    most = FASTER * fastest_of(step)
+    most = FASTER * fastest_of(step, 0.0)
     solved = rows.report[RESIDUAL] <= UNSOLVED
     for _ in range(_AIMS if contact.data.number[CONTACTS] <= _MANY else _FEW_AIMS):
         keep_aims(contact)
@@ -41,7 +41,7 @@ def aim_contacts(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Contac
         if not aim(robot, run, rows, contact):
             break
         ask(solver.call, SOLVE_AGAIN)
-        absurd = (solved and rows.report[RESIDUAL] > UNSOLVED) or fastest_of(step) > most
+        absurd = (solved and rows.report[RESIDUAL] > UNSOLVED) or fastest_of(step, 0.0) > most
         if absurd:
             take_aims_back(rows, contact)
             ask(solver.call, SOLVE_AGAIN)

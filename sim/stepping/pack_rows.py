@@ -39,7 +39,8 @@ from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Rows, RunBundle
 from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
-from artsim.sim.stepping.packs import LaneBundle
+from artsim.sim.stepping.lane_rows import find_own_rows
+from artsim.sim.stepping.packs import OwnRows
 
 
 @njit
@@ -63,10 +64,8 @@ def build_in_lanes(
             force = force + model.friction_coefficient[dof] * robot.state.load[dof]
         add_friction(model, robot.data, inputs, rows, dof, force)
         rows.place[n] = solver.pack.rubbing_place[n]
-    if run.lanes.lane_rows is not None:
-        _own_rows(robot, rows, run.lanes)
-    elif run.lanes.own is not None:
-        _lasting_rows(robot, run, rows, equipment)
+    if run.lanes.own is not None:
+        _own_rows(robot, run, rows, equipment)
     for side in range(solver.pack.pressed.shape[0]):
         if any_positive(solver.pack.pressed[side]):
             _limit_row(robot, run, rows, equipment, solver, side)
@@ -122,9 +121,31 @@ def _move_impulses(impulse: Lanes1, row: int, to: int, count: int) -> None:
 
 
 @njit
-def _own_rows(robot: RobotBundle, rows: Rows, lanes: LaneBundle) -> None:
+def _own_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
+    """Append the own rows. Where those of no lane are outdated, they are the rows of the last call, with other aims."""
+    own, first = run.lanes.own, rows.number[ALL_ROWS]
+    if not any_positive(own.outdated[0]):
+        rows.number[ALL_ROWS] += own.kind.shape[0]
+        rows.number[PLACES] += own.kind.shape[0]
+        return
+    zero = zero_like(own.outdated[0])
+    for t in range(own.kind.shape[0]):
+        own.aimed[t] = rows.bias[first + t]
+    if run.lanes.lane_rows is not None:
+        find_own_rows(robot, run)
+        _append_found_rows(robot, rows, own)
+    else:
+        _build_own_rows(robot, run, rows, equipment)
+    for t in range(own.kind.shape[0]):
+        n = first + t
+        rows.bias[n] = where_greater(own.outdated[0], zero, own.bias[t], own.aimed[t])
+        rows.place[n] = own.place[t]
+    own.outdated[0] = zero
+
+
+@njit
+def _append_found_rows(robot: RobotBundle, rows: Rows, own: OwnRows) -> None:
     """Append the rows that were found lane by lane."""
-    own = lanes.own
     for t in range(own.kind.shape[0]):
         n = add_row(rows, own.kind[t], own.dof[t])
         rows.part[n] = own.part[t]
@@ -133,37 +154,23 @@ def _own_rows(robot: RobotBundle, rows: Rows, lanes: LaneBundle) -> None:
                 add_entry(robot.model, robot.data, rows, k, own.value[t * own.marked.shape[1] + k])
         rows.error[n] = own.error[t]
         rows.rate[n] = own.rate[t]
-        rows.bias[n] = own.bias[t] + own.aim[t]
         rows.cfm[n] = own.cfm[t]
         rows.lower[n] = own.lower[t]
         rows.upper[n] = own.upper[t]
-        rows.place[n] = own.place[t]
 
 
 @njit
-def _lasting_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
-    """Append the rows of couplings, actuators and loops, for all lanes at once; where the rows of no lane are
-    outdated, those of the last call with new aims.
-    """
+def _build_own_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
+    """Append the rows of couplings, actuators and loops, for all lanes at once."""
     own, first = run.lanes.own, rows.number[ALL_ROWS]
-    if any_positive(own.outdated[0]):
-        own.outdated[0] = zero_like(own.outdated[0])
-        for c in range(robot.model.row_follower.shape[0]):
-            coupling_row(robot, run, rows, c)
-        actuator_rows_in_lanes(robot, run, rows, equipment)
-        if run.lanes.loops is not None:
-            loops = run.lanes.loops
-            loop_rows(robot.model, robot.state.qvel, robot.data, run, rows, loops, loops.data.columns)
-        for t in range(own.kind.shape[0]):
-            n = first + t
-            own.kind[t], own.dof[t], own.part[t] = rows.kind[n], rows.dof[n], rows.part[n]
-            own.bias[t], own.cfm[t] = rows.bias[n], rows.cfm[n]
-    else:
-        rows.number[ALL_ROWS] += own.kind.shape[0]
-        rows.number[PLACES] += own.kind.shape[0]
+    for c in range(robot.model.row_follower.shape[0]):
+        coupling_row(robot, run, rows, c)
+    actuator_rows_in_lanes(robot, run, rows, equipment)
+    if run.lanes.loops is not None:
+        loops = run.lanes.loops
+        loop_rows(robot.model, robot.state.qvel, robot.data, run, rows, loops, loops.data.columns)
     for t in range(own.kind.shape[0]):
-        rows.bias[first + t] = own.bias[t] + own.aim[t]
-        rows.place[first + t] = own.place[t]
+        own.bias[t] = rows.bias[first + t]
 
 
 @njit
@@ -181,6 +188,7 @@ def _limit_row(
     rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
     rows.place[n] = solver.pack.limit_place[place]
     solver.pack.limit_row[place] = n
+    rows.unaimed[n] = rows.bias[n]  # its aims would be those of the row that was in its place
 
 
 @njit

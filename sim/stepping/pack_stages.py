@@ -31,17 +31,16 @@ from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.run_records import M_IS_SET, WEIGHED, WITHOUT_ROWS, Rows, RunBundle
 from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
+from artsim.sim.stepping.aims import aim_rows
 from artsim.sim.stepping.controller import command
 from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.lane_rows import (
     aim_bounds_in_lanes,
-    aim_own_rows,
     begin_own_rows,
     clamp_own_actuators,
     forget_aims,
-    strains,
     takes_springs,
 )
 from artsim.sim.stepping.pack_rows import slips_in_lanes, throw
@@ -58,6 +57,7 @@ from artsim.sim.stepping.packs import (
     YIELDING,
     LaneBundle,
 )
+from artsim.sim.stepping.strain import strains
 
 _ROUNDS_ONE_BY_ONE = 16  # in which bounds settle before a lane takes the step alone
 _MOST_SEARCHES = 3  # for contacts, besides the first
@@ -99,7 +99,7 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
     lanes.data.rounds[0] = zero
     start_evaluations(robot, run, zero + 1.0)
     if lanes.own is not None:
-        begin_own_rows(lanes, zero + 1.0)
+        begin_own_rows(run, zero + 1.0)
     if solver.pack is not None:
         solver.pack.done[0] = zero
         solver.pack.listing[KNOWN_ROWS] = 0
@@ -195,27 +195,30 @@ def changes_in_lanes(
     changed = _change_bounds(robot, run, rows, equipment, solver, chosen)
     settled, again = chosen - changed, _count_round(lanes, changed)
     if lanes.own is not None:
-        forget_aims(lanes, changed)
+        forget_aims(run, rows, changed)
         if lanes.lane_rows is None:
             lanes.own.outdated[0] = largest(lanes.own.outdated[0], changed)
         if lanes.loops is not None:
-            strained = strains(run, rows, solver, contact, settled)
+            strained = strains(run, rows, contact, settled)
             leave(lanes, strained, STRAINED)
             settled = settled - strained
-        aimed = aim_own_rows(robot, run, solver, settled)
+        solved = where_greater(solver.pack.skip[0], zero, zero, settled)
+        aimed = aim_rows(robot, run, rows, lanes.loops, solver.pack.impulse, solved)
         settled, again = settled - aimed, largest(again, aimed)
     if contact is not None and contact.bounces is not None:
         bounced = bounce_on(robot, run, rows, contact, solver, settled + bouncing)
         settled, again = settled + bouncing - bounced, largest(again, bounced)
-        pressed = _press_after_bounces(robot, run, equipment, contact, solver, bouncing - least(bouncing, bounced))
+        pressed = _press_after_bounces(
+            robot, run, rows, equipment, contact, solver, bouncing - least(bouncing, bounced)
+        )
         settled, again = settled - pressed, largest(again, _count_round(lanes, pressed))
         changed = largest(changed, pressed)
     if lanes.lane_rows is not None:
-        broken = _breaks_bounds(robot, run, contact, settled)
+        broken = _breaks_bounds(robot, run, rows, contact, settled)
         settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
     moved = misplaces_bias(robot, run, rows, lanes.loops, settled)
     if lanes.own is not None:
-        begin_own_rows(lanes, moved)
+        begin_own_rows(run, moved)
     if contact is not None and contact.bounces is not None:
         begin_bounces(contact, moved)
     again = largest(again, moved)
@@ -296,13 +299,15 @@ def _count_round(lanes: LaneBundle, changed: Pack) -> Pack:
 
 
 @inlined
-def _breaks_bounds(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None, chosen: Pack) -> Pack:
+def _breaks_bounds(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle | None, chosen: Pack
+) -> Pack:
     """Direct the rows that bound velocities of links; 1 in lanes to be solved again. Lanes that no round brings within
     their bounds take the step alone."""
     broken = aim_bounds_in_lanes(robot, run, chosen)
     one = zero_like(chosen) + 1.0
     leave(run.lanes, broken - one, BOUNDS)
-    forget_aims(run.lanes, broken)
+    forget_aims(run, rows, broken)
     if contact is not None and contact.bounces is not None:
         begin_bounces(contact, broken)
     return broken
@@ -312,6 +317,7 @@ def _breaks_bounds(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
 def _press_after_bounces(
     robot: RobotBundle,
     run: RunBundle,
+    rows: Rows,
     equipment: PackEquipment,
     contact: PackContactBundle,
     solver: SolverBundle,
@@ -324,7 +330,7 @@ def _press_after_bounces(
         pressed = _press(robot, run, equipment, solver, chosen)
         begin_bounces(contact, pressed)
         if run.lanes.own is not None:
-            forget_aims(run.lanes, pressed)
+            forget_aims(run, rows, pressed)
     return pressed
 
 
@@ -354,7 +360,7 @@ def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBu
         lanes.data.rounds[0] = zero
         start_evaluations(robot, run, other)
         if lanes.own is not None:
-            begin_own_rows(lanes, other)
+            begin_own_rows(run, other)
         if contact.bounces is not None:
             begin_bounces(contact, other)
     return other

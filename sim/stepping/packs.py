@@ -95,6 +95,7 @@ PackStep = with_lanes(
         "follows",
         "away",
         "nearest",
+        "aiming",
         "drive_inertia",
         "drive_held",
     ),
@@ -182,7 +183,7 @@ class Helpers(NamedTuple):
     exerter: Ints2  # (lanes, 2) the entry that finds forces of equipment; zeros: none are found lane by lane
     finder: Ints2  # (lanes, 2) the entry that finds OwnRows; zeros: there are none
     clamper: Ints2  # (lanes, 2) the entry that makes actuators at their bounds act as forces; zeros: none acts as a row
-    misser: Ints2  # (lanes, 2) the entry that finds the misses of own rows
+    misser: Ints2  # (lanes, 2) the entry that finds the misses of tendon equalities; zeros: there are none
     bounder: Ints2  # (lanes, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
     counters: Ints2  # (lanes, 9) STEP_NUMBER, …
@@ -197,8 +198,8 @@ class OwnRows(NamedTuple):
     single robot's code finds all of them for one lane after the other, and which dofs they act on may differ.
     """
 
-    # (5,) first own row in Rows; 1: some are aimed (stepping/aims.py); 1: some are actuators; 1: some are bounds of
-    # links' velocities; 1: some are springs of tendons
+    # (4,) first own row in Rows; 1: some are actuators; 1: some are bounds of links' velocities; 1: some are springs of
+    # tendons
     fixed: ConstInts1
     kind: Ints1  # (rows,) constraints/kinds.py
     dof: Ints1  # (rows,) the dof, or number of the loop, tendon or actuator, that the row acts on, as in Rows.dof
@@ -207,22 +208,17 @@ class OwnRows(NamedTuple):
     value: Lanes1  # (rows nv,) J
     error: Lanes1  # (rows,) C, the error that the bias corrects [rad or m]
     rate: Lanes1  # (rows,) share of the error that the bias corrects per second; 0: the bias does not follow C [1/s]
-    bias: Lanes1  # (rows,) [rad/s or m/s]
+    bias: Lanes1  # (rows,) without aims [rad/s or m/s]
     cfm: Lanes1  # (rows,) velocity per impulse
     lower: Lanes1  # (rows,) bounds of the impulse [N s or N m s]
     upper: Lanes1  # (rows,)
     place: ConstInts1  # (rows,) in State.impulse
-    aim: Lanes1  # (rows,) the part of the bias that aims add [rad/s or m/s]
-    unaimed: Lanes1  # (rows,) `aim` before the last aim
-    miss: Lanes1  # (rows,) miss of a loop's or tendon equality's target at the end of the step [m or rad]
+    aimed: Lanes1  # (rows,) the bias with the aims of the step, kept while rows are built anew [rad/s or m/s]
+    miss: Lanes1  # (rows,) Rows.miss of tendon equalities, as helpers find them [m or rad]
     outdated: Lanes1  # (1,) 1: the rows have to be found anew
     # (1,) 1: an actuator changes between row and force, or links exceed the bounds of their velocities, and the lane is
     # to be solved again; 2: links exceed these bounds, and no further round is to be tried
     again: Lanes1
-    phase: Lanes1  # (1,) of aims: UNAIMED … CLOSED_LOOPS (stepping/lane_rows.py)
-    aims: Lanes1  # (1,) number of aims in this step
-    before: Lanes1  # (1,) largest miss before the last aim
-    most: Lanes1  # (1,) largest velocity that an aim may lead to
 
 
 class LoopForces(NamedTuple):
@@ -230,14 +226,13 @@ class LoopForces(NamedTuple):
 
     loop_force: Lanes2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_error: Lanes2  # (nloop, 6) C: translation [m]; rotation times torque scale [m]; 0 where free
-    loop_aim: Lanes2  # (nloop, 6) C at the end of the step
     loop_drift: Lanes1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
     loop_mobility: Lanes2  # (nloop, 2) response of the links to unit force and unit torque; the array of PackWork
     columns: Lanes2  # (6, nv) J of the loop at hand
 
 
 class LoopBundle(NamedTuple):
-    """Loops of a pack, in place of an EquipmentBundle, for functions of both widths."""
+    """Loops of a pack, in place of an EquipmentBundle, for functions of both widths; there may be none."""
 
     model: Equipment
     data: LoopForces
@@ -284,7 +279,7 @@ SEEN_WORK = (
     *("gain", "drift", "rotation", "offset", "arm", "axis"),
     *("angular_velocity", "acceleration", "angular_acceleration", "stiffening"),
 )
-SEEN_STEP = ("velocity", "middle", "effective_coupling")
+SEEN_STEP = ("velocity", "middle", "effective_coupling", "stage_qpos", "stage_qvel")
 CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
 LaneModel = lane_view(PackModel, "LaneModel")
 LaneState = lane_view(PackState, "LaneState")
@@ -308,6 +303,8 @@ DELAY_OF_LANE, KEEP_OF_LANE = (
     Entry(name, _DELAYED, (LaneState, RUN_OF_LANE, EQUIPMENT_OF_LANE, Delays), "_of_lane")
     for name in ("delay_controls", "keep_samples")
 )
+_FOUND = (ROBOT_OF_LANE, RUN_OF_LANE, LaneRowsFound, EQUIPMENT_OF_LANE, LaneOwnRows)
+MISS = Entry("find_tendon_misses_of_lane", _ROWS_OF_LANE, _FOUND)
 BOUND = Entry("aim_bounds_of_lane", _ROWS_OF_LANE, (ROBOT_OF_LANE, RUN_OF_LANE, RuleBundle, LaneOwnRows))
 
 
@@ -318,13 +315,6 @@ def find_entry(equipped: bool, bounded: bool) -> Entry:
     return Entry("find_rows", _ROWS_OF_LANE, bundles, "_equipped" * equipped + "_bounded" * bounded)
 
 
-def miss_entry(equipped: bool) -> Entry:
-    """The kernel that finds the misses of a lane's own rows at the end of the step."""
-    equipment = EQUIPMENT_OF_LANE if equipped else None
-    bundles = (ROBOT_OF_LANE, RUN_OF_LANE, LaneRowsFound, equipment, LaneOwnRows)
-    return Entry("find_row_misses", _ROWS_OF_LANE, bundles, "_equipped" * equipped)
-
-
 class PackFeatures(NamedTuple):
     """The features that the packs of a run need beside free motion with affine actuators; their kernel is named after
     the fields."""
@@ -333,7 +323,7 @@ class PackFeatures(NamedTuple):
     touching: bool = False  # contacts
     own: bool = False  # rows of loops, couplings that give way, tendons, actuators, balls and links
     by_lane: bool = False  # own rows are found lane by lane
-    looped: bool = False  # loops
+    looped: bool = False  # loops, or equalities of tendons
     damped: bool = False  # damping and velocity bounds of links
     bouncing: bool = False  # restitution
     laden: bool = False  # joint friction by the load

@@ -25,16 +25,13 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.kinematics import velocities
-from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.axis_rows import has_axes
-from artsim.sim.constraints.coupling_rows import has_curved_couplings
 from artsim.sim.constraints.drive_rows import make_drives_rows
 from artsim.sim.constraints.limit_rows import opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
 from artsim.sim.constraints.loop_rows import has_hard_loops
-from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
+from artsim.sim.constraints.tendon_rows import tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import grips_more, limit_energy, may_bounce, reset_grip
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
@@ -238,18 +235,9 @@ def _solve_on(
         return
     if equipment is not None and has_hard_loops(equipment):
         settle_strain(robot, run, rows, equipment, contact, solver)
-    if run.inputs.scheme[BETA] == 1.0 and _is_tied(robot.model, equipment):
-        close_loops(robot, run, rows, equipment, solver)
+    close_loops(robot, run, rows, equipment, solver)
     if contact is not None:
         _limit_restitution(robot, run, rows, contact, solver)
-
-
-@inlined
-def _is_tied(model: Model, equipment: EquipmentBundle | None) -> bool:
-    """True if there are curved equalities."""
-    if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
-        return True
-    return has_axes(model) or has_curved_couplings(model)
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Rows that packs have lane by lane, found for a lane by the code of a single robot, and their misses.
+"""Rows that packs have lane by lane, found for a lane by the code of a single robot, and misses of tendons.
 
 The rows found here are those of every step that may have any columns: loops, couplings that give way, couplings of axes
 of balls, limits of balls, actuators that are rows, equalities, inertia and friction of tendons, and velocity limits of
@@ -8,7 +8,7 @@ links. Stiff springs of tendons are rows in some steps only, and come last.
 from __future__ import annotations
 
 from artsim.sim.articulation.dynamics import composites
-from artsim.sim.articulation.kinematics import motion_columns, world_inertia
+from artsim.sim.articulation.kinematics import kinematics, motion_columns, world_inertia
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.actuator_rows import actuator_rows
@@ -18,13 +18,13 @@ from artsim.sim.constraints.limit_rows import ball_limit_rows
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS, aim_bounds, link_rows, loosen
 from artsim.sim.constraints.loop_drives import has_inertial_drives
 from artsim.sim.constraints.loop_rows import loop_rows
-from artsim.sim.constraints.tendon_rows import has_sprung_tendons, tendon_rows, tendon_spring_rows
+from artsim.sim.constraints.tendon_rows import find_tendon_misses, has_sprung_tendons, tendon_rows, tendon_spring_rows
 from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, RULE_ROUNDS, Rows, RunBundle
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, RULE_ROUNDS, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.aims import find_misses
 from artsim.sim.stepping.packs import OwnRows
 from artsim.sim.stepping.system import bare_system, has_springs
 
@@ -116,15 +116,19 @@ def aim_bounds_of_lane(robot: RobotBundle, run: RunBundle, rules: RuleBundle, ow
 
 
 @njit
-def find_row_misses(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, own: OwnRows
+def find_tendon_misses_of_lane(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, own: OwnRows
 ) -> None:
-    """Set own.miss for where step.velocity leads."""
-    count = own.kind.shape[0]
-    rows.number[ALL_ROWS] = rows.number[LASTING_ROWS] = count
-    for t in range(count):
-        rows.kind[t], rows.dof[t] = own.kind[t], own.dof[t]
-        rows.error[t], rows.rate[t] = own.error[t], own.rate[t]
-    find_misses(robot, run, rows, equipment)
-    for t in range(count):
+    """Set own.miss of tendon equalities at step.stage_qpos, of which robot.data holds the kinematics; leaves those at
+    the state.
+    """
+    state, step = robot.state, run.step
+    rows.number[ALL_ROWS] = own.kind.shape[0]
+    for t in range(own.kind.shape[0]):
+        rows.kind[t], rows.error[t], rows.rate[t], rows.miss[t] = own.kind[t], own.error[t], own.rate[t], 0.0
+    tendon_paths(robot, step.stage_qpos, step.stage_qvel, equipment)
+    find_tendon_misses(run.inputs, rows, equipment)
+    for t in range(own.kind.shape[0]):
         own.miss[t] = rows.miss[t]
+    kinematics(robot.model, state.qpos, robot.data)
+    tendon_paths(robot, state.qpos, state.qvel, equipment)

@@ -18,21 +18,25 @@ The effect of a remedy shows the reason: a remedy that leaves more than _HELPED 
 
 from __future__ import annotations
 
+from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.kinds import CONTACT_ROW, LOOP_ROW
-from artsim.sim.constraints.loop_rows import HAIR, STRAINED, is_hard, is_pushing, softness
+from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.constraints.loop_rows import HAIR, STRAINED, is_of_hard_loop, is_pushing, softness
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.contact.contact_rows import normal_rows, removal_power
-from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Pack, Real
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import SOLVER
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import AIMED, ALL_ROWS, LASTING_ROWS, PHASE, RESIDUAL, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
 from artsim.sim.solvers.calls import ask
 from artsim.sim.solvers.tolerance import UNTRIED
-from artsim.sim.stepping.system import set_end_velocities
 
 _LEFT = 1e-8  # [m or rad] to which a stiffened row opens
 _STIFFEST = 1e-7  # least factor on the cfm of a row
@@ -67,24 +71,44 @@ def settle_strain(
     for _ in range(_ROUNDS):
         if not _stiffen_rows(robot, run, rows, equipment, solver):
             break
-    set_end_velocities(robot.model, robot.data, run)
+    end_velocities(robot.model, robot.data, run.step.next, h, run.step.velocity)
     mark(run.clock, SOLVER)
 
 
-@inlined
-def _is_of_hard_loop(rows: Rows, equipment: EquipmentBundle, n: int) -> bool:
-    """True if row n is one of a hard loop's."""
-    return rows.kind[n] == LOOP_ROW and is_hard(equipment, rows.dof[n])
+@njit
+def _yield_of_loops(rows: Rows, equipment: AnyEquipment) -> Real:
+    """The fastest yield of a hard loop's row [m/s or rad/s], in both widths."""
+    most = zero_like(rows.bias[0])
+    for n in range(rows.number[LASTING_ROWS]):
+        if is_of_hard_loop(rows, equipment, n):
+            most = largest(most, absolute(rows.cfm[n] * rows.impulse[n]))
+    return most
 
 
 @njit
-def _yield_of_loops(rows: Rows, equipment: EquipmentBundle) -> float:
-    """The fastest yield of a hard loop's row [m/s or rad/s]."""
-    most = 0.0
+def _power_of_yield(rows: Rows, equipment: AnyEquipment) -> Real:
+    """The power that all hard loops take up in yielding [W h], Σ cfm λ², in both widths."""
+    total = zero_like(rows.bias[0])
     for n in range(rows.number[LASTING_ROWS]):
-        if _is_of_hard_loop(rows, equipment, n):
-            most = max(most, abs(rows.cfm[n] * rows.impulse[n]))
-    return most
+        if is_of_hard_loop(rows, equipment, n):
+            total += rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
+    return total
+
+
+@njit
+def strains(run: RunBundle, rows: Rows, contact: PackContactBundle | None, chosen: Pack) -> Pack:
+    """1 in lanes where `chosen` is 1 and hard loops, not aimed yet, are strained: such lanes take the step alone."""
+    loops, h, zero = run.lanes.loops, run.inputs.time_step[0], zero_like(chosen)
+    chosen = where_greater(zero + AIMED, run.step.aiming[PHASE], chosen, zero)
+    most = h * _yield_of_loops(rows, loops)
+    strained = where_greater(most, zero + STRAINED, chosen, zero)
+    yielding = where_greater(most, zero + HAIR, chosen, zero)
+    if contact is not None and any_positive(yielding):
+        total = _power_of_yield(rows, loops)
+        for n in range(contact.data.number[CONTACTS]):
+            if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
+                strained = largest(strained, yielding * is_pushing(removal_power(rows, contact, n), total))
+    return strained
 
 
 # ------------------------------------------------------------------ contacts
@@ -176,7 +200,7 @@ def _choose(rows: Rows, equipment: EquipmentBundle, contact: ContactBundle) -> b
     """Set contact.data.held to -1 - loop, for the loop that yields most, of contacts that may strain loops, and of all
     penetrating contacts between the same two bodies; True if there are any.
     """
-    loop, total = _most_strained(rows, equipment)
+    loop, total = _most_strained(rows, equipment), _power_of_yield(rows, equipment)
     chosen = False
     for n in range(contact.data.number[CONTACTS]):
         if not _may_push(contact, n) or is_pushing(removal_power(rows, contact, n), total) <= 0.0:
@@ -206,20 +230,19 @@ def _same_bodies(contact: ContactBundle, n: int, other: int) -> bool:
 
 
 @njit
-def _most_strained(rows: Rows, equipment: EquipmentBundle) -> tuple[int, float]:
-    """The hard loop that takes up most power in yielding, and the power of all [W h]: Σ cfm λ²."""
-    loop, most, total = -1, 0.0, 0.0
+def _most_strained(rows: Rows, equipment: EquipmentBundle) -> int:
+    """The hard loop that takes up most power in yielding."""
+    loop, most = -1, 0.0
     before, power = -1, 0.0
     for n in range(rows.number[LASTING_ROWS]):
-        if not _is_of_hard_loop(rows, equipment, n):
+        if not is_of_hard_loop(rows, equipment, n):
             continue
         power = power if rows.dof[n] == before else 0.0  # a loop's rows are adjacent
         before = rows.dof[n]
         power += rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
-        total += rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
         if power > most:
             loop, most = before, power
-    return loop, total
+    return loop
 
 
 # ------------------------------------------------------------------ loads on light links
@@ -237,7 +260,7 @@ def _stiffen_rows(
     if h * worst <= STRAINED:
         return False
     for n in range(rows.number[LASTING_ROWS]):
-        rows.miss[n] = abs(rows.cfm[n] * rows.impulse[n]) if _is_of_hard_loop(rows, equipment, n) else 0.0
+        rows.miss[n] = abs(rows.cfm[n] * rows.impulse[n]) if is_of_hard_loop(rows, equipment, n) else 0.0
         if h * rows.miss[n] > STRAINED:
             rows.cfm[n] *= max(_STIFFEST, _LEFT / (h * rows.miss[n]))
     _solve_anew(robot, rows, run.step, solver)
@@ -268,6 +291,6 @@ def _solve_without_start(
 ) -> None:
     """Solve again from zero impulses of contacts and hard loops, since the last ones were no answer to a load."""
     for n in range(rows.number[ALL_ROWS]):
-        if rows.kind[n] == CONTACT_ROW or _is_of_hard_loop(rows, equipment, n):
+        if rows.kind[n] == CONTACT_ROW or is_of_hard_loop(rows, equipment, n):
             rows.impulse[n] = 0.0
     _solve_anew(robot, rows, step, solver)

@@ -39,7 +39,6 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.run_data.scratch import SOLVE, SolverBundle
 from artsim.sim.solvers.calls import answer, ask, factorise_system, forms_mass_matrix, reduce_system, sweeps_rows
 from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impulses
-from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.stepping.pack_rows import build_in_lanes
@@ -159,8 +158,6 @@ def set_rows(
         if run.step.retries[SOLVED_ONCE] == 1:
             recall_impulses(rows)
     elif solver.pack is not None:
-        if run.lanes.lane_rows is not None:
-            find_own_rows(robot, run)
         build_in_lanes(robot, run, rows, equipment, solver, contact)
 
 
