@@ -28,7 +28,6 @@ from artsim.sim.constraints.kinds import CONTACT_ROW, EDGES
 from artsim.sim.constraints.row import UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.contact.contact_law import (
     bounce_margin,
-    brings_apart,
     does_work,
     held_beyond,
     in_direction,
@@ -106,11 +105,8 @@ def contact_rows(
         if contact.data.soft[n] == 1:
             contact.data.hardness[n] = impedance(contact.data.impedance, n, max(-contact.data.gap[n], 0.0))
         if contact.data.dimension[n] > 0 and opens(robot.model, robot.data, contact, n, 0.0) > 0.0:
-            contact.data.hit[n] = 0.0
             add_rows(robot, rows, contact, n)
             set_targets(robot, inputs, rows, contact, n)
-            if contact.data.restitution[n] > 0.0 and contact.data.soft[n] == 0:
-                set_rebounds(robot, inputs, rows, contact, n)
             if contact.data.pull[n] > 0.0:
                 pull(run, rows, contact, n, contact.data.pull[n])
 
@@ -454,21 +450,29 @@ def _add_column(
 
 @njit
 def set_targets(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
-    """Bias and softness of the rows of contact n, without restitution."""
+    """Bias and softness of the rows of contact n."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
     pyramid = is_pyramid(contact, n)
-    for k in range(contact.data.rows[n]):
+    aim_normal_rows(robot, inputs, rows, contact, n)
+    for k in range(normal_rows(contact, n), contact.data.rows[n]):
         row = contact.data.row[n] + k
-        belt = _belt(contact, n, k, pyramid)
-        if k == 0 or pyramid:
-            aim_open(robot, inputs, rows, contact, n, row, belt)
-        else:
-            rows.bias[row] = h * _drift(model, data, rows, row) + belt
-            if k < 3:
-                rows.bias[row] += 0.5 * h * contact.data.swerve[n, k - 1] * contact.data.scale[n, k]
-        if contact.data.soft[n] == 1:
-            _soften(robot.state, rows, contact, n, k, h, belt, pyramid)
+        rows.bias[row] = h * _drift(model, data, rows, row) + _belt(contact, n, k, pyramid)
+        if k < 3:
+            rows.bias[row] += 0.5 * h * contact.data.swerve[n, k - 1] * contact.data.scale[n, k]
+    if contact.data.soft[n] == 1:
+        for k in range(contact.data.rows[n]):
+            _soften(robot.state, rows, contact, n, k, h, _belt(contact, n, k, pyramid), pyramid)
+    else:
+        aim_rebounds(robot, inputs, rows, contact, n)
+
+
+@inlined
+def aim_normal_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
+    """Bias of the rows of contact n that keep its surfaces apart, where the contact does not bounce."""
+    for k in range(normal_rows(contact, n)):
+        row = contact.data.row[n] + k
+        aim_open(robot, inputs, rows, contact, n, row, _belt(contact, n, k, is_pyramid(contact, n)))
 
 
 @inlined
@@ -586,10 +590,28 @@ def _soften(
 
 
 @njit
-def set_rebounds(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
+def aim_rebounds(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
+    """Change the bias of the rows of contact n, as aim_normal_rows leaves them, where it bounces, or stays inside."""
+    zero = zero_like(contact.data.gap[n])
+    if contact.bounces is not None and any_positive(contact.data.restitution[n]):
+        row = contact.data.row[n]
+        struck = least(rows.bias[row], contact.bounces.aim[n])
+        _set_rebounds(robot, inputs, rows, contact, n)
+        rows.bias[row] = where_greater(contact.bounces.aimed[n], zero, struck, rows.bias[row])
+    inside = contact.data.inside[n]
+    if any_positive(inside):
+        known = second_order(inputs.time_step[0], contact.data.drift[n])
+        for row in range(contact.data.row[n], contact.data.row[n] + normal_rows(contact, n)):
+            left = rows.bias[row] - (rows.rate[row] * contact.data.gap[n] + known)
+            rows.bias[row] = where_greater(inside, zero, left, rows.bias[row])
+            rows.rate[row] = where_greater(inside, zero, zero, rows.rate[row])
+
+
+@inlined
+def _set_rebounds(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Bias of the rows of contact n, which has restitution, where the impact occurs in this step."""
     pyramid = is_pyramid(contact, n)
-    for k in range(contact.data.rows[n] if pyramid else 1):
+    for k in range(normal_rows(contact, n)):
         row = contact.data.row[n] + k
         rate = row_rate(rows, row, robot.state.qvel) + _belt(contact, n, k, pyramid)
         _aim_rebound(robot.model, inputs, rows, contact, n, row, rate)
@@ -629,61 +651,6 @@ def may_bounce(contact: ContactBundle) -> bool:
 
 
 # ------------------------------------------------------------------ energy
-
-
-@njit
-def limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
-    """Halve the restitution of contacts whose impulses do work, and leave penetration whose removal takes too much
-    energy. True if there are any of these contacts: the rows must be solved again.
-
-    Newton's law with friction can gain energy: a bounce may return more along the surface than it takes across it (Kane
-    and Levinson 1985; Stronge 1990). A penetration may be one that no joint can separate (links that overlap where they
-    are hinged), or only at an excessive speed; its contact is then only kept from getting deeper.
-    """
-    model, state = robot.model, robot.state
-    inputs, step = run.inputs, run.step
-    limited = False
-    solved = rows.report[RESIDUAL] <= UNSOLVED
-    for n in range(contact.data.number[CONTACTS]):
-        row = contact.data.row[n]
-        if row < 0:
-            continue
-        if contact.data.restitution[n] > 0.0 and contact.data.soft[n] == 0:
-            belt = contact.data.belt[n, ALONG_NORMAL]
-            rate = row_rate(rows, row, state.qvel) + belt
-            if (
-                contact.data.hit[n] == 0.0
-                and bounces(contact, n, rate, inputs.time_step[0]) > 0.0
-                and gains(state, rows, step, contact, n) > 0.0
-            ):
-                contact.data.restitution[n] *= 0.5
-                aim_open(robot, inputs, rows, contact, n, row, belt)
-                _aim_rebound(model, inputs, rows, contact, n, row, rate)
-                limited = True
-        elif (
-            rows.regularised[row] == 0  # regularised contacts yield before they throw, and count as unsolved
-            and brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0
-            and (throws(robot, rows, step, contact, n) > 0.0 or not solved)
-        ):
-            _leave_inside(inputs, rows, contact, n)
-            limited = True
-    if limited and not solved:  # unsolved impulses are no warm start either
-        for row in range(rows.number[ALL_ROWS]):
-            rows.impulse[row] = 0.0
-    return limited
-
-
-@inlined
-def _leave_inside(inputs: Inputs, rows: Rows, contact: ContactBundle, n: int) -> None:
-    """Only keep contact n from getting deeper, without its compliance and warm start."""
-    row = contact.data.row[n]
-    for k in range(normal_rows(contact, n)):
-        rows.bias[row + k] -= rows.rate[row + k] * contact.data.gap[n] + second_order(
-            inputs.time_step[0], contact.data.drift[n]
-        )
-        rows.rate[row + k] = 0.0
-    for k in range(contact.data.rows[n]):
-        rows.impulse[row + k] = 0.0
 
 
 @inlined

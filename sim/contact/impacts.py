@@ -24,17 +24,16 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import does_work
-from artsim.sim.contact.contact_rows import aim_open, bounces, speed_of_rebound, work_of
+from artsim.sim.contact.contact_rows import bounces, speed_of_rebound, work_of
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, real, where_greater, zero_like
-from artsim.sim.foundation.records import Lanes1, Real, Reals1
+from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts
 from artsim.sim.run_data.run_records import Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.calls import answer, forms_mass_matrix
 
-ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restitution
 _ROUNDS = 1000  # impacts in sequence; contacts that then still close no longer bounce
 _SWEEPS = 200  # over the contacts struck together
 _EXACT = 1e-13  # tolerance, relative to the fastest of their speeds
@@ -58,18 +57,18 @@ def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCo
     one = zero + 1.0
     meets, pressed, several = zero, zero, zero
     for n in range(contact.data.number[CONTACTS]):
-        contact.data.blow[n] = zero  # here: 1 where it bounces
+        contact.bounces.blow[n] = zero  # here: 1 where it bounces
         if _can_bounce(contact, n):
             row = contact.data.row[n]
             rate = row_rate(rows, row, robot.state.qvel) + contact.data.belt[n, ALONG_NORMAL]
             bounce = bounces(contact, n, rate, run.inputs.time_step[0])
-            contact.data.blow[n] = bounce
+            contact.bounces.blow[n] = bounce
             meets = largest(meets, bounce)
             pressed = largest(pressed, where_greater(rows.impulse[row], zero, one - bounce, zero))
             if any_positive(bounce):
                 for other in range(n):
                     if _share_a_body(contact, n, other):
-                        several = largest(several, bounce * contact.data.blow[other])
+                        several = largest(several, bounce * contact.bounces.blow[other])
     return largest(meets * pressed, several)
 
 
@@ -121,9 +120,9 @@ def take_blows(
     for a in range(step.next.shape[0]):
         v[a] = robot.state.qvel[model.independent_dof[a]] + half[a]
     for n in range(contact.data.number[CONTACTS]):
-        contact.data.hit[n] = where_greater(chosen, zero, zero, contact.data.hit[n])
-        contact.data.lightness[n] = zero
-        contact.data.opening[n] = largest(contact.data.gap[n], zero)
+        contact.bounces.hit[n] = where_greater(chosen, zero, zero, contact.bounces.hit[n])
+        contact.bounces.lightness[n] = zero
+        contact.bounces.opening[n] = largest(contact.data.gap[n], zero)
     turns = zero
     struck = _choose(robot, run, rows, contact, speeds, chosen)
     for _ in range(_ROUNDS):
@@ -134,20 +133,6 @@ def take_blows(
         turns = turns + struck
         struck = _choose(robot, run, rows, contact, speeds, struck)
     return where_greater(turns, one, one, zero)
-
-
-@njit
-def aim_at_blows(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, speeds: tuple[Reals1, Reals1]
-) -> None:
-    """Set the bias of the contacts that bounce from the speeds that `take_blows` found; for a single robot."""
-    v, half = speeds
-    for n in range(contact.data.number[CONTACTS]):
-        if _can_bounce(contact, n):
-            row = contact.data.row[n]
-            aim_open(robot, run.inputs, rows, contact, n, row, contact.data.belt[n, ALONG_NORMAL])
-            if contact.data.hit[n] > 0.0:
-                rows.bias[row] = min(rows.bias[row], -along_row(rows, row, v) - along_row(rows, row, half))
 
 
 @inlined
@@ -192,7 +177,7 @@ def weaken(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts,
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0:
             e = contact.data.restitution[n]
-            contact.data.restitution[n] = where_greater(gains * contact.data.hit[n], zero, e * kept, e)
+            contact.data.restitution[n] = where_greater(gains * contact.bounces.hit[n], zero, e * kept, e)
     return gains
 
 
@@ -211,20 +196,20 @@ def _choose(
     zero = like(0.0, robot.data)
     struck, soonest = zero, zero + _NEVER
     for n in range(contact.data.number[CONTACTS]):
-        contact.data.wish[n] = real(_IDLE, zero)
-        contact.data.blow[n] = zero  # here: 1 where it is to be struck
+        contact.bounces.wish[n] = real(_IDLE, zero)
+        contact.bounces.blow[n] = zero  # here: 1 where it is to be struck
         if contact.data.row[n] < 0 or contact.data.soft[n] == 1:
             continue
         row = contact.data.row[n]
         belt = contact.data.belt[n, ALONG_NORMAL]
         e = contact.data.restitution[n]
         held = -largest(contact.data.gap[n], zero) / h - belt - along_row(rows, row, half)
-        contact.data.wish[n] = where_greater(e, zero, contact.data.wish[n], held)
+        contact.bounces.wish[n] = where_greater(e, zero, contact.bounces.wish[n], held)
         if any_positive(e):
             rate = along_row(rows, row, v) + belt
             bounce = where_greater(e, zero, chosen * bounces(contact, n, rate, h), zero)
-            contact.data.blow[n] = bounce
-            time = contact.data.opening[n] / divisor(-rate)
+            contact.bounces.blow[n] = bounce
+            time = contact.bounces.opening[n] / divisor(-rate)
             soonest = where_greater(bounce, zero, least(time, soonest), soonest)
             struck = largest(struck, bounce)
     soonest = where_greater(struck, zero, soonest, zero)
@@ -233,13 +218,13 @@ def _choose(
             continue
         belt = contact.data.belt[n, ALONG_NORMAL]
         rate = along_row(rows, contact.data.row[n], v) + belt
-        if any_positive(contact.data.blow[n]):
-            late = contact.data.opening[n] / divisor(-rate) - soonest - _AT_ONCE * h
-            now = where_greater(late, zero, zero, contact.data.blow[n])
+        if any_positive(contact.bounces.blow[n]):
+            late = contact.bounces.opening[n] / divisor(-rate) - soonest - _AT_ONCE * h
+            now = where_greater(late, zero, zero, contact.bounces.blow[n])
             speed = speed_of_rebound(robot.model, contact, n, rate) - belt
-            contact.data.wish[n] = where_greater(now, zero, speed, contact.data.wish[n])
-            contact.data.blow[n] = zero
-        contact.data.opening[n] = largest(contact.data.opening[n] + soonest * rate, zero)
+            contact.bounces.wish[n] = where_greater(now, zero, speed, contact.bounces.wish[n])
+            contact.bounces.blow[n] = zero
+        contact.bounces.opening[n] = largest(contact.bounces.opening[n] + soonest * rate, zero)
     return struck
 
 
@@ -256,13 +241,13 @@ def _take_apart(
     for n in range(contact.data.number[CONTACTS]):
         if not _can_bounce(contact, n):
             continue
-        first = where_greater(contact.data.wish[n], idle, chosen, zero)
+        first = where_greater(contact.bounces.wish[n], idle, chosen, zero)
         first = where_greater(contact.data.restitution[n], zero, first, zero)  # others hold at once, or are not there
         known = False
         for later in range(n + 1, contact.data.number[CONTACTS] if any_positive(first) else 0):
             if not _can_bounce(contact, later) or _are_alike(contact, n, later):
                 continue
-            both = where_greater(contact.data.wish[later], idle, first, zero)
+            both = where_greater(contact.bounces.wish[later], idle, first, zero)
             both = where_greater(contact.data.restitution[later], zero, both, zero)
             if not any_positive(both):
                 continue
@@ -275,7 +260,7 @@ def _take_apart(
                     known = True
                 own = along_row(rows, contact.data.row[n], data.reduced)
                 off = where_greater(_AGAINST * own, along_row(rows, contact.data.row[later], data.reduced), both, zero)
-            contact.data.wish[later] = where_greater(off, zero, idle, contact.data.wish[later])
+            contact.bounces.wish[later] = where_greater(off, zero, idle, contact.bounces.wish[later])
 
 
 @njit
@@ -291,23 +276,23 @@ def _strike(
     for _ in range(_SWEEPS):
         fastest, left = zero, zero
         for n in range(contact.data.number[CONTACTS]):
-            wish = contact.data.wish[n]
+            wish = contact.bounces.wish[n]
             awake = where_greater(wish, real(_IDLE, zero), running, zero)
             if contact.data.row[n] < 0 or highest(awake) <= 0.0:
                 continue
             row = contact.data.row[n]
             short = wish - along_row(rows, row, v)
             fastest = where_greater(awake, zero, largest(fastest, absolute(wish)), fastest)
-            before = contact.data.blow[n]
+            before = contact.bounces.blow[n]
             acts = where_greater(short, zero, awake, where_greater(before, zero, awake, zero))
             if highest(acts) <= 0.0:
                 continue
-            if any_positive(where_greater(contact.data.lightness[n], zero, zero, acts)):
+            if any_positive(where_greater(contact.bounces.lightness[n], zero, zero, acts)):
                 _push(model, data, rows, solver, row, zero, v)
-                contact.data.lightness[n] = along_row(rows, row, data.reduced)
-            lightness = contact.data.lightness[n]
+                contact.bounces.lightness[n] = along_row(rows, row, data.reduced)
+            lightness = contact.bounces.lightness[n]
             after = where_greater(acts, zero, largest(before + short / divisor(lightness), zero), before)
-            contact.data.blow[n] = after
+            contact.bounces.blow[n] = after
             _push(model, data, rows, solver, row, after - before, v)
             left = largest(left, absolute(after - before) * lightness)
         running = where_greater(left, _EXACT * fastest, running, zero)
@@ -315,8 +300,8 @@ def _strike(
             break
     for n in range(contact.data.number[CONTACTS]):
         if _can_bounce(contact, n):
-            struck = least(chosen, where_greater(contact.data.blow[n], zero, zero + 1.0, zero))
-            contact.data.hit[n] = largest(contact.data.hit[n], struck)
+            struck = least(chosen, where_greater(contact.bounces.blow[n], zero, zero + 1.0, zero))
+            contact.bounces.hit[n] = largest(contact.bounces.hit[n], struck)
 
 
 @njit

@@ -33,6 +33,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.geometry.contacts import (
     CONTACT_BEFORE,
+    Bounces,
     ContactBundle,
     Contacts,
     ContactWork,
@@ -96,7 +97,7 @@ PackContactWork = with_lanes(
         *("common", "position", "rotation", "margin", "low", "high", "turning"),
         *("distance", "gap", "frame", "friction", "grip", "hardness", "restitution", "adhesion", "pull", "belt"),
         *("arm", "tilt", "lag", "drift", "overtaken", "bend", "swerve", "scale", "start"),
-        *("hit", "lightness", "opening", "wish", "blow"),
+        *("inside", "phase", "tries"),
     ),
 )
 
@@ -122,18 +123,6 @@ class LaneContacts(NamedTuple):
     present: Lanes1  # (k,) 1: the lane has this contact; elsewhere zeros stand for it, so that its rows have no effect
 
 
-class PackBounces(NamedTuple):
-    """State of the solutions after a step's first one that treat bounces (pack_bounces.py); k contacts."""
-
-    phase: Lanes1  # (1,) REBOUNDING …
-    tries: Lanes1  # (1,) solutions in this phase
-    aimed: Lanes1  # (k,) 1: the contact opens at -`aim` at least, instead of at its own rebound
-    aim: Lanes1  # (k,) [m/s]
-    inside: Lanes1  # (k,) 1: the contact is only kept from getting deeper
-    speed: Lanes1  # (nu,) velocities after impacts
-    half: Lanes1  # (nu,) half of the velocity change by the step's forces
-
-
 class PackSweep(NamedTuple):
     """Constants of the continuous check for the shapes of a pack."""
 
@@ -157,7 +146,7 @@ class PackContactBundle(NamedTuple):
     data: ContactWork  # with lanes, a PackContactWork
     lanes: LaneContacts
     detected: ContactBundle
-    bounces: PackBounces | Any = None  # None without restitution; the next two: without continuous check, adhesion
+    bounces: Bounces | Any = None  # None without restitution; the next two: without continuous check, adhesion
     sweep: PackSweep | Any = None
     adhesion: PackAdhesion | Any = None
 
@@ -187,20 +176,6 @@ def enlarged(old: LaneContacts, new: LaneContacts) -> LaneContacts:
     """`new`, which has more room, with the contacts of `old`."""
     new.memory[:, :, : old.memory.shape[2]] = old.memory
     return new._replace(half=old.half, start_depth=old.start_depth, sunk=old.sunk, factor=old.factor)
-
-
-def make_pack_bounces(model: Model, touching: Touching, room: int, width: int) -> PackBounces | None:
-    """Allocate the state of bounces; None without restitution."""
-    if not bounces(touching):
-        return None
-    nu = len(model.independent_dof)
-    shapes: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(PackBounces._fields, (room,)),
-        **dict.fromkeys(("phase", "tries"), (1,)),
-        **dict.fromkeys(("speed", "half"), (nu,)),
-    }
-    made: PackBounces = allocate(PackBounces, shapes, width)
-    return made
 
 
 def bounces(touching: Touching) -> bool:

@@ -369,10 +369,10 @@ def empty_contact(contact: PackContactBundle, n: int, chosen: Pack) -> None:
             data.frame[n, j, c] = _left(data.frame[n, j, c], chosen)
     for j in range(DIRECTIONS):
         data.start[n, j] = _left(data.start[n, j], chosen)
+    data.inside[n] = _left(data.inside[n], chosen)
     if contact.bounces is not None:
-        data.hit[n] = _left(data.hit[n], chosen)
+        contact.bounces.hit[n] = _left(contact.bounces.hit[n], chosen)
         contact.bounces.aimed[n] = _left(contact.bounces.aimed[n], chosen)
-        contact.bounces.inside[n] = _left(contact.bounces.inside[n], chosen)
 
 
 @inlined
@@ -420,11 +420,11 @@ def _move_contact(contact: PackContactBundle, n: int, to: int) -> None:
         data.adhesion[to] = data.adhesion[n]
         contact.adhesion.near[to] = contact.adhesion.near[n]
         contact.adhesion.loose[to] = contact.adhesion.loose[n]
+    data.inside[to] = data.inside[n]
     if contact.bounces is not None:
-        data.hit[to] = data.hit[n]
+        contact.bounces.hit[to] = contact.bounces.hit[n]
         contact.bounces.aimed[to] = contact.bounces.aimed[n]
         contact.bounces.aim[to] = contact.bounces.aim[n]
-        contact.bounces.inside[to] = contact.bounces.inside[n]
 
 
 @njit

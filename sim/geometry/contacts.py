@@ -22,6 +22,7 @@ from artsim.sim.foundation.records import (
     ConstReals3,
     Ints1,
     Ints2,
+    Lanes1,
     Reals1,
     Reals2,
     Reals3,
@@ -149,13 +150,22 @@ class ContactWork(NamedTuple):
     regularised: Ints1  # (k,) Rows.regularised of the last step
     allowed: Reals1  # (k,) depth of its pair at the start of the run, while the pair stays near [m]
     held: Ints1  # (k,) 1 + the hard loop that holds it inside, so that it is left out; 0: none (stepping/strain.py)
-    # several impacts in one step
-    hit: Reals1  # (k,) 1: the contact took part in the impacts
-    lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
-    opening: Reals1  # (k,) gap that is left at the next impact [m]
-    wish: Reals1  # (k,) velocity along the normal after an impact [m/s]
-    blow: Reals1  # (k,) impulse of an impact [N s]
+    inside: Reals1  # (k,) 1: only kept from getting deeper (rebounds.py)
+    phase: Reals1  # (1,) kind of the step's last solution, of those that limit the contacts' energy: REBOUNDING …
+    tries: Reals1  # (1,) number of solutions of this kind
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
+
+
+class Bounces(NamedTuple):
+    """Impacts of a step: scratch of contacts with restitution, with room for k contacts (rebounds.py, impacts.py)."""
+
+    hit: Lanes1  # (k,) 1: the contact took part in several impacts
+    lightness: Lanes1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
+    opening: Lanes1  # (k,) gap that is left at the next impact [m]
+    wish: Lanes1  # (k,) velocity along the normal after an impact [m/s]
+    blow: Lanes1  # (k,) impulse of an impact [N s]
+    aimed: Lanes1  # (k,) 1: the contact opens at -`aim` at least, instead of at its own rebound
+    aim: Lanes1  # (k,) [m/s]
 
 
 class ContactBundle(NamedTuple):
@@ -163,6 +173,7 @@ class ContactBundle(NamedTuple):
 
     model: Contacts
     data: ContactWork
+    bounces: Bounces | Any = None  # None in kernels that build no rows
 
 
 AnyContacts: TypeAlias = ContactBundle | Any  # or a pack's bundle, with the same fields in lanes
@@ -225,6 +236,7 @@ def contact_shapes(touching: Touching, room: int) -> dict[str, tuple[int, ...]]:
         "detector": (2,),
         "advancement": (2,),
         "foresight": (2,),
+        **dict.fromkeys(("phase", "tries"), (1,)),
         "common": (3,),
         "margin": (n,),
         "straight": (n,),
@@ -242,6 +254,12 @@ def contact_shapes(touching: Touching, room: int) -> dict[str, tuple[int, ...]]:
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),
     }
+
+
+def make_bounces(room: int, width: int = 1) -> Bounces:
+    """Allocate the impacts of a step, with room for `room` contacts."""
+    made: Bounces = allocate(Bounces, dict.fromkeys(Bounces._fields, (room,)), width)
+    return made
 
 
 def make_narrow(touching: Touching) -> NarrowBundle:

@@ -19,7 +19,6 @@ from artsim.sim.contact.pack_contacts import (
     enlarged,
     make_lane_contacts,
     make_lane_solver,
-    make_pack_bounces,
     make_pack_contacts,
     make_pack_rows,
 )
@@ -27,7 +26,7 @@ from artsim.sim.equipment.arrays import PER_VELOCITY
 from artsim.sim.equipment.pack_equipment import PackActuation, PackEquipment
 from artsim.sim.foundation.jit import point_at
 from artsim.sim.foundation.records import Array, allocate, kinds, zeros
-from artsim.sim.geometry.contacts import ContactBundle, make_contact_work
+from artsim.sim.geometry.contacts import ContactBundle, make_bounces, make_contact_work
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.run_records import Inputs, Rows
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
@@ -280,7 +279,7 @@ def make_contact_bundle(plan: Plan, needs: PackFeatures, room: int, listed: int,
         make_pack_contacts(touching, listed, width),
         make_lane_contacts(room, listed, width),
         ContactBundle(touching.contacts, found),
-        bounces=make_pack_bounces(plan.robot.model, touching, listed, width),
+        bounces=make_bounces(listed, width) if needs.bouncing else None,
         sweep=PackSweep(found.straight) if needs.swept else None,
         adhesion=_make_adhesion(plan, listed, width) if needs.sticky else None,
     )

@@ -20,7 +20,14 @@ from artsim.sim.foundation.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
-from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, connect_detection, first_room, make_contact_work
+from artsim.sim.geometry.contacts import (
+    CONTACTS,
+    ContactBundle,
+    connect_detection,
+    first_room,
+    make_bounces,
+    make_contact_work,
+)
 from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.run_data.phases import Clock
 from artsim.sim.run_data.registry import SOLVERS, Solver
@@ -139,6 +146,7 @@ class Simulation(Account):
         self._contact: ContactBundle | None = None
         if touching is not None:
             self._contact = ContactBundle(touching.contacts, make_contact_work(touching, self._room))
+            self._bounces = make_bounces(self._room)
             self._detection = connect_detection(touching, self._contact.data, clock=self.clock)
         return total_room(origins, lasting=True).rows
 
@@ -217,7 +225,8 @@ class Simulation(Account):
 
     def _bundles(self) -> tuple[NamedTuple | None, ...]:
         """The arguments of the entry that takes steps."""
-        return self._robot, self._run, self._rows, self._equipment, self._contact, self._rules, self._solver
+        contact = None if self._contact is None else self._contact._replace(bounces=self._bounces)
+        return self._robot, self._run, self._rows, self._equipment, contact, self._rules, self._solver
 
     def _make_block(self) -> Block:
         self.block_rows = self.block_rows or rows_of_block(self.plan)

@@ -8,7 +8,7 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import with_members
-from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.geometry.contacts import Bounces, ContactBundle
 from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.registry import SOLVERS, Solver
@@ -60,7 +60,7 @@ def simulate_entry(
         CLOCKED_RUN if clocked else UNCLOCKED_RUN,
         Rows,
         EquipmentBundle if equipped else None,
-        ContactBundle if touching else None,
+        with_members(ContactBundle, bounces=Bounces) if touching else None,
         RuleBundle if ruled else None,
         CALL_ALONE,
     )

@@ -27,7 +27,6 @@ from artsim.sim.contact.contact_rows import (
     throws,
 )
 from artsim.sim.contact.detection import set_drift, straight_share
-from artsim.sim.contact.pack_bounces import aim_bounces
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import empty_contact
 from artsim.sim.equipment.arrays import TENDON_LOWER
@@ -216,8 +215,6 @@ def _contact_rows(
     else:
         set_drift(data, contact, n, 1.0, 1.0)
     set_targets(robot, inputs, rows, contact, n)
-    if contact.bounces is not None:
-        aim_bounces(robot, inputs, rows, contact, n)
     if contact.adhesion is not None:
         force = _is_positive(contact.lanes.present[n]) * largest(contact.data.pull[n], like(0.0, data))
         if any_positive(force):

@@ -15,9 +15,9 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.foresight import sinks_in_lanes
-from artsim.sim.contact.pack_bounces import begin_bounces, bounce_on, goes_on
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, lacks_room, search_again
+from artsim.sim.contact.rebounds import begin_bounces, bounce_on, goes_on
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.bounds import still_free

@@ -9,7 +9,6 @@ from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.contact.pack_contacts import (
     LaneSolver,
     PackAdhesion,
-    PackBounces,
     PackContactBundle,
     PackContactWork,
     PackSolver,
@@ -33,6 +32,7 @@ from artsim.sim.foundation.records import (
     with_lanes,
     with_members,
 )
+from artsim.sim.geometry.contacts import Bounces
 from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
@@ -365,7 +365,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
     contact = with_members(
         PackContactBundle,
         data=PackContactWork,
-        bounces=PackBounces if needs.bouncing else None,
+        bounces=Bounces if needs.bouncing else None,
         sweep=PackSweep if needs.swept else None,
         adhesion=adhesion,
     )

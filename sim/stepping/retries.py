@@ -9,8 +9,8 @@ actuators) |
 | hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
 | hard loops, tendon equalities and curved couplings miss (stepping/aims.py) | their biases | on the spot | 12 |
 | contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
-| impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
-| contacts gain energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
+| impacts cause further impacts (contact/rebounds.py) | biases of contacts | on the spot | 6 |
+| contacts gain energy (contact/rebounds.py) | biases of contacts | on the spot | 6 |
 | a link is too fast (constraints/link_velocity_rows.py) | the direction bounded | from the rows | 8 |
 | bodies are taut (midpoint.py) | their inertias are stiffened | from the bias | 1 |
 | bodies turn fast, couplings curve (midpoint.py) | where the bias acts | from the bias | 8 |
@@ -33,10 +33,10 @@ from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
 from artsim.sim.constraints.loop_rows import has_hard_loops
 from artsim.sim.constraints.tendon_rows import tendons_hold
 from artsim.sim.constraints.turn_limit_rows import opens_turns
-from artsim.sim.contact.contact_rows import grips_more, limit_energy, may_bounce, reset_grip
+from artsim.sim.contact.contact_rows import grips_more, may_bounce, reset_grip
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.contact.foresight import choose_aimed
-from artsim.sim.contact.impacts import ATTEMPTS_AT_ENERGY, aim_at_blows, pass_on_blows, take_blows, weaken
+from artsim.sim.contact.rebounds import aim_again, bounce_on
 from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.drives import hold_drives, set_drives
@@ -63,7 +63,7 @@ from artsim.sim.run_data.run_records import (
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
-from artsim.sim.solvers.calls import ask, factorise_system, reduce_system, sweeps_rows
+from artsim.sim.solvers.calls import ask, sweeps_rows
 from artsim.sim.stepping.aims import close_loops
 from artsim.sim.stepping.contact_aims import aim_contacts
 from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
@@ -245,28 +245,10 @@ def _limit_restitution(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
 ) -> None:
     """Solve again where impacts cause further ones, and while contacts gain energy, with ever less restitution."""
-    model, data = robot.model, robot.data
-    step = run.step
-    speeds = (step.stage_qvel, step.tangent)
-    if pass_on_blows(robot, run, rows, contact) > 0.0:
-        for _ in range(ATTEMPTS_AT_ENERGY):
-            reduce_system(model, data, step, solver)
-            factorise_system(model, data, solver)
-            several = take_blows(robot, run, rows, contact, solver, 1.0, speeds)
-            reduce_system(model, data, step, solver)
-            if several <= 0.0:
-                break
-            aim_at_blows(robot, run, rows, contact, speeds)
-            ask(solver.call, SOLVE_AGAIN)
-            set_end_velocities(model, data, run)
-            mark(run.clock, SOLVER)
-            if weaken(robot, run, rows, contact, 1.0) <= 0.0:
-                break
-    for _ in range(ATTEMPTS_AT_ENERGY):
-        if not limit_energy(robot, run, rows, contact):
-            break
+    while bounce_on(robot, run, rows, contact, solver, 1.0) > 0.0:
+        aim_again(robot, run.inputs, rows, contact)
         ask(solver.call, SOLVE_AGAIN)
-        set_end_velocities(model, data, run)
+        set_end_velocities(robot.model, robot.data, run)
         mark(run.clock, SOLVER)
 
 
