@@ -25,7 +25,7 @@ from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
 from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import real, zero_like
+from artsim.sim.foundation.lanes import real, where_greater, zero_like
 from artsim.sim.foundation.quaternions import rotation_vector
 from artsim.sim.foundation.records import Real, Reals1, Vec4
 from artsim.sim.foundation.scalars import largest
@@ -47,7 +47,7 @@ def limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
     for side in (LOWER, UPPER, BACKWARD, FORWARD):
         if is_limited(model, k, side):
             if _calls_for_row(robot, run, rows, k, side):
-                run.step.pressed[k, side] = 1
+                run.step.pressed[k, side] = 1.0
                 limit_row(robot, run.inputs, rows, k, side)
             else:
                 rows.number[PLACES] += 1
@@ -65,7 +65,7 @@ def ball_limit_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> N
 @inlined
 def _calls_for_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int, side: int) -> bool:
     """True if a side of dof k's limits has a row in this step."""
-    if run.step.pressed[k, side] == 1 or SWEEPING[run.inputs.solver[0]]:
+    if run.step.pressed[k, side] > 0.0 or SWEEPING[run.inputs.solver[0]]:
         return True
     if side == LOWER and coordinate(robot.model, robot.state.qpos, k) < robot.model.lower[k]:
         return True
@@ -165,17 +165,21 @@ def _widening(v: Reals1, k: int, x: float, y: float, z: float, angle: float, h: 
 
 
 @njit
-def presses(robot: RobotBundle, run: RunBundle, without_rows: bool) -> bool:
-    """True if the velocities step.velocity would violate a side of a limit that has no row, and now gets one;
-    `without_rows`: the velocities come from a step in which no side has a row.
+def presses(robot: RobotBundle, run: RunBundle, chosen: Real, without_rows: bool) -> Real:
+    """1 where `chosen` is 1 and the velocities step.velocity would violate a side of a limit that has no row, and now
+    gets one; in both widths. `without_rows`: the velocities come from a step in which no side has a row.
     """
     step = run.step
-    found = False
+    zero = zero_like(chosen)
+    found = zero
     for k in range(step.velocity.shape[0]):
         for side in (LOWER, UPPER, BACKWARD, FORWARD):
-            if (without_rows or step.pressed[k, side] == 0) and beyond_limit(robot, run, k, side) > 0.0:
-                step.pressed[k, side] = 1
-                found = True
+            if is_limited(robot.model, k, side):
+                new = where_greater(beyond_limit(robot, run, k, side), zero, chosen, zero)
+                if not without_rows:
+                    new = where_greater(step.pressed[k, side], zero, zero, new)
+                step.pressed[k, side] = largest(step.pressed[k, side], new)
+                found = largest(found, new)
     return found
 
 

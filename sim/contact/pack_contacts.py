@@ -55,8 +55,7 @@ class PackSolver(NamedTuple):
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
     rubbing: ConstInts1  # (nr,) dofs with joint friction
     rubbing_place: ConstInts1  # (nr,) places of their rows in State.impulse
-    limited: ConstInts2  # (nl, 2) sides of limits: dof or tendon, side
-    pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
+    limited: ConstInts2  # (nl, 4) sides of limits: dof or tendon, side; row and column in Step.pressed
     limit_row: Ints1  # (nl,) its row; -1: none yet in this step
     limit_place: ConstInts1  # (nl,) its place in State.impulse
     # (2,) number of rows of the step's previous solution; 1: these rows and M̂ are those of that solution, but for
@@ -218,8 +217,8 @@ def make_pack_rows(
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
         **dict.fromkeys(("rubbing", "rubbing_place"), (len(rubbing),)),
-        "limited": (len(limited), 2),
-        **dict.fromkeys(("pressed", "limit_row", "limit_place"), (len(limited),)),
+        "limited": limited.shape,
+        **dict.fromkeys(("limit_row", "limit_place"), (len(limited),)),
         "listing": (2,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),
         "impulse": (n,),
@@ -293,16 +292,17 @@ def make_lane_solver() -> LaneSolver:
 
 
 def limited_sides(model: Model, equipment: Equipment | None) -> Array:
-    """(nl, 2) dof and side of every limit of positions and velocities, then tendon and side of every limit of lengths;
-    see constraints/limit_rows.py and tendon_rows.py.
+    """(nl, 4) dof and side of every limit of positions and velocities, then tendon and side of every limit of lengths
+    (constraints/limit_rows.py, tendon_rows.py), with row and column of each in Step.pressed.
     """
     of_side = (np.isfinite(model.lower), np.isfinite(model.upper), *[np.isfinite(model.velocity_limit)] * 2)
     has = np.stack(of_side, axis=1)
     has[model.dof_coord < 0, :2] = False
-    sides = np.argwhere(has)
+    sides = np.tile(np.argwhere(has), 2)
     if equipment is not None:
         has = np.stack([np.isfinite(equipment.tendon_lower), np.isfinite(equipment.tendon_upper)], axis=1)
-        sides = np.concatenate([sides, np.argwhere(has) + np.array([0, TENDON_LOWER])])
+        of_tendons = np.tile(np.argwhere(has), 2) + np.array([0, TENDON_LOWER, len(model.dof_body), 0])
+        sides = np.concatenate([sides, of_tendons])
     return np.ascontiguousarray(sides, np.int64)
 
 
@@ -310,4 +310,4 @@ def _entries_of_tendons(equipment: Equipment | None, limited: Array) -> int:
     """The number of entries of the rows of tendons' limits beyond one for each row."""
     if equipment is None:
         return 0
-    return int(sum(np.diff(equipment.tendon_entry)[index] - 1 for index, side in limited if side >= TENDON_LOWER))
+    return int(sum(np.diff(equipment.tendon_entry)[index] - 1 for index, side, *_ in limited if side >= TENDON_LOWER))

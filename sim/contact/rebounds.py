@@ -40,10 +40,11 @@ def begin_bounces(contact: AnyContacts, chosen: Real) -> None:
 
 
 @inlined
-def goes_on(contact: AnyContacts) -> Real:
-    """1 where the last solution was a further one, for impacts or for energy."""
-    zero = zero_like(contact.data.phase[0])
-    return where_greater(contact.data.phase[0], zero + REBOUNDING, zero + 1.0, zero)
+def is_bouncing(contact: AnyContacts) -> Real:
+    """1 in the midst of the further solutions for impacts or for energy."""
+    zero, phase = zero_like(contact.data.phase[0]), contact.data.phase[0]
+    further = where_greater(phase, zero + REBOUNDING, zero + 1.0, zero)
+    return where_greater(zero + BOUNCED, phase, further, zero)
 
 
 @njit

@@ -59,7 +59,7 @@ from artsim.sim.foundation.elementary import exponential
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.records import Reals1, Vec3
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.run_data.run_records import BOUND_ROUNDS, CONTROL_ROW, Inputs, RunBundle, Step
+from artsim.sim.run_data.run_records import CONTROL_ROW, Inputs, RunBundle, Step
 
 _TINY = 1e-15  # least time constant [s]
 _SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # dynamics whose activation is a position servo's setpoint
@@ -369,7 +369,7 @@ def clamp_actuators(robot: RobotBundle, run: RunBundle, equipment: EquipmentBund
     cycle; then one force changes in each round, the first in a fixed order, which ends for every positive definite
     matrix (Murty 1974, Note on a Bard-type scheme).
     """
-    one = run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER
+    one = run.step.bound_rounds[0] > ROUNDS_TOGETHER
     changed = _clamp_forces(run, equipment, one, False)
     if _scale_rotations(equipment):
         changed = True
@@ -400,7 +400,7 @@ def _clamp_forces(run: RunBundle, equipment: EquipmentBundle, one: bool, of_rows
 @njit
 def clamp_row_actuators(run: RunBundle, equipment: EquipmentBundle) -> bool:
     """Hold at their bounds, or release, the forces of actuators that are or may be rows; True if any has changed."""
-    changed = _clamp_forces(run, equipment, run.step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER, True)
+    changed = _clamp_forces(run, equipment, run.step.bound_rounds[0] > ROUNDS_TOGETHER, True)
     return _scale_rotations(equipment) or changed
 
 

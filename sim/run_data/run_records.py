@@ -11,7 +11,6 @@ from artsim.sim.foundation.records import (
     ConstInts1,
     ConstReals1,
     Ints1,
-    Ints2,
     Lanes1,
     Reals1,
     Reals2,
@@ -53,7 +52,7 @@ RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # evaluations of a step (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
 # entries of Step.retries: times that the step was solved again, by reason (retries.py); the last four: 1 or 0
-SEARCHES, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, SOLVED_ONCE, TAUT, DRIVE_ROWS = range(7)
+SEARCHES, RULE_ROUNDS, WITHOUT_ROWS, SOLVED_ONCE, TAUT, DRIVE_ROWS = range(6)
 # entries of Step.aiming (stepping/aims.py)
 PHASE, AIM_COUNT, LAST_MISS, MOST_SPEED = range(4)
 # values of Step.aiming[PHASE]: the last solution in the sequence of aims
@@ -170,7 +169,7 @@ class Step(NamedTuple):
     """Results and scratch of a step, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (9,) STEP_NUMBER, …
-    retries: Ints1  # (7,) SEARCHES, …
+    retries: Ints1  # (6,) SEARCHES, …
     beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
     # (3,) the entry of an integrator with steps of its own, its table, and TASK; zeros: steps are semi-implicit
     integrator: Ints1
@@ -182,7 +181,8 @@ class Step(NamedTuple):
     # (4,) of aims.py: PHASE; number of aims; largest miss before the last one; largest velocity that an aim may lead to
     aiming: Reals1
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
-    pressed: Ints2  # (nv, 4) 1: this side of the dof's limits has a row in this step
+    pressed: Reals2  # (nv, 4) 1: this side of the dof's limits has a row in this step; in packs also of tendons
+    bound_rounds: Reals1  # (1,) rounds since the forces of drives and actuators were last within their bounds
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     loop_gap: Reals1  # (2,) largest opening of loops at the start of a step or the end of a block [m], [rad]
     # (6,) of hard loops, [m] and [rad]: the least of their largest gaps, the largest gap beyond it, and its loop

@@ -119,6 +119,8 @@ def make_pack_step(plan: Plan, width: int) -> Any:
     model = plan.robot.model
     step = make_step(model)
     made = PackStep(**{name: zeros(getattr(step, name).shape, kind, width) for name, kind in kinds(PackStep).items()})
+    tendons = 0 if plan.equipped is None else len(plan.equipped.arrays.tendon_lower)
+    made = made._replace(pressed=zeros((plan.robot.nv + tendons, 4), kinds(PackStep)["pressed"], width))
     made.drive_inertia[:] = 1.0
     soft = model.row_impedance[:, D_MIN] >= 0.0
     made.effective_coupling[soft] = model.row_mobility[soft, None] if width > 1 else model.row_mobility[soft]

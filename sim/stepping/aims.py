@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from artsim.sim.articulation.coupling import end_velocities, expand
+from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import kinematics, like
 from artsim.sim.articulation.model import Model
@@ -24,14 +24,12 @@ from artsim.sim.constraints.coupling_rows import find_coupling_misses, has_curve
 from artsim.sim.constraints.loop_rows import find_loop_misses, has_hard_loops, relax_loops, tighten_loops
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, UNSOLVED, share_of_aim
 from artsim.sim.constraints.tendon_rows import find_tendon_misses, has_hard_equalities
-from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import AnyEquipment
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.clock import mark
-from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import (
     AIM_COUNT,
     AIMED,
@@ -52,23 +50,22 @@ from artsim.sim.run_data.run_records import (
     RunBundle,
     Step,
 )
-from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
-from artsim.sim.solvers.calls import ask
-from artsim.sim.stepping.lane_rows import find_tendon_misses_in_lanes
+from artsim.sim.stepping.lane_rows import find_tendon_misses_in_lanes, forget_aims
 
 
 @njit
-def close_loops(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, solver: SolverBundle
-) -> None:
-    """Solve a single robot's rows again until no aim is left to be taken."""
-    if rows.report[RESIDUAL] > UNSOLVED:
-        return
-    run.step.aiming[PHASE] = UNAIMED
-    while aim_rows(robot, run, rows, equipment, rows.impulse, 1.0) > 0.0:
-        ask(solver.call, SOLVE_AGAIN)
-        end_velocities(robot.model, robot.data, run.step.next, run.inputs.time_step[0], run.step.velocity)
-        mark(run.clock, SOLVER)
+def begin_aims(run: RunBundle, rows: Rows, chosen: Real) -> None:
+    """Take back all aims where `chosen` is 1."""
+    zero, aiming = zero_like(chosen), run.step.aiming
+    aiming[PHASE] = where_greater(chosen, zero, zero + UNAIMED, aiming[PHASE])
+    if run.lanes is not None and run.lanes.own is not None:
+        forget_aims(run, rows, chosen)
+
+
+@inlined
+def is_aiming(step: Step) -> Real:
+    """1 in the midst of the sequence of aims."""
+    return _lies_in(step.aiming[PHASE], AIMED, TIGHTENED)
 
 
 @njit
@@ -96,6 +93,8 @@ def aim_rows(
     if not are_aimed(robot.model, run.inputs, equipment):
         return again
     phase = step.aiming[PHASE]
+    if rows.report[RESIDUAL] > UNSOLVED:  # rows that contradict each other are not aimed
+        chosen = chosen - chosen * _lies_in(phase, UNAIMED, UNAIMED)
     aimed = chosen * _lies_in(phase, AIMED, LAST_AIM)
     relaxing = chosen * _lies_in(phase, TAKEN_BACK, TAKEN_BACK)
     relaxed = chosen * _lies_in(phase, RELAXED, RELAXED)

@@ -46,9 +46,9 @@ def make_step(model: Model) -> Step:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
         "counters": (9,),
-        "retries": (7,),
+        "retries": (6,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
-        **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep"), (1,)),
+        **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep", "bound_rounds"), (1,)),
         "aiming": (4,),
         "coupling_error": (1,),
         "tendon_error": (1,),

@@ -30,7 +30,6 @@ from artsim.sim.constraints.loop_rows import has_loops, loop_rows
 from artsim.sim.constraints.row import begin_impulses
 from artsim.sim.constraints.tendon_rows import tendon_rows, tendon_spring_rows, tendons_need_rows
 from artsim.sim.contact.contact_rows import contact_rows
-from artsim.sim.contact.rebounds import begin_bounces
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.geometry.contacts import ContactBundle
@@ -94,7 +93,6 @@ def build_rows(
         tendon_spring_rows(model, data, inputs, rows, equipment)  # present in some steps only
     begin_impulses(state, rows)
     if contact is not None:  # last: the number of contacts changes, and the other rows keep their places
-        begin_bounces(contact, 1.0)
         contact_rows(robot, run, rows, equipment, contact)
 
 

@@ -23,11 +23,8 @@ from artsim.sim.foundation.records import Ints2, Pack
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
-    BOUND_ROUNDS,
     EVALUATION,
-    PHASE,
     RULE_ROUNDS,
-    UNAIMED,
     Rows,
     RunBundle,
 )
@@ -49,11 +46,10 @@ def takes_springs(lanes: LaneBundle) -> bool:
 
 @njit
 def begin_own_rows(run: RunBundle, chosen: Pack) -> None:
-    """Mark the rows of lanes where `chosen` is 1 to be found anew, and aimed from the beginning."""
+    """Mark the rows of lanes where `chosen` is 1 to be found anew."""
     lanes, own = run.lanes, run.lanes.own
     zero = zero_like(chosen)
     own.outdated[0] = where_greater(chosen, zero, zero + 1.0, own.outdated[0])
-    run.step.aiming[PHASE] = where_greater(chosen, zero, zero + UNAIMED, run.step.aiming[PHASE])
     if own.fixed[HAS_BOUNDS] == 1:
         for lane in range(lane_count(own.outdated)):
             if lane_of(chosen, lane) > 0.0:
@@ -62,10 +58,8 @@ def begin_own_rows(run: RunBundle, chosen: Pack) -> None:
 
 @njit
 def forget_aims(run: RunBundle, rows: Rows, chosen: Pack) -> None:
-    """Take back all aims in lanes where `chosen` is 1."""
-    own, aiming = run.lanes.own, run.step.aiming
-    zero = zero_like(chosen)
-    aiming[PHASE] = where_greater(chosen, zero, zero + UNAIMED, aiming[PHASE])
+    """Restore the biases without aims in lanes where `chosen` is 1."""
+    own, zero = run.lanes.own, zero_like(chosen)
     for t in range(own.bias.shape[0]):
         n = own.fixed[FIRST_ROW] + t
         rows.bias[n] = where_greater(chosen, zero, own.bias[t], rows.bias[n])
@@ -115,7 +109,6 @@ def _ask_helpers(robot: RobotBundle, run: RunBundle, entry: Ints2, chosen: Pack)
     lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane] and lane_of(chosen, lane) > 0.0:
-            lanes.helpers.retries[lane, BOUND_ROUNDS] = int(lane_get(lanes.data.rounds, 0, lane)) + 1
             run_entry(entry[lane])
 
 

@@ -36,7 +36,7 @@ from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, wher
 from artsim.sim.foundation.records import Ints1, Lanes1, Pack
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS
-from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Rows, RunBundle
+from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
 from artsim.sim.stepping.lane_rows import find_own_rows
 from artsim.sim.stepping.packs import OwnRows
@@ -53,7 +53,7 @@ def build_in_lanes(
 ) -> None:
     """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model, inputs = robot.model, run.inputs
-    _make_way(solver, contact)
+    _make_way(run.step, solver, contact)
     rows.number[ALL_ROWS] = 0
     rows.number[PLACES] = 0
     for n in range(solver.pack.rubbing.shape[0]):
@@ -65,8 +65,8 @@ def build_in_lanes(
         rows.place[n] = solver.pack.rubbing_place[n]
     if run.lanes.own is not None:
         _own_rows(robot, run, rows, equipment)
-    for side in range(solver.pack.pressed.shape[0]):
-        if any_positive(solver.pack.pressed[side]):
+    for side in range(solver.pack.limited.shape[0]):
+        if any_positive(pressing(run.step, solver, side)):
             _limit_row(robot, run, rows, equipment, solver, side)
     begin_impulses(robot.state, rows)
     if contact is not None:
@@ -81,7 +81,7 @@ def build_in_lanes(
 
 
 @njit
-def _make_way(solver: SolverBundle, contact: PackContactBundle | None) -> None:
+def _make_way(step: Step, solver: SolverBundle, contact: PackContactBundle | None) -> None:
     """Move the impulses of the step's previous solution to the rows' new places, in lanes that are solved and in lanes
     that start from these impulses: limits and contacts that have come since have rows between the others.
 
@@ -91,10 +91,10 @@ def _make_way(solver: SolverBundle, contact: PackContactBundle | None) -> None:
     pack = solver.pack
     if pack.listing[KNOWN_ROWS] == 0:
         return
-    sides = pack.pressed.shape[0]
+    sides = pack.limited.shape[0]
     more = 0
     for side in range(sides):
-        more += 1 if any_positive(pack.pressed[side]) and pack.limit_row[side] < 0 else 0
+        more += 1 if any_positive(pressing(step, solver, side)) and pack.limit_row[side] < 0 else 0
     if contact is not None:
         for n in range(contact.data.number[CONTACTS]):
             more += count_rows(contact, n) if contact.data.row[n] < 0 else 0
@@ -107,7 +107,7 @@ def _make_way(solver: SolverBundle, contact: PackContactBundle | None) -> None:
             row -= count_rows(contact, n)
             _move_impulses(pack.impulse, contact.data.row[n], row, count_rows(contact, n))
     for side in range(sides - 1, -1, -1):
-        if any_positive(pack.pressed[side]):
+        if any_positive(pressing(step, solver, side)):
             row -= 1
             _move_impulses(pack.impulse, pack.limit_row[side], row, 1)
 
@@ -172,13 +172,19 @@ def _build_own_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: P
         own.bias[t] = rows.bias[first + t]
 
 
+@inlined
+def pressing(step: Step, solver: SolverBundle, n: int) -> Pack:
+    """1 in lanes in which side n of the limits has a row."""
+    return step.pressed[solver.pack.limited[n, 2], solver.pack.limited[n, 3]]
+
+
 @njit
 def _limit_row(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment, solver: SolverBundle, place: int
 ) -> None:
     """Build the row of a side of a limit; lanes that do not need it get no impulse from it."""
     inputs, zero = run.inputs, like(0.0, robot.data)
-    pressed = solver.pack.pressed[place]
+    pressed = pressing(run.step, solver, place)
     index, side = solver.pack.limited[place, 0], solver.pack.limited[place, 1]
     if side >= TENDON_LOWER:
         n = tendon_limit_row(robot.model, robot.state.qvel, robot.data, inputs, rows, equipment, index, side)

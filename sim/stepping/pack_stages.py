@@ -12,16 +12,15 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, lacks_room, search_again
-from artsim.sim.contact.rebounds import begin_bounces, bounce_on, goes_on
+from artsim.sim.contact.rebounds import begin_bounces
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
 from artsim.sim.equipment.bounds import still_free
-from artsim.sim.equipment.drives import begin_drives, hold_drives, set_drives
+from artsim.sim.equipment.drives import begin_drives, set_drives
 from artsim.sim.equipment.pack_actuation import gather, hold_forces
 from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import inlined, njit
@@ -31,19 +30,18 @@ from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.run_records import M_IS_SET, WEIGHED, WITHOUT_ROWS, Rows, RunBundle
 from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
-from artsim.sim.stepping.aims import aim_rows
+from artsim.sim.stepping.aims import begin_aims
 from artsim.sim.stepping.controller import command
-from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
+from artsim.sim.stepping.evaluations import start_evaluations
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.lane_rows import (
     aim_bounds_in_lanes,
     begin_own_rows,
     clamp_own_actuators,
-    forget_aims,
     takes_springs,
 )
-from artsim.sim.stepping.pack_rows import slips_in_lanes, throw
+from artsim.sim.stepping.pack_rows import pressing, slips_in_lanes, throw
 from artsim.sim.stepping.packs import (
     BOUNDS,
     CROWD,
@@ -96,20 +94,16 @@ def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
     """
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.searches[0] = zero
-    lanes.data.rounds[0] = zero
-    start_evaluations(robot, run, zero + 1.0)
     if lanes.own is not None:
         begin_own_rows(run, zero + 1.0)
     if solver.pack is not None:
         solver.pack.done[0] = zero
         solver.pack.listing[KNOWN_ROWS] = 0
         solver.pack.listing[SAME_ROWS] = 0
-        if contact is not None and contact.bounces is not None:
-            begin_bounces(contact, zero + 1.0)
-        for side in range(solver.pack.pressed.shape[0]):
-            pressing = robot.state.impulse[solver.pack.limit_place[side]]
-            solver.pack.pressed[side] = where_greater(pressing, zero, zero + 1.0, zero)
-            solver.pack.limit_row[side] = -1
+        for n in range(solver.pack.limited.shape[0]):
+            pressed = where_greater(robot.state.impulse[solver.pack.limit_place[n]], zero, zero + 1.0, zero)
+            run.step.pressed[solver.pack.limited[n, 2], solver.pack.limited[n, 3]] = pressed
+            solver.pack.limit_row[n] = -1
 
 
 @njit
@@ -127,7 +121,7 @@ def hold_without_rows_in_lanes(
         free_step(robot, run, rows, equipment)
         run.step.retries[WITHOUT_ROWS] = 1
         return True
-    _choose_bound(robot, run.lanes, solver, contact)
+    _choose_bound(robot, run, solver, contact)
     left = 1.0 - solver.pack.done[0]
     if any_positive((1.0 - solver.pack.bound[0]) * left):
         free_step(robot, run, rows, equipment)
@@ -174,168 +168,111 @@ def leave(lanes: LaneBundle, value: Pack, cause: int) -> None:
     lanes.data.leaves[0] = largest(lanes.data.leaves[0], value)
 
 
+@inlined
+def lanes_to_look_at(run: RunBundle, contact: PackContactBundle | None, solver: SolverBundle, one: Pack) -> Pack:
+    """1 in lanes whose solution is to be looked at."""
+    chosen, zero = one, zero_like(one)
+    if solver.pack is not None:
+        leave(run.lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
+        chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
+        if contact is not None:
+            chosen = where_greater(contact.lanes.yielding[0], zero, zero, chosen)
+    return where_greater(run.lanes.data.leaves[0], zero, zero, chosen)
+
+
+@inlined
+def hold_in_lanes(
+    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, chosen: Pack, one_by_one: Pack, changed: Pack
+) -> Pack:
+    """Hold actuators at their bounds in chosen lanes, where drives have `changed`; 1 in lanes where forces change.
+    Lanes that do not settle take the step alone."""
+    lanes, zero = run.lanes, zero_like(chosen)
+    free = still_free(chosen, one_by_one, changed)
+    changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
+    if lanes.lane_rows is not None:
+        held = clamp_own_actuators(robot, run, still_free(chosen, one_by_one, changed))
+        changed = largest(changed, held)
+    most = zero + (ROUNDS_TOGETHER + _ROUNDS_ONE_BY_ONE)
+    leave(lanes, where_greater(run.step.bound_rounds[0], most, changed, zero), BOUNDS)
+    if highest(changed) > 0.0:
+        set_drives(run)
+        gather(equipment)
+    return changed
+
+
+@inlined
+def leave_where_strained(
+    run: RunBundle, rows: Rows, contact: PackContactBundle | None, left: Pack, fresh: Pack
+) -> Pack:
+    """Let lanes whose loops are strained in their first solution, where `fresh` is 1, take the step alone; 1 in the
+    lanes of `left` that go on."""
+    if run.lanes.loops is None:
+        return left
+    strained = strains(run, rows, contact, fresh)
+    leave(run.lanes, strained, STRAINED)
+    return left - strained
+
+
+@inlined
+def break_rules_in_lanes(robot: RobotBundle, run: RunBundle, chosen: Pack) -> Pack:
+    """Direct the rows that bound velocities of links; 1 in lanes to be solved again. Lanes that no round brings within
+    their bounds take the step alone."""
+    if run.lanes.lane_rows is None:
+        return zero_like(chosen)
+    broken = aim_bounds_in_lanes(robot, run, chosen)
+    one = zero_like(chosen) + 1.0
+    leave(run.lanes, broken - one, BOUNDS)
+    return least(one, broken)
+
+
 @njit
-def changes_in_lanes(
+def next_in_lanes(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
     equipment: PackEquipment,
     contact: PackContactBundle | None,
     solver: SolverBundle,
+    again: tuple[Pack, Pack, Pack],
 ) -> bool:
-    """True if the step must be solved again, since in some lanes the velocities found call for other rows of limits,
-    other forces held at their bounds, or the bias at another step.middle, which are then set.
-
-    The changes of a lane depend on its own velocities only. A lane whose bounds change settles its bounds first.
-    """
-    lanes = run.lanes
-    zero = like(0.0, robot.data)
-    one = zero + 1.0
-    chosen, bouncing = _lanes_to_look_at(lanes, contact, solver, one)
-    changed = _change_bounds(robot, run, rows, equipment, solver, chosen)
-    settled, again = chosen - changed, _count_round(lanes, changed)
-    if lanes.own is not None:
-        forget_aims(run, rows, changed)
-        if lanes.lane_rows is None:
-            lanes.own.outdated[0] = largest(lanes.own.outdated[0], changed)
-        if lanes.loops is not None:
-            strained = strains(run, rows, contact, settled)
-            leave(lanes, strained, STRAINED)
-            settled = settled - strained
-        solved = where_greater(solver.pack.skip[0], zero, zero, settled)
-        aimed = aim_rows(robot, run, rows, lanes.loops, solver.pack.impulse, solved)
-        settled, again = settled - aimed, largest(again, aimed)
-    if contact is not None and contact.bounces is not None:
-        bounced = bounce_on(robot, run, rows, contact, solver, settled + bouncing)
-        settled, again = settled + bouncing - bounced, largest(again, bounced)
-        pressed = _press_after_bounces(
-            robot, run, rows, equipment, contact, solver, bouncing - least(bouncing, bounced)
-        )
-        settled, again = settled - pressed, largest(again, _count_round(lanes, pressed))
-        changed = largest(changed, pressed)
-    if lanes.lane_rows is not None:
-        broken = _breaks_bounds(robot, run, rows, contact, settled)
-        settled, again = settled - least(settled, broken), largest(again, where_greater(broken, one, zero, broken))
-    moved = misplaces_bias(robot, run, rows, lanes.loops, settled)
+    """True if the step is to be solved again. `again`: 1 in lanes whose rows have changed, whose targets have, and
+    whose bias acts elsewhere."""
+    lanes, (changed, aimed, moved) = run.lanes, again
+    zero = zero_like(changed)
     if lanes.own is not None:
         begin_own_rows(run, moved)
-    if contact is not None and contact.bounces is not None:
-        begin_bounces(contact, moved)
-    again = largest(again, moved)
-    if highest(again) > 0.0:
-        _note_changes(run, equipment, solver, changed)
+        if lanes.lane_rows is None:
+            lanes.own.outdated[0] = largest(lanes.own.outdated[0], changed)
+    further = where_greater(lanes.data.leaves[0], zero, zero, changed + aimed + moved)
+    if highest(further) > 0.0:
+        _note_changes(run, solver, changed)
     elif contact is not None:
-        again = _outruns_contacts(robot, run, contact, solver)
-    if highest(again) <= 0.0:
+        further = _outruns_contacts(robot, run, rows, contact, solver)
+    if highest(further) <= 0.0:
+        look_beyond(robot, run, rows, contact, solver)
         return False
     if solver.pack is not None:
-        solver.pack.done[0] = one - again
+        solver.pack.done[0] = zero + 1.0 - further
         for k in range(run.step.next.shape[0]):
             solver.pack.kept[k] = run.step.next[k]
     return True
 
 
 @inlined
-def _lanes_to_look_at(
-    lanes: LaneBundle, contact: PackContactBundle | None, solver: SolverBundle, one: Pack
-) -> tuple[Pack, Pack]:
-    """1 in lanes whose solution is to be looked at; 1 in those that are in the midst of a bounce."""
-    zero = zero_like(one)
-    chosen, bouncing = one, zero
-    if solver.pack is not None:
-        leave(lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
-        chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
-        if contact is not None:
-            chosen = where_greater(contact.lanes.yielding[0], zero, zero, chosen)
-    chosen = where_greater(lanes.data.leaves[0], zero, zero, chosen)
-    if contact is not None and contact.bounces is not None:
-        bouncing = chosen * goes_on(contact)
-        chosen = chosen - bouncing
-    return chosen, bouncing
-
-
-@inlined
-def _change_bounds(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment, solver: SolverBundle, chosen: Pack
-) -> Pack:
-    """Hold drives and actuators at their bounds, and let limits press, in chosen lanes; 1 in those that change."""
-    lanes = run.lanes
-    zero = zero_like(chosen)
-    one_by_one = where_greater(lanes.data.rounds[0], zero + (ROUNDS_TOGETHER - 0.5), zero + 1.0, zero)
-    changed = hold_drives(robot, run, rows, chosen, one_by_one)
-    free = still_free(chosen, one_by_one, changed)
-    changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
-    if lanes.lane_rows is not None:
-        held = clamp_own_actuators(robot, run, still_free(chosen, one_by_one, changed))
-        changed = largest(changed, held)
-    if solver.pack is not None:
-        changed = largest(changed, _press(robot, run, equipment, solver, chosen))
-    return changed
-
-
-@inlined
-def _note_changes(run: RunBundle, equipment: PackEquipment, solver: SolverBundle, changed: Pack) -> None:
-    """Prepare forces and rows for a further solution, after changes of bounds in lanes where `changed` is 1."""
-    lanes = run.lanes
-    if highest(changed) > 0.0:
-        set_drives(run)
-        gather(equipment)
+def _note_changes(run: RunBundle, solver: SolverBundle, changed: Pack) -> None:
+    """Prepare rows for a further solution, where rows have changed in lanes where `changed` is 1."""
     if solver.pack is not None:
         solver.pack.warm[0] = solver.pack.bound[0]
         anew = highest(changed) > 0.0 or run.step.counters[WEIGHED] & M_IS_SET == 0
-        if lanes.lane_rows is not None:
+        if run.lanes.lane_rows is not None:
             anew = True
         solver.pack.listing[SAME_ROWS] = 0 if anew else 1
 
 
-@inlined
-def _count_round(lanes: LaneBundle, changed: Pack) -> Pack:
-    """Count a round in lanes whose bounds have changed; 1 in those that may go on."""
-    zero = zero_like(changed)
-    lanes.data.rounds[0] = lanes.data.rounds[0] + changed
-    given_up = where_greater(lanes.data.rounds[0], zero + (ROUNDS_TOGETHER + _ROUNDS_ONE_BY_ONE), changed, zero)
-    leave(lanes, given_up, BOUNDS)
-    return changed - given_up
-
-
-@inlined
-def _breaks_bounds(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle | None, chosen: Pack
-) -> Pack:
-    """Direct the rows that bound velocities of links; 1 in lanes to be solved again. Lanes that no round brings within
-    their bounds take the step alone."""
-    broken = aim_bounds_in_lanes(robot, run, chosen)
-    one = zero_like(chosen) + 1.0
-    leave(run.lanes, broken - one, BOUNDS)
-    forget_aims(run, rows, broken)
-    if contact is not None and contact.bounces is not None:
-        begin_bounces(contact, broken)
-    return broken
-
-
-@inlined
-def _press_after_bounces(
-    robot: RobotBundle,
-    run: RunBundle,
-    rows: Rows,
-    equipment: PackEquipment,
-    contact: PackContactBundle,
-    solver: SolverBundle,
-    chosen: Pack,
-) -> Pack:
-    """Give chosen lanes, solved again for bounces, the rows of limits that the bounces violate; 1 in lanes that get
-    any."""
-    pressed = zero_like(chosen)
-    if any_positive(chosen):
-        pressed = _press(robot, run, equipment, solver, chosen)
-        begin_bounces(contact, pressed)
-        if run.lanes.own is not None:
-            forget_aims(run, rows, pressed)
-    return pressed
-
-
 @njit
-def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBundle, solver: SolverBundle) -> Pack:
+def _outruns_contacts(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, solver: SolverBundle
+) -> Pack:
     """1 in lanes whose shapes leave their speculative margins and meet other contacts, with which the step begins anew;
     none, with lanes.counters[CROWD] = 1, where these exceed the room. All other lanes are solved by now.
     """
@@ -357,29 +294,28 @@ def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: PackContactBu
     if any_positive(other):
         solver.pack.warm[0] = zero
         solver.pack.listing[SAME_ROWS] = 0
-        lanes.data.rounds[0] = zero
+        run.step.bound_rounds[0] = zero
         start_evaluations(robot, run, other)
         if lanes.own is not None:
             begin_own_rows(run, other)
-        if contact.bounces is not None:
-            begin_bounces(contact, other)
+        begin_aims(run, rows, other)
+        begin_bounces(contact, other)
     return other
 
 
 @inlined
-def _press(robot: RobotBundle, run: RunBundle, equipment: PackEquipment, solver: SolverBundle, chosen: Pack) -> Pack:
-    """Give lanes where `chosen` is 1 the rows of limits that the velocities found violate; 1 in lanes that get any."""
+def press_tendons(run: RunBundle, equipment: PackEquipment, solver: SolverBundle, chosen: Pack) -> Pack:
+    """Give lanes where `chosen` is 1 the rows of tendons' limits that the velocities found violate; 1 in lanes that get
+    any."""
     zero = zero_like(chosen)
     changed = zero
-    for n in range(solver.pack.pressed.shape[0]):
+    for n in range(solver.pack.limited.shape[0]):
         index, side = solver.pack.limited[n, 0], solver.pack.limited[n, 1]
         if side >= TENDON_LOWER:
-            beyond = beyond_tendon_limit(run, equipment, index, side)
-        else:
-            beyond = beyond_limit(robot, run, index, side)
-        new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
-        solver.pack.pressed[n] = solver.pack.pressed[n] + new
-        changed = largest(changed, new)
+            pressed = pressing(run.step, solver, n)
+            new = where_greater(beyond_tendon_limit(run, equipment, index, side), zero, chosen - chosen * pressed, zero)
+            run.step.pressed[solver.pack.limited[n, 2], solver.pack.limited[n, 3]] = pressed + new
+            changed = largest(changed, new)
     return changed
 
 
@@ -402,11 +338,9 @@ def look_beyond(
 
 
 @njit
-def _choose_bound(
-    robot: RobotBundle, lanes: LaneBundle, solver: SolverBundle, contact: PackContactBundle | None
-) -> None:
+def _choose_bound(robot: RobotBundle, run: RunBundle, solver: SolverBundle, contact: PackContactBundle | None) -> None:
     """Set pack.bound, the lanes with rows, and pack.skip, those the solver ignores. Both include dead lanes."""
-    one = like(1.0, robot.data)
+    lanes, one = run.lanes, like(1.0, robot.data)
     always = solver.pack.rubbing.shape[0] + robot.model.coupling_follower.shape[0] > 0
     always = always or lanes.own is not None or solver.pack.always[0] == 1
     solver.pack.bound[0] = one if always else zero_like(one)
@@ -414,8 +348,8 @@ def _choose_bound(
     if contact is not None:
         solver.pack.bound[0] = largest(solver.pack.bound[0], contact.lanes.touching[0])
         solver.pack.skip[0] = contact.lanes.yielding[0]
-    for side in range(solver.pack.pressed.shape[0]):
-        solver.pack.bound[0] = largest(solver.pack.bound[0], solver.pack.pressed[side])
+    for n in range(solver.pack.limited.shape[0]):
+        solver.pack.bound[0] = largest(solver.pack.bound[0], pressing(run.step, solver, n))
     idle = where_greater(solver.pack.bound[0], zero_like(one), solver.pack.done[0], one)
     solver.pack.skip[0] = where_greater(idle, zero_like(one), one, solver.pack.skip[0])
     for lane in range(lane_count(robot.state.qpos)):

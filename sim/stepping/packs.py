@@ -98,6 +98,8 @@ PackStep = with_lanes(
         "aiming",
         "drive_inertia",
         "drive_held",
+        "pressed",
+        "bound_rounds",
     ),
 )
 
@@ -126,7 +128,6 @@ class PackWork(NamedTuple):
     leaves: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) the reason for that: an index of CAUSES
     searches: Lanes1  # (1,) for other contacts in this step
-    rounds: Lanes1  # (1,) number of changes of bounds of limits, drives and actuators in this step
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
     dead: Lanes1  # (1,) more than 0: the step is not finite
@@ -187,7 +188,7 @@ class Helpers(NamedTuple):
     bounder: Ints2  # (lanes, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
     counters: Ints2  # (lanes, 9) STEP_NUMBER, …
-    retries: Ints2  # (lanes, 7) SEARCHES, …
+    retries: Ints2  # (lanes, 6) SEARCHES, …
 
 
 class OwnRows(NamedTuple):
@@ -279,7 +280,7 @@ SEEN_WORK = (
     *("gain", "drift", "rotation", "offset", "arm", "axis"),
     *("angular_velocity", "acceleration", "angular_acceleration", "stiffening"),
 )
-SEEN_STEP = ("velocity", "middle", "effective_coupling", "stage_qpos", "stage_qvel")
+SEEN_STEP = ("velocity", "middle", "bound_rounds", "effective_coupling", "stage_qpos", "stage_qvel")
 CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
 LaneModel = lane_view(PackModel, "LaneModel")
 LaneState = lane_view(PackState, "LaneState")

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 
-from artsim.sim.articulation.kinematics import velocities
+from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.drive_rows import make_drives_rows
 from artsim.sim.constraints.limit_rows import opens_cones, presses
@@ -36,11 +36,14 @@ from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import grips_more, may_bounce, reset_grip
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.contact.foresight import choose_aimed
-from artsim.sim.contact.rebounds import aim_again, bounce_on
+from artsim.sim.contact.rebounds import aim_again, begin_bounces, bounce_on, is_bouncing
 from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
-from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, AnyEquipment, EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.drives import hold_drives, set_drives
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Real
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, EitherContacts
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.link_rules import RuleBundle
@@ -48,7 +51,6 @@ from artsim.sim.run_data.phases import BROAD_PHASE, SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     BETA,
-    BOUND_ROUNDS,
     CROWDED,
     DRIVE_ROWS,
     FREE_STEPS_POSSIBLE,
@@ -64,18 +66,27 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
 from artsim.sim.solvers.calls import ask, sweeps_rows
-from artsim.sim.stepping.aims import close_loops
+from artsim.sim.stepping.aims import aim_rows, begin_aims, is_aiming
 from artsim.sim.stepping.contact_aims import aim_contacts
 from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     note_struck,
 )
-from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
+from artsim.sim.stepping.pack_stages import (
+    break_rules_in_lanes,
+    hold_in_lanes,
+    hold_without_rows_in_lanes,
+    lanes_to_look_at,
+    leave_where_strained,
+    next_in_lanes,
+    press_tendons,
+    start_in_lanes,
+)
 from artsim.sim.stepping.strain import settle_strain
 from artsim.sim.stepping.system import set_end_velocities
 
-FROM_BIAS, FROM_ROWS, SOLVED = range(3)
+FROM_BIAS, FROM_ROWS, FROM_TARGETS, SOLVED = range(4)
 
 _ROUNDS_PER_FORCE = 8  # rounds per force that may be at a bound
 _ROUNDS_OF_DRIVES = 16  # one by one, before drives become rows
@@ -84,22 +95,25 @@ _SEARCHES_OF_BLOWS = 40  # for contacts that bounce: each search finds contacts 
 
 
 @njit
-def start_search(robot: RobotBundle, run: RunBundle, contact: EitherContacts, solver: SolverBundle) -> None:
+def start_search(robot: RobotBundle, run: RunBundle, rows: Rows, contact: EitherContacts, solver: SolverBundle) -> None:
     """Set the velocities expected midway, from which evaluations with these contacts start."""
+    step = run.step
+    one = like(1.0, robot.data)
+    start_evaluations(robot, run, one)
+    step.bound_rounds[0] = zero_like(one)
+    for k in range(step.pressed.shape[0]):
+        for side in range(step.pressed.shape[1]):
+            step.pressed[k, side] = zero_like(one)
+    begin_targets(run, rows, contact, one)
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
         return
-    step = run.step
     if contact is not None:
         note_struck(robot.data, contact)
         for n in range(contact.data.number[CONTACTS]):
             reset_grip(contact, n)
-    start_evaluations(robot, run, 1.0)
     for n in range(RULE_ROUNDS, step.retries.shape[0]):
         step.retries[n] = 0
-    for k in range(step.pressed.shape[0]):
-        for side in range(step.pressed.shape[1]):
-            step.pressed[k, side] = 0
 
 
 @njit
@@ -163,93 +177,200 @@ def look_again(
 ) -> int:
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
-    Lanes of a pack are solved again together, each for its own reasons; lanes that the pack does not solve take the
-    step alone.
+    Lanes of a pack are solved again together, each for its own reasons: what is looked at in a lane depends on that lane
+    alone. Lanes that the pack does not solve take the step alone.
     """
+    left = like(1.0, robot.data)
     if run.lanes is not None:
-        if changes_in_lanes(robot, run, rows, equipment, contact, solver):
-            return FROM_BIAS
-        look_beyond(robot, run, rows, contact, solver)
-        return SOLVED
-    if run.step.retries[WITHOUT_ROWS] == 0:
-        if presses(robot, run, False) or _leaves_bounds(robot, run, rows, equipment):
-            return FROM_ROWS
-        _solve_on(robot, run, rows, equipment, contact, solver)
-        if presses(robot, run, False) or _slips(run, rows, contact):
-            return FROM_ROWS
-        if rules is not None and _breaks_rules(robot, run, rows, rules):
-            return FROM_ROWS
-    if not sweeps_rows(solver) and misplaces_bias(robot, run, rows, equipment, 1.0) > 0.0:
-        return FROM_BIAS
+        left = lanes_to_look_at(run, contact, solver, left)
+    changed, aimed = zero_like(left), zero_like(left)
+    if run.step.retries[WITHOUT_ROWS] == 0 or run.lanes is not None:
+        fresh = left - left * _goes_on(run, contact)
+        changed = _change_bounds(robot, run, rows, equipment, solver, fresh)
+        left = _settle_strain(robot, run, rows, equipment, contact, solver, left - changed, fresh - changed)
+        aimed = _aim_again(robot, run, rows, equipment, contact, solver, left)
+        late = _change_rows(robot, run, rows, equipment, contact, rules, solver, left - aimed)
+        changed, left = changed + late, left - aimed - late
+    moved = zero_like(left)
+    if not sweeps_rows(solver):
+        moved = misplaces_bias(robot, run, rows, _loops_of(run, equipment), left)
+    begin_targets(run, rows, contact, changed + moved)
+    if run.lanes is not None:
+        further = next_in_lanes(robot, run, rows, equipment, contact, solver, (changed, aimed, moved))
+        return FROM_BIAS if further else SOLVED
+    if changed + moved > 0.0:
+        return FROM_ROWS if changed > 0.0 else FROM_BIAS
+    if aimed > 0.0:
+        return FROM_TARGETS
     if contact is not None:
-        if _outruns_contacts(robot, run, contact, solver):
+        if _outruns_contacts(robot, run, rows, contact, solver):
             return FROM_BIAS
-        if _aims_contacts(robot, run, rows, contact, solver) and (
-            presses(robot, run, False) or _slips(run, rows, contact)
-        ):
-            return FROM_ROWS
+        if _aims_contacts(robot, run, rows, contact, solver):
+            changed = _change_rows(robot, run, rows, equipment, contact, None, solver, 1.0)
+            begin_targets(run, rows, contact, changed)
+            if changed > 0.0:
+                return FROM_ROWS
     return SOLVED
 
 
+@inlined
+def _loops_of(run: RunBundle, equipment: EitherEquipment) -> AnyEquipment | None:
+    """The equipment with the loops, or the loops of a pack."""
+    if run.lanes is not None:
+        return run.lanes.loops
+    return equipment
+
+
+@inlined
+def press_limits(
+    robot: RobotBundle, run: RunBundle, equipment: EitherEquipment, solver: SolverBundle, chosen: Real
+) -> Real:
+    """1 where `chosen` is 1 and the velocities found violate sides of limits without rows, which now get them."""
+    pressed = presses(robot, run, chosen, False)
+    if run.lanes is not None and solver.pack is not None:
+        pressed = largest(pressed, press_tendons(run, equipment, solver, chosen))
+    return pressed
+
+
+@inlined
+def _goes_on(run: RunBundle, contact: EitherContacts) -> Real:
+    """1 in the midst of a sequence of solutions that differ in targets alone."""
+    midst = is_aiming(run.step)
+    if contact is not None:
+        midst = largest(midst, is_bouncing(contact))
+    return midst
+
+
 @njit
-def _leaves_bounds(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """True if rows must be rebuilt since drives or actuators leave their bounds, or return within them. Drives that do
-    not settle become rows. Bounds of actuators that are still violated after the last round count as the solver's
-    residual.
+def begin_targets(run: RunBundle, rows: Rows, contact: EitherContacts, chosen: Real) -> None:
+    """Aim the rows and the rebounds of contacts from the beginning where `chosen` is 1."""
+    if any_positive(chosen):
+        begin_aims(run, rows, chosen)
+        if contact is not None:
+            begin_bounces(contact, chosen)
+
+
+@njit
+def _change_bounds(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EitherEquipment, solver: SolverBundle, chosen: Real
+) -> Real:
+    """1 where `chosen` is 1 and rows must be built anew, since limits call for rows, or drives or actuators leave their
+    bounds or return within them. Drives that do not settle become rows. Bounds of actuators that are still violated
+    after the last round count as the solver's residual.
     """
     step = run.step
-    step.retries[BOUND_ROUNDS] += 1
-    one = 1.0 if step.retries[BOUND_ROUNDS] > ROUNDS_TOGETHER else 0.0
-    if hold_drives(robot, run, rows, 1.0, one) > 0.0:
-        if step.retries[BOUND_ROUNDS] < ROUNDS_TOGETHER + _ROUNDS_OF_DRIVES:
+    if not any_positive(chosen):
+        return chosen
+    pressed = press_limits(robot, run, equipment, solver, chosen)
+    zero = zero_like(chosen)
+    left = chosen - pressed
+    step.bound_rounds[0] = step.bound_rounds[0] + left
+    one = where_greater(step.bound_rounds[0], zero + (ROUNDS_TOGETHER + 0.5), zero + 1.0, zero)
+    changed = hold_drives(robot, run, rows, left, one)
+    if run.lanes is not None:
+        changed = hold_in_lanes(robot, run, equipment, left, one, changed)
+    elif changed > 0.0:
+        if step.bound_rounds[0] < ROUNDS_TOGETHER + _ROUNDS_OF_DRIVES:
             set_drives(run)
         else:
             make_drives_rows(run, rows)
-            step.retries[BOUND_ROUNDS] = 0
-        return True
-    if equipment is None:
-        step.retries[BOUND_ROUNDS] = 0
-        return False
+            step.bound_rounds[0] = 0.0
+    elif equipment is not None and left > 0.0:
+        changed = _clamp(robot, run, rows, equipment)
+    step.bound_rounds[0] = where_greater(left - changed, zero, zero, step.bound_rounds[0])
+    return pressed + changed
+
+
+@inlined
+def _clamp(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> float:
+    """1 if actuators leave their bounds, or return within them, up to the last round."""
+    step = run.step
     forces = step.velocity.shape[0] + equipment.model.actuator_target.shape[0]
-    if step.retries[BOUND_ROUNDS] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
+    if step.bound_rounds[0] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
         rows.report[RESIDUAL] = max(rows.report[RESIDUAL], excess_at_bounds(robot, run, equipment))
-    elif clamp_actuators(robot, run, equipment):
-        return True
-    step.retries[BOUND_ROUNDS] = 0
-    return False
+        return 0.0
+    return 1.0 if clamp_actuators(robot, run, equipment) else 0.0
 
 
-@njit
-def _solve_on(
+@inlined
+def _settle_strain(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: EquipmentBundle | None,
-    contact: ContactBundle | None,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
     solver: SolverBundle,
-) -> None:
-    """Solve the rows again with other biases, of loops and of contacts. The sweeping solvers take the published step as
-    it stands, without further solutions.
-    """
-    if sweeps_rows(solver):
-        return
-    if equipment is not None and has_hard_loops(equipment):
+    left: Real,
+    fresh: Real,
+) -> Real:
+    """Settle strained loops where `fresh` is 1, which is their first solution; 1 where `left` is 1 and the lane goes
+    on."""
+    if run.lanes is not None:
+        return leave_where_strained(run, rows, contact, left, fresh)
+    if equipment is not None and fresh > 0.0 and has_hard_loops(equipment) and not sweeps_rows(solver):
         settle_strain(robot, run, rows, equipment, contact, solver)
-    close_loops(robot, run, rows, equipment, solver)
-    if contact is not None:
-        _limit_restitution(robot, run, rows, contact, solver)
+    return left
 
 
 @njit
-def _limit_restitution(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
-) -> None:
-    """Solve again where impacts cause further ones, and while contacts gain energy, with ever less restitution."""
-    while bounce_on(robot, run, rows, contact, solver, 1.0) > 0.0:
-        aim_again(robot, run.inputs, rows, contact)
-        ask(solver.call, SOLVE_AGAIN)
-        set_end_velocities(robot.model, robot.data, run)
-        mark(run.clock, SOLVER)
+def _aim_again(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    solver: SolverBundle,
+    chosen: Real,
+) -> Real:
+    """1 where `chosen` is 1 and the rows are to be solved again with other targets, of loops or of contacts. The
+    sweeping solvers take the published step as it stands, without further solutions.
+    """
+    if sweeps_rows(solver) or not any_positive(chosen):
+        return zero_like(chosen)
+    aimed = zero_like(chosen)
+    if run.lanes is None:
+        aimed = aim_rows(robot, run, rows, equipment, rows.impulse, chosen)
+    elif run.lanes.own is not None:
+        aimed = aim_rows(robot, run, rows, run.lanes.loops, solver.pack.impulse, chosen)
+    if contact is not None:
+        bounced = bounce_on(robot, run, rows, contact, solver, chosen - aimed)
+        if run.lanes is None and any_positive(bounced):
+            aim_again(robot, run.inputs, rows, contact)
+        aimed = aimed + bounced
+    return aimed
+
+
+@njit
+def solve_again(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
+    """Solve the rows of a single robot again, which differ from those solved before in their biases alone."""
+    ask(solver.call, SOLVE_AGAIN)
+    set_end_velocities(robot.model, robot.data, run)
+    mark(run.clock, SOLVER)
+
+
+@njit
+def _change_rows(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+    chosen: Real,
+) -> Real:
+    """1 where `chosen` is 1 and the targets just reached call for other rows: of limits, of contacts that slip for want
+    of grip, of links that are too fast."""
+    if not any_positive(chosen):
+        return zero_like(chosen)
+    changed = press_limits(robot, run, equipment, solver, chosen)
+    if run.lanes is not None:
+        return changed + break_rules_in_lanes(robot, run, chosen - changed)
+    if changed <= 0.0 and (
+        _slips(run, rows, contact) or (rules is not None and _breaks_rules(robot, run, rows, rules))
+    ):
+        changed = 1.0
+    return changed
 
 
 @inlined
@@ -273,7 +394,9 @@ def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBun
 
 
 @njit
-def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: ContactBundle, solver: SolverBundle) -> bool:
+def _outruns_contacts(
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
+) -> bool:
     """True if shapes leave their speculative margins and meet other contacts; bodies then have their velocities from
     before the step again, else those at its end. If contacts exceed the room, step.counters say so.
     """
@@ -292,7 +415,7 @@ def _outruns_contacts(robot: RobotBundle, run: RunBundle, contact: ContactBundle
             return False
         mark(run.clock, BROAD_PHASE)
         if not are_as_before(contact.data.before, contact, count):
-            start_search(robot, run, contact, solver)
+            start_search(robot, run, rows, contact, solver)
             return True
         velocities(model, step.velocity, data)
     return False
@@ -318,7 +441,7 @@ def _aims_contacts(
 @njit
 def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
     """True if the velocities found satisfy all limits of joints and tendons."""
-    if presses(robot, run, True) or opens_cones(robot, run) or opens_turns(robot, run):
+    if presses(robot, run, 1.0, True) > 0.0 or opens_cones(robot, run) or opens_turns(robot, run):
         return False
     if equipment is not None:
         return tendons_hold(run, equipment)

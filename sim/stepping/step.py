@@ -61,7 +61,16 @@ from artsim.sim.stepping.controller import applied_forces
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
 from artsim.sim.stepping.recorded_constraints import lacks_room
 from artsim.sim.stepping.recording import is_full
-from artsim.sim.stepping.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
+from artsim.sim.stepping.retries import (
+    FROM_BIAS,
+    FROM_ROWS,
+    FROM_TARGETS,
+    SOLVED,
+    holds_without_rows,
+    look_again,
+    solve_again,
+    start_search,
+)
 from artsim.sim.stepping.sleeping import begin_asleep
 from artsim.sim.stepping.system import find_velocities, set_bias, set_rows, set_system
 from artsim.sim.stepping.work import book_work, is_due, is_new, note_lag
@@ -189,10 +198,12 @@ def solve_step(
     find_forces(robot, run, equipment)
     if contact is not None and not look_for_contacts(robot, run, contact):
         return
-    start_search(robot, run, contact, solver)
+    start_search(robot, run, rows, contact, solver)
     stage = FROM_BIAS
     while stage != SOLVED:
-        if stage == FROM_ROWS or not holds_without_rows(robot, run, rows, equipment, contact, solver):
+        if stage == FROM_TARGETS:
+            solve_again(robot, run, solver)
+        elif stage == FROM_ROWS or not holds_without_rows(robot, run, rows, equipment, contact, solver):
             if stage == FROM_BIAS:
                 set_bias(robot, run, rows, equipment, contact, rules, solver)
             set_system(robot, run, rows, equipment, rules, solver)

@@ -291,7 +291,7 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
 def _by_joint(plan: Plan, impulse: Any) -> Any:
     """Impulses by row, those of limits added to those of friction at the same joint."""
     places, summed = places_of(plan), np.array(impulse)
-    for (dof, side), place in zip(limited_sides(plan.robot.model, equipment_of(plan)), places.sides, strict=True):
+    for (dof, side, *_), place in zip(limited_sides(plan.robot.model, equipment_of(plan)), places.sides, strict=True):
         if side < TENDON_LOWER and places.friction[dof] >= 0:
             summed[places.friction[dof]] += (1.0 if side % 2 == 0 else -1.0) * impulse[place]
             summed[place] = 0.0
