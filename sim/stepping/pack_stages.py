@@ -45,7 +45,6 @@ from artsim.sim.stepping.pack_rows import pressing, slips_in_lanes, throw
 from artsim.sim.stepping.packs import (
     BOUNDS,
     CROWD,
-    OUTRUN,
     SLIPPED,
     STIFF_TENDON,
     STRAINED,
@@ -283,13 +282,11 @@ def _outruns_contacts(
     most = _MOST_SEARCHES
     if contact.bounces is not None:
         most = _MOST_SEARCHES_OF_BLOWS
-    late = where_greater(lanes.data.searches[0], zero + (most - 0.5), chosen, zero)
+    chosen = where_greater(lanes.data.searches[0], zero + (most - 0.5), zero, chosen)
     other = search_again(robot, run, contact, chosen)
     if lacks_room(contact):
         lanes.data.counters[CROWD] = 1
         return zero
-    leave(lanes, late * other, OUTRUN)
-    other = other * (zero + 1.0 - late)
     lanes.data.searches[0] = lanes.data.searches[0] + other
     if any_positive(other):
         solver.pack.warm[0] = zero

@@ -40,12 +40,11 @@ from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, CROWD = range(3)  # of PackWork.counters
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, THROWN, YIELDING, OUTRUN, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(9)
+UNSOLVED, THROWN, YIELDING, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(8)
 CAUSES = (
     "rows unsolved",
     "penetration whose removal throws bodies",
     "contacts that yield",
-    "contacts outrun",
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
     "contacts of bodies that turn far",
