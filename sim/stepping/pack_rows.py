@@ -15,7 +15,6 @@ from artsim.sim.constraints.limit_rows import limit_row
 from artsim.sim.constraints.loop_rows import loop_rows
 from artsim.sim.constraints.row import add_entry, add_row, begin_impulses
 from artsim.sim.constraints.tendon_rows import tendon_limit_row
-from artsim.sim.contact.contact_law import brings_apart
 from artsim.sim.contact.contact_rows import (
     add_rows,
     count_rows,
@@ -24,7 +23,6 @@ from artsim.sim.contact.contact_rows import (
     pull,
     set_targets,
     slips_for_grip,
-    throws,
 )
 from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.contact.pack_contacts import PackContactBundle
@@ -34,7 +32,7 @@ from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.records import Ints1, Lanes1, Pack
-from artsim.sim.foundation.scalars import divisor, largest, least
+from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import KNOWN_ROWS, SAME_ROWS, SolverBundle
@@ -264,20 +262,6 @@ def slips_in_lanes(rows: Rows, contact: PackContactBundle) -> Pack:
         if contact.data.row[n] >= 0 and contact.data.dimension[n] > 1:
             slips = slips_for_grip(rows, contact, n)
             worst = largest(worst, where_greater(slips, zero_like(slips), contact.lanes.present[n], worst))
-    return worst
-
-
-@njit
-def throw(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle, contact: PackContactBundle) -> Pack:
-    """More than 0 where the removal of penetration throws a body, so that `contact_rows.limit_energy` intervenes in a
-    lane without bounces.
-    """
-    worst = like(-1.0, robot.data)
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
-            apart = brings_apart(rows.rate[contact.data.row[n]], contact.data.gap[n])
-            if any_positive(apart):
-                worst = largest(worst, least(apart, throws(robot, rows, run.step, contact, n)))
     return worst
 
 

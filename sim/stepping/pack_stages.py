@@ -41,14 +41,13 @@ from artsim.sim.stepping.lane_rows import (
     clamp_own_actuators,
     takes_springs,
 )
-from artsim.sim.stepping.pack_rows import pressing, slips_in_lanes, throw
+from artsim.sim.stepping.pack_rows import pressing, slips_in_lanes
 from artsim.sim.stepping.packs import (
     BOUNDS,
     CROWD,
     SLIPPED,
     STIFF_TENDON,
     STRAINED,
-    THROWN,
     TURNED,
     UNSOLVED,
     YIELDING,
@@ -326,8 +325,6 @@ def look_beyond(
     """
     lanes = run.lanes
     if contact is not None:
-        if contact.bounces is None:
-            leave(lanes, throw(robot, run, rows, solver, contact), THROWN)
         leave(lanes, contact.lanes.yielding[0], YIELDING)
         leave(lanes, slips_in_lanes(rows, contact), SLIPPED)
         if contact.sweep is None:

@@ -40,10 +40,11 @@ from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, CROWD = range(3)  # of PackWork.counters
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, THROWN, YIELDING, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(8)
+UNSOLVED, YIELDING, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(7)
 CAUSES = (
     "rows unsolved",
-    "penetration whose removal throws bodies",
+CAUSES = (
+    "rows unsolved",
     "contacts that yield",
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
