@@ -37,13 +37,16 @@ from artsim.sim.run_data.controllers import CONTROLLERS
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED
 from artsim.sim.runs.varied import VARIED
 
 _DEGREES = "artsim.cli.rollout.degrees"
 _OTHERWISE = {
     "controller": {"help": "Built-in controller.", "metavar": "|".join(CONTROLLERS)},
-    "record": {"help": f"Variables to record; +NAME adds to the default. Known: {', '.join(ROLLOUT_RECORDED)}."},
+    "record": {
+        "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}. Where there are "
+        f"others, steps of rows are taken one sample at a time. Known: {', '.join(ROLLOUT_RECORDABLE)}."
+    },
 }
 """The options of a run that say something else of rollouts: the controllers and variables that packs have."""
 

@@ -91,7 +91,8 @@ def variables(group: str) -> str:
     """The datasets of a group of an output, from the table that the writer uses."""
     rows = []
     for path, variable in schema.TABLE.items():
-        if path.startswith(f"{group}/"):
+        of_run = group == "rollout" and path.removeprefix("rollout/") in schema.RECORDED  # in the table of runs
+        if path.startswith(f"{group}/") and not of_run:
             meaning = variable.meaning + (f": {variable.comment}" if variable.comment else "")
             name = f"`{path.removeprefix(f'{group}/')}`" + (" (on request)" if variable.on_request else "")
             rows.append((name, ", ".join(variable.dims) or "–", variable.dtype, f"`{variable.unit}`", meaning))

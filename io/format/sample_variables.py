@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from artsim.io.format.run_variables import RUN
 from artsim.io.format.variable import TIME, Variable, line
+
+
+def _by_sample(variable: Variable) -> Variable:
+    """A recorded variable of a run as samples have it."""
+    after = ("NaN" if variable.dtype == "f8" else "-1") + " from row n_valid of a sample on"
+    comment = f"{variable.comment}; {after}" if variable.comment else after
+    return variable._replace(dims=("sample", *variable.dims), comment=comment)
+
+
+_OF_ENTRIES = ("sensor_units", "twist_units", "wrench_units", "jacobian_link", "jacobian_dof")
+_RECORDED = {
+    path.replace("trajectory/", "rollout/"): _by_sample(variable)
+    for path, variable in RUN.items()
+    if path.startswith("trajectory/") and variable.dims[:1] == ("time",) and path != "trajectory/time"
+}
 
 SAMPLES: dict[str, Variable] = {
     # many configurations: inputs, results and status; `batch_variable` tells how a line reads when results are reduced
@@ -132,15 +148,7 @@ SAMPLES: dict[str, Variable] = {
     ),
     # many runs of one robot that differ in their start, inputs or parameters
     "rollout/time": TIME,
-    "rollout/qpos": line(
-        "sample time coord",
-        "{coord_units}",
-        "position",
-        "coordinates before the step; NaN from row n_valid of a sample on",
-    ),
-    "rollout/qvel": line(
-        "sample time dof", "{dof_units}", "velocity", "before the step; NaN from row n_valid of a sample on"
-    ),
+    **_RECORDED,
     "rollout/final_qpos": line("sample coord", "{coord_units}", "position after the last step"),
     "rollout/final_qvel": line("sample dof", "{dof_units}", "velocity after the last step"),
     "rollout/mass_factor": line("sample link", "1", "factor of the link's mass and inertia"),
@@ -162,6 +170,7 @@ SAMPLES: dict[str, Variable] = {
     "rollout/coord_units": line("coord", "1", "unit of each position coordinate", dtype="str"),
     "rollout/dof_units": line("dof", "1", "unit of each degree of freedom's velocity", dtype="str"),
     "rollout/force_units": line("dof", "1", "unit of each degree of freedom's force", dtype="str"),
+    **{f"rollout/{name}": RUN[f"trajectory/{name}"] for name in _OF_ENTRIES},
     # the index of a batch in several files: row k of each is row first_row + k of the whole
     "shards/name": line("shard", "1", "file, in the folder of the index", dtype="str"),
     "shards/first_row": line("shard", "1", "first row of the batch in the file", dtype="i8"),

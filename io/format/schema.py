@@ -90,10 +90,10 @@ DEFAULT_RECORDED = tuple(name for name in RECORDED if not TABLE[f"trajectory/{na
 CONTROL_VALUES = ("torque", "target", "target_velocity", "target_acceleration", "control")
 
 
-def dense_variable(name: str) -> Variable:
+def dense_variable(name: str, group: str = "trajectory") -> Variable:
     """TABLE's entry of a recorded variable as returned in Python: Jacobians are dense."""
-    variable = TABLE[f"trajectory/{name}"]
-    return variable._replace(dims=("time", "link", "twist", "dof")) if name == "jacobian" else variable
+    variable = TABLE[f"{group}/{name}"]
+    return variable._replace(dims=(*variable.dims[:-2], "link", "twist", "dof")) if name == "jacobian" else variable
 
 
 def batch_variable(name: str, dims: Sequence[str]) -> Variable:

@@ -207,7 +207,7 @@ class Comparison:
         """Compare the samples from `start` on."""
         for name in self._stored.variables:
             with self._lock:
-                there = self._stored.read(name, start, start + len(block[name]))
+                there = self._stored.read_stored(name, start, start + len(block[name]))
             here = block[name].astype(there.dtype, copy=False)
             where = first_beyond(name, there, here, self._tolerance) if self._tolerance else first_byte(there, here)
             if where is not None:
@@ -215,6 +215,6 @@ class Comparison:
 
     def _entry(self, name: str, where: tuple[int, ...]) -> str:
         """The labels of an entry."""
-        dims = self._stored.variable(name).dims
+        dims = self._stored.stored_variable(name).dims
         named = [(dim, k) for dim, k in zip(dims, where, strict=True) if dim in DIMENSIONS]
         return ", ".join(self._stored.names_of(dim)[k] for dim, k in named)

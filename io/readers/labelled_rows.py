@@ -65,11 +65,11 @@ class LabelledRows:
         return schema.dense_variable(name)
 
     def dense(self, name: str, values: Array) -> Array:
-        """Stored rows of a variable in the form of `variable`: Jacobians (n, nlink, 6, nv) from (n, columns, 6)."""
+        """Stored rows of a variable in the form of `variable`: Jacobians (…, nlink, 6, nv) from (…, columns, 6)."""
         if name != "jacobian":
             return values
-        full: Array = np.zeros((len(values), len(self.labels.link), 6, len(self.labels.dof)))
-        full.swapaxes(2, 3)[:, list(self.labels.jacobian_link), list(self.labels.jacobian_dof)] = values
+        full: Array = np.zeros((*values.shape[:-2], len(self.labels.link), 6, len(self.labels.dof)))
+        full.swapaxes(-2, -1)[..., list(self.labels.jacobian_link), list(self.labels.jacobian_dof), :] = values
         return full
 
     def meaning(self, name: str) -> dict[str, str]:

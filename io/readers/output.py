@@ -9,12 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import numpy as np
+
 from artsim.io.format.labels import Labels
 from artsim.io.gate.gate import open_gated
 from artsim.io.gate.kinds import check_schema
 from artsim.io.gate.opening import closing_on_error
 from artsim.io.gate.probe import probe
-from artsim.io.gate.values import attributes_of, first_line, read_texts, reading
+from artsim.io.gate.values import attributes_of, first_line, read_texts, read_whole, reading
 from artsim.io.output_file.pieces import read_pieces
 from artsim.sim.foundation.errors import ArtsimError, ModelError
 
@@ -113,6 +115,20 @@ class Output(ABC):
 
 
 def read_labels(path: Path, group: h5py.Group) -> Labels:
-    """Read the labels of a group."""
+    """Read the labels of a group. Raises ModelError for columns of Jacobians of no link or dof."""
     texts = {name: read_texts(path, group[name]) for name in _LABELS if name in group}
-    return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
+    labels = Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
+    if "jacobian_link" in group and "jacobian_dof" in group:
+        link = _indices(path, group["jacobian_link"], len(labels.link))
+        dof = _indices(path, group["jacobian_dof"], len(labels.dof))
+        labels = labels._replace(jacobian_link=link, jacobian_dof=dof)
+    return labels
+
+
+def _indices(path: Path, dataset: h5py.Dataset, most: int) -> tuple[int, ...]:
+    """Read indices below `most`. Raises ModelError for others."""
+    values = read_whole(path, dataset)
+    if values.ndim != 1 or values.dtype.kind != "i" or np.any((values < 0) | (values >= most)):
+        raise ModelError(f"{path}: {dataset.name} must hold indices below {most}")
+    indices: tuple[int, ...] = tuple(values.tolist())
+    return indices

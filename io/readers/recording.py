@@ -73,10 +73,6 @@ class Recording(Output, LabelledRows):
             raise ModelError(f"{path}: has only one of the groups /constraint and /delassus")
         if "constraint" in file:
             self.labels = self.labels._replace(constraint=read_texts(path, file["constraint/constraint"]))
-        if "jacobian" in group:
-            link = self._indices(group["jacobian_link"], len(self.labels.link))
-            dof = self._indices(group["jacobian_dof"], len(self.labels.dof))
-            self.labels = self.labels._replace(jacobian_link=link, jacobian_dof=dof)
         self.variables = tuple(name for name in schema.RECORDED if name in group)
         self._ends: dict[str, Array] = {}  # by table
         self._check_shapes()
@@ -293,14 +289,6 @@ class Recording(Output, LabelledRows):
         if not right or any(n is not None and n != m for n, m in zip(known, dataset.shape, strict=True)):
             raise ModelError(f"{self.path}: {dataset.name} is {dataset.dtype} {dataset.shape}, which fits no state")
         return read_whole(self.path, dataset)
-
-    def _indices(self, dataset: h5py.Dataset, most: int) -> tuple[int, ...]:
-        """Read indices below `most`. Raises ModelError for others."""
-        values = read_whole(self.path, dataset)
-        if values.ndim != 1 or values.dtype.kind != "i" or np.any((values < 0) | (values >= most)):
-            raise ModelError(f"{self.path}: {dataset.name} must hold indices below {most}")
-        indices: tuple[int, ...] = tuple(values.tolist())
-        return indices
 
     def _table_told(self, group: str) -> dict[str, Any]:
         """The part of `summary` about a group of schema.RAGGED."""

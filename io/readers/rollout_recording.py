@@ -47,8 +47,16 @@ class RolloutRecording(SampledOutput):
         return f"{self.samples} samples of {self.rows} rows"
 
     def variable(self, name: str) -> Variable:
-        """The schema's entry of a variable."""
+        """The schema's entry of a variable, with dense Jacobians."""
+        return schema.dense_variable(name, "rollout")
+
+    def stored_variable(self, name: str) -> Variable:
+        """The schema's entry of a variable as stored."""
         return schema.TABLE[f"rollout/{name}"]
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Read samples start … stop of a variable, Jacobians dense. Raises UsageError for one that the file lacks."""
+        return self.dense(name, self.read_stored(name, start, stop))
 
     @property
     def controls(self) -> list[Controls]:
@@ -98,7 +106,7 @@ class RolloutRecording(SampledOutput):
 
     def _check_shape(self, name: str, dataset: h5py.Dataset) -> None:
         """Refuse a variable whose type and shape do not fit the labels."""
-        variable = self.variable(name)
+        variable = self.stored_variable(name)
         sizes = {"sample": self.samples, "time": self.rows}
         want = tuple(sizes[dim] if dim in sizes else len(self.names_of(dim)) for dim in variable.dims)
         if dataset.shape != want or dataset.dtype != variable.dtype:

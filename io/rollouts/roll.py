@@ -7,6 +7,7 @@ the number of threads, nor those of a sample on the number of samples.
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import time
@@ -21,7 +22,7 @@ from artsim.io.format import schema
 from artsim.io.output_file.batch_file import BatchWriter, Column, Content
 from artsim.io.output_file.model_record import model_record
 from artsim.io.rollouts.draws import Draws, RolloutConfig
-from artsim.io.runs.named import file_labels
+from artsim.io.runs.named import run_labels
 from artsim.io.runs.prepare import held_controls
 from artsim.io.runs.starts import DEEP
 from artsim.sim.foundation.dataclass import dataclass
@@ -33,7 +34,7 @@ from artsim.sim.runs.account import SUNK_FAR, bound_of_link, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, Roller, make_roller
+from artsim.sim.runs.sampled_runs import Results, Roller, make_roller, row_count, row_shapes
 from artsim.sim.runs.varied import VARIED, Variations
 
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
@@ -194,7 +195,7 @@ class _Stream:
         hand_on: Callable[[int, dict[str, Array]], None] | None,
         progress: Callable[[int], None] | None,
     ) -> None:
-        """Hand on the results of a block, with NaN after the end of a stopped sample."""
+        """Hand on the results of a block, with NaN or -1 after the end of a stopped sample."""
         plan, count = self.plan, len(variations)
         block = self._arrays(results, variations)
         stopped = results.stopped[:count]
@@ -224,12 +225,12 @@ class _Stream:
     def _arrays(self, results: Results, variations: Variations) -> dict[str, Array]:
         count, every = len(variations), self.plan.config.every
         stopped = results.stopped[:count]
-        rows = {name: results.rows[name][:count] for name in ROLLOUT_RECORDED if name in self.plan.config.record}
-        total = -(-self.plan.config.steps // every)
-        valid = np.where(stopped < 0, total, -(-stopped // every))
+        valid = np.where(stopped < 0, row_count(self.plan), -(-stopped // every))
+        types = {name: schema.TABLE[f"rollout/{name}"].dtype for name in results.rows}
         for k in np.flatnonzero(stopped >= 0):
-            for values in rows.values():
-                values[k, valid[k] :] = np.nan
+            for name, values in results.rows.items():
+                values[k, valid[k] :] = np.nan if types[name] == "f8" else -1
+        rows = {name: values[:count].astype(types[name], copy=False) for name, values in results.rows.items()}
         return {
             **rows,
             "final_qpos": results.final_qpos[:count],
@@ -275,9 +276,7 @@ def _why(plan: Plan, results: Results, k: int) -> str:
 
 
 def _sample_bytes(plan: Plan) -> int:
-    rows = -(-plan.config.steps // plan.config.every)
-    sizes = {"qpos": plan.robot.nq, "qvel": plan.robot.nv}
-    return 8 * (rows * sum(sizes[name] for name in ROLLOUT_RECORDED if name in plan.config.record) + 64)
+    return 8 * (row_count(plan) * sum(map(math.prod, row_shapes(plan).values())) + 64)
 
 
 def _block_samples(plan: Plan, samples: int, threads: int) -> int:
@@ -301,12 +300,11 @@ def _content(
     controls: Sequence[Controls],
     facts: Mapping[str, str | int | float],
 ) -> Content:
-    robot, rows = plan.robot, -(-plan.config.steps // plan.config.every)
-    columns = {
-        name: Column(schema.TABLE[f"rollout/{name}"].dims[1:], (rows, size), "f8")
-        for name, size in (("qpos", robot.nq), ("qvel", robot.nv))
-        if name in plan.config.record
-    }
+    robot, rows = plan.robot, row_count(plan)
+    columns = {}
+    for name, shape in row_shapes(plan).items():
+        variable = schema.TABLE[f"rollout/{name}"]
+        columns[name] = Column(variable.dims[1:], (rows, *shape), variable.dtype)
     columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}
     sizes = {"link": len(robot.links), "dof": robot.nv}
     for name, dim in draws.factors.items():
@@ -320,7 +318,7 @@ def _content(
     return Content(
         rows=config.samples,
         columns=columns,
-        labels=file_labels(robot.labels, plan.equipped),
+        labels=run_labels(plan),
         model=model_record(robot.articulation, plan.kept),
         facts=told,
         provenance={**facts, "config": json.dumps(both, sort_keys=True), **told},

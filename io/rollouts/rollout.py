@@ -24,7 +24,7 @@ from artsim.io.readers.output import opened
 from artsim.io.readers.rollout_recording import RolloutRecording
 from artsim.io.rollouts.draws import RolloutConfig
 from artsim.io.rollouts.roll import Outcome, roll
-from artsim.io.runs.named import file_labels
+from artsim.io.runs.named import run_labels
 from artsim.io.runs.prepare import check_driven, plan_controls, prepared
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import made_elsewhere, provenance
@@ -34,10 +34,11 @@ from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import StoppedError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.configuration import record_names
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import kernels
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED, row_count
 from artsim.sim.runs.wrench_inputs import with_pushes
 
 
@@ -72,29 +73,34 @@ def verify_rollout(
         return found.first or facts
 
 
+_INSTEAD = {
+    "contacts": "record contact_wrench, the sum for each link, or take the sample as a run by `artsim run`",
+    "delassus": "take the sample as a run by `artsim run`",
+}
+
+
 class MemoryRollout(LabelledRows):
     """A rollout held in memory: `rollout["qpos"]` is (samples, rows, nq); addressed like a RolloutRecording."""
 
     def __init__(self, plan: Plan, arrays: dict[str, Array], outcome: Outcome) -> None:
         self.outcome = outcome
-        self.labels = file_labels(plan.robot.labels, plan.equipped)
+        self.labels = run_labels(plan)
         self.variables = tuple(name for name in schema.ROLLED if name in arrays)
         self.attrs: dict[str, Any] = {"title": f"artsim rollout of {plan.robot.articulation.name}"}
-        rows = -(-plan.config.steps // plan.config.every)
-        self._arrays = {**arrays, "time": np.arange(rows) * (plan.config.every * plan.dt)}
+        self._arrays = {**arrays, "time": np.arange(row_count(plan)) * (plan.config.every * plan.dt)}
 
     def __getitem__(self, name: str) -> Array:
         """Every sample of a variable, or `time` (rows,) [s]."""
         if name not in self._arrays:
             raise UsageError(f"the rollout has no {name!r}{nearest(name, self.variables)}")
-        return self._arrays[name]
+        return self.dense(name, self._arrays[name])
 
     def _extent(self) -> str:
         return f"{len(self._arrays['status'])} samples of {len(self._arrays['time'])} rows"
 
     def variable(self, name: str) -> Variable:
-        """The schema's entry of a variable."""
-        return schema.TABLE[f"rollout/{name}"]
+        """The schema's entry of a variable, with dense Jacobians."""
+        return schema.dense_variable(name, "rollout")
 
 
 def rollout(
@@ -111,7 +117,8 @@ def rollout(
     **settings: Unpack[RolloutSettings],
 ) -> MemoryRollout | RolloutRecording:
     """Simulate many variations of a run; settings.RolloutOptions describes the arguments."""
-    of_run: dict[str, Any] = {"record": ROLLOUT_RECORDED, **settings}
+    of_run: dict[str, Any] = {**settings}
+    of_run["record"] = record_names(of_run.get("record", ROLLOUT_RECORDED), ROLLOUT_RECORDED)
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None
@@ -159,8 +166,8 @@ def rollout(
 def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> Sequence[Controls]:
     """Check the number of controls and return them. Raises UsageError, also for variables that rollouts lack."""
     for name in plan.config.record:
-        if name not in ROLLOUT_RECORDED:
-            raise UsageError(f"a rollout records {' and '.join(ROLLOUT_RECORDED)}, not {name!r}")
+        if name not in ROLLOUT_RECORDABLE:
+            raise UsageError(f"a rollout has no room for {name!r}, of which a step has any number: {_INSTEAD[name]}")
     if len(controls) > 1 and len(controls) != config.samples:
         raise UsageError(f"controls: there are {len(controls)} for {config.samples} samples")
     if any(not np.array_equal(one.start_step, controls[0].start_step) for one in controls):

@@ -21,7 +21,6 @@ from artsim.io.runs.replay import Load
 from artsim.sim.foundation.errors import ModelError, UsageError
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.runs.configuration import RunConfig
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
 
 
 @contextlib.contextmanager
@@ -55,7 +54,7 @@ def opened_runs(
 
 
 def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike[str], load: Load) -> None:
-    """Write the rows of a sample as a run file: its positions, velocities and inputs, as far as it came.
+    """Write the rows of a sample as a run file: its recorded variables and inputs, as far as it came.
 
     Factors of --randomise are not in it: the model is that of the rollout. Raises UsageError, ModelError, and what
     Recorder raises.
@@ -67,7 +66,7 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
     if config.dt is None:
         raise ModelError(f"{rollout.path}: does not say its time step")
     rows = int(rollout.read("n_valid", sample, sample + 1)[0])
-    variables = [name for name in ROLLOUT_RECORDED if name in rollout]
+    variables = [name for name in schema.RECORDED if name in rollout]
     robot = with_pieces(load(rollout.model_text, str(rollout.model.get("name", "model")), config), rollout.kept)
     model = model_record(robot, rollout.kept)._replace(path=str(rollout.model.get("path", "")))
     controls = rollout.controls
@@ -85,7 +84,7 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
         state={},
     ) as recorder:
         recorder.write(
-            {name: np.ascontiguousarray(rollout.read(name, sample, sample + 1)[0, :rows]) for name in variables}
+            {name: np.ascontiguousarray(rollout.read_stored(name, sample, sample + 1)[0, :rows]) for name in variables}
         )
         status = int(rollout.read("status", sample, sample + 1)[0])
         recorder.close(schema.COMPLETE if status == schema.COMPLETE else schema.NON_FINITE)

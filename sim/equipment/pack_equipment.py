@@ -50,6 +50,7 @@ class PackActuation(NamedTuple):
 
     exerted: Lanes1  # (nv,) explicit forces of counted actuators, and of gravity compensation by motors [N m or N]
     passive: Lanes1  # (nv,) explicit passive forces and wrenches on links [N m or N]
+    resisted: Lanes1  # (nv,) forces by which computed torque makes up for passive forces and tendons [N m or N]
     tendon: Lanes1  # (nv,) explicit forces of the springs and dampers of tendons [N m or N]
     tendon_length: Lanes1  # (nt,) [m or rad]
     tendon_moment: Lanes1  # (entries,) dL/dq of tendon_dof

@@ -87,8 +87,8 @@ HELD_STEPS, HELD_DEPTH, HELD_A, HELD_B, HELD_BY = range(5)
 LEAST_GAP, OPENED, OPENED_LOOP = range(0, 6, 2)
 # entries of Step.yielded: depths of contacts that yielded are those beyond the deepest of the start
 START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
-# entries of Block.plan, the last of RolloutBlock.plan
-STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_SAMPLE = range(3)
+# entries of Block.plan
+STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_ROW = range(3)
 # entries of Block.constraints
 CONSTRAINTS, ENTRIES = range(2)
 # columns of Block.energy
@@ -239,7 +239,7 @@ class Step(NamedTuple):
 class Block(NamedTuple):
     """Recorded rows of one block. A field whose first extent is 0 is not recorded."""
 
-    plan: Ints1  # (2,) steps to take now, and steps per recorded row
+    plan: Ints1  # (3,) steps to take now, steps per recorded row, and the row that is recorded first
     qpos: Reals2
     qvel: Reals2
     qacc: Reals2

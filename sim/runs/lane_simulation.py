@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import Entry, bind, point_at
 from artsim.sim.foundation.records import Array, allocate, of_lane
 from artsim.sim.geometry.contacts import ContactWork
-from artsim.sim.run_data.run_records import Inputs, RunBundle, Step
+from artsim.sim.run_data.run_records import Block, Inputs, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import has_clamped, has_equalities, is_bounded, is_laden
@@ -54,6 +54,20 @@ _ALWAYS = 1 << 62  # a step number that is never reached
 class LaneSimulation(Simulation):
     """A single robot whose arrays serve the lanes of a pack."""
 
+    _samples: Mapping[str, Array] = {}  # the rows of all samples, in which it records
+    _every = _ALWAYS  # steps between two recorded rows
+
+    def record_into(self, rows: Mapping[str, Array], every: int) -> None:
+        """Record these variables every so many steps, in arrays (samples, rows, …)."""
+        self._samples = {name: values.reshape(-1, *values.shape[2:]) for name, values in rows.items()}
+        self._every = every
+        self.reblock()
+
+    def _make_block(self) -> Block:
+        block = super()._make_block()._replace(**self._samples)
+        block.plan[:] = 1, self._every, 0
+        return block
+
     def alone(self) -> Alone:
         """The robot's arrays, through which a lane passes that takes a step alone."""
         touching = self.plan.touching
@@ -65,7 +79,7 @@ class LaneSimulation(Simulation):
         if touching is not None:
             frictions = [touching.contacts.friction, touching.contacts.pair_friction]
         model, state = OwnModel(*self.plan.robot.model), OwnState(*self._state)
-        return Alone(model, state, self._inputs, self._step, forces, *frictions)
+        return Alone(model, state, self._inputs, self._step, self._block.plan, forces, *frictions)
 
     def make_room(self) -> None:
         """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
@@ -81,7 +95,6 @@ class LaneSimulation(Simulation):
 
     def point_at(self, pointers: Array) -> object:
         """Let kernels that receive `pointers` take its steps, for as long as the returned object is kept."""
-        self._block.plan[:] = 1, _ALWAYS
         return point_at(self.plan.entry, 1, pointers, *self._bundles())
 
     def in_lane(self, pack: PackArrays, lane: int) -> RobotOfLane:

@@ -36,7 +36,6 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
-from artsim.sim.run_data.run_records import COMPUTED_TORQUE
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
     BOUND,
@@ -58,17 +57,15 @@ _MOST_DOFS = 100  # since packs hold 8 mass matrices: beyond 110 a robot alone i
 
 def reason_against_packs(plan: Plan) -> str:
     """The first feature of a run that packs lack, or an empty string."""
-    inputs, config = plan.inputs, plan.config
+    config = plan.config
     solver = SOLVERS[config.solver]
     reasons = {
         f"integrator {config.integrator} with limits of balls, couplings that are rows, or equipment other than affine "
         "actuators of joints": not _serves_rows(plan) and (own_rows(plan) > 0 or is_laden(plan)),
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
+        "recorded sensors that are delayed": plan.delayed is not None and len(plan.delayed.arrays.sensor) > 0,
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
-        "computed torque beside tendons that act, or weight that actuators compensate": (
-            inputs["controller"][0] == COMPUTED_TORQUE and _resists_control(equipment_of(plan))
-        ),
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
@@ -203,16 +200,6 @@ def _has_acting_tendons(e: Equipment) -> bool:
     """True if tendons do more than pass on forces of actuators."""
     limited = np.isfinite(e.tendon_lower) | np.isfinite(e.tendon_upper)
     return bool(limited.any() or e.tendon_stiffness.any() or e.tendon_damping.any())
-
-
-def _resists_control(e: Equipment | None) -> bool:
-    """True if there are forces of equipment for which computed torque makes up by the code of a single robot."""
-    if e is None:
-        return False
-    of_tendons = (
-        e.tendon_stiffness.any() or e.tendon_damping.any() or e.tendon_friction.any() or e.tendon_armature.any()
-    )
-    return bool(of_tendons or e.gravity_by_actuator.any())
 
 
 def is_calibrated(plan: Plan) -> bool:

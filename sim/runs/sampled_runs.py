@@ -21,7 +21,15 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
-from artsim.sim.run_data.run_records import FIRST_SAMPLE, RUNNING, STEP_NUMBER, STEPS_PER_ROW, STEPS_TO_TAKE, RunBundle
+from artsim.sim.run_data.run_records import (
+    RECORDED,
+    RUNNING,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    TABLES_OF,
+    RunBundle,
+)
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.control_tables import control_tables
 from artsim.sim.runs.controls import Controls
@@ -52,12 +60,15 @@ from artsim.sim.runs.packable import (
 )
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
+from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     CAUSES,
     CROWD,
+    FIRST_SAMPLE,
     INPUT_ROW,
     LANE_GAINS,
     LANE_PROPERTIES,
+    ROWS_OF_SAMPLE,
     STEP,
     PackControls,
     RolloutBlock,
@@ -66,6 +77,21 @@ from artsim.sim.stepping.packs import (
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
 
 ROLLOUT_RECORDED = ("qpos", "qvel")
+"""The variables that a rollout records by default: those that packs record themselves, without steps taken alone."""
+
+ROLLOUT_RECORDABLE = tuple(name for name in RECORDED if name not in TABLES_OF)
+"""The variables that a rollout can record: all whose rows have a fixed size."""
+
+
+def row_shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
+    """The shape of one row of each variable that the samples of a plan record."""
+    shapes = block_shapes(plan.robot.model, plan.equipped)
+    return {name: shapes[name] for name in plan.config.record}
+
+
+def row_count(plan: Plan) -> int:
+    """The number of recorded rows of a sample that does not stop early."""
+    return -(-plan.config.steps // plan.config.every)
 
 
 @dataclass
@@ -77,7 +103,7 @@ class Results:
     RUNNING; `stopped` (n,): the step of the stop, else -1; `stopped_dof` (n,): the dof that caused it.
     """
 
-    rows: dict[str, Array]  # of ROLLOUT_RECORDED: (n, rows, ·); without rows where not recorded
+    rows: dict[str, Array]  # (n, rows, …) by variable
     final_qpos: Array
     final_qvel: Array
     start_depth: Array
@@ -89,10 +115,8 @@ class Results:
     @classmethod
     def of(cls, plan: Plan, samples: int) -> Results:
         """Allocate zeroed results for `samples` samples, rounded up to whole packs."""
-        n, config, robot = -(-samples // WIDTH) * WIDTH, plan.config, plan.robot
-        count = -(-config.steps // config.every)
-        sizes = {"qpos": robot.nq, "qvel": robot.nv}
-        rows = {name: np.zeros((n, count if name in config.record else 0, size)) for name, size in sizes.items()}
+        n, robot = -(-samples // WIDTH) * WIDTH, plan.robot
+        rows = {name: np.zeros((n, row_count(plan), *shape)) for name, shape in row_shapes(plan).items()}
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
         return cls(rows, *finals, np.zeros(n), np.zeros((n, 4)), np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
 
@@ -175,15 +199,13 @@ class PackRoller:
         self._calibrated = False
         self._simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
         self._listed = self._simulation.room  # room for the contacts of all lanes
+        self._samples = self._make_block()
         alone = self._simulation.alone()
         self._robot, self._rules = make_robots(plan, alone.state, self._width), make_pack_rules(plan, self._width)
         self._equipment = make_actuators(plan, self._width)
         self._damped = calibrated_dampings(plan, self._equipment.model)
         self._inputs, self._step = make_pack_inputs(plan, self._width), make_pack_step(plan, self._width)
         self._connect_solver()
-        rows = results.rows["qpos"], results.rows["qvel"]
-        self._samples = RolloutBlock(np.zeros(3, np.int64), *rows, results.final_qpos, results.final_qvel)
-        self._samples.plan[STEPS_PER_ROW] = plan.config.every
         held = self._controls_of([controls])
         self._lanes = make_lane_bundle(plan, self._needs, alone, held, self._width)
         self._calibrators = self._connect_lanes(controls)
@@ -193,6 +215,19 @@ class PackRoller:
             self._contact = make_contact_bundle(plan, self._needs, self._simulation.room, self._listed, self._width)
             self._connect_detection(self._contact)
         self._bind()
+
+    def _make_block(self) -> RolloutBlock:
+        """The pack's block, with those of the recorded variables that the pack records itself; the single robot records
+        the others."""
+        config, results = self._plan.config, self.results
+        own = [results.rows.get(name, np.zeros((len(results.reason), 0, 0))) for name in ROLLOUT_RECORDED]
+        others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
+        block = RolloutBlock(np.zeros(4, np.int64), *own, results.final_qpos, results.final_qvel)
+        block.plan[STEPS_PER_ROW] = config.every
+        if others:
+            block.plan[ROWS_OF_SAMPLE] = row_count(self._plan)
+            self._simulation.record_into(others, config.every)
+        return block
 
     # -------------------------------------------------------------- entries that kernels call
 
@@ -313,7 +348,7 @@ class PackRoller:
         if lanes.own is not None:
             zeroed += [values for name, values in lanes.own._asdict().items() if name not in ("fixed", "place")]
         if self._contact is not None:
-            zeroed += [self._contact.lanes.memory, self._contact.data.number]
+            zeroed += [self._contact.lanes.memory, self._contact.lanes.sunk, self._contact.data.number]
         for values in zeroed:
             values[...] = 0
         if self._plan.delayed is not None:

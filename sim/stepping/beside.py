@@ -19,6 +19,7 @@ from artsim.sim.run_data.run_records import (
     ENERGY,
     EVALUATION,
     EXCESS_STEP,
+    FIRST_ROW,
     LOOK,
     NOW,
     RECORD,
@@ -64,7 +65,7 @@ def _begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
     """Prepare a block of steps: set followers from their leaders; before the first step, note energy and load."""
     model, state = robot.model, robot.state
     step = run.step
-    step.counters[ROWS_RECORDED] = 0
+    step.counters[ROWS_RECORDED] = run.block.plan[FIRST_ROW]
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] >= 0.0 and step.effective_coupling[c] == 0.0:
             step.effective_coupling[c] = model.row_mobility[c]

@@ -126,11 +126,11 @@ def _computed_torque(
         step.velocity[k] = v[k] + ahead * step.qacc[k]
     _add_joints_own(robot, q, v, run, ahead)
     _add_soft_couplings(model, data, q, v, run, ahead)
-    if equipment is not None:
+    if run.lanes is not None:
         for k in range(step.force.shape[0]):
-            step.force[k] -= equipment.data.passive[k]
-        if run.lanes is None:  # in packs the equipment has none of these
-            _add_tendons(robot, v, run, equipment, ahead)
+            step.force[k] += equipment.data.resisted[k]
+    elif equipment is not None:
+        _add_equipment(robot, v, run, equipment, ahead)
 
 
 @njit
@@ -268,9 +268,25 @@ def _mobility(model: Model, data: Workspace, follower: int, leader: int, slope: 
 
 
 @njit
-def _add_tendons(robot: RobotBundle, v: Reals1, run: RunBundle, equipment: EquipmentBundle, ahead: float) -> None:
-    """Add to step.force the forces that make up for tendons, and subtract those of weight that actuators compensate."""
+def find_resisted(robot: RobotBundle, v: Reals1, run: RunBundle, equipment: EquipmentBundle, ahead: float) -> None:
+    """Set step.force (nv,) to the forces by which computed torque makes up for the equipment; 0 without it."""
+    step = run.step
+    resists = run.inputs.controller[0] == COMPUTED_TORQUE
+    if resists:
+        _wanted_accelerations(robot.model, robot.data, robot.state.qpos, v, run, ahead)
+    for k in range(step.force.shape[0]):
+        step.force[k] = 0.0
+    if resists:
+        _add_equipment(robot, v, run, equipment, ahead)
+
+
+@njit
+def _add_equipment(robot: RobotBundle, v: Reals1, run: RunBundle, equipment: EquipmentBundle, ahead: float) -> None:
+    """Add to step.force the forces that make up for tendons and passive forces, and subtract those of weight that
+    actuators compensate."""
     model, data, step = robot.model, robot.data, run.step
+    for k in range(step.force.shape[0]):
+        step.force[k] -= equipment.data.passive[k]
     for k in range(step.force.shape[0]):
         if equipment.model.gravity_by_actuator[k]:
             step.force[k] -= equipment.data.compensation[k]

@@ -19,6 +19,7 @@ from artsim.sim.foundation.lanes import lane_count, lane_set
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle
 from artsim.sim.stepping.calibration import calibrate
+from artsim.sim.stepping.controller import find_resisted
 from artsim.sim.stepping.packs import STEP, OwnRows
 
 
@@ -30,6 +31,9 @@ def find_exerted(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle,
     state, step, found = robot.state, run.step, forces.data
     calibrate(robot, equipment, step)
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
+    find_resisted(robot, state.qvel, run, equipment, run.inputs.time_step[0])
+    for k in range(step.force.shape[0]):
+        found.resisted[k] = step.force[k]
     for k in range(step.applied.shape[0]):
         step.applied[k] = 0.0
     apply_link_wrenches(robot, run, equipment)
@@ -136,4 +140,5 @@ def keep_lanes(robot: RobotBundle, run: RunBundle) -> None:
     if connected(lanes.helpers.keeper[0]):
         for lane in range(lane_count(robot.state.qpos)):
             if lanes.data.alive[lane]:
+                lanes.helpers.counters[lane, STEP_NUMBER] = lanes.data.counters[STEP]
                 run_entry(lanes.helpers.keeper[lane])

@@ -23,39 +23,32 @@ from artsim.sim.equipment.pack_actuation import (
     keep_held,
     release_forces,
     set_constants,
-    take_bounds,
     weigh,
 )
 from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lane_records import put_lane, take_lane, take_over
+from artsim.sim.foundation.lane_records import take_lane, take_over
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.records import ConstReals3, Lanes2
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import (
     ADVANCE,
-    CROWDED,
     EVALUATE,
-    EVALUATION,
-    FIRST_SAMPLE,
     LASTING_ROWS,
     NON_FINITE,
-    RUNNING,
-    STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
-    STOP_DOF,
-    STOP_REASON,
     Rows,
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load, set_end_velocity
 from artsim.sim.stepping.lane_equipment import keep_lanes
+from artsim.sim.stepping.lanes_alone import count_alone, end, record_final, record_steps, step_alone
 from artsim.sim.stepping.midpoint import stiffened
 from artsim.sim.stepping.pack_rows import note_impulses, take_impulses
-from artsim.sim.stepping.packs import CROWD, INPUT_ROW, STEP, AnyBlock, LaneBundle
+from artsim.sim.stepping.packs import CROWD, FIRST_SAMPLE, INPUT_ROW, ROWS_OF_SAMPLE, STEP, AnyBlock, LaneBundle
 from artsim.sim.stepping.sleeping import begin_asleep, count_still, note_places, stay_asleep
 from artsim.sim.stepping.step import place, run_integrator, solve_step
 
@@ -73,8 +66,9 @@ def roll(
     """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room.
 
     run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
-    the arrays that all rows share, or is None without rows. A lane whose velocities are not finite is dead: its numbers
-    are still computed, but carry no meaning.
+    the arrays that all rows share, or is None without rows. Where more is recorded than the state, each lane takes the
+    steps of recorded rows by itself. A lane whose velocities are not finite is dead: its numbers are still computed,
+    but carry no meaning.
     """
     state, data = robot.state, robot.data
     block, lanes = run.block, run.lanes
@@ -85,9 +79,15 @@ def roll(
         _begin_load(robot, run)
     for _ in range(block.plan[STEPS_TO_TAKE]):
         choose_inputs(robot.model, data, run, equipment)
-        if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
+        recorded = lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0
+        if recorded:
             record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
-        if connected(run.step.integrator):
+        begin_asleep(state, run)
+        if recorded and block.plan[ROWS_OF_SAMPLE] > 0:
+            record_steps(robot, run, equipment, contact)
+        elif _rests(run):
+            keep_lanes(robot, run)
+        elif connected(run.step.integrator):
             _let_integrator_step(robot, run, equipment)
         else:
             _take_step(robot, run, rows, equipment, contact, rules, solver)
@@ -102,6 +102,15 @@ def roll(
     for lane in range(lane_count(state.qpos)):
         if lanes.data.alive[lane]:
             record_final(state, block, lane)
+
+
+@inlined
+def _rests(run: RunBundle) -> bool:
+    """True if all living lanes sleep through this step, in which nothing then moves."""
+    for lane in range(run.lanes.data.alive.shape[0]):
+        if run.lanes.data.alive[lane] and not lane_get(run.step.asleep, 0, lane) > 0.0:
+            return False
+    return True
 
 
 @njit
@@ -135,7 +144,7 @@ def _spread_row(data: Workspace, table: ConstReals3, row: int, out: Lanes2) -> N
 
 @njit
 def record(state: State, block: AnyBlock, row: int) -> None:
-    """Record the state before the step as row `row` of the block at hand."""
+    """Record position and velocity before the step as row `row` of the samples at hand."""
     if block.qpos.shape[1] > 0:
         n = block.qpos.shape[2]
         start = block.plan[FIRST_SAMPLE] * block.qpos.shape[1] + row
@@ -144,15 +153,6 @@ def record(state: State, block: AnyBlock, row: int) -> None:
         n = block.qvel.shape[2]
         start = block.plan[FIRST_SAMPLE] * block.qvel.shape[1] + row
         scatter(state.qvel, block.qvel, start * n, block.qvel.shape[1] * n)
-
-
-@inlined
-def record_final(state: State, block: AnyBlock, lane: int) -> None:
-    sample = block.plan[FIRST_SAMPLE] + lane
-    for n in range(block.final_qpos.shape[1]):
-        block.final_qpos[sample, n] = lane_get(state.qpos, n, lane)
-    for k in range(block.final_qvel.shape[1]):
-        block.final_qvel[sample, k] = lane_get(state.qvel, k, lane)
 
 
 @njit
@@ -170,7 +170,6 @@ def _take_step(
     model, state, data = robot.model, robot.state, robot.data
     lanes = run.lanes
     begin_held(equipment)
-    begin_asleep(state, run)
     if any_positive(run.step.asleep[0]):
         note_places(state, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
@@ -184,10 +183,10 @@ def _take_step(
     if alone:
         for lane in range(lane_count(state.qpos)):
             if lanes.data.alive[lane] and lane_get(lanes.data.leaves, 0, lane) > 0.0:
-                _step_alone(robot, run, equipment, contact, lane)
+                step_alone(robot, run, equipment, contact, lane)
                 if lanes.data.counters[CROWD] == 1:
                     return
-        _count_alone(lanes)
+        count_alone(lanes)
     _find_dead(robot, run, lanes)
     hand_on_impulses(state, rows, rows.number[LASTING_ROWS])
     keep_drives(state, run.step, rows)
@@ -203,11 +202,11 @@ def _take_step(
     for n in range(state.activation.shape[0]):
         equipment.data.start_activation[n] = state.activation[n]
         state.activation[n] = equipment.data.activation[n]
-    if alone:
-        take_over(state, lanes.data.leaves[0], lanes.moved)
     if any_positive(run.step.asleep[0]):
         stay_asleep(state, run, equipment)
     count_still(robot, run, equipment)
+    if alone:
+        take_over(state, lanes.data.leaves[0], lanes.moved)
     expand(model, state.qpos, state.qvel, data)
 
 
@@ -215,7 +214,6 @@ def _take_step(
 def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
     """Let the integrator, which has steps of its own, take one step of all lanes."""
     state = robot.state
-    begin_asleep(state, run)
     if any_positive(run.step.asleep[0]):
         note_places(state, run)
     run_integrator(run.step, EVALUATE)
@@ -273,69 +271,6 @@ def _sweep(robot: RobotBundle, run: RunBundle, contact: PackContactBundle) -> No
 
 
 @njit
-def _step_alone(
-    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, contact: PackContactBundle | None, lane: int
-) -> None:
-    """Take the step of one lane by the entry of single robots, with rows if needed; its state after it goes into
-    lanes.moved."""
-    lanes, alone = run.lanes, run.lanes.alone
-    if contact is not None:
-        _take_contacts(contact, lanes, lane)
-    take_lane(robot.model, lane, alone.model)
-    take_lane(run.inputs, lane, alone.inputs)
-    take_lane(robot.state, lane, alone.state)
-    take_lane(lanes.data, lane, alone.forces)
-    for c in range(alone.step.effective_coupling.shape[0]):
-        alone.step.effective_coupling[c] = lane_get(run.step.effective_coupling, c, lane)
-    counters = alone.step.counters
-    for n in range(counters.shape[0]):
-        if n != EVALUATION:  # a step that was left has yet to be cleared of its stiffening
-            counters[n] = 0
-    counters[STEP_NUMBER] = lanes.data.counters[STEP]
-    alone.state.still[0] = 0.0  # sleep of this lane is decided together with the other lanes
-    run_entry(lanes.data.single)
-    if counters[STOP_REASON] == CROWDED:
-        lanes.data.counters[CROWD] = 1
-        return
-    if counters[STOP_REASON] != RUNNING:
-        lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
-        end(robot.state, lanes, run.block, lane, counters[STOP_REASON], counters[STOP_DOF])
-        return
-    put_lane(alone.state, lanes.moved, lane)
-    take_bounds(equipment, run, lane)
-    if contact is not None:
-        memory = contact.lanes.memory[1 - contact.lanes.half[0], lane]
-        for n in range(memory.shape[0]):
-            for j in range(memory.shape[1]):
-                memory[n, j] = alone.state.contact[n, j]
-
-
-@njit
-def _count_alone(lanes: LaneBundle) -> None:
-    """Count the steps taken alone by lanes that go on. Steps left for want of room do not count."""
-    for lane in range(lanes.data.alive.shape[0]):
-        if lanes.data.alive[lane] and lane_get(lanes.data.leaves, 0, lane) > 0.0:
-            lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
-
-
-@njit
-def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
-    """Copy a lane's contacts of the last step, and its friction, to the single robot."""
-    alone = lanes.alone
-    memory = contact.lanes.memory[contact.lanes.half[0], lane]
-    for n in range(memory.shape[0]):
-        for j in range(memory.shape[1]):
-            alone.state.contact[n, j] = memory[n, j]
-    factor = lane_get(contact.lanes.factor, 0, lane)
-    for n in range(contact.model.friction.shape[0]):
-        for j in range(contact.model.friction.shape[1]):
-            alone.friction[n, j] = factor * contact.model.friction[n, j]
-    for n in range(contact.model.pair_friction.shape[0]):
-        for j in range(contact.model.pair_friction.shape[1]):
-            alone.pair_friction[n, j] = factor * contact.model.pair_friction[n, j]
-
-
-@njit
 def _find_dead(robot: RobotBundle, run: RunBundle, lanes: LaneBundle) -> None:
     """Mark lanes whose end velocities of the step without rows are not finite and are not replaced by another step."""
     state, data = robot.state, robot.data
@@ -356,13 +291,3 @@ def _find_dead(robot: RobotBundle, run: RunBundle, lanes: LaneBundle) -> None:
                 while math.isfinite(lane_get(step.next, first, lane)):
                     first += 1
                 end(state, lanes, run.block, lane, NON_FINITE, robot.model.independent_dof[first])
-
-
-@njit
-def end(state: State, lanes: LaneBundle, block: AnyBlock, lane: int, reason: int, dof: int) -> None:
-    """Stop a lane: its final state is the one before the step."""
-    lanes.data.alive[lane] = 0
-    lanes.data.stopped[lane] = lanes.data.counters[STEP]
-    lanes.data.stopped_dof[lane] = dof
-    lanes.data.reason[lane] = reason
-    record_final(state, block, lane)

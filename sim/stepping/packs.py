@@ -39,10 +39,11 @@ from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 STEP, INPUT_ROW, CROWD = range(3)  # of PackWork.counters
+# entries of RolloutBlock.plan, after those that Block.plan has, too: the first sample of the pack; rows per sample that
+# the single robot records, 0: none
+FIRST_SAMPLE, ROWS_OF_SAMPLE = 2, 3
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
 UNSOLVED, YIELDING, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(7)
-CAUSES = (
-    "rows unsolved",
 CAUSES = (
     "rows unsolved",
     "contacts that yield",
@@ -59,10 +60,13 @@ LANE_PROPERTIES = (
 )
 LANE_GAINS = ("drive_stiffness", "drive_damping")
 LANE_CONTROLS = ("torque", "target", "target_velocity", "target_acceleration", "control")
-# fields of State that a step moves on; contacts have a memory for two steps
-MOVED = ("qpos", "qvel", "activation", "impulse", "history", "load", "change", "earlier_change", "drive_held")
+# fields of State that differ between lanes; contacts have a memory for two steps
+MOVED = (
+    *("qpos", "qvel", "activation", "impulse", "still", "command", "history"),
+    *("load", "change", "earlier_change", "drive_held"),
+)
 PackModel = with_lanes(Model, "PackModel", LANE_PROPERTIES)
-PackState = with_lanes(State, "PackState", (*MOVED, "still", "command"))
+PackState = with_lanes(State, "PackState", MOVED)
 MovedState = with_lanes(State, "MovedState", MOVED)
 PackInputs = with_lanes(Inputs, "PackInputs", (*LANE_GAINS, *LANE_CONTROLS))
 PackRules = with_lanes(LinkRuleWork, "PackRules", ("force", "columns"))
@@ -158,15 +162,17 @@ class Alone(NamedTuple):
     state: State
     inputs: Inputs
     step: Step
+    plan: Ints1  # of its Block, which holds the rows of all samples, one sample after the other
     forces: AloneForces
     friction: Reals2  # of Contacts, as are its pairs'
     pair_friction: Reals2
 
 
 class RolloutBlock(NamedTuple):
-    """Recorded rows of some samples. A field whose second extent is 0 is not recorded."""
+    """Recorded rows of some samples, beside those that the single robot records. A field whose second extent is 0 is
+    not recorded."""
 
-    plan: Ints1  # (3,) steps to take now, steps per recorded row, first sample of the pack
+    plan: Ints1  # (4,) steps to take now, steps per recorded row, FIRST_SAMPLE and ROWS_OF_SAMPLE
     qpos: Reals3  # (samples, rows, nq)
     qvel: Reals3  # (samples, rows, nv)
     final_qpos: Reals2  # (samples, nq)

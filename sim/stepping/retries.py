@@ -177,8 +177,8 @@ def look_again(
 ) -> int:
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
-    Lanes of a pack are solved again together, each for its own reasons: what is looked at in a lane depends on that lane
-    alone. Lanes that the pack does not solve take the step alone.
+    Lanes of a pack are solved again together, each for its own reasons: a decision depends on the lane's own numbers.
+    Lanes that the pack does not solve take the step alone.
     """
     left = like(1.0, robot.data)
     if run.lanes is not None:

@@ -20,7 +20,7 @@ from artsim.cli.main import cli
 from artsim.cli.terminal import without_foreign_hints
 from artsim.io.runs import progress
 from artsim.io.viewer.server import is_own
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE
 from artsim.sim.runs.settings import DEFAULT_RECORD
 from tests.conftest import ROOT
 
@@ -276,8 +276,8 @@ def test_every_option_is_in_a_group_of_the_help(name: str) -> None:
 def test_a_rollout_offers_what_it_takes() -> None:
     text = invoke("rollout", "--help").output
     assert "FILE.py:FUNCTION" not in text
-    assert f"Known: {', '.join(ROLLOUT_RECORDED)}." in " ".join(text.split())
-    assert "incoming_wrench" not in text
+    assert f"Known: {', '.join(ROLLOUT_RECORDABLE)}." in " ".join(text.split())
+    assert "delassus" not in text
 
 
 @pytest.mark.small

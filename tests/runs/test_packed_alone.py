@@ -182,7 +182,7 @@ SQUEEZED = """<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>
 def test_contacts_yield_from_where_the_lane_itself_began(tmp_path: Path) -> None:
     """How far a contact may give way counts from the depth at the start of its own run, not from that of others."""
     (tmp_path / "model.xml").write_text(SQUEEZED)
-    plan = prepare(artsim.load(tmp_path / "model.xml").articulation, RunConfig(steps=4))
+    plan = prepare(artsim.load(tmp_path / "model.xml").articulation, RunConfig(steps=4, record=()))
     results = Results.of(plan, 1)
     roller = PackRoller(plan, held_controls(plan), results)
     for x in (0.004, 0.0, 0.001):

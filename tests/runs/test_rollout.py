@@ -683,7 +683,10 @@ def test_starts_drawn_within_limits_are_those_of_a_batch() -> None:
         (("--randomise", "mass=0:1"), "want factors LOW:HIGH"),
         (("--spread", "-1"), "spread is -1.0, want a finite number from 0"),
         (("--spread", "1", "--start", "normal"), "spread is about the given start"),
-        (("--record", "qacc"), "a rollout records qpos and qvel, not 'qacc'"),
+        (
+            ("--record", "delassus"),
+            "a rollout has no room for 'delassus', of which a step has any number: take the sample",
+        ),
         (("--seed", "-1"), "seed -1: want 0"),
         (("-o", "out.txt"), "want a name that ends in .h5, .hdf5 or .npz"),
     ],

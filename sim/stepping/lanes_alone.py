@@ -1,0 +1,150 @@
+"""Steps that lanes of a pack take by the entry of single robots: those for which the pack has no means, and those whose
+forces are recorded, by the recorder of single robots. The end of a lane, and its final state.
+"""
+
+from __future__ import annotations
+
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.state import RobotBundle, State
+from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.equipment.pack_actuation import begin_held, keep_held, take_bounds
+from artsim.sim.equipment.pack_equipment import PackEquipment
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lane_records import put_lane, take_lane, take_over
+from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
+from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.run_data.run_records import (
+    CROWDED,
+    DEPTH,
+    EVALUATION,
+    FIRST_ROW,
+    LINK_A,
+    LINK_B,
+    RUNNING,
+    SHARE,
+    START_DEPTH,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STOP_DOF,
+    STOP_REASON,
+    RunBundle,
+)
+from artsim.sim.stepping.packs import CROWD, FIRST_SAMPLE, ROWS_OF_SAMPLE, STEP, AnyBlock, LaneBundle
+
+
+@njit
+def record_steps(
+    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, contact: PackContactBundle | None
+) -> None:
+    """Take one step of every lane by itself, which the single robot records as a row of the lane's sample; no step,
+    with lanes.counters[CROWD] = 1, if contacts exceed the room.
+    """
+    lanes, plan = run.lanes, run.block.plan
+    row = lanes.data.counters[STEP] // plan[STEPS_PER_ROW]
+    begin_held(run, equipment)
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane]:
+            lanes.alone.plan[FIRST_ROW] = (plan[FIRST_SAMPLE] + lane) * plan[ROWS_OF_SAMPLE] + row
+            step_alone(robot, run, equipment, contact, lane)
+            if lanes.data.counters[CROWD] == 1:
+                return
+        lane_set(lanes.data.leaves, 0, lane, 1.0 if lanes.data.alive[lane] else -1.0)
+    take_over(robot.state, lanes.data.leaves[0], lanes.moved)
+    keep_held(run, equipment)
+    if contact is not None:
+        contact.lanes.half[0] = 1 - contact.lanes.half[0]
+    expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
+
+
+@njit
+def step_alone(
+    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, contact: PackContactBundle | None, lane: int
+) -> None:
+    """Take the step of one lane by the entry of single robots, with rows if needed; its state after it goes into
+    lanes.moved."""
+    lanes, alone = run.lanes, run.lanes.alone
+    if contact is not None:
+        _take_contacts(contact, lanes, lane)
+    take_lane(robot.model, lane, alone.model)
+    take_lane(run.inputs, lane, alone.inputs)
+    take_lane(robot.state, lane, alone.state)
+    take_lane(lanes.data, lane, alone.forces)
+    for c in range(alone.step.effective_coupling.shape[0]):
+        alone.step.effective_coupling[c] = lane_get(run.step.effective_coupling, c, lane)
+    counters = alone.step.counters
+    for n in range(counters.shape[0]):
+        if n != EVALUATION:  # a step that was left has yet to be cleared of its stiffening
+            counters[n] = 0
+    counters[STEP_NUMBER] = lanes.data.counters[STEP]
+    run_entry(lanes.data.single)
+    if counters[STOP_REASON] == CROWDED:
+        lanes.data.counters[CROWD] = 1
+        return
+    if contact is not None:
+        _put_depths(contact, lanes, lane)
+    if counters[STOP_REASON] != RUNNING:
+        end(robot.state, lanes, run.block, lane, counters[STOP_REASON], counters[STOP_DOF])
+        return
+    put_lane(alone.state, lanes.moved, lane)
+    take_bounds(equipment, run, lane)
+    if contact is not None:
+        memory = contact.lanes.memory[1 - contact.lanes.half[0], lane]
+        for n in range(memory.shape[0]):
+            for j in range(memory.shape[1]):
+                memory[n, j] = alone.state.contact[n, j]
+
+
+@njit
+def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
+    """Copy a lane's contacts of the last step, its friction, and the depths noted so far to the single robot."""
+    alone, yielded, sunk = lanes.alone, lanes.alone.step.yielded, contact.lanes.sunk[lane]
+    yielded[START_DEPTH] = 0.0
+    yielded[SHARE], yielded[DEPTH], yielded[LINK_A], yielded[LINK_B] = sunk[0], sunk[1], sunk[2], sunk[3]
+    memory = contact.lanes.memory[contact.lanes.half[0], lane]
+    for n in range(memory.shape[0]):
+        for j in range(memory.shape[1]):
+            alone.state.contact[n, j] = memory[n, j]
+    factor = lane_get(contact.lanes.factor, 0, lane)
+    for n in range(contact.model.friction.shape[0]):
+        for j in range(contact.model.friction.shape[1]):
+            alone.friction[n, j] = factor * contact.model.friction[n, j]
+    for n in range(contact.model.pair_friction.shape[0]):
+        for j in range(contact.model.pair_friction.shape[1]):
+            alone.pair_friction[n, j] = factor * contact.model.pair_friction[n, j]
+
+
+@inlined
+def _put_depths(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
+    """Note the depths of the single robot's contacts as those of the lane."""
+    yielded, sunk = lanes.alone.step.yielded, contact.lanes.sunk[lane]
+    if lanes.data.counters[STEP] == 0:
+        contact.lanes.start_depth[lane] = yielded[START_DEPTH]
+    sunk[0], sunk[1], sunk[2], sunk[3] = yielded[SHARE], yielded[DEPTH], yielded[LINK_A], yielded[LINK_B]
+
+
+@njit
+def count_alone(lanes: LaneBundle) -> None:
+    """Count the steps that lanes have taken alone, each by its cause."""
+    for lane in range(lanes.data.alive.shape[0]):
+        went_on = lanes.data.alive[lane] == 1 or lanes.data.stopped[lane] == lanes.data.counters[STEP]
+        if went_on and lane_get(lanes.data.leaves, 0, lane) > 0.0:
+            lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
+
+
+@njit
+def end(state: State, lanes: LaneBundle, block: AnyBlock, lane: int, reason: int, dof: int) -> None:
+    """Stop a lane: its final state is the one before the step."""
+    lanes.data.alive[lane] = 0
+    lanes.data.stopped[lane] = lanes.data.counters[STEP]
+    lanes.data.stopped_dof[lane] = dof
+    lanes.data.reason[lane] = reason
+    record_final(state, block, lane)
+
+
+@inlined
+def record_final(state: State, block: AnyBlock, lane: int) -> None:
+    sample = block.plan[FIRST_SAMPLE] + lane
+    for n in range(block.final_qpos.shape[1]):
+        block.final_qpos[sample, n] = lane_get(state.qpos, n, lane)
+    for k in range(block.final_qvel.shape[1]):
+        block.final_qvel[sample, k] = lane_get(state.qvel, k, lane)
