@@ -99,21 +99,21 @@ def start_search(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Either
     """Set the velocities expected midway, from which evaluations with these contacts start."""
     step = run.step
     one = like(1.0, robot.data)
+    if contact is not None and run.lanes is None:
+        note_struck(robot.data, contact)
+        for n in range(contact.data.number[CONTACTS]):
+            reset_grip(contact, n)
     start_evaluations(robot, run, one)
+    begin_targets(run, rows, contact, one)
     step.bound_rounds[0] = zero_like(one)
     for k in range(step.pressed.shape[0]):
         for side in range(step.pressed.shape[1]):
             step.pressed[k, side] = zero_like(one)
-    begin_targets(run, rows, contact, one)
     if run.lanes is not None:
         start_in_lanes(robot, run, contact, solver)
-        return
-    if contact is not None:
-        note_struck(robot.data, contact)
-        for n in range(contact.data.number[CONTACTS]):
-            reset_grip(contact, n)
-    for n in range(RULE_ROUNDS, step.retries.shape[0]):
-        step.retries[n] = 0
+    else:
+        for n in range(RULE_ROUNDS, step.retries.shape[0]):
+            step.retries[n] = 0
 
 
 @njit
