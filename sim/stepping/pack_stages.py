@@ -263,7 +263,7 @@ def _note_changes(run: RunBundle, solver: SolverBundle, changed: Pack) -> None:
         solver.pack.warm[0] = solver.pack.bound[0]
         anew = highest(changed) > 0.0 or run.step.counters[WEIGHED] & M_IS_SET == 0
         if run.lanes.lane_rows is not None:
-            anew = True
+            anew = anew or any_positive(run.lanes.own.outdated[0])
         solver.pack.listing[SAME_ROWS] = 0 if anew else 1
 
 

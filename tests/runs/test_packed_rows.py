@@ -306,6 +306,23 @@ def test_couplings_that_are_rows_are_packed(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.small
+def test_curved_couplings_are_aimed_in_lanes(tmp_path: Path) -> None:
+    """A hard coupling by a parabola stays closed in every lane."""
+    path = tmp_path / "arm.xml"
+    path.write_text(arm(equality='<joint joint1="b" joint2="a" polycoef="0 .5 .2 0 0"/>'))
+    robot = artsim.load(path)
+    assert finds_rows(prepare(robot.articulation, RunConfig(coupling="rows")))
+    made, each = drawn(robot, SAMPLES, steps=STEPS, coupling="rows")
+    assert made.outcome.steps_alone == 0, made.outcome.alone
+    for k in LANES:
+        apart, way = differ(made, robot, each, k, steps=STEPS, coupling="rows")
+        assert apart.max() < 1e-11
+        assert way > 0.02
+        leader, follower = made["qpos"][k, :, 0], made["qpos"][k, :, 1]
+        assert np.abs(follower - 0.5 * leader - 0.2 * leader**2).max() < 1e-8
+
+
+@pytest.mark.small
 @pytest.mark.parametrize(
     ("damping", "more"), [(20, {}), (0.3, {"integrator": "rk4", "link_damping": {"*": (60.0, 60.0)}})], ids=["", "rk4"]
 )
