@@ -1,5 +1,7 @@
-"""Steps that lanes of a pack take by the entry of single robots: those for which the pack has no means, and those whose
-forces are recorded, by the recorder of single robots. The end of a lane, and its final state.
+"""Steps that lanes of a pack take by the entry of single robots, and the end of a lane.
+
+Lanes take such steps where the pack has no means for them, and where forces are recorded, by the recorder of single
+robots.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from artsim.io.runs.prepare import prepare
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.stepping.packs import CAUSES, TURNED
+from tests.conftest import ROOT
 
 STEPS = 120
 
@@ -208,6 +209,18 @@ def test_wrenches_on_links_are_packed(tmp_path: Path) -> None:
     assert np.abs(made["qpos"] - still["qpos"]).max() > 0.01
     one = artsim.simulate(robot, v0=made["qvel"][3, 0], record=("qpos",), **options)
     np.testing.assert_allclose(made["qpos"][3], one["qpos"], rtol=0, atol=1e-11)
+
+
+def test_computed_torque_does_not_know_of_wrenches() -> None:
+    """The pushed arm leaves the pose that it is told to hold, in packs as far as in a single run."""
+    robot = artsim.load(ROOT / "robots" / "arm7.urdf")
+    options: dict[str, Any] = {"steps": STEPS, "controller": "computed-torque", "target": robot.reference}
+    made = artsim.rollout(robot, samples=3, wrench={"link_6": (0.0, 9.0, -20.0, 0.0, 0.0, 0.0)}, **options)
+    assert isinstance(made, MemoryRollout)
+    assert made.outcome.packed
+    one = artsim.simulate(robot, wrench={"link_6": (0.0, 9.0, -20.0, 0.0, 0.0, 0.0)}, record=("qpos",), **options)
+    assert np.ptp(one["qpos"], axis=0).max() > 0.01
+    np.testing.assert_allclose(made["qpos"][2], one["qpos"], rtol=0, atol=1e-11)
 
 
 def test_limits_that_give_way_are_packed(tmp_path: Path) -> None:

@@ -61,6 +61,9 @@ MODELS = {
     "blades": BLADES,
     "late": LATE.replace('axis="0 1 0"', 'axis="0 0 1" damping="6"').replace("<option", '<option gravity="0 0 0"'),
     "hard loop": LINKAGE.format(equality=CONNECT.format("")),
+    "tendons": arm(t='frictionloss=".3" stiffness="20"', u='armature=".02" damping=".4"')
+    .replace('name="b"', 'name="b" actuatorgravcomp="true"')
+    .replace('<body pos=".3 0 0"><joint name="c"', '<body pos=".3 0 0" gravcomp="1"><joint name="c"'),
     "couplings": arm(equality='<joint joint1="b" joint2="a" polycoef="0 .5 .2 0 0" solref=".01 1"/>'),
 }
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -102,6 +105,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "computed torque": (
         "couplings",
         {"controller": "computed-torque", "target": {"a": 0.3, "b": -0.2}, "joint_friction": {"*": 0.1}},
+    ),
+    "computed torque beside tendons": (
+        "tendons",
+        {"controller": "computed-torque", "target": {"a": 0.3, "b": -0.2}},
     ),
     "computed torque under rk4": (
         "tree",
