@@ -77,7 +77,7 @@ from artsim.sim.run_data.run_records import (
 _LEAST = 1e-300  # [m/s or m] below 0 that counts as 0
 SUNK = 5e-5  # share of the sizes that a step may leave as penetration, since the curvature of surfaces is unknown
 _ROUNDING = 1e-12  # [m] penetration that is removed at any rate
-_USUAL_GRIP = 5.0  # friction coefficient that is used at first where the contact's own is larger
+USUAL_GRIP = 5.0  # friction coefficient that is used at first where the contact's own is larger
 _MORE_GRIP = 100.0  # factor on the used coefficient where the contact slips
 _LARGEST_GRIP = 1e6  # coefficient above which none is raised: the cone leaves out a microradian
 _ON_EDGE = 0.999  # share of a contact's friction above which the contact is at the edge of its cone
@@ -163,11 +163,11 @@ def set_grip(inputs: Inputs, contact: AnyContacts, n: int) -> None:
     whole = SWEEPING[inputs.solver[0]] or (contact.data.soft[n] == 1 and contact.model.pyramidal[0] == 1)
     for j in range(contact.data.grip.shape[1]):
         mu = contact.data.friction[n, j]
-        contact.data.grip[n, j] = mu if whole else least(mu, _most_grip(contact, n, j) + zero_like(mu))
+        contact.data.grip[n, j] = mu if whole else least(mu, _most_grip(contact, n, j))
 
 
 @inlined
-def _most_grip(contact: AnyContacts, n: int, j: int) -> float:
+def _most_grip(contact: AnyContacts, n: int, j: int) -> Real:
     """The largest coefficient in direction j of contact n that is used; coefficients about axes are lengths [m]."""
     most = contact.data.most_grip[n]
     if j >= 2:
@@ -175,20 +175,23 @@ def _most_grip(contact: AnyContacts, n: int, j: int) -> float:
         for end in range(2):
             for axis in range(3):
                 size = max(size, contact.model.extent[contact.data.shape[n, end], axis])
-        most *= size
+        most = most * size
     return most
 
 
-@inlined
-def reset_grip(contact: AnyContacts, n: int) -> None:
-    """Limit the coefficients of contact n to the usual ones, up to _USUAL_GRIP."""
-    contact.data.most_grip[n] = _USUAL_GRIP
+@njit
+def reset_grip(contact: AnyContacts, chosen: Real) -> None:
+    """Limit the coefficients of all contacts to the usual ones, up to USUAL_GRIP, where `chosen` is 1."""
+    zero = zero_like(chosen)
+    for n in range(contact.data.number[CONTACTS]):
+        most = contact.data.most_grip[n]
+        contact.data.most_grip[n] = where_greater(chosen, zero, zero + USUAL_GRIP, most)
 
 
 @njit
-def slips_for_grip(rows: Rows, contact: AnyContacts, n: int) -> Real:
+def _slips_for_grip(rows: Rows, contact: AnyContacts, n: int) -> Real:
     """1 where contact n is at the edge of its friction cone, and a direction with less than its own coefficient carries
-    a share of the friction; in both widths.
+    a share of the friction.
     """
     normal = impulse_along(rows, contact, n, ALONG_NORMAL)
     zero = zero_like(normal)
@@ -208,18 +211,21 @@ def slips_for_grip(rows: Rows, contact: AnyContacts, n: int) -> Real:
 
 
 @njit
-def grips_more(inputs: Inputs, rows: Rows, contact: ContactBundle) -> bool:
-    """Give contacts that slip for want of grip more of their own friction, up to all of it. True if there are any: the
-    rows must be built again.
+def grips_more(inputs: Inputs, rows: Rows, contact: AnyContacts, chosen: Real) -> Real:
+    """Give contacts that slip for want of grip more of their own friction, up to all of it, where `chosen` is 1; 1
+    where there are any: the rows must be built again.
     """
-    more = False
+    zero = zero_like(chosen)
+    more = zero
     if rows.report[RESIDUAL] > UNSOLVED or SWEEPING[inputs.solver[0]]:
         return more
     for n in range(contact.data.number[CONTACTS]):
-        usual = contact.data.row[n] >= 0 and contact.data.most_grip[n] < _LARGEST_GRIP
-        if usual and slips_for_grip(rows, contact, n) > 0.0:
-            contact.data.most_grip[n] *= _MORE_GRIP
-            more = True
+        most = contact.data.most_grip[n]
+        usual = where_greater(zero + _LARGEST_GRIP, most, chosen, zero)
+        if contact.data.row[n] >= 0 and contact.data.dimension[n] > 1 and any_positive(usual):
+            slips = usual * _slips_for_grip(rows, contact, n)
+            contact.data.most_grip[n] = where_greater(slips, zero, _MORE_GRIP * most, most)
+            more = largest(more, slips)
     return more
 
 

@@ -94,7 +94,8 @@ PackContactWork = with_lanes(
     "PackContactWork",
     (
         *("common", "position", "rotation", "margin", "low", "high", "turning"),
-        *("distance", "gap", "frame", "friction", "grip", "hardness", "restitution", "adhesion", "pull", "belt"),
+        *("distance", "gap", "frame", "friction", "grip", "most_grip", "hardness", "restitution", "adhesion"),
+        *("pull", "belt"),
         *("arm", "tilt", "lag", "drift", "overtaken", "bend", "swerve", "scale", "start"),
         *("inside", "phase", "tries"),
     ),

@@ -13,7 +13,7 @@ from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import ALLOWED, RobotBundle, Workspace
 from artsim.sim.constraints.impedance import impedance
-from artsim.sim.contact.contact_rows import reset_grip, set_grip, share_inside
+from artsim.sim.contact.contact_rows import USUAL_GRIP, share_inside
 from artsim.sim.contact.detection import (
     above_plane,
     are_as_before,
@@ -41,6 +41,7 @@ from artsim.sim.foundation.lanes import (
     lane_get,
     lane_of,
     lane_set,
+    real,
     where_greater,
     zero_like,
 )
@@ -203,7 +204,7 @@ def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackC
         if found.data.regularised[n] > 0:
             lane_set(lanes.yielding, 0, lane, 1.0)
         elif found.data.dimension[n] > 0 or _adheres(contact, n):
-            at = _list_contact(inputs, contact, n, number, at)
+            at = _list_contact(contact, n, number, at)
             if lacks_room(contact):
                 return
             lanes.place[lane, n] = at
@@ -292,7 +293,7 @@ def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, l
 
 
 @njit
-def _list_contact(inputs: Inputs, contact: PackContactBundle, n: int, number: int, at: int) -> int:
+def _list_contact(contact: PackContactBundle, n: int, number: int, at: int) -> int:
     """The place in the list of contact n of a lane, which is the `number`-th of its two shapes. It is looked for from
     place `at`, and entered where the list lacks it; contact.data.number tells if there is no room.
     """
@@ -315,7 +316,7 @@ def _list_contact(inputs: Inputs, contact: PackContactBundle, n: int, number: in
             contact.lanes.place[lane, k] += 1 if contact.lanes.place[lane, k] >= at else 0
     listed[CONTACTS] += 1
     key[at] = wanted
-    _describe(inputs, contact, n, at)
+    _describe(contact, n, at)
     return at
 
 
@@ -330,7 +331,7 @@ def _key_of(contact: PackContactBundle, n: int, number: int) -> int:
 
 
 @njit
-def _describe(inputs: Inputs, contact: PackContactBundle, n: int, at: int) -> None:
+def _describe(contact: PackContactBundle, n: int, at: int) -> None:
     """Begin contact `at` of the list with the properties of contact n of a lane that all lanes have in common."""
     found = contact.detected.data
     _forget_contact(contact, at, zero_like(contact.data.gap[at]) + 1.0)
@@ -346,8 +347,7 @@ def _describe(inputs: Inputs, contact: PackContactBundle, n: int, at: int) -> No
     for j in range(5):
         contact.data.impedance[at, j] = found.impedance[n, j]
         contact.data.friction[at, j] = found.friction[n, j] * contact.lanes.factor[0]
-    reset_grip(contact, at)
-    set_grip(inputs, contact, at)
+    contact.data.most_grip[at] = real(USUAL_GRIP, contact.data.gap[at])
 
 
 @njit
@@ -413,7 +413,6 @@ def _move_contact(contact: PackContactBundle, n: int, to: int) -> None:
     for j in range(5):
         data.impedance[to, j] = data.impedance[n, j]
         data.friction[to, j] = data.friction[n, j]
-        data.grip[to, j] = data.grip[n, j]
     for j in range(DIRECTIONS):
         data.start[to, j] = data.start[n, j]
     if contact.adhesion is not None:

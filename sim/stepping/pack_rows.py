@@ -21,8 +21,8 @@ from artsim.sim.contact.contact_rows import (
     impulse_along,
     opens,
     pull,
+    set_grip,
     set_targets,
-    slips_for_grip,
 )
 from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.contact.pack_contacts import PackContactBundle
@@ -211,6 +211,7 @@ def _contact_rows(
         opening = opens(robot.model, data, contact, n, 1.0 - contact.lanes.present[n])
         if any_positive(1.0 - opening):
             empty_contact(contact, n, 1.0 - opening)
+        set_grip(inputs, contact, n)
         add_rows(robot, rows, contact, n)
     if contact.sweep is not None:
         one = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[n, 0])
@@ -252,17 +253,6 @@ def _is_of(contact: PackContactBundle, n: int, body: int) -> bool:
     """True if contact n of the list is on this body."""
     one, two = contact.data.shape[n, 0], contact.data.shape[n, 1]
     return contact.model.body[one] == body or contact.model.body[two] == body
-
-
-@njit
-def slips_in_lanes(rows: Rows, contact: PackContactBundle) -> Pack:
-    """More than 0 where a contact slips for want of grip; single robots can give it more."""
-    worst = zero_like(contact.data.gap[0]) - 1.0
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.row[n] >= 0 and contact.data.dimension[n] > 1:
-            slips = slips_for_grip(rows, contact, n)
-            worst = largest(worst, where_greater(slips, zero_like(slips), contact.lanes.present[n], worst))
-    return worst
 
 
 @njit

@@ -13,6 +13,7 @@ from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
+from artsim.sim.contact.contact_rows import reset_grip
 from artsim.sim.contact.foresight import sinks_in_lanes
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, lacks_room, search_again
@@ -41,11 +42,10 @@ from artsim.sim.stepping.lane_rows import (
     clamp_own_actuators,
     takes_springs,
 )
-from artsim.sim.stepping.pack_rows import pressing, slips_in_lanes
+from artsim.sim.stepping.pack_rows import pressing
 from artsim.sim.stepping.packs import (
     BOUNDS,
     CROWD,
-    SLIPPED,
     STIFF_TENDON,
     STRAINED,
     TURNED,
@@ -295,6 +295,7 @@ def _outruns_contacts(
         if lanes.own is not None:
             begin_own_rows(run, other)
         begin_aims(run, rows, other)
+        reset_grip(contact, other)
         begin_bounces(contact, other)
     return other
 
@@ -326,7 +327,6 @@ def look_beyond(
     lanes = run.lanes
     if contact is not None:
         leave(lanes, contact.lanes.yielding[0], YIELDING)
-        leave(lanes, slips_in_lanes(rows, contact), SLIPPED)
         if contact.sweep is None:
             leave(lanes, sinks_in_lanes(robot, run, rows, contact), TURNED)
 

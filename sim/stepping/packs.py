@@ -43,14 +43,13 @@ STEP, INPUT_ROW, CROWD = range(3)  # of PackWork.counters
 # the single robot records, 0: none
 FIRST_SAMPLE, ROWS_OF_SAMPLE = 2, 3
 # reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, YIELDING, BOUNDS, STIFF_TENDON, TURNED, SLIPPED, STRAINED = range(7)
+UNSOLVED, YIELDING, BOUNDS, STIFF_TENDON, TURNED, STRAINED = range(6)
 CAUSES = (
     "rows unsolved",
     "contacts that yield",
     "limits, drives and actuators that do not settle",
     "tendons stiffer than the step resolves",
     "contacts of bodies that turn far",
-    "contacts that need large coefficients of friction",
     "loops that contacts or loads strain",
 )
 # fields that every lane has of its own: of Model, and of Inputs the gains of drives and the inputs over time

@@ -99,10 +99,10 @@ def start_search(robot: RobotBundle, run: RunBundle, rows: Rows, contact: Either
     """Set the velocities expected midway, from which evaluations with these contacts start."""
     step = run.step
     one = like(1.0, robot.data)
-    if contact is not None and run.lanes is None:
-        note_struck(robot.data, contact)
-        for n in range(contact.data.number[CONTACTS]):
-            reset_grip(contact, n)
+    if contact is not None:
+        if run.lanes is None:
+            note_struck(robot.data, contact)
+        reset_grip(contact, one)
     start_evaluations(robot, run, one)
     begin_targets(run, rows, contact, one)
     step.bound_rounds[0] = zero_like(one)
@@ -364,21 +364,13 @@ def _change_rows(
     if not any_positive(chosen):
         return zero_like(chosen)
     changed = press_limits(robot, run, equipment, solver, chosen)
+    if contact is not None:
+        changed = changed + grips_more(run.inputs, rows, contact, chosen - changed)
     if run.lanes is not None:
         return changed + break_rules_in_lanes(robot, run, chosen - changed)
-    if changed <= 0.0 and (
-        _slips(run, rows, contact) or (rules is not None and _breaks_rules(robot, run, rows, rules))
-    ):
+    if rules is not None and changed <= 0.0 and _breaks_rules(robot, run, rows, rules):
         changed = 1.0
     return changed
-
-
-@inlined
-def _slips(run: RunBundle, rows: Rows, contact: ContactBundle | None) -> bool:
-    """True if rows must be rebuilt since contacts slip that have more friction."""
-    if contact is not None:
-        return grips_more(run.inputs, rows, contact)
-    return False
 
 
 @njit

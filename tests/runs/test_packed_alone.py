@@ -1,9 +1,9 @@
 """Lanes that take steps alone: the single robot that takes them has all that differs between lanes, and all that a lane
 carries from step to step. Every lane is the single run, whichever of its steps it takes alone.
 
-Beside each robot two boxes meet, of which a spring pulls one along the other's face, so hard that only a large
-coefficient of friction holds it: lanes take steps alone from when the boxes touch, which differs from lane to lane.
-Samples differ in velocities, controls, and all that can be varied.
+Beside each robot two boxes meet, of which a spring pulls one along the other's face. The solver of these packs gives up
+lanes in which contacts push (lone_lanes.py): they take steps alone while the boxes touch, which differs from lane to
+lane. Samples differ in velocities, controls, and all that can be varied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import PackRoller, Results
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VARIED, Variations
-from artsim.sim.stepping.packs import CAUSES, SLIPPED, STEP, YIELDING
+from artsim.sim.stepping.packs import CAUSES, STEP, UNSOLVED, YIELDING
+from tests.runs import lone_lanes
 from tests.runs import test_packed_equipment as equipment
 from tests.runs import test_packed_options as options_of_packs
 from tests.runs import test_packed_rows as rows
@@ -105,6 +106,12 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 RANDOM = dict.fromkeys(VARIED, (0.5, 2.0))
 
 
+@pytest.fixture
+def lone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have lanes take the steps alone in which contacts push."""
+    monkeypatch.setattr("artsim.sim.runs.pack_arrays.SOLVE_PACK", lone_lanes.ENTRY)
+
+
 def load(text: str, folder: Path) -> artsim.Robot:
     """The robot with the boxes beside it; its own shapes touch something only where the text has a ground."""
     text = text.replace('<flag contact="disable"/>', "")
@@ -142,13 +149,14 @@ def one_by_one(robot: artsim.Robot, monkeypatch: pytest.MonkeyPatch, samples: in
     return made
 
 
+@pytest.mark.usefixtures("lone")
 @pytest.mark.parametrize("case", CASES)
 def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, options = CASES[case]
     robot = load(MODELS[name], tmp_path)
     made = drawn(robot, 9, **options)
     assert made.outcome.packed
-    assert 0.1 < made.outcome.alone[CAUSES[SLIPPED]] / made.outcome.steps < 0.95, made.outcome.alone
+    assert 0.1 < made.outcome.alone[CAUSES[UNSOLVED]] / made.outcome.steps < 0.95, made.outcome.alone
     single = one_by_one(robot, monkeypatch, 9, **options)
     assert np.abs(made["qpos"] - single["qpos"]).max() < 1e-11
     assert np.abs(made["qvel"] - single["qvel"]).max() < 1e-9
@@ -156,6 +164,7 @@ def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.small
+@pytest.mark.usefixtures("lone")
 def test_damped_servos_stay_damped(tmp_path: Path) -> None:
     """A servo turns a rotor as I q̈ + k_v q̇ + k_p q = 0 has it."""
     text = """<mujoco><option timestep="0.0005" gravity="0 0 0"/><worldbody><body><joint name="a" axis="0 0 1"/>
@@ -192,6 +201,7 @@ def test_contacts_yield_from_where_the_lane_itself_began(tmp_path: Path) -> None
     assert roller.alone[CAUSES[YIELDING]] >= 9
 
 
+@pytest.mark.usefixtures("lone")
 @pytest.mark.skipif(disabled(), reason="of lanes beside each other")
 def test_room_grows_within_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row of balls meets more than its margins let foresee, so that a lane whose contacts are detected again lacks
@@ -247,6 +257,7 @@ KEPT: dict[str, tuple[str, dict[str, Any]]] = {
 MOVES = 110
 
 
+@pytest.mark.usefixtures("lone")
 @pytest.mark.parametrize("case", KEPT)
 def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None:
     """After every step, alone or not, a lane keeps the impulses that its single run keeps, and the forces held at their
@@ -311,6 +322,7 @@ def _held(single: Simulation) -> Any:
     return np.where(data.actuator_implicit == GUESSED, sides, 0.0)
 
 
+@pytest.mark.usefixtures("lone")
 @pytest.mark.skipif(disabled(), reason="of lanes beside each other")
 def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step in which forces of one lane reach their bounds is taken again, since another lane lacks room: in as many
