@@ -1,10 +1,9 @@
 """Stages of step.solve_step that differ for a pack, which takes them for all lanes at once.
 
-All lanes take the step without rows, or the step with couplings and the rows of joint friction, of limits and of
-contacts with static shapes. Lanes whose limits or actuators leave their bounds get further rows and held forces, and
-the step is solved again; the other lanes then find the velocities found before, to the last bit. lanes.beyond marks the
-lanes that touch something else, or are not solved by the packs' solver: pack_step.py takes the steps of those lanes one
-by one.
+Lanes without rows take the step without rows, all others are solved together. Lanes whose velocities call for it
+(retries.py) are solved again, with other rows, targets or forces; the other lanes keep the velocities found before, to
+the last bit. A lane that the pack does not solve leaves it for this step, with a cause: lanes_alone.py takes the steps
+of those lanes one by one.
 """
 
 from __future__ import annotations
@@ -87,9 +86,7 @@ def look_for_contacts_in_lanes(robot: RobotBundle, run: RunBundle, contact: Pack
 
 @njit
 def start_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None, solver: SolverBundle) -> None:
-    """Set the start of the step: the velocities before it, the contacts found, and the limits that pressed in the last
-    step.
-    """
+    """Begin with no solution, and with the rows of the limits that pressed in the last step."""
     lanes, zero = run.lanes, like(0.0, robot.data)
     lanes.data.searches[0] = zero
     if lanes.own is not None:
@@ -320,7 +317,7 @@ def press_tendons(run: RunBundle, equipment: PackEquipment, solver: SolverBundle
 def look_beyond(
     robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle | None, solver: SolverBundle
 ) -> None:
-    """Set lanes.beyond to more than 0 in lanes that are to be solved again for other reasons, or whose contacts yield.
+    """Let lanes whose contacts yield, or belong to bodies that turn far, take the step alone.
 
     Needs the bodies' velocities of step.velocity, as search_again leaves them.
     """
