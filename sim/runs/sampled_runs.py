@@ -220,9 +220,10 @@ class PackRoller:
         """The pack's block, with those of the recorded variables that the pack records itself; the single robot records
         the others."""
         config, results = self._plan.config, self.results
-        own = [results.rows.get(name, np.zeros((len(results.reason), 0, 0))) for name in ROLLOUT_RECORDED]
+        absent = np.zeros((len(results.reason), 0, 0))
+        qpos, qvel = (results.rows.get(name, absent) for name in ROLLOUT_RECORDED)
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
-        block = RolloutBlock(np.zeros(4, np.int64), *own, results.final_qpos, results.final_qvel)
+        block = RolloutBlock(np.zeros(4, np.int64), qpos, qvel, results.final_qpos, results.final_qvel)
         block.plan[STEPS_PER_ROW] = config.every
         if others:
             block.plan[ROWS_OF_SAMPLE] = row_count(self._plan)

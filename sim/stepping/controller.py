@@ -27,7 +27,7 @@ from artsim.sim.constraints.coupling_rows import (
 from artsim.sim.constraints.impedance import impedance, safe_reference, softened, sprung
 from artsim.sim.equipment.actuation import coordinate, foreseen
 from artsim.sim.equipment.affine import bounded
-from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.equipment.tendon_forces import spring_of_tendon
 from artsim.sim.equipment.tendons import add_inertia_forces
@@ -61,10 +61,15 @@ def applied_forces(
 
 
 @njit
+<<<<<<< HEAD
 def command(
     robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: AnyEquipment | None, ahead: float
 ) -> None:
     """Set step.applied (nv,) to the torques of the control row and of the built-in controller, in both widths.
+=======
+def command(robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: EitherEquipment, ahead: float) -> None:
+    """Set step.commanded (nv,) to the torques of the control row and of the built-in controller, in both widths.
+>>>>>>> f0c79789
 
     `ahead`: time after (q, v) at which implicit forces act [s]: the time step, or 0 if all forces are those at (q, v).
     Needs the equipment's forces at (q, v).
@@ -110,7 +115,7 @@ def _actuated(model: Model, k: int) -> bool:
 
 @njit
 def _computed_torque(
-    robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: AnyEquipment | None, ahead: float
+    robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: EitherEquipment, ahead: float
 ) -> None:
     """Set step.qacc (nv,) to the accelerations wanted and step.force (nv,) to the joint forces for them, without those
     of the armature. The accelerations of joints that are not actuated count as zero."""

@@ -43,7 +43,7 @@ def record_steps(
     """
     lanes, plan = run.lanes, run.block.plan
     row = lanes.data.counters[STEP] // plan[STEPS_PER_ROW]
-    begin_held(run, equipment)
+    begin_held(equipment)
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
             lanes.alone.plan[FIRST_ROW] = (plan[FIRST_SAMPLE] + lane) * plan[ROWS_OF_SAMPLE] + row
@@ -52,7 +52,7 @@ def record_steps(
                 return
         lane_set(lanes.data.leaves, 0, lane, 1.0 if lanes.data.alive[lane] else -1.0)
     take_over(robot.state, lanes.data.leaves[0], lanes.moved)
-    keep_held(run, equipment)
+    keep_held(equipment)
     if contact is not None:
         contact.lanes.half[0] = 1 - contact.lanes.half[0]
     expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
