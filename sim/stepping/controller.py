@@ -61,15 +61,8 @@ def applied_forces(
 
 
 @njit
-<<<<<<< HEAD
-def command(
-    robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: AnyEquipment | None, ahead: float
-) -> None:
-    """Set step.applied (nv,) to the torques of the control row and of the built-in controller, in both widths.
-=======
 def command(robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: EitherEquipment, ahead: float) -> None:
-    """Set step.commanded (nv,) to the torques of the control row and of the built-in controller, in both widths.
->>>>>>> f0c79789
+    """Set step.applied (nv,) to the torques of the control row and of the built-in controller, in both widths.
 
     `ahead`: time after (q, v) at which implicit forces act [s]: the time step, or 0 if all forces are those at (q, v).
     Needs the equipment's forces at (q, v).
