@@ -55,7 +55,7 @@ class ContactFinder:
 
     def find(self, masses: Masses, state: BodyStates, h: float) -> bool:
         """Detect the contacts of this configuration; False when they exceed the room."""
-        m, d = self._contact
+        m, d = self._contact.model, self._contact.data
         rotation = state.rotation
         d.position[:] = origins(masses, state, rotation)[m.body] + np.einsum("nij,nj->ni", rotation[m.body], m.place)
         d.rotation[:] = rotation[m.body] @ m.turn
@@ -67,7 +67,7 @@ class ContactFinder:
 
         The places of shapes are still those of `state`.
         """
-        m, d = self._contact
+        m, d = self._contact.model, self._contact.data
         way = h * self._speeds(replace(state, velocity=after.velocity))
         beyond = (m.body > 0) & (way > d.margin)
         d.margin[beyond] = _GROWTH * way[beyond]
@@ -75,7 +75,7 @@ class ContactFinder:
 
     def _speeds(self, state: BodyStates) -> Real:
         """A bound of the speeds of the shapes' points (n,) [m/s]."""
-        m, d = self._contact
+        m, d = self._contact.model, self._contact.data
         velocity = state.velocity[m.body]
         place = velocity[:, :3] + cross_matrix_product(velocity[:, 3:], d.position - state.centre[m.body])
         found: Real = np.linalg.norm(place, axis=1) + np.linalg.norm(velocity[:, 3:], axis=1) * m.swing
@@ -89,7 +89,7 @@ class ContactFinder:
 
 def contact_lines(contact: ContactBundle, state: BodyStates) -> Lines:
     """The six lines of every contact; the second surface's body comes first."""
-    m, d = contact
+    m, d = contact.model, contact.data
     count = int(d.number[CONTACTS])
     shape = d.shape[:count]
     body = m.body[shape[:, ::-1]]
@@ -246,7 +246,7 @@ class ContactRows:
 
         C̈ is the part due to joint accelerations, as in MuJoCo: `still`, the part without any, does not count.
         """
-        m, d = self._contact
+        m, d = self._contact.model, self._contact.data
         h = self._scheme.h
         hardness = impedance(d.impedance[n], max(0.0, -float(d.gap[n])))
         most = float(d.impedance[n, 1])
