@@ -343,9 +343,10 @@ def _aim_again(
 @njit
 def solve_again(robot: RobotBundle, run: RunBundle, solver: SolverBundle) -> None:
     """Solve the rows of a single robot again, which differ from those solved before in their biases alone."""
-    ask(solver.call, SOLVE_AGAIN)
-    set_end_velocities(robot.model, robot.data, run)
-    mark(run.clock, SOLVER)
+    if run.lanes is None:
+        ask(solver.call, SOLVE_AGAIN)
+        set_end_velocities(robot.model, robot.data, run)
+        mark(run.clock, SOLVER)
 
 
 @njit
