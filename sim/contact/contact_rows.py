@@ -4,7 +4,7 @@ The normal row keeps the surfaces apart at the end of the step: gap + h J v⁺ +
 arrive within the step stops at the surface and not beyond it. Only the part of the second-order term that closes the
 gap counts: the term is known for the velocity before the step, and the acceleration that would have lifted a body ends
 when the body is stopped within the step. Initial penetration is removed over 0.1 s, as at limits, except for the part
-that no joint can separate (`limit_energy`). A soft contact (MJCF's solref and solimp) yields as in MuJoCo.
+that no joint can separate (rebounds.py). A soft contact (MJCF's solref and solimp) yields as in MuJoCo.
 
 Friction has up to five rows: two tangential directions, spin about the normal, rolling about the two tangents. Its cone
 is an ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it circular. The rows of a contact

@@ -271,7 +271,7 @@ class ContactRows:
 
     def stuck(self, solved: bool, line_force: Real, before: Real, after: Real) -> frozenset[int]:
         """Contacts whose penetration should be left as it is, besides those that are: those that no joint parts or
-        only at an excessive speed, so that removing it does work (contact/contact_rows.py: limit_energy).
+        only at an excessive speed, so that removing it does work (contact/rebounds.py).
 
         solved: whether the rows agreed and no dof became too fast; line_force (lines,) of contacts; before, after
         (lines,): velocities along them.

@@ -1,4 +1,4 @@
-"""A pack's solver that gives up lanes in which contacts push, so that tests have lanes take steps alone."""
+"""A pack's solver that gives up lanes in which much friction holds a contact, so that they take steps alone."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from artsim.sim.run_data.run_records import ALL_ROWS
 from artsim.sim.solvers.pack_newton import solve_pack
 from artsim.sim.stepping.packs import SOLVE_PACK
 
+_MUCH = 4.9  # times the normal impulse
+
 
 @njit
-def solve_without_contacts(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """`solve_pack`; lanes in which a contact pushes count as not solved."""
+def solve_loosely(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+    """`solve_pack`; lanes in which the friction of a contact is more than _MUCH times as large as its normal impulse
+    count as not solved. For cones of two tangents."""
     solve_pack(robot, rows, step, solver)
     zero = zero_like(solver.pack.solved[0])
     for n in range(rows.number[ALL_ROWS]):
-        if rows.kind[n] == CONTACT_ROW:
-            solver.pack.solved[0] = where_greater(rows.impulse[n], zero, zero, solver.pack.solved[0])
+        if rows.kind[n] == CONTACT_ROW and rows.cone[n] > 1:
+            normal, one, two = rows.impulse[n], rows.impulse[n + 1], rows.impulse[n + 2]
+            beyond = one * one + two * two - _MUCH * _MUCH * normal * normal
+            solver.pack.solved[0] = where_greater(beyond, zero, zero, solver.pack.solved[0])
 
 
-ENTRY = Entry("solve_without_contacts", __name__, SOLVE_PACK.records)
+ENTRY = Entry("solve_loosely", __name__, SOLVE_PACK.records)

@@ -1,9 +1,10 @@
 """Lanes that take steps alone: the single robot that takes them has all that differs between lanes, and all that a lane
 carries from step to step. Every lane is the single run, whichever of its steps it takes alone.
 
-Beside each robot two boxes meet, of which a spring pulls one along the other's face. The solver of these packs gives up
-lanes in which contacts push (lone_lanes.py): they take steps alone while the boxes touch, which differs from lane to
-lane. Samples differ in velocities, controls, and all that can be varied.
+Beside each robot two boxes meet, of which a spring pulls one along the other's face, so hard that only a large
+coefficient of friction holds it. The solver of these packs gives up lanes in which it does (lone_lanes.py): they take
+steps alone from when the boxes touch, which differs from lane to lane. Samples differ in velocities, controls, and all
+that can be varied.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ RANDOM = dict.fromkeys(VARIED, (0.5, 2.0))
 
 @pytest.fixture
 def lone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have lanes take the steps alone in which contacts push."""
+    """Have lanes take the steps alone in which much friction holds the boxes."""
     monkeypatch.setattr("artsim.sim.runs.pack_arrays.SOLVE_PACK", lone_lanes.ENTRY)
 
 

@@ -45,7 +45,15 @@ LINKS = """<geom size=".1" pos="0 0 .012"/><body><joint axis="0 1 0" range="-40 
 <geom size=".08" pos=".01 0 0" mass="1"/><body pos="0 0 -.3"><joint axis="0 1 0" range="-100 20" damping=".1"/>
 <geom type="capsule" size=".05" fromto="0 0 .25 0 0 -.3" mass="2"/></body></body>"""
 """A link overlaps a ball where it is hinged: where the other link is at its limit, parting them would throw both."""
+PULLED = """<body pos="0 0 .2"><joint type="slide" axis="0 0 1" stiffness="300" damping=".5"/>
+<geom type="box" size=".05 .05 .05" mass="1" friction="99"/></body>
+<body pos="0 0 .302" euler="0 0 45"><joint type="slide" axis="0 0 1"/>
+<joint type="slide" axis="1 0 0" stiffness="100" springref="1.2" damping="1000"/>
+<geom type="box" size=".05 .05 .05" mass=".5" friction="99"/></body>"""
+"""A spring pulls a box along another one's face, so hard that only a large coefficient of friction holds it."""
 MODELS = {
+    "pulled": WORLD.format(soft="", world=PULLED, rest=""),
+    "pulled over edges": WORLD.format(soft="", world=PULLED, rest=""),
     "links": WORLD.format(soft='condim="1"', world=LINKS, rest=""),
     "belt": WORLD.format(
         soft="",
@@ -67,6 +75,8 @@ MODELS = {
 }
 SHAKEN = {"velocity_spread": 0.4, "randomise": {"mass": (0.7, 1.4), "friction": (0.5, 1.5)}}
 CASES: dict[str, dict[str, Any]] = {
+    "pulled": SHAKEN,
+    "pulled over edges": SHAKEN | {"cone": "pyramidal"},
     "links": SHAKEN,
     "belt": SHAKEN,
     "tower": SHAKEN,
@@ -75,7 +85,15 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-NEAR = {"links": 1e-10, "belt": 1e-10, "magnets": 1e-10, "tiles": 1e-6, "tower": 2e-3}
+NEAR = {
+    "pulled": 1e-10,
+    "pulled over edges": 1e-10,
+    "links": 1e-10,
+    "belt": 1e-10,
+    "magnets": 1e-10,
+    "tiles": 1e-6,
+    "tower": 2e-3,
+}
 """[m] by which lanes may differ from single runs: where faces lie on faces, Coulomb's law has several solutions."""
 ALONE = {"links": 0.0, "tiles": 0.5, "tower": 0.5}
 """Largest share of steps that lanes take alone: contacts of faces that yield are left to single robots."""
