@@ -164,14 +164,13 @@ def leave(lanes: LaneBundle, value: Pack, cause: int) -> None:
 
 
 @inlined
-def lanes_to_look_at(run: RunBundle, contact: PackContactBundle | None, solver: SolverBundle, one: Pack) -> Pack:
-    """1 in lanes whose solution is to be looked at."""
+def lanes_to_look_at(run: RunBundle, solver: SolverBundle, one: Pack) -> Pack:
+    """1 in lanes whose solution is to be looked at: not in those whose rows the solver ignores."""
     chosen, zero = one, zero_like(one)
     if solver.pack is not None:
         leave(run.lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
         chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
-        if contact is not None:
-            chosen = where_greater(contact.lanes.yielding[0], zero, zero, chosen)
+        chosen = where_greater(solver.pack.bound[0] * solver.pack.skip[0], zero, zero, chosen)
     return where_greater(run.lanes.data.leaves[0], zero, zero, chosen)
 
 

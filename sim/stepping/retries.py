@@ -182,7 +182,7 @@ def look_again(
     """
     left = like(1.0, robot.data)
     if run.lanes is not None:
-        left = lanes_to_look_at(run, contact, solver, left)
+        left = lanes_to_look_at(run, solver, left)
     changed, aimed = zero_like(left), zero_like(left)
     if run.step.retries[WITHOUT_ROWS] == 0 or run.lanes is not None:
         fresh = left - left * _goes_on(run, contact)
