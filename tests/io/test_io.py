@@ -98,6 +98,7 @@ STATE = {
     "load": np.zeros(4),
     "change": np.zeros(4),
     "earlier_change": np.zeros(4),
+    "drive_held": np.zeros(4),
     "still": np.int64(0),
     "last_input": np.zeros(14),
     "body_centre": np.zeros((2, 3)),

@@ -272,17 +272,25 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
     single, steps = simulation_of(plan, held_controls(plan)), list[Any]()
     for _ in range(MOVES):
         list(single.blocks(1))
-        steps.append((single._state.impulse.copy(), single._rows.report[ITERATIONS], _held(single)))
+        steps.append(
+            (
+                single._state.impulse.copy(),
+                single._rows.report[ITERATIONS],
+                _held(single),
+                single._state.drive_held.copy(),
+            )
+        )
     roller = PackRoller(plan, held_controls(plan), Results.of(plan, 1))
     alone, counted, worst = [0], list[tuple[float, float]](), 0.0
 
     def look() -> bool:
         nonlocal worst
         alone.append(int(roller._lanes.data.alone.sum()))
-        impulse, iterations, held = steps[len(alone) - 2]
+        impulse, iterations, held, driven = steps[len(alone) - 2]
         kept = _first_lane(roller._robot.state.impulse)
         worst = max(worst, np.abs(_by_joint(plan, kept - impulse)).max(initial=0.0))
         assert np.array_equal(_first_lane(roller._equipment.data.was_held), held[roller._equipment.model.number])
+        assert np.array_equal(_first_lane(roller._robot.state.drive_held), driven)
         if alone[-1] > alone[-2]:
             counted.append((roller._simulation._rows.report[ITERATIONS], iterations))
         return False
@@ -292,8 +300,8 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
         assert roller.run(Variations(plan.qpos[None], plan.qvel[None]), look)
     turns = np.diff(np.diff(alone))
     assert np.sum(turns > 0) >= 2 and np.sum(turns < 0) >= 1  # alone, together, alone
-    largest = max(np.abs(impulse).max(initial=0.0) for impulse, _, _ in steps)
-    assert largest > 1e-4 or any(held.any() for _, _, held in steps)
+    largest = max(np.abs(impulse).max(initial=0.0) for impulse, *_ in steps)
+    assert largest > 1e-4 or any(held.any() or driven.any() for *_, held, driven in steps)
     assert worst <= 1e-8 * largest
     taken, truth = np.array(counted).T
     assert np.all(np.abs(taken - truth) <= 2 + 0.05 * truth)  # by rounding, in steps of more than ten
@@ -326,8 +334,8 @@ def _held(single: Simulation) -> Any:
 @pytest.mark.usefixtures("lone")
 @pytest.mark.skipif(disabled(), reason="of lanes beside each other")
 def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step in which forces of one lane reach their bounds is taken again, since another lane lacks room: in as many
-    rounds as where there is room.
+    """A step in which forces of one lane reach their bounds is taken again, since another lane lacks room: with the
+    bytes and the held forces that it has where there is room.
     """
     robot = load(SERVOS.replace("</worldbody>", f"{BALLS}</worldbody>"), tmp_path)
     plan = prepare(robot.articulation, RunConfig(steps=STEPS, record=()))
@@ -345,23 +353,25 @@ def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(PackRoller, "_make_room", note)
 
-    def rounds(step: int) -> list[float]:
-        """How often bounds changed in the first lane in each step; the servos' targets jump at this one."""
+    def ends(step: int) -> list[tuple[bytes, ...]]:
+        """State and held forces of the first lane after each step; the servos' targets jump at this one."""
         controls = Controls(np.array([0, step]), zero, zero, zero, np.array([[0.0, 0.0, 0.0], [0.0, 9.0, 0.0]]))
-        roller, found = PackRoller(plan, controls, Results.of(plan, 1)), dict[int, float]()
+        roller, found = PackRoller(plan, controls, Results.of(plan, 1)), dict[int, tuple[bytes, ...]]()
 
         def look() -> bool:
-            found[int(roller._lanes.data.counters[STEP])] = float(_first_lane(roller._lanes.data.rounds)[0])
+            state, held = roller._robot.state, roller._equipment.data.was_held
+            first = (np.ascontiguousarray(_first_lane(values)).tobytes() for values in (state.qpos, state.qvel, held))
+            found[int(roller._lanes.data.counters[STEP])] = tuple(first)
             return False
 
         assert roller.run(Variations(qpos, qvel), look)
         assert np.any(roller._equipment.data.was_held)
         return [found[step] for step in range(1, STEPS + 1)]
 
-    rounds(STEPS - 1)
+    ends(STEPS - 1)
     step, times = crowded[0], len(crowded)
-    narrow = rounds(step)
+    narrow = ends(step)
     assert crowded == [step] * 2 * times
     monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 60)
-    assert narrow == rounds(step)
-    assert len(crowded) == 2 * times and narrow[step] > 0
+    assert narrow == ends(step)
+    assert len(crowded) == 2 * times and narrow[step][2] != narrow[step - 1][2]

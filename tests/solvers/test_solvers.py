@@ -282,14 +282,21 @@ def test_bounded_rows_by_enumeration(seed: int, solver: str) -> None:
         solver=solver,
         q0={name: float(rng.choice([-0.2999, 0.0, 0.2999])) for name in names},
         v0={name: float(rng.normal()) for name in names},
-        stiffness={"a": float(10 ** rng.uniform(1, 7)), "b": 100.0},
-        target={"a": float(rng.uniform(-1, 1)), "b": 1.0},
-        drive_limit={"a": float(10 ** rng.uniform(0, 3)), "b": 5.0},
+        stiffness=(stiffness := {"a": float(10 ** rng.uniform(1, 7)), "b": 100.0}),
+        target=(target := {"a": float(rng.uniform(-1, 1)), "b": 1.0}),
+        drive_limit=(most := {"a": float(10 ** rng.uniform(0, 3)), "b": 5.0}),
     )
     step = step_of(run)
-    assert 4 <= len(step.J) <= 10  # limits that nothing presses have no rows
+    assert 2 <= len(step.J) <= 8  # limits that nothing presses have no rows, nor have drives
     assert np.abs(step.after - enumerated(step)).max() <= 1e-9 * max(1.0, np.abs(step.after).max())
     assert np.abs(run["qpos"][0] + 0.002 * step.after).max() <= 0.3 + 1e-12
+    mobility = np.diag(np.linalg.inv(run.robot.compute(np.zeros(3), quantities=["mass_matrix"])["mass_matrix"]))
+    for k, name in enumerate(("a", "b")):  # sim/equipment/actuation.py
+        share = 1.0 / max(1.0, 0.002**2 * stiffness[name] * mobility[k])
+        way = 0.002 * (step.after[k] - share * (0.75 * step.after[k] + 0.25 * step.before[k]))
+        law = stiffness[name] * (target[name] - run["qpos"][0][k] - way)
+        force = np.clip(law, -most[name], most[name])
+        assert run["tau_drive"][0][k] == pytest.approx(force, rel=1e-9, abs=1e-12 * stiffness[name])
 
 
 @every_seed
