@@ -189,8 +189,12 @@ def look_again(
         changed = _change_bounds(robot, run, rows, equipment, solver, fresh)
         left = _settle_strain(robot, run, rows, equipment, contact, solver, left - changed, fresh - changed)
         aimed = _aim_again(robot, run, rows, equipment, contact, solver, left)
-        late = _change_rows(robot, run, rows, equipment, contact, rules, solver, left - aimed)
-        changed, left = changed + late, left - aimed - late
+        left = left - aimed
+        moving = left - left * fresh  # where velocities have changed since limits were looked at
+        if run.lanes is None and equipment is not None and has_hard_loops(equipment):  # or strain may have changed them
+            moving = left
+        late = _change_rows(robot, run, rows, equipment, contact, rules, solver, (left, moving))
+        changed, left = changed + late, left - late
     moved = zero_like(left)
     if not sweeps_rows(solver):
         moved = misplaces_bias(robot, run, rows, _loops_of(run, equipment), left)
@@ -206,7 +210,7 @@ def look_again(
         if _outruns_contacts(robot, run, rows, contact, solver):
             return FROM_BIAS
         if _aims_contacts(robot, run, rows, contact, solver):
-            changed = _change_rows(robot, run, rows, equipment, contact, None, solver, 1.0)
+            changed = _change_rows(robot, run, rows, equipment, contact, None, solver, (1.0, 1.0))
             begin_targets(run, rows, contact, changed)
             if changed > 0.0:
                 return FROM_ROWS
@@ -358,13 +362,16 @@ def _change_rows(
     contact: EitherContacts,
     rules: RuleBundle | None,
     solver: SolverBundle,
-    chosen: Real,
+    lanes: tuple[Real, Real],
 ) -> Real:
-    """1 where `chosen` is 1 and the targets just reached call for other rows: of limits, of contacts that slip for want
-    of grip, of links that are too fast."""
+    """1 where the targets just reached call for other rows: of limits, of contacts that slip for want of grip, of links
+    that are too fast. `lanes`: 1 where to look, and 1 where to look at limits."""
+    chosen, moving = lanes
+    changed = zero_like(chosen)
     if not any_positive(chosen):
-        return zero_like(chosen)
-    changed = press_limits(robot, run, equipment, solver, chosen)
+        return changed
+    if any_positive(moving):
+        changed = press_limits(robot, run, equipment, solver, moving)
     if contact is not None:
         changed = changed + grips_more(run.inputs, rows, contact, chosen - changed)
     if run.lanes is not None:
