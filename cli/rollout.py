@@ -44,8 +44,8 @@ _DEGREES = "artsim.cli.rollout.degrees"
 _OTHERWISE = {
     "controller": {"help": "Built-in controller.", "metavar": "|".join(CONTROLLERS)},
     "record": {
-        "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}. Where there are "
-        f"others, steps of rows are taken one sample at a time. Known: {', '.join(ROLLOUT_RECORDABLE)}."
+        "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}. With any other "
+        f"variable, every recorded step is taken one sample at a time. Known: {', '.join(ROLLOUT_RECORDABLE)}."
     },
 }
 """The options of a run that say something else of rollouts: the controllers and variables that packs have."""

@@ -159,7 +159,7 @@ class Rows(NamedTuple):
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
     previous_impulse: Reals1  # (rows,) by place: λ of the step's previous solution
-    miss: Lanes1  # (rows,) of an aimed row: its error at the end of the step, less what is to be left of it [m or rad]
+    miss: Lanes1  # (rows,) error of an aimed row at the end of the step, less the part that is to remain [m or rad]
     unaimed: Lanes1  # (rows,) bias before the last aim
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)
     report: Reals1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)

@@ -1,4 +1,4 @@
-"""What rollouts record beside positions and velocities: all that a run records, of whose rows each has the same size.
+"""Variables that rollouts record beside positions and velocities: all variables of a run whose rows have a fixed size.
 
 The truth is the single run of each sample, and the balance of forces.
 """
@@ -201,7 +201,7 @@ def test_rows_after_the_end_of_a_sample_are_nan(tmp_path: Path) -> None:
     assert np.isnan(made["jacobian"][1, count:]).any() and np.isfinite(made["jacobian"][0]).all()
 
 
-# ------------------------------------------------------------------ the file, and what is refused
+# ------------------------------------------------------------------ the file, and refusals
 
 
 def test_a_file_holds_what_python_returns(tmp_path: Path) -> None:
