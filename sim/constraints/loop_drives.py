@@ -12,8 +12,8 @@ from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.loop_rows import loop_geometry
-from artsim.sim.equipment.actuators import affine_force
 from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.implicit_actuators import affine_force
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.records import Reals1, Reals2
 from artsim.sim.run_data.run_records import RunBundle

@@ -6,10 +6,8 @@ The functions are generic in T: floats for one robot, lanes for packs of 8.
 from __future__ import annotations
 
 from artsim.sim.equipment.actuation import foreseen
-from artsim.sim.equipment.arrays import EquipmentWork
-from artsim.sim.equipment.bounds import SLACK
 from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.lanes import absolute, real, where_greater, zero_like
+from artsim.sim.foundation.lanes import real, where_greater, zero_like
 from artsim.sim.foundation.records import Real, Vec3, Vec4
 from artsim.sim.foundation.scalars import divisor, largest, least
 
@@ -23,7 +21,7 @@ def force_over_step(
 
 
 @inlined
-def share_of_row(h: float, stiffness: Real, mobility: float) -> Real:
+def share_of_row(h: float, stiffness: Real, mobility: Real) -> Real:
     """The share (actuation.py) of an actuator that is a row: 1 / max(1, h² K J M⁻¹ Jᵀ), of the M in the file's pose."""
     one = real(1.0, stiffness)
     return one / largest(one, h * h * stiffness * mobility)
@@ -47,27 +45,7 @@ def row_of_force(h: float, affine: Vec3, length: Real, share: Real, velocity: Re
 
 
 @inlined
-def add_to_joint(
-    joint_data: EquipmentWork, k: int, gear: float, constant: float, stiffness: float, damping: float
-) -> None:
-    """Add a force whose length is gear times dof k's coordinate to joint_data.offset, stiffness and damping (nv,)."""
-    joint_data.stiffness[k] += gear * gear * stiffness
-    joint_data.damping[k] += gear * gear * damping
-    joint_data.offset[k] += gear * constant
-
-
-@inlined
 def bounded(value: Real, lower: float, upper: float) -> Real:
     """Clamp a T between two floats."""
     low = real(lower, value)
     return least(where_greater(low, value, low, value), real(upper, value))
-
-
-@inlined
-def is_beyond(force: float, lower: float, upper: float) -> float:
-    """1 where a force exceeds its bounds, two floats, by more than rounding, else 0."""
-    zero = zero_like(force)
-    one = zero + 1.0
-    slack = SLACK * absolute(force)
-    below = where_greater(lower - slack, force, one, zero)
-    return largest(below, where_greater(force, upper + slack, one, zero))

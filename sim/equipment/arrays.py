@@ -36,7 +36,7 @@ NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
 # indices of the parameters of affine gains and biases, named after their factors
 CONSTANT, PER_LENGTH, PER_VELOCITY = range(3)
 # ways in which an actuator's force enters a semi-implicit step: at its start, or at its end through M̂ or a row
-EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: held at its bound while solutions confirm it
+EXPLICIT, IN_MATRIX, BY_ROW = range(3)
 ROUNDS_TOGETHER = 8  # solutions of a step after which all forces on the wrong side of their bounds change sides
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
@@ -314,15 +314,21 @@ class EquipmentWork(NamedTuple):
     actuator_moment: Reals1  # (entries,) generalised force per unit force, of actuator_dof
     actuator_force: Reals1  # (na,) over the step [N or N m]
     actuator_input: Reals1  # (na,) the input that the gain multiplies
-    actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
+    constant: Reals1  # (na,) of affine forces, without actuator_scale: force at length 0 and velocity 0 [N or N m]
+    slope: Reals1  # (na,) stiffness along the length
+    resistance: Reals1  # (na,) damping along the length
+    acts: Reals1  # (na,) 1: the force is implicit in this step, as actuator_linear says
+    held: Reals1  # (na,) -1: the implicit force is held at its lower bound in this step, 1: at its upper bound
     actuator_share: Reals1  # (na,) Step.share of actuators by rows
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
     actuator_scale: Reals1  # (na,) factor on gains: bounds a rotation servo's norm, makes accelerations forces
     scaling: Reals2  # (na, 3) secant method for actuator_scale: previous 1 / scale and 1 / norm; number of solutions
     control: Reals1  # (nu,) clamped to their ranges
-    dof_held: Reals1  # (nv,) 1: the sum of the dof's actuators is held at its bound
+    dof_held: Reals1  # (nv,) -1: the sum of the dof's actuators is held at its lower bound, 1: at its upper bound
+    dof_force: Reals1  # (nv,) sum of the dof's actuators over the step, without the bounds of the sum [N or N m]
     activation_rate: Reals1  # (nact,) per second
     start_activation: Reals1  # (nact,) at the start of the step
+    next_activation: Reals1  # (nact,) in packs: at the end of the step
     start_length: Reals1  # (na,) RK4: at the start of the step
     start_velocity: Reals1  # (na,) RK4: at the start of the step
     sum_activation: Reals1  # (nact,) RK4: weighted sum of the stages' rates
@@ -344,7 +350,7 @@ class EquipmentWork(NamedTuple):
     keeper: Ints1  # (2,) addresses of the kernel that stores samples
     stage: Reals1  # (1,) RK4: time within the step [steps]
     pending: Reals1  # (1,) 1: a changed control has yet to act
-    actuator_total: Reals1  # (nv,) sum of the explicit actuator forces per dof
+    actuator_total: Reals1  # (nv,) sum of the forces that are constant in this step: explicit, or held at a bound
     stiffness: Reals1  # (nv,) summed stiffness of the actuators that act in M̂
     damping: Reals1  # (nv,) their summed damping
     offset: Reals1  # (nv,) their summed force at q = 0, v = 0
@@ -353,6 +359,7 @@ class EquipmentWork(NamedTuple):
     drag: Reals1  # (nv,) the part of `passive` that is the medium's
     passive: Reals1  # (nv,) explicit passive forces: gravity compensation, medium, ball springs, polynomials
     tendon: Reals1  # (nv,) explicit forces of the springs and dampers of tendons
+    resisted: Reals1  # (nv,) in packs: forces by which computed torque makes up for passive forces and tendons
 
 
 class EquipmentBundle(NamedTuple):
@@ -363,7 +370,7 @@ class EquipmentBundle(NamedTuple):
 
 
 AnyEquipment: TypeAlias = EquipmentBundle | Any  # or the loops of a pack, with the same fields in lanes
-EitherEquipment: TypeAlias = Any  # of functions that pass it on: EquipmentBundle, or PackEquipment
+EitherEquipment: TypeAlias = EquipmentBundle | None  # of a robot or of a pack, in functions that pass it on
 
 
 def loop_room(model: Model, equipment: Equipment) -> tuple[int, int]:
@@ -417,23 +424,26 @@ class Equipped:
         return len(self.labels.activations)
 
 
-def make_equipment_work(model: Model, equipment: Equipment, activations: int) -> EquipmentWork:
-    """Allocate the scratch of a robot's equipment."""
+def make_equipment_work(
+    model: Model, equipment: Equipment, activations: int, record: type[Any] = EquipmentWork, width: int = 1
+) -> Any:
+    """Allocate the scratch of a robot's equipment, or of a pack's as this record."""
     nv = len(model.dof_body)
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
     names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_limit_force tendon_share"
     tendons = dict.fromkeys(names.split(), (nt,))
     actuators = dict.fromkeys(
-        "acceleration0 actuator_length actuator_velocity actuator_force actuator_input actuator_implicit "
-        "actuator_damping actuator_share actuator_scale start_length start_velocity".split(),
+        "acceleration0 actuator_length actuator_velocity actuator_force actuator_input constant slope resistance acts "
+        "held actuator_damping actuator_share actuator_scale start_length start_velocity".split(),
         (na,),
     )
     dofs = dict.fromkeys(
-        "row row2 actuator_total stiffness damping offset compensation passive carried drag tendon dof_held".split(),
+        "row row2 actuator_total stiffness damping offset compensation passive carried drag tendon resisted dof_held "
+        "dof_force".split(),
         (nv,),
     )
-    work: EquipmentWork = allocate(
-        EquipmentWork,
+    return allocate(
+        record,
         {
             **tendons,
             **actuators,
@@ -451,12 +461,14 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "tendon_moment": (len(equipment.tendon_dof),),
             "tendon_mobility": (len(equipment.tendon_row_follower),),
             "actuator_moment": (len(equipment.actuator_dof),),
-            **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
+            **dict.fromkeys(
+                ("activation_rate", "start_activation", "next_activation", "sum_activation"), (activations,)
+            ),
             **dict.fromkeys(("loop_error", "loop_force"), (len(equipment.loop_kind), 6)),
             "link_wrench": (len(equipment.link_wrench_link), WRENCH),
             "loop_drift": (6,),
             "loop_mobility": (len(equipment.loop_kind), 2),
             "loop_response": (6 * int(equipment.actuator_by_inertia.any()), nv),
         },
+        width,
     )
-    return work

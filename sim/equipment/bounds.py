@@ -26,23 +26,29 @@ def still_free(chosen: Real, one: Real, changed: Real) -> Real:
     return chosen - chosen * one * changed
 
 
+@inlined
+def side_of(force: Real, bounds: tuple[float, float], before: Real) -> Real:
+    """1 where an unbounded force exceeds its upper bound, -1 where it exceeds its lower one, else 0. A force that was
+    not held `before` may exceed its bound by rounding.
+    """
+    lower, upper = bounds
+    zero = zero_like(force)
+    one, slack = zero + 1.0, SLACK * absolute(force)
+    above = where_greater(force, upper + where_greater(before, zero, zero, slack), one, zero)
+    below = where_greater(lower - where_greater(zero, before, zero, slack), force, one, zero)
+    return above - below
+
+
 @njit
 def hold(held: Lanes1, n: int, force: Real, bounds: tuple[float, float], chosen: Real) -> Real:
     """Set held[n] to the bound that the unbounded force exceeds, or to 0 if the force was held at a bound that it no
     longer exceeds; 1 where held[n] changes. Only lanes where `chosen` is 1 change.
     """
-    lower, upper = bounds
-    zero = zero_like(force)
-    one = zero + 1.0
-    slack = SLACK * absolute(force)
-    before = held[n]
-    # a force that is held stays held at the bound itself; a force that is not held may exceed it by rounding
-    above = where_greater(force, upper + where_greater(before, zero, zero, slack), one, zero)
-    below = where_greater(lower - where_greater(zero, before, zero, slack), force, one, zero)
+    zero, before = zero_like(force), held[n]
     # a force that leaves its bound is released first, even if it would be beyond the other bound: fewer rounds cycle
-    side = above - below
+    side = side_of(force, bounds, before)
     staying = where_greater(before * side, zero, before, zero)
     now = where_greater(absolute(before), zero, staying, side)
     now = where_greater(chosen, zero, now, before)
     held[n] = now
-    return where_greater(absolute(now - before), zero, one, zero)
+    return where_greater(absolute(now - before), zero, zero + 1.0, zero)

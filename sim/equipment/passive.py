@@ -23,8 +23,8 @@ from artsim.sim.foundation.vec3 import cross, length, minus, minus_times, put_at
 def passive_extra(model: Model, q: Reals1, v: Reals1, data: Workspace, equipment: EquipmentBundle) -> None:
     """Set equipment.data.passive (nv,) from the kinematics and velocities in data.
 
-    Gravity compensation by motors goes to equipment.data.compensation (nv,) and is added to actuator_total. Uses
-    data.force and data.torque as scratch.
+    Gravity compensation by motors goes to equipment.data.compensation (nv,). Uses data.force and data.torque as
+    scratch.
     """
     for k in range(v.shape[0]):
         equipment.data.passive[k] = 0.0
@@ -38,7 +38,6 @@ def passive_extra(model: Model, q: Reals1, v: Reals1, data: Workspace, equipment
         for k in range(v.shape[0]):
             if equipment.model.gravity_by_actuator[k]:
                 equipment.data.compensation[k] = equipment.data.row[k]
-                equipment.data.actuator_total[k] += equipment.data.row[k]
             else:
                 equipment.data.passive[k] += equipment.data.row[k]
                 equipment.data.carried[k] = equipment.data.row[k]

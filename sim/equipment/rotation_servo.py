@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import math
 
-from artsim.sim.equipment.arrays import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS, EquipmentBundle
+from artsim.sim.equipment.arrays import INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
 from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
+from artsim.sim.foundation.records import Real
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import length, triple_at
 
 _NO_QUATERNION = 1e-15  # norm below which a quaternion stands for no rotation, as in MuJoCo
@@ -56,85 +59,83 @@ def setpoint(equipment: EquipmentBundle, a: int) -> float:
 
 
 @inlined
-def _norm(equipment: EquipmentBundle, a: int) -> float:
+def _norm(equipment: EquipmentBundle, a: int) -> Real:
     """Norm of the three forces that begin at a [N m]."""
     return length(triple_at(equipment.data.actuator_force, a))
 
 
 @inlined
-def _cut(equipment: EquipmentBundle, a: int, share: float) -> None:
-    """Scale the three forces that begin at a by a common factor."""
-    for n in range(a, a + 3):
-        equipment.data.actuator_force[n] *= share
+def _has_norm(equipment: EquipmentBundle, a: int) -> bool:
+    """True if a is the first of the three forces of a servo whose norm is bounded."""
+    return equipment.model.actuator_axis[a] == 0 and equipment.model.force_norm[a] < math.inf
 
 
 @njit
 def bound_norms(equipment: EquipmentBundle) -> None:
     """Clip the forces at the start of the step to the bounds of their norms."""
     for a in range(equipment.model.actuator_axis.shape[0]):
-        if equipment.model.actuator_axis[a] == 0 and equipment.model.force_norm[a] < math.inf:
+        if _has_norm(equipment, a):
             norm = _norm(equipment, a)
             if norm > equipment.model.force_norm[a]:
-                _cut(equipment, a, equipment.model.force_norm[a] / norm)
+                for n in range(a, a + 3):
+                    equipment.data.actuator_force[n] *= equipment.model.force_norm[a] / norm
 
 
 @njit
 def guess_scales(equipment: EquipmentBundle) -> None:
     """Set equipment.data.actuator_scale of implicit servos from the forces that would act at unchanged velocities."""
+    data = equipment.data
     for a in range(equipment.model.actuator_axis.shape[0]):
-        if (
-            equipment.model.actuator_axis[a] == 0
-            and equipment.data.actuator_implicit[a] == BY_ROW
-            and equipment.model.force_norm[a] < math.inf
-        ):
-            equipment.data.scaling[a, SOLUTIONS] = 0.0
-            _set_scale(
-                equipment,
-                a,
-                min(1.0, equipment.model.force_norm[a] / max(_norm(equipment, a), equipment.model.force_norm[a])),
-            )
-
-
-@inlined
-def _set_scale(equipment: EquipmentBundle, a: int, scale: float) -> None:
-    for n in range(a, a + 3):
-        equipment.data.actuator_scale[n] = scale
+        if _has_norm(equipment, a) and any_positive(data.acts[a]):
+            bound = real(equipment.model.force_norm[a], data.acts[a])
+            data.scaling[a, SOLUTIONS] = zero_like(bound)
+            scale = bound / largest(_norm(equipment, a), bound)
+            for n in range(a, a + 3):
+                data.actuator_scale[n] = where_greater(data.acts[a], zero_like(bound), scale, data.actuator_scale[n])
 
 
 @njit
-def is_settled(equipment: EquipmentBundle, a: int) -> bool:
-    """True if the norm of the forces that begin at a, as they act over the step, is settled.
+def scale_rotations(equipment: EquipmentBundle, chosen: Real) -> Real:
+    """Scale implicit servos whose norm, over the step, is not at its bound; 1 where there are any. Only lanes where
+    `chosen` is 1 change."""
+    changed = zero_like(chosen)
+    for a in range(equipment.model.actuator_axis.shape[0]):
+        if _has_norm(equipment, a) and any_positive(chosen * equipment.data.acts[a]):
+            changed = largest(changed, _scale(equipment, a, chosen * equipment.data.acts[a]))
+    return changed
 
-    A norm is settled at its bound and, without a scale, also below it. A settled servo starts its next search afresh.
+
+@njit
+def _scale(equipment: EquipmentBundle, a: int, chosen: Real) -> Real:
+    """Set the next scale of the servo whose forces begin at a; after the last trial it acts as a clipped force. 1 where
+    the norm was not settled: it has to be at its bound or, without a scale, may be below. A settled servo starts its
+    next search afresh.
     """
-    norm = _norm(equipment, a)
-    bound = equipment.model.force_norm[a]
-    if bound == math.inf:
-        return True
-    if norm > bound * (1.0 + _NEAR) or (equipment.data.actuator_scale[a] < 1.0 and norm < bound * (1.0 - _NEAR)):
-        return False
-    equipment.data.scaling[a, SOLUTIONS] = 0.0
-    return True
-
-
-@njit
-def rescale(equipment: EquipmentBundle, a: int) -> bool:
-    """Set the next scale of the servo whose forces begin at a; False, and clipped forces, after the last trial."""
-    norm = max(_norm(equipment, a), 1e-300)
-    bound = equipment.model.force_norm[a]
-    if equipment.data.scaling[a, SOLUTIONS] >= _MOST_SCALES:
-        if norm > bound:
-            _cut(equipment, a, bound / norm)
-        return False
-    u = 1.0 / equipment.data.actuator_scale[a]
+    data, bound = equipment.data, equipment.model.force_norm[a]
+    norm, scale, count = _norm(equipment, a), data.actuator_scale[a], data.scaling[a, SOLUTIONS]
+    zero = zero_like(norm)
+    one = zero + 1.0
+    low = where_greater(zero + bound * (1.0 - _NEAR), norm, where_greater(one, scale, one, zero), zero)
+    trial = chosen * where_greater(norm, zero + bound * (1.0 + _NEAR), one, low)
+    last = trial * where_greater(count, zero + (_MOST_SCALES - 0.5), one, zero)
+    norm = largest(norm, zero + 1e-300)
+    inverse = 1.0 / norm
+    u = 1.0 / where_greater(scale, zero, scale, one)
     pull = norm * u  # du / d(1 / norm) if the force of the unscaled servo does not change
-    if equipment.data.scaling[a, SOLUTIONS] > 0.0:
-        rise = 1.0 / norm - equipment.data.scaling[a, INVERSE_NORM]
-        secant = (u - equipment.data.scaling[a, INVERSE_SCALE]) / rise if rise != 0.0 else 0.0
-        if secant > 0.0:
-            pull = secant
-    equipment.data.scaling[a, INVERSE_SCALE] = u
-    equipment.data.scaling[a, INVERSE_NORM] = 1.0 / norm
-    equipment.data.scaling[a, SOLUTIONS] += 1.0
-    _set_scale(equipment, a, 1.0 / max(1.0, u - pull * (1.0 / norm - 1.0 / bound)))
-    return True
+    rise = inverse - data.scaling[a, INVERSE_NORM]
+    secant = (u - data.scaling[a, INVERSE_SCALE]) / where_greater(absolute(rise), zero, rise, one)
+    secant = where_greater(absolute(rise), zero, secant, zero)
+    pull = where_greater(count * secant, zero, secant, pull)
+    going = trial - last
+    data.scaling[a, INVERSE_SCALE] = where_greater(going, zero, u, data.scaling[a, INVERSE_SCALE])
+    data.scaling[a, INVERSE_NORM] = where_greater(going, zero, inverse, data.scaling[a, INVERSE_NORM])
+    data.scaling[a, SOLUTIONS] = where_greater(
+        going, zero, count + 1.0, where_greater(chosen - trial, zero, zero, count)
+    )
+    found = 1.0 / largest(one, u - pull * (inverse - 1.0 / bound))
+    clip = least(one, bound / norm)
+    for n in range(a, a + 3):
+        data.actuator_scale[n] = where_greater(going, zero, found, scale)
+        data.acts[n] = where_greater(last, zero, zero, data.acts[n])
+        data.actuator_force[n] = where_greater(last, zero, clip * data.actuator_force[n], data.actuator_force[n])
+    return trial

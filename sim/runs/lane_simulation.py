@@ -11,20 +11,18 @@ import numpy as np
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.continuous import connect_advancement
 from artsim.sim.equipment.arrays import EquipmentBundle
-from artsim.sim.equipment.pack_equipment import PackEquipment
 from artsim.sim.foundation.jit import Entry, bind, point_at
 from artsim.sim.foundation.records import Array, allocate, of_lane
 from artsim.sim.geometry.contacts import ContactWork
 from artsim.sim.run_data.run_records import Block, Inputs, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.packable import has_clamped, has_equalities, is_bounded, is_laden
+from artsim.sim.runs.packable import has_equalities, is_bounded, is_laden
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import rubbing
 from artsim.sim.stepping.packs import (
     BOUND,
-    CLAMP,
     DELAY_OF_LANE,
     EXERT,
     KEEP_OF_LANE,
@@ -34,7 +32,6 @@ from artsim.sim.stepping.packs import (
     Alone,
     AloneForces,
     Helpers,
-    LaneActuation,
     LaneBundle,
     LaneEquipmentWork,
     LaneInputs,
@@ -101,8 +98,8 @@ class LaneSimulation(Simulation):
         """The robot in a lane of a pack, whose arrays it sees in place."""
         step = self._step._replace(counters=pack.lanes.helpers.counters[lane], retries=pack.lanes.helpers.retries[lane])
         equipment = None
-        if self._equipment is not None:
-            work = of_lane(LaneEquipmentWork, self._equipment.data, pack.lanes.data, lane)
+        if self._equipment is not None and pack.equipment is not None:
+            work = of_lane(LaneEquipmentWork, self._equipment.data, pack.equipment.data, lane)
             equipment = EquipmentBundle(self._equipment.model, work)
         robot, own = pack.robot, pack.lanes.own
         return RobotOfLane(
@@ -115,7 +112,6 @@ class LaneSimulation(Simulation):
             RunBundle(of_lane(LaneInputs, pack.inputs, pack.inputs, lane), of_lane(LaneStep, step, pack.step, lane)),
             equipment,
             self._rules,
-            PackEquipment(pack.equipment.model, of_lane(LaneActuation, pack.equipment.data, pack.equipment.data, lane)),
             None if own is None else of_lane(LaneOwnRows, own, own, lane),
         )
 
@@ -126,7 +122,7 @@ class PackArrays(NamedTuple):
     robot: RobotBundle
     inputs: Inputs
     step: Step
-    equipment: PackEquipment
+    equipment: EquipmentBundle | None
     lanes: LaneBundle
 
 
@@ -138,7 +134,6 @@ class RobotOfLane(NamedTuple):
     run: RunBundle
     equipment: EquipmentBundle | None
     rules: Any
-    forces: PackEquipment
     own: Any
 
     def connect(self, lanes: LaneBundle, lane: int) -> list[object]:
@@ -154,7 +149,7 @@ class RobotOfLane(NamedTuple):
                 kept.append(point_at(DELAY_OF_LANE, 1, self.equipment.data.delayer, *delayed))
             connect(KEEP_OF_LANE, helpers.keeper, *delayed)
         if is_laden(plan):
-            connect(EXERT, helpers.exerter, self.robot, self.run, self.equipment, self.forces)
+            connect(EXERT, helpers.exerter, self.robot, self.run, self.equipment)
         if found is None:
             return kept
         equipped, bounded = self.equipment is not None, is_bounded(plan)
@@ -163,8 +158,6 @@ class RobotOfLane(NamedTuple):
         connect(find_entry(equipped, bounded), helpers.finder, *bundles, rules, SolverBundle(), self.own)
         if has_equalities(plan):
             connect(MISS, helpers.misser, *bundles, self.own)
-        if has_clamped(plan):
-            connect(CLAMP, helpers.clamper, self.run, self.equipment, self.forces, self.own)
         if bounded:
             connect(BOUND, helpers.bounder, self.robot, self.run, self.rules, self.own)
         return kept
@@ -172,7 +165,7 @@ class RobotOfLane(NamedTuple):
     def calibrator(self) -> Callable[[], None]:
         """A function that computes the constants of the equipment that depend on the robot's masses, in the pose of the
         file."""
-        call = bind(EXERT, 1, self.robot, self.run, self.equipment, self.forces)
+        call = bind(EXERT, 1, self.robot, self.run, self.equipment)
         assert self.equipment is not None
         calibrated = self.equipment.data.calibrated
 
@@ -185,7 +178,7 @@ class RobotOfLane(NamedTuple):
 
 def make_helpers(width: int, step: Step) -> Helpers:
     """Allocate the tables of the lanes' entries."""
-    entries = [np.zeros((width, 2), np.int64) for _ in range(6)]
+    entries = [np.zeros((width, 2), np.int64) for _ in range(5)]
     counters = (np.zeros((width, len(values)), np.int64) for values in (step.counters, step.retries))
     return Helpers(*entries, *counters)
 

@@ -22,8 +22,7 @@ from artsim.sim.contact.pack_contacts import (
     make_pack_contacts,
     make_pack_rows,
 )
-from artsim.sim.equipment.arrays import PER_VELOCITY
-from artsim.sim.equipment.pack_equipment import PackActuation, PackEquipment
+from artsim.sim.equipment.arrays import PER_VELOCITY, EquipmentBundle, make_equipment_work
 from artsim.sim.foundation.jit import point_at
 from artsim.sim.foundation.records import Array, allocate, kinds, zeros
 from artsim.sim.geometry.contacts import ContactBundle, make_bounces, make_contact_work
@@ -33,13 +32,11 @@ from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 from artsim.sim.runs.lane_simulation import make_helpers
 from artsim.sim.runs.packable import (
     attractors,
-    constant_slopes,
     equipment_of,
-    has_clamped,
     is_bounded,
+    moment_arms,
     needs_matrix,
     own_rows,
-    pack_actuators,
     places_of,
     rubbing_dofs,
     stiff_tendons,
@@ -47,12 +44,10 @@ from artsim.sim.runs.packable import (
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.allocation import make_step
 from artsim.sim.stepping.packs import (
-    CALIBRATED,
     CAUSES,
     LANE_CONTROLS,
     SOLVE_PACK,
     Alone,
-    AloneForces,
     LaneBundle,
     LaneRowsFound,
     LoopBundle,
@@ -60,6 +55,7 @@ from artsim.sim.stepping.packs import (
     MovedState,
     OwnRows,
     PackControls,
+    PackEquipmentWork,
     PackFeatures,
     PackInputs,
     PackLoad,
@@ -127,28 +123,33 @@ def make_pack_step(plan: Plan, width: int) -> Any:
     return made
 
 
-def make_lane_bundle(plan: Plan, needs: PackFeatures, alone: Alone, controls: PackControls, width: int) -> LaneBundle:
+def make_lane_bundle(
+    plan: Plan,
+    needs: PackFeatures,
+    alone: Alone,
+    controls: PackControls,
+    equipment: EquipmentBundle | None,
+    width: int,
+) -> LaneBundle:
     """The records of a run that only packs have."""
-    work = _make_pack_work(plan, alone.forces, width)
     return LaneBundle(
-        work,
+        _make_pack_work(plan, width),
         alone,
         make_states(MovedState, alone.state, width),
         controls,
         make_helpers(width, alone.step),
         own=_make_own_rows(plan, width) if needs.own else None,
         lane_rows=_make_lane_rows(plan) if needs.by_lane else None,
-        loops=_make_loops(plan, work, width) if needs.looped else None,
+        loops=_make_loops(equipment, plan.robot.nv, width) if needs.looped and equipment is not None else None,
         load=_make_load(plan, width) if needs.laden else None,
     )
 
 
-def _make_pack_work(plan: Plan, forces: AloneForces, width: int) -> PackWork:
+def _make_pack_work(plan: Plan, width: int) -> PackWork:
     robot = plan.robot
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackWork._fields, (1,)),
         **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (width,)),
-        **{name: getattr(forces, name).shape for name in CALIBRATED},
         "counters": (3,),
         "stiffening": (len(robot.model.body_parent), 6),
         "alone": (len(CAUSES),),
@@ -156,10 +157,6 @@ def _make_pack_work(plan: Plan, forces: AloneForces, width: int) -> PackWork:
         "slack": (robot.nv,),
     }
     work: PackWork = allocate(PackWork, shapes, width)
-    e = equipment_of(plan)
-    if e is not None:  # values that are not calibrated stay so
-        damping = -e.bias_parameters[:, PER_VELOCITY]
-        work.actuator_damping[...] = damping[:, None] if width > 1 else damping
     return work
 
 
@@ -195,10 +192,10 @@ def _make_own_rows(plan: Plan, width: int) -> OwnRows:
         "marked": (n, nv),
         "value": (n * nv,),
         **dict.fromkeys(("outdated", "again"), (1,)),
-        "fixed": (4,),
+        "fixed": (3,),
     }
     made: OwnRows = allocate(OwnRows, shapes, width)
-    flags = has_clamped(plan), is_bounded(plan), stiff_tendons(plan) > 0
+    flags = is_bounded(plan), stiff_tendons(plan) > 0
     places = places_of(plan)
     springs = places.end + np.arange(n - len(places.own))
     place = np.concatenate([places.own, springs]).astype(np.int64)
@@ -222,26 +219,16 @@ def _make_lane_rows(plan: Plan) -> Any:
 # ------------------------------------------------------------------ equipment of robots, and forces on them
 
 
-def make_actuators(plan: Plan, width: int) -> Any:
-    """The actuators that packs know, and their effect."""
-    actuators = pack_actuators(plan)
-    shapes = {
-        **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
-        **dict.fromkeys(("constant", "slope", "resistance", "acts", "share", "held", "was_held"), actuators.gain.shape),
-        "tendon_length": actuators.tendon_lower.shape,
-        "tendon_moment": actuators.tendon_dof.shape,
-        **dict.fromkeys(("stiff", "pending"), (1,)),
-        "exerted_by": actuators.counted.shape,
-        **dict.fromkeys(
-            ("activation", "start_activation"), (0 if plan.equipped is None else plan.equipped.activations,)
-        ),
-    }
-    actuation: PackActuation = allocate(PackActuation, shapes, width)
-    actuation.acts[...] = 1.0
-    slopes = constant_slopes(plan, actuators)
-    for place, values in zip((actuation.slope, actuation.resistance), slopes, strict=True):
-        place[...] = values[:, None] if width > 1 else values
-    return PackEquipment(actuators, actuation)
+def make_pack_equipment(plan: Plan, width: int) -> EquipmentBundle | None:
+    """The equipment of all lanes, None without any, with the moment arms and dampings that are constant."""
+    if plan.equipped is None:
+        return None
+    e = plan.equipped.arrays
+    work = make_equipment_work(plan.robot.model, e, plan.equipped.activations, PackEquipmentWork, width)
+    known = {"actuator_moment": moment_arms(e), "actuator_damping": -e.bias_parameters[:, PER_VELOCITY]}
+    for name, values in known.items():
+        getattr(work, name)[...] = values[:, None] if width > 1 else values
+    return EquipmentBundle(e, work)
 
 
 def make_pack_rules(plan: Plan, width: int) -> Any:
@@ -253,13 +240,11 @@ def make_pack_rules(plan: Plan, width: int) -> Any:
     return RuleBundle(plan.rules, allocate(PackRules, shapes, width))
 
 
-def _make_loops(plan: Plan, work: PackWork, width: int) -> LoopBundle:
-    e = equipment_of(plan)
-    assert e is not None
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(LoopForces._fields, (len(e.loop_kind), 6))
-    shapes |= {"loop_drift": (6,), "loop_mobility": (0, 2), "columns": (6, plan.robot.nv)}
+def _make_loops(equipment: EquipmentBundle, nv: int, width: int) -> LoopBundle:
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(LoopForces._fields, (len(equipment.model.loop_kind), 6))
+    shapes |= {"loop_drift": (6,), "loop_mobility": (0, 2), "columns": (6, nv)}
     made: LoopForces = allocate(LoopForces, shapes, width)
-    return LoopBundle(e, made._replace(loop_mobility=work.loop_mobility))
+    return LoopBundle(equipment.model, made._replace(loop_mobility=equipment.data.loop_mobility))
 
 
 def _make_load(plan: Plan, width: int) -> PackLoad:

@@ -1,4 +1,4 @@
-"""The part of a run that packs of 8 robots take: features, kernels, rows and actuators."""
+"""The part of a run that packs of 8 robots take: features, kernels, rows, and how forces of equipment are found."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
     BY_ROW,
-    EXPLICIT,
     FILTER,
     FILTER_EXACT,
     FIXED,
-    IN_MATRIX,
     INTEGRATOR,
     JOINT,
     NO_BIAS,
@@ -28,7 +26,6 @@ from artsim.sim.equipment.arrays import (
     TENDON,
     Equipment,
 )
-from artsim.sim.equipment.pack_equipment import COUNTED, KNOWN, VARYING, PackActuators
 from artsim.sim.foundation.jit import Entry, disabled
 from artsim.sim.foundation.records import (
     WIDTH,
@@ -39,7 +36,6 @@ from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
     BOUND,
-    CLAMP,
     DELAY_OF_LANE,
     EXERT,
     KEEP_OF_LANE,
@@ -243,12 +239,6 @@ def _is_constant(e: Equipment, a: int) -> bool:
     return _is_affine(e, a) or _is_on_fixed_tendon(e, a)
 
 
-def _is_known(plan: Plan, e: Equipment, a: int) -> bool:
-    """True if packs know actuator a, which acts on a joint of one dof, or on a fixed tendon."""
-    by_row = e.actuator_linear[a] == BY_ROW
-    return _is_affine(e, a) or _varies(e, a) or (_is_on_fixed_tendon(e, a) and not (by_row and finds_rows(plan)))
-
-
 def _has_constant_slopes(e: Equipment, a: int) -> bool:
     """True if the force of actuator a has constant slopes that never make it explicit."""
     gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
@@ -264,99 +254,19 @@ def _is_ratio(e: Equipment, a: int) -> bool:
     return bool(servo and e.actuator_bias[a] == AFFINE and e.bias_parameters[a, 2] > 0.0)
 
 
-def _varies(e: Equipment, a: int) -> bool:
-    """True if actuator a may be part of M̂, by an affine force that is another at every step."""
-    return bool(e.actuator_linear[a] == IN_MATRIX and not _is_affine(e, a))
-
-
-def _moment_arms(e: Equipment, a: int) -> tuple[list[int], list[float]]:
-    """The dofs on which actuator a acts, a joint of one dof or those of a fixed tendon, and its moment arms."""
-    gear = float(e.actuator_gear[a, 0])
-    if e.actuator_transmission[a] != TENDON:
-        return [int(e.actuator_target[a])], [gear]
-    t = e.actuator_target[a]
-    path, dofs = slice(e.tendon_path[t], e.tendon_path[t + 1]), e.tendon_dof[e.tendon_entry[t] : e.tendon_entry[t + 1]]
-    return dofs.tolist(), [gear * float(e.path_value[path][e.path_index[path] == k].sum()) for k in dofs]
-
-
-def pack_actuators(plan: Plan) -> PackActuators:
-    """The active actuators as arrays of packs."""
-    nv = plan.robot.nv
-    free = {"dof_lower": np.full(nv, -np.inf), "dof_upper": np.full(nv, np.inf)}
-    e = equipment_of(plan)
-    if e is None:
-        none = dict.fromkeys(PackActuators._fields, np.zeros(0))
-        names = ("counted", "number", "dof", "control", "implicit", "has_row", "varying", "tendon_dof")
-        whole = dict.fromkeys(names, np.zeros(0, np.int64))
-        whole |= {"dof_implicit": np.zeros(nv, np.int64)}
-        whole |= dict.fromkeys(("entry", "tendon_entry"), np.zeros(1, np.int64))
-        none["tendon_limit_spring"] = np.zeros((0, 2))
-        return PackActuators(**{**none, **whole, **free})
-    chosen = np.array([a for a in _actuators(plan)[1] if _is_known(plan, e, a)], np.int64)
-    varying = np.array([_varies(e, int(a)) for a in chosen], np.int64)
-    bias = _biases(e, chosen)
-    sloped = (bias[:, 1:] != 0.0).any(axis=1) | (varying == 1)
-    implicit = np.where(sloped, np.where(e.actuator_transmission[chosen] == TENDON, BY_ROW, IN_MATRIX), EXPLICIT)
-    arms = [_moment_arms(e, int(a)) for a in chosen]
-    dof_implicit = np.zeros(nv, np.int64)
-    dof_implicit[e.actuator_target[chosen[implicit == IN_MATRIX]]] = 1
-    control = e.control_first[chosen]
-    counted = np.where(e.actuator_active == 1, COUNTED, KNOWN)
-    counted[chosen] = np.where(varying == 1, VARYING, KNOWN)
-    return PackActuators(
-        counted=counted.astype(np.int64),
-        number=chosen,
-        entry=np.cumsum([0, *(len(dofs) for dofs, _ in arms)]).astype(np.int64),
-        dof=np.array([k for dofs, _ in arms for k in dofs], np.int64),
-        moment=np.array([moment for _, moments in arms for moment in moments]),
-        control=control,
-        implicit=implicit.astype(np.int64),
-        has_row=(e.actuator_linear[chosen] == BY_ROW).astype(np.int64),
-        varying=varying,
-        gain=np.array(e.gain_parameters[chosen, 0]),
-        bias=np.array(bias[:, 0]),
-        control_lower=e.control_lower[control],
-        control_upper=e.control_upper[control],
-        force_lower=e.force_lower[chosen],
-        force_upper=e.force_upper[chosen],
-        dof_lower=np.array(e.dof_force_lower),
-        dof_upper=np.array(e.dof_force_upper),
-        dof_implicit=dof_implicit,
-        tendon_entry=e.tendon_entry,
-        tendon_dof=e.tendon_dof,
-        tendon_lower=e.tendon_lower,
-        tendon_upper=e.tendon_upper,
-        tendon_limit_spring=e.tendon_limit_spring,
-    )
-
-
-def _biases(e: Equipment, chosen: Array) -> Array:
-    """(n, 3) the affine biases of these actuators."""
-    affine = e.actuator_bias[chosen] == AFFINE
-    biases: Array = np.where(affine[:, None], e.bias_parameters[chosen, :3], 0.0)
-    return biases
-
-
-def constant_slopes(plan: Plan, actuators: PackActuators) -> tuple[Array, Array]:
-    """(na,) stiffness and damping along the lengths of the actuators that packs know: 0 where they vary, the damping
-    also where it is calibrated.
-    """
-    e = equipment_of(plan)
-    if e is None:
-        return np.zeros(0), np.zeros(0)
-    slopes = np.where(actuators.varying[:, None] == 1, 0.0, -_biases(e, actuators.number)[:, 1:])
-    ratio = [_is_ratio(e, int(a)) for a in actuators.number]
-    return slopes[:, 0], np.where(ratio, 0.0, slopes[:, 1])
-
-
-def calibrated_dampings(plan: Plan, actuators: PackActuators) -> Array:
-    """True for those of the actuators that packs know whose dampings are constant and given by a ratio."""
-    e = equipment_of(plan)
-    if e is None:
-        return np.zeros(0, np.int64)
-    return np.array(
-        [n for n, a in enumerate(actuators.number) if _is_ratio(e, int(a)) and not _varies(e, int(a))], np.int64
-    )
+def moment_arms(e: Equipment) -> Array:
+    """(entries,) the moment arms of actuators on joints of one dof and on fixed tendons, as in actuator_moment; 0 for
+    others."""
+    arms = np.zeros(len(e.actuator_dof))
+    for a, first in enumerate(e.actuator_entry[:-1]):
+        gear, t, last = e.actuator_gear[a, 0], e.actuator_target[a], e.actuator_entry[a + 1]
+        if e.actuator_transmission[a] == JOINT and last - first == 1:
+            arms[first] = gear
+        elif e.actuator_transmission[a] == TENDON and e.path_kind[e.tendon_path[t]] == PATH_JOINT:
+            path = slice(e.tendon_path[t], e.tendon_path[t + 1])
+            of_dofs = [e.path_value[path][e.path_index[path] == k].sum() for k in e.actuator_dof[first:last]]
+            arms[first:last] = gear * np.array(of_dofs)
+    return arms
 
 
 def kernels(plan: Plan) -> list[tuple[Entry, int]]:
@@ -375,7 +285,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     if finds_rows(plan):
         equipped = plan.equipped is not None
         of_lanes += [find_entry(equipped, is_bounded(plan))] + [MISS] * has_equalities(plan)
-        of_lanes += [CLAMP] * has_clamped(plan) + [BOUND] * is_bounded(plan)
+        of_lanes += [BOUND] * is_bounded(plan)
     return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
 
 
@@ -393,6 +303,7 @@ def pack_features(plan: Plan) -> PackFeatures:
     """The features that the packs of this plan need."""
     e, touching = equipment_of(plan), plan.touching
     return PackFeatures(
+        equipped=e is not None,
         rows=has_rows(plan),
         touching=touching is not None,
         own=own_rows(plan) > 0,
@@ -418,12 +329,6 @@ def _sticks(plan: Plan) -> bool:
         return False
     g = plan.touching.contacts
     return bool(np.any(g.adhesion > 0.0) or np.any(g.pair_adhesion > 0.0)) or len(attractors(plan)) > 0
-
-
-def has_clamped(plan: Plan) -> bool:
-    """True if actuators are rows that are found lane by lane."""
-    e = equipment_of(plan)
-    return e is not None and bool(np.any(e.actuator_linear == BY_ROW)) and finds_rows(plan)
 
 
 def pack_width() -> int:

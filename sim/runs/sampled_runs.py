@@ -38,9 +38,9 @@ from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.pack_arrays import (
     as_lanes,
     connect_solver,
-    make_actuators,
     make_contact_bundle,
     make_lane_bundle,
+    make_pack_equipment,
     make_pack_inputs,
     make_pack_rules,
     make_pack_step,
@@ -49,7 +49,6 @@ from artsim.sim.runs.pack_arrays import (
     with_contacts_of,
 )
 from artsim.sim.runs.packable import (
-    calibrated_dampings,
     entry_of_packs,
     has_helpers,
     integrator_of,
@@ -202,12 +201,11 @@ class PackRoller:
         self._samples = self._make_block()
         alone = self._simulation.alone()
         self._robot, self._rules = make_robots(plan, alone.state, self._width), make_pack_rules(plan, self._width)
-        self._equipment = make_actuators(plan, self._width)
-        self._damped = calibrated_dampings(plan, self._equipment.model)
+        self._equipment = make_pack_equipment(plan, self._width)
         self._inputs, self._step = make_pack_inputs(plan, self._width), make_pack_step(plan, self._width)
         self._connect_solver()
         held = self._controls_of([controls])
-        self._lanes = make_lane_bundle(plan, self._needs, alone, held, self._width)
+        self._lanes = make_lane_bundle(plan, self._needs, alone, held, self._equipment, self._width)
         self._calibrators = self._connect_lanes(controls)
         self._connect_single()
         self._contact: PackContactBundle | None = None
@@ -373,15 +371,9 @@ class PackRoller:
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
         if part.factors or not self._calibrated:
-            self._calibrate()
+            for calibrate in self._calibrators:
+                calibrate()
             self._calibrated = True
-
-    def _calibrate(self) -> None:
-        """Calibrate the actuators of each lane, whose masses may differ."""
-        for calibrate in self._calibrators:
-            calibrate()
-        numbers = self._equipment.model.number[self._damped]
-        self._equipment.data.resistance[self._damped] = self._lanes.data.actuator_damping[numbers]
 
     def _set_controls(self, controls: Sequence[Controls]) -> None:
         wanted, held = self._controls_of(controls), self._lanes.controls

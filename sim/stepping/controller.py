@@ -124,11 +124,12 @@ def _computed_torque(
         step.velocity[k] = v[k] + ahead * step.qacc[k]
     _add_joints_own(robot, q, v, run, ahead)
     _add_soft_couplings(model, data, q, v, run, ahead)
-    if run.lanes is not None:
-        for k in range(step.force.shape[0]):
-            step.force[k] += equipment.data.resisted[k]
-    elif equipment is not None:
-        _add_equipment(robot, v, run, equipment, ahead)
+    if equipment is not None:
+        if run.lanes is not None:
+            for k in range(step.force.shape[0]):
+                step.force[k] += equipment.data.resisted[k]
+        else:
+            _add_equipment(robot, v, run, equipment, ahead)
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Rows that packs have in every step: found anew, and held at their bounds.
+"""Rows that packs have in every step, found anew.
 
 A single robot's code finds them lane by lane (rows_of_lane.py) unless they are built in all lanes at once
 (pack_rows.py).
@@ -30,7 +30,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.stepping.packs import LaneBundle
 
-FIRST_ROW, HAS_ACTUATORS, HAS_BOUNDS, HAS_SPRINGS = range(4)  # of OwnRows.fixed
+FIRST_ROW, HAS_BOUNDS, HAS_SPRINGS = range(3)  # of OwnRows.fixed
 
 
 # ------------------------------------------------------------------ the rows
@@ -76,18 +76,6 @@ def find_own_rows(robot: RobotBundle, run: RunBundle) -> None:
 
 
 # ------------------------------------------------------------------ reactions to the velocities found
-
-
-@njit
-def clamp_own_actuators(robot: RobotBundle, run: RunBundle, chosen: Pack) -> Pack:
-    """Make actuators that are rows and leave their bounds act as forces, and those that return act as rows again; 1 in
-    lanes where an actuator changes. Only lanes where `chosen` is 1 change.
-    """
-    own = run.lanes.own
-    own.again[0] = zero_like(chosen)
-    if own.fixed[HAS_ACTUATORS] == 1:
-        _ask_helpers(robot, run, run.lanes.helpers.clamper, chosen)
-    return own.again[0]
 
 
 @njit

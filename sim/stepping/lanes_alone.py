@@ -9,8 +9,7 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.contact.pack_contacts import PackContactBundle
-from artsim.sim.equipment.pack_actuation import begin_held, keep_held, take_bounds
-from artsim.sim.equipment.pack_equipment import PackEquipment
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lane_records import put_lane, take_lane, take_over
 from artsim.sim.foundation.lanes import lane_count, lane_get, lane_set
@@ -36,14 +35,13 @@ from artsim.sim.stepping.packs import CROWD, FIRST_SAMPLE, ROWS_OF_SAMPLE, STEP,
 
 @njit
 def record_steps(
-    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, contact: PackContactBundle | None
+    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, contact: PackContactBundle | None
 ) -> None:
     """Take one step of every lane by itself, which the single robot records as a row of the lane's sample; no step,
     with lanes.counters[CROWD] = 1, if contacts exceed the room.
     """
     lanes, plan = run.lanes, run.block.plan
     row = lanes.data.counters[STEP] // plan[STEPS_PER_ROW]
-    begin_held(equipment)
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
             lanes.alone.plan[FIRST_ROW] = (plan[FIRST_SAMPLE] + lane) * plan[ROWS_OF_SAMPLE] + row
@@ -52,7 +50,6 @@ def record_steps(
                 return
         lane_set(lanes.data.leaves, 0, lane, 1.0 if lanes.data.alive[lane] else -1.0)
     take_over(robot.state, lanes.data.leaves[0], lanes.moved)
-    keep_held(equipment)
     if contact is not None:
         contact.lanes.half[0] = 1 - contact.lanes.half[0]
     expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
@@ -60,7 +57,7 @@ def record_steps(
 
 @njit
 def step_alone(
-    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, contact: PackContactBundle | None, lane: int
+    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, contact: PackContactBundle | None, lane: int
 ) -> None:
     """Take the step of one lane by the entry of single robots, with rows if needed; its state after it goes into
     lanes.moved."""
@@ -70,7 +67,8 @@ def step_alone(
     take_lane(robot.model, lane, alone.model)
     take_lane(run.inputs, lane, alone.inputs)
     take_lane(robot.state, lane, alone.state)
-    take_lane(lanes.data, lane, alone.forces)
+    if equipment is not None:
+        take_lane(equipment.data, lane, alone.forces)
     for c in range(alone.step.effective_coupling.shape[0]):
         alone.step.effective_coupling[c] = lane_get(run.step.effective_coupling, c, lane)
     counters = alone.step.counters
@@ -88,7 +86,6 @@ def step_alone(
         end(robot.state, lanes, run.block, lane, counters[STOP_REASON], counters[STOP_DOF])
         return
     put_lane(alone.state, lanes.moved, lane)
-    take_bounds(equipment, run, lane)
     if contact is not None:
         memory = contact.lanes.memory[1 - contact.lanes.half[0], lane]
         for n in range(memory.shape[0]):

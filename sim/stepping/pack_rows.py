@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import FIRST_IMPULSE, RobotBundle, Workspace
-from artsim.sim.constraints.actuator_rows import actuator_rows_in_lanes
+from artsim.sim.constraints.actuator_rows import actuator_rows
 from artsim.sim.constraints.coupling_rows import coupling_row
 from artsim.sim.constraints.friction_rows import add_friction
 from artsim.sim.constraints.limit_rows import limit_row
@@ -27,8 +27,7 @@ from artsim.sim.contact.contact_rows import (
 from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import empty_contact
-from artsim.sim.equipment.arrays import TENDON_LOWER
-from artsim.sim.equipment.pack_equipment import PackEquipment
+from artsim.sim.equipment.arrays import TENDON_LOWER, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, where_greater, zero_like
 from artsim.sim.foundation.records import Ints1, Lanes1, Pack
@@ -45,7 +44,7 @@ def build_in_lanes(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: PackEquipment,
+    equipment: EquipmentBundle | None,
     solver: SolverBundle,
     contact: PackContactBundle | None,
 ) -> None:
@@ -118,7 +117,7 @@ def _move_impulses(impulse: Lanes1, row: int, to: int, count: int) -> None:
 
 
 @njit
-def _own_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
+def _own_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> None:
     """Append the own rows. Where those of no lane are outdated, they are the rows of the last call, with other aims."""
     own, first = run.lanes.own, rows.number[ALL_ROWS]
     if not any_positive(own.outdated[0]):
@@ -157,12 +156,13 @@ def _append_found_rows(robot: RobotBundle, rows: Rows, own: OwnRows) -> None:
 
 
 @njit
-def _build_own_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment) -> None:
+def _build_own_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> None:
     """Append the rows of couplings, actuators and loops, for all lanes at once."""
     own, first = run.lanes.own, rows.number[ALL_ROWS]
     for c in range(robot.model.row_follower.shape[0]):
         coupling_row(robot, run, rows, c)
-    actuator_rows_in_lanes(robot, run, rows, equipment)
+    if equipment is not None:
+        actuator_rows(robot.model, robot.data, run.inputs, rows, equipment)
     if run.lanes.loops is not None:
         loops = run.lanes.loops
         loop_rows(robot.model, robot.state.qvel, robot.data, run, rows, loops, loops.data.columns)
@@ -178,13 +178,13 @@ def pressing(step: Step, solver: SolverBundle, n: int) -> Pack:
 
 @njit
 def _limit_row(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: PackEquipment, solver: SolverBundle, place: int
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, solver: SolverBundle, place: int
 ) -> None:
     """Build the row of a side of a limit; lanes that do not need it get no impulse from it."""
     inputs, zero = run.inputs, like(0.0, robot.data)
     pressed = pressing(run.step, solver, place)
     index, side = solver.pack.limited[place, 0], solver.pack.limited[place, 1]
-    if side >= TENDON_LOWER:
+    if equipment is not None and side >= TENDON_LOWER:
         n = tendon_limit_row(robot.model, robot.state.qvel, robot.data, inputs, rows, equipment, index, side)
     else:
         n = limit_row(robot, inputs, rows, index, side)

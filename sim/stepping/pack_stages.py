@@ -11,6 +11,7 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.constraints.actuator_rows import has_actuator_rows
 from artsim.sim.constraints.tendon_rows import beyond_tendon_limit
 from artsim.sim.contact.contact_rows import reset_grip
 from artsim.sim.contact.foresight import sinks_in_lanes
@@ -18,11 +19,9 @@ from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, lacks_room, search_again
 from artsim.sim.contact.rebounds import begin_bounces
 from artsim.sim.equipment.actuation import find_places
-from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER
-from artsim.sim.equipment.bounds import still_free
+from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, TENDON_LOWER, EquipmentBundle
 from artsim.sim.equipment.drives import begin_drives, set_drives
-from artsim.sim.equipment.pack_actuation import gather, hold_forces
-from artsim.sim.equipment.pack_equipment import PackEquipment
+from artsim.sim.equipment.implicit_actuators import guess_bounds, set_plain_lengths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
 from artsim.sim.foundation.records import Pack
@@ -38,7 +37,6 @@ from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.lane_rows import (
     aim_bounds_in_lanes,
     begin_own_rows,
-    clamp_own_actuators,
     takes_springs,
 )
 from artsim.sim.stepping.pack_rows import pressing
@@ -60,19 +58,22 @@ _MOST_SEARCHES_OF_BLOWS = 39  # for contacts that bounce, besides the first
 
 
 @njit
-def find_forces_in_lanes(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
+def find_forces_in_lanes(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Forces at the state, and the targets of drives."""
     state = robot.state
     find_places(robot.model, state.qpos, run, 0)
     run.lanes.data.leaves[0] = like(-1.0, robot.data)
-    if connected(run.lanes.helpers.exerter[0]):
-        exert(robot, run, equipment)
-        if not takes_springs(run.lanes):
-            leave(run.lanes, equipment.data.stiff[0], STIFF_TENDON)
+    if equipment is not None:
+        if connected(run.lanes.helpers.exerter[0]):
+            exert(robot, run, equipment)
+            if not takes_springs(run.lanes):
+                leave(run.lanes, equipment.data.tendon_by_row[0], STIFF_TENDON)
+        else:
+            set_plain_lengths(robot.model, state.qpos, state.qvel, equipment)
+        guess_bounds(robot.model, state.qpos, state.qvel, run, equipment)
     command(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0])
     begin_drives(state, run.step)
     set_drives(run)
-    gather(equipment)
 
 
 @njit
@@ -106,7 +107,7 @@ def hold_without_rows_in_lanes(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: PackEquipment,
+    equipment: EquipmentBundle | None,
     contact: PackContactBundle | None,
     solver: SolverBundle,
 ) -> bool:
@@ -175,23 +176,17 @@ def lanes_to_look_at(run: RunBundle, solver: SolverBundle, one: Pack) -> Pack:
 
 
 @inlined
-def hold_in_lanes(
-    robot: RobotBundle, run: RunBundle, equipment: PackEquipment, chosen: Pack, one_by_one: Pack, changed: Pack
-) -> Pack:
-    """Hold actuators at their bounds in chosen lanes, where drives have `changed`; 1 in lanes where forces change.
-    Lanes that do not settle take the step alone."""
-    lanes, zero = run.lanes, zero_like(chosen)
-    free = still_free(chosen, one_by_one, changed)
-    changed = largest(changed, hold_forces(robot, run, equipment, free, one_by_one))
-    if lanes.lane_rows is not None:
-        held = clamp_own_actuators(robot, run, still_free(chosen, one_by_one, changed))
-        changed = largest(changed, held)
-    most = zero + (ROUNDS_TOGETHER + _ROUNDS_ONE_BY_ONE)
-    leave(lanes, where_greater(run.step.bound_rounds[0], most, changed, zero), BOUNDS)
-    if highest(changed) > 0.0:
-        set_drives(run)
-        gather(equipment)
-    return changed
+def outdate_actuator_rows(run: RunBundle, equipment: EquipmentBundle, changed: Pack) -> None:
+    """Let rows that are found lane by lane be found anew where actuators have `changed`, if some act by rows."""
+    if run.lanes.lane_rows is not None and has_actuator_rows(equipment):
+        run.lanes.own.outdated[0] = largest(run.lanes.own.outdated[0], changed)
+
+
+@inlined
+def leave_unsettled(run: RunBundle, changed: Pack) -> None:
+    """Let lanes in which forces still reach or leave their bounds after the last round take the step alone."""
+    most = zero_like(changed) + (ROUNDS_TOGETHER + _ROUNDS_ONE_BY_ONE)
+    leave(run.lanes, where_greater(run.step.bound_rounds[0], most, changed, zero_like(changed)), BOUNDS)
 
 
 @inlined
@@ -224,7 +219,7 @@ def next_in_lanes(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: PackEquipment,
+    equipment: EquipmentBundle | None,
     contact: PackContactBundle | None,
     solver: SolverBundle,
     again: tuple[Pack, Pack, Pack],
@@ -297,7 +292,7 @@ def _outruns_contacts(
 
 
 @inlined
-def press_tendons(run: RunBundle, equipment: PackEquipment, solver: SolverBundle, chosen: Pack) -> Pack:
+def press_tendons(run: RunBundle, equipment: EquipmentBundle, solver: SolverBundle, chosen: Pack) -> Pack:
     """Give lanes where `chosen` is 1 the rows of tendons' limits that the velocities found violate; 1 in lanes that get
     any."""
     zero = zero_like(chosen)

@@ -17,15 +17,9 @@ from artsim.sim.constraints.drive_rows import keep_drives
 from artsim.sim.constraints.row import hand_on_impulses
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
-from artsim.sim.equipment.actuation import control_row
-from artsim.sim.equipment.pack_actuation import (
-    begin_held,
-    keep_held,
-    release_forces,
-    set_constants,
-    weigh,
-)
-from artsim.sim.equipment.pack_equipment import PackEquipment
+from artsim.sim.equipment.actuation import control_row, weigh_springs
+from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.implicit_actuators import set_plain_forces, weigh
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lane_records import take_lane, take_over
@@ -58,7 +52,7 @@ def roll(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: PackEquipment,
+    equipment: EquipmentBundle | None,
     contact: PackContactBundle | None,
     rules: None,
     solver: SolverBundle,
@@ -114,7 +108,7 @@ def _rests(run: RunBundle) -> bool:
 
 
 @njit
-def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: PackEquipment) -> None:
+def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Select the row of inputs that acts on this step, and derive the equipment's forces from it."""
     inputs, lanes = run.inputs, run.lanes
     row = control_row(lanes.controls.start_step, lanes.data.counters[INPUT_ROW], lanes.data.counters[STEP])
@@ -126,9 +120,11 @@ def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: Pack
     _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
     _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration)
     _spread_row(data, lanes.controls.control, row, inputs.control)
-    set_constants(inputs, equipment)
-    release_forces(equipment)
-    weigh(model, run, equipment)
+    if equipment is not None:
+        set_plain_forces(inputs, equipment)
+        weigh(model, run, equipment)
+    else:
+        weigh_springs(model, run, equipment)
 
 
 @inlined
@@ -160,7 +156,7 @@ def _take_step(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: PackEquipment,
+    equipment: EquipmentBundle | None,
     contact: PackContactBundle | None,
     rules: None,
     solver: SolverBundle,
@@ -169,7 +165,6 @@ def _take_step(
     room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes = run.lanes
-    begin_held(equipment)
     if any_positive(run.step.asleep[0]):
         note_places(state, run)
     solve_step(robot, run, rows, equipment, contact, rules, solver)
@@ -190,7 +185,6 @@ def _take_step(
     _find_dead(robot, run, lanes)
     hand_on_impulses(state, rows, rows.number[LASTING_ROWS])
     keep_drives(state, run.step, rows)
-    keep_held(equipment)
     if contact is not None:
         take_impulses(rows, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.leaves)
@@ -199,9 +193,10 @@ def _take_step(
         _note_loads(robot, run)
     _move(robot, run, contact)
     keep_lanes(robot, run)
-    for n in range(state.activation.shape[0]):
-        equipment.data.start_activation[n] = state.activation[n]
-        state.activation[n] = equipment.data.activation[n]
+    if equipment is not None:
+        for n in range(state.activation.shape[0]):
+            equipment.data.start_activation[n] = state.activation[n]
+            state.activation[n] = equipment.data.next_activation[n]
     if any_positive(run.step.asleep[0]):
         stay_asleep(state, run, equipment)
     count_still(robot, run, equipment)
@@ -211,7 +206,7 @@ def _take_step(
 
 
 @njit
-def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: PackEquipment) -> None:
+def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Let the integrator, which has steps of its own, take one step of all lanes."""
     state = robot.state
     if any_positive(run.step.asleep[0]):

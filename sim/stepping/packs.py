@@ -16,7 +16,6 @@ from artsim.sim.contact.pack_contacts import (
 )
 from artsim.sim.equipment.arrays import Equipment, EquipmentBundle, EquipmentWork
 from artsim.sim.equipment.delays import Delays
-from artsim.sim.equipment.pack_equipment import PackActuation, PackEquipment
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
     ConstInts1,
@@ -58,6 +57,7 @@ LANE_PROPERTIES = (
     *("armature", "damping", "stiffness", "friction", "friction_coefficient"),
 )
 LANE_GAINS = ("drive_stiffness", "drive_damping")
+CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
 LANE_CONTROLS = ("torque", "target", "target_velocity", "target_acceleration", "control")
 # fields of State that differ between lanes; contacts have a memory for two steps
 MOVED = (
@@ -68,6 +68,18 @@ PackModel = with_lanes(Model, "PackModel", LANE_PROPERTIES)
 PackState = with_lanes(State, "PackState", MOVED)
 MovedState = with_lanes(State, "MovedState", MOVED)
 PackInputs = with_lanes(Inputs, "PackInputs", (*LANE_GAINS, *LANE_CONTROLS))
+PackEquipmentWork = with_lanes(
+    EquipmentWork,
+    "PackEquipmentWork",
+    (
+        *CALIBRATED,
+        *("tendon_length", "tendon_velocity", "tendon_moment", "tendon_pull", "tendon_share", "tendon_by_row"),
+        *("actuator_length", "actuator_velocity", "actuator_moment", "actuator_force", "actuator_input"),
+        *("constant", "slope", "resistance", "acts", "held", "actuator_share", "actuator_scale", "scaling"),
+        *("dof_held", "dof_force", "actuator_total", "stiffness", "damping", "offset", "compensation"),
+        *("passive", "tendon", "resisted", "start_activation", "next_activation", "pending"),
+    ),
+)
 PackRules = with_lanes(LinkRuleWork, "PackRules", ("force", "columns"))
 PackStep = with_lanes(
     Step,
@@ -134,24 +146,15 @@ class PackWork(NamedTuple):
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
     dead: Lanes1  # (1,) more than 0: the step is not finite
-    # mobilities of loops and tendons by each lane's masses, in the pose of the file
-    loop_mobility: Lanes2  # (nloop, 2) response of the links to unit force and unit torque
-    tendon_mobility: Lanes1  # (nte,) J M⁻¹ Jᵀ summed over the tendons of an equality
-    acceleration0: Lanes1  # (na,) |M⁻¹ moment| by each lane's masses, in the pose of the file
-    actuator_damping: Lanes1  # (na,) velocity coefficient of an affine bias by each lane's masses
 
 
 class AloneForces(NamedTuple):
-    """Arrays of a single robot's equipment: a field is the array of that name in EquipmentWork, empty without one."""
+    """The CALIBRATED arrays of a single robot's equipment, as in EquipmentWork; empty without equipment."""
 
     acceleration0: Reals1
     actuator_damping: Reals1
     loop_mobility: Reals2
     tendon_mobility: Reals1
-    actuator_implicit: Reals1
-    actuator_force: Reals1
-    actuator_total: Reals1
-    dof_held: Reals1
 
 
 class Alone(NamedTuple):
@@ -188,7 +191,6 @@ class Helpers(NamedTuple):
 
     exerter: Ints2  # (lanes, 2) the entry that finds forces of equipment; zeros: none are found lane by lane
     finder: Ints2  # (lanes, 2) the entry that finds OwnRows; zeros: there are none
-    clamper: Ints2  # (lanes, 2) the entry that makes actuators at their bounds act as forces; zeros: none acts as a row
     misser: Ints2  # (lanes, 2) the entry that finds the misses of tendon equalities; zeros: there are none
     bounder: Ints2  # (lanes, 2) the entry that directs rows of links' velocity bounds; zeros: there are none
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
@@ -204,9 +206,7 @@ class OwnRows(NamedTuple):
     single robot's code finds all of them for one lane after the other, and which dofs they act on may differ.
     """
 
-    # (4,) first own row in Rows; 1: some are actuators; 1: some are bounds of links' velocities; 1: some are springs of
-    # tendons
-    fixed: ConstInts1
+    fixed: ConstInts1  # (3,) first own row in Rows; 1: some bound velocities of links; 1: some are springs of tendons
     kind: Ints1  # (rows,) constraints/kinds.py
     dof: Ints1  # (rows,) the dof, or number of the loop, tendon or actuator, that the row acts on, as in Rows.dof
     part: Ints1  # (rows,) number of the row among those of this kind of its owner (kinds.py: RowKind.parts)
@@ -222,8 +222,8 @@ class OwnRows(NamedTuple):
     aimed: Lanes1  # (rows,) the bias with the aims of the step, kept while rows are built anew [rad/s or m/s]
     miss: Lanes1  # (rows,) Rows.miss of tendon equalities, as helpers find them [m or rad]
     outdated: Lanes1  # (1,) 1: the rows have to be found anew
-    # (1,) 1: an actuator changes between row and force, or links exceed the bounds of their velocities, and the lane is
-    # to be solved again; 2: links exceed these bounds, and no further round is to be tried
+    # (1,) 1: links exceed the bounds of their velocities, and the lane is to be solved again; 2: no further round is to
+    # be tried
     again: Lanes1
 
 
@@ -233,7 +233,7 @@ class LoopForces(NamedTuple):
     loop_force: Lanes2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_error: Lanes2  # (nloop, 6) C: translation [m]; rotation times torque scale [m]; 0 where free
     loop_drift: Lanes1  # (6,) C̈ of the loop being assembled, at zero independent acceleration
-    loop_mobility: Lanes2  # (nloop, 2) response of the links to unit force and unit torque; the array of PackWork
+    loop_mobility: Lanes2  # (nloop, 2) response of the links to unit force and unit torque; the array of EquipmentWork
     columns: Lanes2  # (6, nv) J of the loop at hand
 
 
@@ -286,25 +286,21 @@ SEEN_WORK = (
     *("angular_velocity", "acceleration", "angular_acceleration", "stiffening"),
 )
 SEEN_STEP = ("velocity", "middle", "bound_rounds", "effective_coupling", "stage_qpos", "stage_qvel")
-CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses
 LaneModel = lane_view(PackModel, "LaneModel")
 LaneState = lane_view(PackState, "LaneState")
 LaneWorkspace = lane_view(Workspace, "LaneWorkspace", SEEN_WORK)
 LaneInputs = lane_view(PackInputs, "LaneInputs")
 LaneStep = lane_view(PackStep, "LaneStep", SEEN_STEP)
-LaneEquipmentWork = lane_view(with_lanes(EquipmentWork, "PackEquipmentWork", CALIBRATED), "LaneEquipmentWork")
-LaneActuation = lane_view(PackActuation, "LaneActuation")
+LaneEquipmentWork = lane_view(PackEquipmentWork, "LaneEquipmentWork")
 LaneOwnRows = lane_view(OwnRows, "LaneOwnRows")
 ROBOT_OF_LANE = with_members(RobotBundle, model=LaneModel, state=LaneState, data=LaneWorkspace)
 RUN_OF_LANE = with_members(RunBundle, inputs=LaneInputs, step=LaneStep, block=None, clock=None)
 EQUIPMENT_OF_LANE = with_members(EquipmentBundle, data=LaneEquipmentWork)
-FORCES_OF_LANE = with_members(PackEquipment, data=LaneActuation)
 
 _DELAYED = "artsim.sim.stepping.delayed"
 _OF_LANE = "artsim.sim.stepping.lane_equipment"  # modules of the kernels of a single robot that serves its lane
 _ROWS_OF_LANE = "artsim.sim.stepping.rows_of_lane"
-EXERT = Entry("find_exerted", _OF_LANE, (ROBOT_OF_LANE, RUN_OF_LANE, EQUIPMENT_OF_LANE, FORCES_OF_LANE))
-CLAMP = Entry("clamp_actuators_of_lane", _OF_LANE, (RUN_OF_LANE, EQUIPMENT_OF_LANE, FORCES_OF_LANE, LaneOwnRows))
+EXERT = Entry("find_exerted", _OF_LANE, (ROBOT_OF_LANE, RUN_OF_LANE, EQUIPMENT_OF_LANE))
 DELAY_OF_LANE, KEEP_OF_LANE = (
     Entry(name, _DELAYED, (LaneState, RUN_OF_LANE, EQUIPMENT_OF_LANE, Delays), "_of_lane")
     for name in ("delay_controls", "keep_samples")
@@ -322,9 +318,9 @@ def find_entry(equipped: bool, bounded: bool) -> Entry:
 
 
 class PackFeatures(NamedTuple):
-    """The features that the packs of a run need beside free motion with affine actuators; their kernel is named after
-    the fields."""
+    """The features that the packs of a run need beside free motion; their kernel is named after the fields."""
 
+    equipped: bool = False  # equipment, such as actuators
     rows: bool = False  # constraint rows
     touching: bool = False  # contacts
     own: bool = False  # rows of loops, couplings that give way, tendons, actuators, balls and links
@@ -379,7 +375,7 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
         _ROBOT,
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=lanes),
         Rows,
-        PackEquipment,
+        with_members(EquipmentBundle, data=PackEquipmentWork) if needs.equipped else None,
         contact if needs.touching else None,
         with_members(RuleBundle, data=PackRules) if needs.damped else None,
         with_members(SolverBundle, pack=PackSolver if needs.rows else None),

@@ -4,8 +4,8 @@
 |---|---|---|---|
 | a limit would be violated that has no row (constraints/limit_rows.py) | the limit gets a row | from the rows | 4 nv |
 | a drive leaves its bounds (equipment/drives.py) | its force becomes constant, at last a row | from the rows | 8 + 16 |
-| an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 8 + 8 (nv +
-actuators) |
+| an actuator leaves its bounds (equipment/implicit_actuators.py) | its force becomes constant | from the rows | 8 + 8
+(nv + actuators); 8 + 16 in packs |
 | hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
 | hard loops, tendon equalities and curved couplings miss (stepping/aims.py) | their biases | on the spot | 12 |
 | contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
@@ -37,9 +37,9 @@ from artsim.sim.contact.contact_rows import grips_more, may_bounce, reset_grip
 from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.contact.foresight import choose_aimed
 from artsim.sim.contact.rebounds import aim_again, begin_bounces, bounce_on, is_bouncing
-from artsim.sim.equipment.actuators import clamp_actuators, excess_at_bounds
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, AnyEquipment, EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.drives import hold_drives, set_drives
+from artsim.sim.equipment.implicit_actuators import excess_at_bounds, hold_actuators
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Real
@@ -75,11 +75,12 @@ from artsim.sim.stepping.midpoint import (
 )
 from artsim.sim.stepping.pack_stages import (
     break_rules_in_lanes,
-    hold_in_lanes,
     hold_without_rows_in_lanes,
     lanes_to_look_at,
+    leave_unsettled,
     leave_where_strained,
     next_in_lanes,
+    outdate_actuator_rows,
     press_tendons,
     start_in_lanes,
 )
@@ -139,7 +140,7 @@ def holds_without_rows(
         rows.report[RESIDUAL] = 0.0
         settled = _settles_freely(robot, run, rows, equipment)
         mark(run.clock, SYSTEM)
-        if settled and _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
+        if settled and _holds(robot, run, equipment) and not _clamped(run, equipment):
             step.retries[WITHOUT_ROWS] = 1
     return step.retries[WITHOUT_ROWS] == 1
 
@@ -231,7 +232,7 @@ def press_limits(
 ) -> Real:
     """1 where `chosen` is 1 and the velocities found violate sides of limits without rows, which now get them."""
     pressed = presses(robot, run, chosen, False)
-    if run.lanes is not None and solver.pack is not None:
+    if run.lanes is not None and solver.pack is not None and equipment is not None:
         pressed = largest(pressed, press_tendons(run, equipment, solver, chosen))
     return pressed
 
@@ -271,29 +272,40 @@ def _change_bounds(
     step.bound_rounds[0] = step.bound_rounds[0] + left
     one = where_greater(step.bound_rounds[0], zero + (ROUNDS_TOGETHER + 0.5), zero + 1.0, zero)
     changed = hold_drives(robot, run, rows, left, one)
+    if any_positive(changed):
+        _change_drives(run, rows)
+    if equipment is not None:
+        changed = changed + _hold_actuators(run, rows, equipment, left - changed, one)
     if run.lanes is not None:
-        changed = hold_in_lanes(robot, run, equipment, left, one, changed)
-    elif changed > 0.0:
-        if step.bound_rounds[0] < ROUNDS_TOGETHER + _ROUNDS_OF_DRIVES:
-            set_drives(run)
-        else:
-            make_drives_rows(run, rows)
-            step.bound_rounds[0] = 0.0
-    elif equipment is not None and left > 0.0:
-        changed = _clamp(robot, run, rows, equipment)
+        leave_unsettled(run, changed)
     step.bound_rounds[0] = where_greater(left - changed, zero, zero, step.bound_rounds[0])
     return pressed + changed
 
 
 @inlined
-def _clamp(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> float:
-    """1 if actuators leave their bounds, or return within them, up to the last round."""
-    step = run.step
-    forces = step.velocity.shape[0] + equipment.model.actuator_target.shape[0]
-    if step.bound_rounds[0] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
-        rows.report[RESIDUAL] = max(rows.report[RESIDUAL], excess_at_bounds(robot, run, equipment))
-        return 0.0
-    return 1.0 if clamp_actuators(robot, run, equipment) else 0.0
+def _change_drives(run: RunBundle, rows: Rows) -> None:
+    """Set the gains of drives of which some are held or released, or make rows of those of one robot that do not
+    settle."""
+    if run.lanes is None and run.step.bound_rounds[0] >= ROUNDS_TOGETHER + _ROUNDS_OF_DRIVES:
+        make_drives_rows(run, rows)
+        run.step.bound_rounds[0] = 0.0
+    else:
+        set_drives(run)
+
+
+@inlined
+def _hold_actuators(run: RunBundle, rows: Rows, equipment: EquipmentBundle, chosen: Real, one: Real) -> Real:
+    """1 where `chosen` is 1 and actuators leave their bounds, or return within them; for one robot up to the last
+    round."""
+    if run.lanes is None:
+        forces = run.step.velocity.shape[0] + equipment.model.actuator_target.shape[0]
+        if chosen > 0.0 and run.step.bound_rounds[0] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
+            rows.report[RESIDUAL] = max(rows.report[RESIDUAL], excess_at_bounds(run, equipment))
+            return 0.0
+    changed = hold_actuators(run, equipment, chosen, one)
+    if run.lanes is not None:
+        outdate_actuator_rows(run, equipment, changed)
+    return changed
 
 
 @inlined
@@ -449,10 +461,10 @@ def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
 
 
 @njit
-def _clamped(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
-    """Remove actuators beyond their bounds from M̂ and the rows. True when there are any."""
+def _clamped(run: RunBundle, equipment: EquipmentBundle | None) -> bool:
+    """Hold actuators that leave their bounds; True if there are any."""
     if equipment is not None:
-        return clamp_actuators(robot, run, equipment)
+        return hold_actuators(run, equipment, 1.0, 0.0) > 0.0
     return False
 
 

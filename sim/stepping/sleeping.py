@@ -13,8 +13,7 @@ from __future__ import annotations
 from artsim.sim.articulation.kinematics import like, link_frame, velocities
 from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.link_velocity_rows import link_centre
-from artsim.sim.equipment.arrays import AnyEquipment
-from artsim.sim.equipment.pack_equipment import PackEquipment
+from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.mat3 import symmetric_times, turned_back
@@ -152,7 +151,7 @@ def note_places(state: State, run: RunBundle) -> None:
 
 
 @njit
-def stay_asleep(state: State, run: RunBundle, equipment: PackEquipment) -> None:
+def stay_asleep(state: State, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Put lanes that sleep back to where they were at the start of the step."""
     step, zero = run.step, zero_like(run.step.asleep[0])
     asleep = step.asleep[0]
@@ -160,6 +159,7 @@ def stay_asleep(state: State, run: RunBundle, equipment: PackEquipment) -> None:
         state.qpos[n] = where_greater(asleep, zero, step.start_qpos[n], state.qpos[n])
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = where_greater(asleep, zero, zero, state.qvel[k])
-    for n in range(state.activation.shape[0]):
-        before = equipment.data.start_activation[n]
-        state.activation[n] = where_greater(asleep, zero, before, state.activation[n])
+    if equipment is not None:
+        for n in range(state.activation.shape[0]):
+            before = equipment.data.start_activation[n]
+            state.activation[n] = where_greater(asleep, zero, before, state.activation[n])
