@@ -19,6 +19,7 @@ from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
 from artsim.cli.run_options import GROUPS, run_config, run_options
+from artsim.cli.run_summary import MORE_EXACT, describe_residual
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
@@ -201,8 +202,9 @@ def rollout(
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
     refuse_stopped(outcome)
-    if outcome.sunk and scene.load["strict"]:
-        raise StoppedError(f"stopped (--strict): {_describe_sunk(outcome)}")
+    if scene.load["strict"] and (outcome.sunk or outcome.unsolved):
+        why = _describe_sunk(outcome) if outcome.sunk else _describe_unsolved(outcome)
+        raise StoppedError(f"stopped (--strict): {why}")
 
 
 def _most_sunk(outcome: Outcome) -> dict[str, Any]:
@@ -216,6 +218,12 @@ def _describe_sunk(outcome: Outcome) -> str:
     return f"in {count} hard contacts got deeper than at the start, most in sample {sample}: " + describe_depth(
         depth, share, one, two
     )
+
+
+def _describe_unsolved(outcome: Outcome) -> str:
+    sample, residual, steps = outcome.most_unsolved
+    count = "1 sample" if outcome.unsolved == 1 else f"{outcome.unsolved} samples"
+    return f"in {count}, most in sample {sample}, {describe_residual(residual, steps)}; {MORE_EXACT}"
 
 
 def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls]:
@@ -235,11 +243,14 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "packed": outcome.packed,
             "alone": outcome.steps_alone,
             "alone_by_cause": outcome.alone,
+            "solved_alone": outcome.solved_alone,
             "stopped": outcome.stopped,
             "inside": outcome.inside,
             "deepest": outcome.deepest[1],
             "sunk": outcome.sunk,
             "most_sunk": _most_sunk(outcome),
+            "unsolved": outcome.unsolved,
+            "worst_solver_residual": outcome.most_unsolved[1],
             "messages": list(outcome.messages),
             "complete": outcome.complete,
             "output": None if outcome.output is None else str(outcome.output),
@@ -266,6 +277,8 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
         )
     if outcome.sunk:
         lines.append(f"warning: {_describe_sunk(outcome)}")
+    if outcome.unsolved:
+        lines.append(f"warning: {_describe_unsolved(outcome)}")
     lines += outcome.messages
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")

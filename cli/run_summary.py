@@ -16,7 +16,7 @@ from artsim.sim.runs.simulate import Simulation
 
 _FAR = 1e-3  # m or rad: loops that came open by more are reported
 _EXCLUDE = "an SRDF, or <exclude> in MJCF, takes such pairs out"
-_MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
+MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 _SMALLER = "a smaller --dt helps"
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
 
@@ -33,7 +33,7 @@ def refused(simulation: Simulation) -> str:
         return _describe_opened(opened)
     if _gives_way_far(simulation):
         return _describe_yielding(_yielding(simulation) or {})
-    unsolved = f"{_describe_residual(residual, simulation.unsolved_steps)}; {_MORE_EXACT}"
+    unsolved = f"{describe_residual(residual, simulation.unsolved_steps)}; {MORE_EXACT}"
     return unsolved if not residual <= _RESIDUAL else ""
 
 
@@ -54,7 +54,7 @@ def _describe_yielding(where: Mapping[str, Any]) -> str:
     return f"hard contacts got deeper than at the start: {depth}"
 
 
-def _describe_residual(residual: float | None, steps: int) -> str:
+def describe_residual(residual: float | None, steps: int) -> str:
     return f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved in {steps} steps"
 
 
@@ -163,7 +163,7 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         lines.append(f"worst error of tendon equalities: {summary['worst_tendon_error']:.3g}")
     residual = summary["worst_solver_residual"]
     if residual is None or residual > _RESIDUAL:
-        lines.append(f"warning: {_describe_residual(residual, summary['unsolved_steps'])}; {_MORE_EXACT}")
+        lines.append(f"warning: {describe_residual(residual, summary['unsolved_steps'])}; {MORE_EXACT}")
     if summary["joint_gap"] is not None:
         lines.append("joints came apart by up to {:.3g} m and {:.3g} rad".format(*summary["joint_gap"]))
     if summary["contacts"] is not None:

@@ -51,6 +51,9 @@ class Outcome:
     seconds: float
     packed: bool  # simulated in packs of 8
     alone: Mapping[str, int]  # steps that samples took outside of packs, by cause
+    solved_alone: int  # solutions of the rows of a single sample
+    unsolved: int  # number of samples in which the solver left rows unsolved
+    most_unsolved: tuple[int, float, int]  # the sample that did most; the residual [rad/s or m/s], steps
     stopped: int  # number of samples that stopped early
     inside: int  # number of samples that start with something more than 1 mm inside something
     sunk: int  # number of samples in which a hard contact got deeper by more than SUNK_FAR of a shape's thickness
@@ -126,6 +129,7 @@ class _Stream:
         self._done = self._steps = self._stopped = self._inside = 0
         self._deepest = (0, 0.0)
         self._sunk, self._most_sunk = 0, (0, 0.0, 0.0, -1, -1)
+        self._unsolved, self._most_unsolved = 0, (0, 0.0, 0)
         self._messages: list[tuple[int, str]] = []
         self._seconds = 0.0
 
@@ -165,6 +169,9 @@ class _Stream:
             seconds=self._seconds,
             packed=not reason_against_packs(self.plan),
             alone=_totals(roller.alone for roller in self._rollers),
+            solved_alone=sum(roller.solved_alone for roller in self._rollers),
+            unsolved=self._unsolved,
+            most_unsolved=self._most_unsolved,
             stopped=self._stopped,
             inside=self._inside,
             sunk=self._sunk,
@@ -210,6 +217,11 @@ class _Stream:
             share, depth_there, *links = sunk[most].tolist()
             here = (start + most, share, depth_there, int(links[0]), int(links[1]))
             self._most_sunk = max(self._most_sunk, here, key=lambda one: (one[1], -one[0]))
+            unsolved, residual = results.unsolved[:count], results.residual[:count]
+            self._unsolved += int(np.count_nonzero(unsolved))
+            most = int(residual.argmax())
+            left = (start + most, float(residual[most]), int(unsolved[most]))
+            self._most_unsolved = max(self._most_unsolved, left, key=lambda one: (one[1], -one[0]))
             self._steps += int(np.where(stopped < 0, plan.config.steps, stopped).sum())
             for k in np.flatnonzero(stopped >= 0):
                 self._stopped += 1

@@ -9,6 +9,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import symmetric_times
 from artsim.sim.foundation.records import Lanes1, Lanes2, Real
+from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.foundation.spatial import set_motion_column, shifted_force
 from artsim.sim.foundation.vec3 import cross, dot, minus, row_of, set_column, times
 
@@ -28,8 +29,8 @@ def centre_of_mass(model: Model, data: Workspace, c: Lanes1) -> None:
 
 
 @inlined
-def _per_mass(model: Model) -> float:
-    return 1.0 / model.carried_mass[WORLD] if model.carried_mass[WORLD] > 0.0 else 0.0
+def _per_mass(model: Model) -> Real:
+    return inverse_or_zero(model.carried_mass[WORLD])
 
 
 @njit

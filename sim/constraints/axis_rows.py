@@ -19,8 +19,8 @@ from artsim.sim.constraints.impedance import behind
 from artsim.sim.constraints.kinds import AXIS_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of, recovery_rate, row_rate
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, lane_count, lane_of, with_lane
-from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec4
+from artsim.sim.foundation.lanes import absolute, lane_count, lane_of, real, with_lane, zero_like
+from artsim.sim.foundation.records import Lanes1, Real, Vec4
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import LASTING_ROWS, Inputs, Rows, RunBundle
 
@@ -33,29 +33,32 @@ def has_axes(model: Model) -> bool:
 
 @njit
 def axis_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None:
-    """Append the row of coupling c: J = a ∂t/∂ω + b e_q."""
+    """Append the row of coupling c: J = a ∂t/∂ω + b e_q. In both widths."""
     model, state, data = robot.model, robot.state, robot.data
     n = add_row(rows, AXIS_ROW, min(model.axis_turn[c], model.axis_dof[c]))
     dofs, slopes = axis_gradient(model, state.qpos, c)
     for e in range(4):
         add_entry(model, data, rows, dofs[e], slopes[e])
     rows.error[n] = axis_error(model, state.qpos, c)
-    rows.rate[n] = recovery_rate(run.inputs, abs(rows.error[n]), model.axis_erp[c])
+    rows.rate[n] = recovery_rate(run.inputs, absolute(rows.error[n]), model.axis_erp[c])
     speed = row_rate(rows, n, state.qvel)
     rows.bias[n] = rows.rate[n] * (rows.error[n] + behind(run.inputs) * speed)
     rows.bias[n] += run.inputs.time_step[0] * drift_of(data, rows, n)
 
 
 @inlined
-def axis_gradient(model: Model, q: Reals1, c: int) -> tuple[tuple[int, int, int, int], Vec4]:
-    """The dofs (4,) that change C of coupling c, and J's entries of these."""
+def axis_gradient(model: Model, q: Lanes1, c: int) -> tuple[tuple[int, int, int, int], Vec4]:
+    """The dofs (4,) that change C of coupling c, and J's entries of these, in both widths."""
     turn, dof = model.axis_turn[c], model.axis_dof[c]
     first = model.body_dof[model.dof_body[turn]]
     w, x, y, z = _about_axis(model, q, turn)
-    across, over = twist_rates(w, x, y, z)
-    a = model.axis_terms[c, BY_TURN]
+    across, over = zero_like(w), zero_like(w)
+    for lane in range(lane_count(w)):
+        one, two = twist_rates(lane_of(w, lane), lane_of(x, lane), lane_of(y, lane), lane_of(z, lane))
+        across, over = with_lane(across, lane, one), with_lane(over, lane, two)
+    a, b = real(model.axis_terms[c, BY_TURN], w), real(model.axis_terms[c, BY_PLACE], w)
     dofs = (dof, turn, first + (turn - first + 1) % 3, first + (turn - first + 2) % 3)
-    return dofs, (model.axis_terms[c, BY_PLACE], a, a * across, a * over)
+    return dofs, (b, a, a * across, a * over)
 
 
 @njit
@@ -97,7 +100,8 @@ def find_axis_misses(model: Model, data: Workspace, inputs: Inputs, q: Lanes1, r
     for n in range(rows.number[LASTING_ROWS]):
         if rows.kind[n] == AXIS_ROW:
             left = rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
-            rows.miss[n] = axis_error(model, q, c) - left
-            worst = largest(worst, absolute(rows.miss[n]))
+            miss = axis_error(model, q, c) - left
+            rows.miss[rows.place[n]] = miss
+            worst = largest(worst, absolute(miss))
             c += 1
     return worst

@@ -101,10 +101,7 @@ def _inverse_inertia(model: Model, data: Workspace, equipment: EquipmentBundle, 
 
 @njit
 def coupling_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None:
-    """Append the row of coupling c: C = q_follower - p(q_leader), J = e_follower - p' e_leader.
-
-    In both widths; in packs the row needs no current J M⁻¹ Jᵀ.
-    """
+    """Append the row of coupling c: C = q_follower - p(q_leader), J = e_follower - p' e_leader. In both widths."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
@@ -174,7 +171,8 @@ def find_coupling_misses(model: Model, data: Workspace, inputs: Inputs, q: Lanes
             continue
         if _is_aimed(model, c):
             left = rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
-            rows.miss[n] = coupling_error(model, q, c) - left
-            worst = largest(worst, _CLOSER * absolute(rows.miss[n]))
+            miss = coupling_error(model, q, c) - left
+            rows.miss[rows.place[n]] = miss
+            worst = largest(worst, _CLOSER * absolute(miss))
         c += 1
     return worst

@@ -17,7 +17,8 @@ from artsim.sim.equipment.actuation import drive_force, foreseen
 from artsim.sim.equipment.bounds import SLACK
 from artsim.sim.equipment.drives import set_drives
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.scalars import divisor
 from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import CONTROL_ROW, DRIVE_ROWS, LASTING_ROWS, PLACES, Inputs, Rows, RunBundle, Step
 
@@ -28,34 +29,36 @@ def drives_need_rows(inputs: Inputs) -> bool:
     for k in range(inputs.drive_stiffness.shape[0]):
         if inputs.drive_acceleration[k] == 1:
             return True
-        if SWEEPING[inputs.solver[0]] and inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0:
+        if SWEEPING[inputs.solver[0]] and any_positive(inputs.drive_stiffness[k] + inputs.drive_damping[k]):
             return True
     return False
 
 
 @njit
 def drive_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
-    """Append the row of dof k's drive, if it has one that is not part of M̂."""
+    """Append the row of dof k's drive, if it has one that is not part of M̂; in both widths."""
     data = robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
     stiff = step.stiffness[k] * (1.0 - 0.75 * step.share[k])
     total = h * stiff + step.damping[k]
-    if rows.implicit[k] or total <= 0.0:
-        driven = inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0
+    if rows.implicit[k] or not any_positive(total):
+        driven = any_positive(inputs.drive_stiffness[k] + inputs.drive_damping[k])
         if driven and (inputs.drive_limit[k] < math.inf or not rows.implicit[k]):
             rows.number[PLACES] += 1
         return
     n = single_row(robot.model, data, rows, DRIVE_ROW, k, 1.0)
     behind = step.place[k] + h * foreseen(step.share[k], robot.state.qvel[k], 0.0)
     force = drive_force(run, step.counters[CONTROL_ROW], k, behind, 0.0)
-    if step.stiffness[k] > 0.0:
-        rows.error[n] = -force / step.stiffness[k]
-        rows.rate[n] = step.stiffness[k] / total
+    zero = zero_like(total)
+    acts = where_greater(total, zero, zero + min(h * inputs.drive_limit[k], 1e308), zero)
+    total = divisor(total)
+    rows.error[n] = where_greater(step.stiffness[k], zero, -force / divisor(step.stiffness[k]), zero)
+    rows.rate[n] = step.stiffness[k] / total
     rows.bias[n] = h * data.drift[k] - force / total
     rows.cfm[n] = 1.0 / (h * total)
-    rows.lower[n] = max(-h * inputs.drive_limit[k], -1e308)
-    rows.upper[n] = min(h * inputs.drive_limit[k], 1e308)
+    rows.lower[n] = -acts
+    rows.upper[n] = acts
 
 
 @njit

@@ -10,29 +10,23 @@ includes the bearing's radius.
 from __future__ import annotations
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.kinds import FRICTION_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Real
+from artsim.sim.foundation.lanes import any_positive
 from artsim.sim.run_data.run_records import PLACES, Inputs, Rows
 
 
 @njit
 def friction_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
-    """Append the friction row of dof k, if it has friction."""
-    model = robot.model
+    """Append the row that holds dof k, if it has friction, up to this force; in both widths."""
+    model, data = robot.model, robot.data
     force = model.friction[k] + model.friction_coefficient[k] * robot.state.load[k]
-    if not force > 0.0:  # also NaN: a load that overflowed, on any dof
-        if model.friction_coefficient[k] > 0.0:
+    if not any_positive(force):  # also NaN: a load that overflowed, on any dof
+        if any_positive(model.friction_coefficient[k]):
             rows.number[PLACES] += 1
         return
-    add_friction(model, robot.data, inputs, rows, k, force)
-
-
-@njit
-def add_friction(model: Model, data: Workspace, inputs: Inputs, rows: Rows, k: int, force: Real) -> None:
-    """Append the row that holds dof k up to this force, a T [N m or N]."""
     n = single_row(model, data, rows, FRICTION_ROW, k, 1.0)
     h = inputs.time_step[0]
     rows.bias[n] = h * data.drift[k]
@@ -42,9 +36,9 @@ def add_friction(model: Model, data: Workspace, inputs: Inputs, rows: Rows, k: i
 
 @njit
 def has_friction(model: Model) -> bool:
-    """True if any joint has friction."""
+    """True if any joint has friction, in any lane."""
     for k in range(model.friction.shape[0]):
-        if model.friction[k] > 0.0 or model.friction_coefficient[k] > 0.0:
+        if any_positive(model.friction[k]) or any_positive(model.friction_coefficient[k]):
             return True
     return False
 

@@ -39,7 +39,7 @@ LINK_TURN, CONTACT_TURN, TIE_TURN, JOINT_TURN, STATIC_LINK_TURN, STATIC_CONTACT_
 
 # Rows.part of the kinds with several rows for one owner, which RowKind.parts names
 AT_LOWER, AT_UPPER, AT_ANGLE, AT_TWIST, _, AT_SWING = range(6)  # POSITION_ROW, the first two also VELOCITY_ROW
-_, TENDON_INERTIA, TENDON_FRICTION, AT_SHORTEST, AT_LONGEST, TENDON_SPRING = range(6)  # TENDON_ROW
+TENDON_EQUALITY, TENDON_INERTIA, TENDON_FRICTION, AT_SHORTEST, AT_LONGEST, TENDON_SPRING = range(6)  # TENDON_ROW
 EDGES = 6  # CONTACT_ROW: directions, then from here the edges of a pyramid
 
 # True: the softness of a kind is that of a spring and damper, which tgs distributes over its sub-steps

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.impedance import joint_like
@@ -25,9 +26,9 @@ from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
 from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import real, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, real, where_greater, with_lane, zero_like
 from artsim.sim.foundation.quaternions import rotation_vector
-from artsim.sim.foundation.records import Real, Reals1, Vec4
+from artsim.sim.foundation.records import Lanes1, Real, Vec3, Vec4
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 from artsim.sim.run_data.registry import SWEEPING
@@ -41,37 +42,49 @@ LOWER, UPPER, BACKWARD, FORWARD = range(4)  # the sides of a dof's limits: of po
 
 @njit
 def limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
-    """Append the rows of dof k's limits of position and velocity that this step calls for."""
-    model = robot.model
-    ball_limit_rows(robot, run.inputs, rows, k)
+    """Append the rows of dof k's limits of position and velocity that this step calls for: those of a ball's angle,
+    swing and twist, if k is its first dof, and those of sides that press. In both widths: lanes in which a side does
+    not press get no impulse from its row."""
+    model, step, inputs = robot.model, run.step, run.inputs
+    if is_cone(model, k):
+        _cone_row(robot, inputs, rows, k)
+    if model.dof_turn[k] >= 0:
+        turn_limit_rows(robot, inputs, rows, k)
     for side in (LOWER, UPPER, BACKWARD, FORWARD):
         if is_limited(model, k, side):
-            if _calls_for_row(robot, run, rows, k, side):
-                run.step.pressed[k, side] = 1.0
-                limit_row(robot, run.inputs, rows, k, side)
+            step.pressed[k, side] = pressing(robot, run, rows, step.pressed[k, side])
+            if any_positive(step.pressed[k, side]):
+                n = limit_row(robot, inputs, rows, k, side)
+                zero = zero_like(rows.upper[n])
+                rows.upper[n] = where_greater(step.pressed[k, side], zero, rows.upper[n], zero)
             else:
                 rows.number[PLACES] += 1
 
 
 @inlined
-def ball_limit_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
-    """Append the rows of limits of a ball's angle, swing and twist; k is its first dof."""
-    if is_cone(robot.model, k):
-        _cone_row(robot, inputs, rows, k)
-    if robot.model.dof_turn[k] >= 0:
-        turn_limit_rows(robot, inputs, rows, k)
+def pressing(robot: RobotBundle, run: RunBundle, rows: Rows, pressed: Real) -> Real:
+    """1 where a side of a limit, whose row has the next place, has a row in this step: it is `pressed`, or pressed in
+    the last step. In the sweeping solvers all have."""
+    zero = zero_like(pressed)
+    if SWEEPING[run.inputs.solver[0]]:
+        return zero + 1.0
+    return where_greater(robot.state.impulse[rows.number[PLACES]], zero, zero + 1.0, pressed)
 
 
-@inlined
-def _calls_for_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int, side: int) -> bool:
-    """True if a side of dof k's limits has a row in this step."""
-    if run.step.pressed[k, side] > 0.0 or SWEEPING[run.inputs.solver[0]]:
-        return True
-    if side == LOWER and coordinate(robot.model, robot.state.qpos, k) < robot.model.lower[k]:
-        return True
-    if side == UPPER and coordinate(robot.model, robot.state.qpos, k) > robot.model.upper[k]:
-        return True
-    return robot.state.impulse[rows.number[PLACES]] > 0.0
+@njit
+def begin_limits(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
+    """Press those sides of limits of positions that the state violates, and no others, where `chosen` is 1; in both
+    widths."""
+    model, pressed, zero = robot.model, run.step.pressed, zero_like(chosen)
+    for k in range(pressed.shape[0]):
+        for side in range(pressed.shape[1]):
+            pressed[k, side] = where_greater(chosen, zero, zero, pressed[k, side])
+    for k in range(model.dof_body.shape[0]):
+        for side in (LOWER, UPPER):
+            if is_limited(model, k, side):
+                place = coordinate(model, robot.state.qpos, k)
+                beyond = zero + model.lower[k] - place if side == LOWER else place - model.upper[k]
+                pressed[k, side] = where_greater(beyond, zero, largest(chosen, pressed[k, side]), pressed[k, side])
 
 
 @inlined
@@ -129,37 +142,60 @@ def is_cone(model: Model, k: int) -> bool:
 
 
 @njit
-def ball_rotation(model: Model, q: Reals1, k: int) -> Vec4:
-    """Rotation vector of the ball whose first dof is k, and its length: the angle, at most π."""
+def has_ball_limits(model: Model) -> bool:
+    """True if a ball's angle, swing or twist is limited."""
+    if model.turn_range.shape[0] > 0:
+        return True
+    for k in range(model.dof_body.shape[0]):
+        if is_cone(model, k):
+            return True
+    return False
+
+
+@njit
+def ball_rotation(model: Model, q: Lanes1, k: int, lane: int) -> Vec4:
+    """Rotation vector of the ball whose first dof is k, and its length: the angle, at most π; in one lane."""
     n = model.body_coord[model.dof_body[k]]
-    x, y, z = rotation_vector(q[n], q[n + 1], q[n + 2], q[n + 3])
+    x, y, z = rotation_vector(
+        lane_get(q, n, lane), lane_get(q, n + 1, lane), lane_get(q, n + 2, lane), lane_get(q, n + 3, lane)
+    )
     return x, y, z, math.sqrt(x * x + y * y + z * z)
 
 
 @njit
 def _cone_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
-    """J = -axis, which has the same components in the ball's and the parent's frame. At zero angle there is no axis,
-    and no row."""
+    """Append the row of a ball's angle: J = -axis, which has the same components in the ball's and the parent's frame.
+    At zero angle there is no axis, and the row has no effect. In both widths."""
     model, state, data = robot.model, robot.state, robot.data
+    h = inputs.time_step[0]
     n = add_row(rows, POSITION_ROW, k)
     rows.part[n] = AT_ANGLE
-    x, y, z, angle = ball_rotation(model, state.qpos, k)
-    if angle > 0.0:
-        add_entry(model, data, rows, k, -x / angle)
-        add_entry(model, data, rows, k + 1, -y / angle)
-        add_entry(model, data, rows, k + 2, -z / angle)
-    h = inputs.time_step[0]
+    zero = like(0.0, data)
+    angle, squeeze, x, y, z = zero, zero, zero, zero, zero
+    for lane in range(lane_count(state.qpos)):
+        a, b, c, size = ball_rotation(model, state.qpos, k, lane)
+        angle = with_lane(angle, lane, size)
+        if size > 0.0:
+            x, y, z = with_lane(x, lane, -a / size), with_lane(y, lane, -b / size), with_lane(z, lane, -c / size)
+        widening = _widening(state.qvel, k, lane, (a, b, c), size, h)
+        squeeze = with_lane(squeeze, lane, min(widening / h, _SQUEEZE))
+    if any_positive(angle):
+        add_entry(model, data, rows, k, x)
+        add_entry(model, data, rows, k + 1, y)
+        add_entry(model, data, rows, k + 2, z)
     one_sided(rows, inputs, n, model.upper[k] - angle)
-    rows.bias[n] -= min(_widening(state.qvel, k, x, y, z, angle, h) / h, _SQUEEZE)
+    rows.bias[n] -= squeeze
 
 
 @njit
-def _widening(v: Reals1, k: int, x: float, y: float, z: float, angle: float, h: float) -> float:
-    """Increase of a ball's angle within a step by the velocity across its axis."""
+def _widening(v: Lanes1, k: int, lane: int, turn: Vec3, angle: float, h: float) -> float:
+    """Increase of a ball's angle within a step by the velocity across its axis, in one lane; turn: its rotation
+    vector."""
     if angle <= 0.0:
         return 0.0
-    along = (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle
-    across = v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2 - along * along
+    x, y, z = lane_get(v, k, lane), lane_get(v, k + 1, lane), lane_get(v, k + 2, lane)
+    along = (turn[0] * x + turn[1] * y + turn[2] * z) / angle
+    across = x**2 + y**2 + z**2 - along * along
     s, c = sincos(0.5 * angle)
     return min(0.25 * h * h * across * c / s, h * math.sqrt(max(across, 0.0)))
 
@@ -228,10 +264,10 @@ def beyond_bound(start: Real, end: Real, side: tuple[float, float], stiffness: f
 def _opens_cone(robot: RobotBundle, step: Step, k: int, h: float) -> bool:
     """True if the velocities step.velocity would take the ball's angle beyond its limit."""
     model = robot.model
-    x, y, z, angle = ball_rotation(model, robot.state.qpos, k)
+    x, y, z, angle = ball_rotation(model, robot.state.qpos, k, 0)
     v = step.velocity
     if angle > 0.0:
-        end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, x, y, z, angle, h)
+        end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, 0, (x, y, z), angle, h)
     else:
         end = h * math.sqrt(v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2)
     return end > model.upper[k] * (1.0 + 1e-13) + 1e-13

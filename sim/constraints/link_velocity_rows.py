@@ -19,14 +19,24 @@ import math
 from artsim.sim.articulation.centroidal import centre_of_mass, centre_of_mass_jacobian, centroidal_map
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
-from artsim.sim.articulation.kinematics import jacobian, kinematics, link_frame, origin_of, turned_inertia, velocities
+from artsim.sim.articulation.kinematics import (
+    jacobian,
+    kinematics,
+    like,
+    link_frame,
+    origin_of,
+    turned_inertia,
+    velocities,
+)
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.kinds import LINK_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
 from artsim.sim.foundation.mat3 import plus_turned, symmetric_turned
-from artsim.sim.foundation.records import Reals1, Vec3
+from artsim.sim.foundation.records import Lanes1, Real, Vec3
+from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest
 from artsim.sim.foundation.spatial import pair_of, velocity_at
 from artsim.sim.foundation.vec3 import column_of, cross, dot, minus, plus, put, row_of, set_column, times, triple
 from artsim.sim.run_data.link_rules import RuleBundle
@@ -39,32 +49,36 @@ MOST_BOUND_ROUNDS = 60
 
 @njit
 def link_rows(model: Model, data: Workspace, inputs: Inputs, rows: Rows, rules: RuleBundle) -> None:
-    """Append a row per bound, without entries until active. Needs motion columns and composites of the mass matrix."""
+    """Append a row per bound, without entries until active; lanes where it is not active get no impulse from it. Needs
+    motion columns and composites of the mass matrix. In both widths."""
     h = inputs.time_step[0]
     J = rules.data.columns
+    zero = like(0.0, data)
     for n in range(rules.model.bound.shape[0]):
         row = add_row(rows, LINK_ROW, n)
         rows.part[row] = rules.model.bound_angular[n]
-        rows.lower[row] = 0.0
-        if rules.data.active[n] == 0:
-            rows.upper[row] = 0.0
+        rows.lower[row] = zero
+        active = rules.data.active[n]
+        rows.upper[row] = where_greater(active, zero, rows.upper[row], zero)
+        if not any_positive(active):
             continue
         _columns(model, data, rules, n)
         x = rules.data.direction[n]
         first = 3 * rules.model.bound_angular[n]
         for k in range(J.shape[1]):
             value = x[0] * J[first, k] + x[1] * J[first + 1, k] + x[2] * J[first + 2, k]
-            if value != 0.0:
-                add_entry(model, data, rows, k, -value)
+            if any_positive(active * absolute(value)):
+                add_entry(model, data, rows, k, where_greater(active, zero, -value, zero))
         rows.bias[row] = rules.model.bound[n] - rules.data.ahead[n] + h * drift_of(data, rows, row)
 
 
 @njit
-def loosen(rules: RuleBundle) -> None:
-    """Deactivate all bounds, as every step starts."""
+def loosen(rules: RuleBundle, chosen: Real) -> None:
+    """Deactivate all bounds where `chosen` is 1, as every evaluation of the bias starts; in both widths."""
+    zero = zero_like(chosen)
     for n in range(rules.model.bound.shape[0]):
-        rules.data.active[n] = 0
-        rules.data.speed[n] = 0.0
+        rules.data.active[n] = where_greater(chosen, zero, zero, rules.data.active[n])
+        rules.data.speed[n] = where_greater(chosen, zero, zero, rules.data.speed[n])
 
 
 @njit
@@ -93,19 +107,20 @@ def _velocity_in(model: Model, data: Workspace, rules: RuleBundle, n: int) -> No
 
 
 @njit
-def aim_bounds(robot: RobotBundle, run: RunBundle, rules: RuleBundle) -> bool:
-    """Direct the rows of bounds that step.velocity violates, in the pose to which it leads. False if it violates
-    none."""
+def aim_bounds(robot: RobotBundle, run: RunBundle, rules: RuleBundle, chosen: Real) -> Real:
+    """Direct the rows of bounds that step.velocity violates, in the pose to which it leads, where `chosen` is 1; 1
+    where it violates any. In both widths."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
+    broken = zero_like(chosen)
     if rules.model.bound.shape[0] == 0:
-        return False
+        return broken
     h = run.inputs.time_step[0]
     for n in range(rules.model.bound.shape[0]):
         _columns(model, data, rules, n)
         first = 3 * rules.model.bound_angular[n]
         for axis in range(3):
-            rules.data.seen[n, axis] = 0.0
+            rules.data.seen[n, axis] = zero_like(chosen)
             for k in range(step.velocity.shape[0]):
                 rules.data.seen[n, axis] += rules.data.columns[first + axis, k] * step.velocity[k]
     for k in range(step.tangent.shape[0]):
@@ -118,11 +133,9 @@ def aim_bounds(robot: RobotBundle, run: RunBundle, rules: RuleBundle) -> bool:
     expand(model, step.stage_qpos, step.stage_qvel, data)
     kinematics(model, step.stage_qpos, data)
     velocities(model, step.stage_qvel, data)
-    broken = False
     for n in range(rules.model.bound.shape[0]):
         _velocity_in(model, data, rules, n)
-        if _aim(rules, n):
-            broken = True
+        broken = largest(broken, _aim(rules, n, chosen))
     expand(model, state.qpos, state.qvel, data)
     for k in range(step.tangent.shape[0]):
         data.drift[k] = step.tangent[k]
@@ -132,37 +145,37 @@ def aim_bounds(robot: RobotBundle, run: RunBundle, rules: RuleBundle) -> bool:
 
 
 @njit
-def _aim(rules: RuleBundle, n: int) -> bool:
-    """True if rules.data.velocity violates bound n; sets its row's direction, and the part the row does not see."""
-    p = rules.data.velocity
-    speed = math.sqrt(dot(p, p))
-    if speed <= rules.model.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
-        rules.data.speed[n] = 0.0
-        return False
-    x = rules.data.direction[n]
-    along = 0.0
-    if rules.data.active[n] == 0:
-        rules.data.active[n] = 1
-        rules.data.share[n] = 1.0
-        for axis in range(3):
-            rules.data.unbound[n, axis] = p[axis]
-    else:
-        if speed > rules.data.speed[n] > 0.0:
-            rules.data.share[n] *= 2.0  # the direction turned too far
-        for axis in range(3):
-            along += x[axis] * (rules.data.unbound[n, axis] - p[axis])
-        along = max(along, 0.0) * rules.data.share[n]
-    rules.data.speed[n] = speed
-    size = 0.0
+def _aim(rules: RuleBundle, n: int, chosen: Real) -> Real:
+    """1 where `chosen` is 1 and rules.data.velocity violates bound n; sets its row's direction there, and the part that
+    the row does not see."""
+    p, work, zero = rules.data.velocity, rules.data, zero_like(chosen)
+    speed = sqrt(dot(p, p))
+    most = zero + (rules.model.bound[n] * (1.0 + _TOLERANCE) + 1e-300)
+    broken = where_greater(speed, most, where_greater(zero + math.inf, speed, chosen, zero), zero)
+    new = where_greater(work.active[n], zero, zero, broken)
+    further = where_greater(speed, work.speed[n], where_greater(work.speed[n], zero, broken - new, zero), zero)
+    share = where_greater(further, zero, 2.0 * work.share[n], work.share[n])  # the direction turned too far
+    work.share[n] = where_greater(new, zero, zero + 1.0, share)
+    work.active[n] = where_greater(broken, zero, zero + 1.0, work.active[n])
+    x = work.direction[n]
+    along = zero
     for axis in range(3):
-        x[axis] = p[axis] + along * x[axis] if along > 0.0 else p[axis]
+        work.unbound[n, axis] = where_greater(new, zero, p[axis], work.unbound[n, axis])
+        along += x[axis] * (work.unbound[n, axis] - p[axis])
+    along = where_greater(new, zero, zero, largest(along, zero) * work.share[n])
+    work.speed[n] = where_greater(chosen, zero, where_greater(broken, zero, speed, zero), work.speed[n])
+    size = zero
+    for axis in range(3):
+        aim = where_greater(along, zero, p[axis] + along * x[axis], p[axis])
+        x[axis] = where_greater(broken, zero, aim, x[axis])
         size += x[axis] * x[axis]
-    size = math.sqrt(size)
-    rules.data.ahead[n] = 0.0
+    size = sqrt(size)
+    ahead = zero
     for axis in range(3):
-        x[axis] /= size
-        rules.data.ahead[n] += x[axis] * (p[axis] - rules.data.seen[n, axis])
-    return True
+        x[axis] = where_greater(broken, zero, x[axis] / divisor(size), x[axis])
+        ahead += x[axis] * (p[axis] - work.seen[n, axis])
+    work.ahead[n] = where_greater(broken, zero, ahead, work.ahead[n])
+    return broken
 
 
 @njit
@@ -171,7 +184,7 @@ def _columns(model: Model, data: Workspace, rules: RuleBundle, n: int) -> None:
     J = rules.data.columns
     for line in range(6):
         for k in range(J.shape[1]):
-            J[line, k] = 0.0
+            J[line, k] = like(0.0, data)
     link = rules.model.bound_link[n]
     if link >= 0:
         i = model.link_body[link]
@@ -209,13 +222,14 @@ def _link_velocity(model: Model, data: Workspace, link: int, angular: int, rules
 @njit
 def _whole_velocity(model: Model, data: Workspace, angular: int, rules: RuleBundle) -> None:
     """rules.data.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
+    zero = like(0.0, data)
     for axis in range(3):
-        rules.data.centre[axis] = 0.0
-        rules.data.velocity[axis] = 0.0
-    mass = 0.0
+        rules.data.centre[axis] = zero
+        rules.data.velocity[axis] = zero
+    mass = zero
     for link in range(model.link_body.shape[0]):
         mass += model.link_mass[link]
-    per_mass = 1.0 / mass if mass > 0.0 else 0.0
+    per_mass = inverse_or_zero(mass)
     for link in range(model.link_body.shape[0]):
         share = model.link_mass[link] * per_mass
         p, u = _motion(model, data, link)
@@ -225,7 +239,7 @@ def _whole_velocity(model: Model, data: Workspace, angular: int, rules: RuleBund
     if angular == 0:
         return
     v = triple(rules.data.velocity)
-    L = (0.0, 0.0, 0.0)
+    L = (zero, zero, zero)
     for link in range(model.link_body.shape[0]):
         p, u = _motion(model, data, link)
         orbit = times(model.link_mass[link], cross(minus(p, rules.data.centre), minus(u, v)))
@@ -254,7 +268,7 @@ def _whole_inertia(model: Model, data: Workspace, rules: RuleBundle) -> None:
     """rules.data.inertia (6,) of the robot about rules.data.centre, world axes."""
     I = rules.data.inertia
     for n in range(6):
-        I[n] = 0.0
+        I[n] = like(0.0, data)
     for link in range(model.link_body.shape[0]):
         c = link_centre(model, data, link)
         x = origin_of(model, data, model.link_body[link])
@@ -281,13 +295,13 @@ def _whole_inertia(model: Model, data: Workspace, rules: RuleBundle) -> None:
 
 
 @inlined
-def _divided(I: Reals1, L: Vec3) -> Vec3:
+def _divided(I: Lanes1, L: Vec3) -> Vec3:
     """I⁻¹ L for a symmetric matrix (6,); 0 where it is singular."""
     a = I[3] * I[5] - I[4] * I[4]
     b = I[2] * I[4] - I[1] * I[5]
     c = I[1] * I[4] - I[2] * I[3]
     determinant = I[0] * a + I[1] * b + I[2] * c
-    per = 1.0 / determinant if determinant > 0.0 else 0.0
+    per = inverse_or_zero(determinant)
     e = I[0] * I[5] - I[2] * I[2]
     g = I[1] * I[2] - I[0] * I[4]
     k = I[0] * I[3] - I[1] * I[1]

@@ -45,7 +45,6 @@ from artsim.sim.equipment.arrays import (
     REFERENCE_K,
     REFERENCE_TIME,
     RIGID,
-    AnyEquipment,
     EquipmentBundle,
 )
 from artsim.sim.equipment.loop_axes import end_frame, end_point, relative
@@ -99,7 +98,7 @@ _LEAST_PUSH, _MOST_PUSH = 0.01, 2e3  # power of a contact that strains loops, as
 
 @njit
 def loop_rows(
-    model: Model, v: Lanes1, data: Workspace, run: RunBundle, rows: Rows, equipment: AnyEquipment, J: Lanes2
+    model: Model, v: Lanes1, data: Workspace, run: RunBundle, rows: Rows, equipment: EquipmentBundle, J: Lanes2
 ) -> None:
     """Append the rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, to second order.
 
@@ -148,14 +147,14 @@ def loop_rows(
 
 
 @inlined
-def _parts(equipment: AnyEquipment, n: int) -> int:
+def _parts(equipment: EquipmentBundle, n: int) -> int:
     """1 where loop n holds translations alone, 2 where it holds rotations too."""
     held = equipment.model.loop_held[n]
     return 2 if held[3] + held[4] + held[5] > 0 else 1
 
 
 @inlined
-def next_held(equipment: AnyEquipment, n: int, axis: int) -> int:
+def next_held(equipment: EquipmentBundle, n: int, axis: int) -> int:
     """The line of C of the row of loop n after that of line `axis`; after -1 the first."""
     axis += 1
     while not equipment.model.loop_held[n, axis]:
@@ -164,7 +163,7 @@ def next_held(equipment: AnyEquipment, n: int, axis: int) -> int:
 
 
 @inlined
-def _resistance(equipment: AnyEquipment, n: int, part: int) -> Real:
+def _resistance(equipment: EquipmentBundle, n: int, part: int) -> Real:
     """The divisor of K and B of a spring: the mobility, 1, or a compliance."""
     mobility = equipment.data.loop_mobility[n, part]
     if equipment.model.loop_sprung[n] == BY_FREQUENCY:
@@ -204,13 +203,13 @@ def has_hard_loops(equipment: EquipmentBundle) -> bool:
 
 
 @inlined
-def is_hard(equipment: AnyEquipment, n: int) -> bool:
+def is_hard(equipment: EquipmentBundle, n: int) -> bool:
     """True if loop n is to be closed exactly, its rows yielding by _YIELD alone."""
     return equipment.model.loop_reference[n, REFERENCE_K] < 0.0 and equipment.model.loop_sprung[n] == RIGID
 
 
 @inlined
-def softness(equipment: AnyEquipment, n: int, axis: int) -> Real:
+def softness(equipment: EquipmentBundle, n: int, axis: int) -> Real:
     """The cfm of a row of loop n that is to be closed exactly."""
     return _YIELD * equipment.data.loop_mobility[n, axis // 3]
 
@@ -229,13 +228,13 @@ def is_pushing(power: Real, taken: Real) -> Real:
 
 
 @inlined
-def is_of_hard_loop(rows: Rows, equipment: AnyEquipment, n: int) -> bool:
+def is_of_hard_loop(rows: Rows, equipment: EquipmentBundle, n: int) -> bool:
     """True if row n is one of a loop that is to be closed exactly."""
     return rows.kind[n] == LOOP_ROW and is_hard(equipment, rows.dof[n])
 
 
 @njit
-def find_loop_misses(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipment: AnyEquipment) -> Real:
+def find_loop_misses(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> Real:
     """Set rows.miss of the rows of hard loops, and return the largest; data holds the kinematics of the step's end. In
     both widths."""
     h, worst = inputs.time_step[0], like(0.0, data)
@@ -248,13 +247,14 @@ def find_loop_misses(model: Model, data: Workspace, inputs: Inputs, rows: Rows, 
             loop_error(model, data, equipment, n)
         before = n
         wanted = rows.error[row] - h * rows.rate[row] * rows.error[row]
-        rows.miss[row] = equipment.data.loop_error[n, rows.part[row]] - wanted
-        worst = largest(worst, absolute(rows.miss[row]))
+        miss = equipment.data.loop_error[n, rows.part[row]] - wanted
+        rows.miss[rows.place[row]] = miss
+        worst = largest(worst, absolute(miss))
     return worst
 
 
 @njit
-def relax_loops(inputs: Inputs, rows: Rows, impulse: Lanes1, equipment: AnyEquipment, chosen: Real) -> Real:
+def relax_loops(inputs: Inputs, rows: Rows, equipment: EquipmentBundle, chosen: Real) -> Real:
     """Remove from the bias of hard loops' rows the part that their yield leaves, which is then in rows.miss, where
     `chosen` is 1; 1 where it is not negligible. In both widths.
 
@@ -264,26 +264,27 @@ def relax_loops(inputs: Inputs, rows: Rows, impulse: Lanes1, equipment: AnyEquip
     h, zero = inputs.time_step[0], zero_like(chosen)
     found = zero
     for row in range(rows.number[LASTING_ROWS]):
-        rows.miss[row] = where_greater(chosen, zero, zero, rows.miss[row])
+        place = rows.place[row]
+        rows.miss[place] = where_greater(chosen, zero, zero, rows.miss[place])
         if is_of_hard_loop(rows, equipment, row):
-            left = rows.cfm[row] * impulse[row]
+            left = rows.cfm[row] * rows.impulse[row]
             opening = h * absolute(left)
             tiny = where_greater(zero + _SURPLUS, opening, where_greater(opening, zero + HAIR, chosen, zero), zero)
-            rows.miss[row] = where_greater(tiny, zero, left, rows.miss[row])
+            rows.miss[place] = where_greater(tiny, zero, left, rows.miss[place])
             rows.bias[row] = where_greater(tiny, zero, rows.bias[row] + left, rows.bias[row])
             found = largest(found, tiny)
     return found
 
 
 @njit
-def tighten_loops(inputs: Inputs, rows: Rows, impulse: Lanes1, chosen: Real) -> Real:
+def tighten_loops(inputs: Inputs, rows: Rows, chosen: Real) -> Real:
     """Restore the yield that relaxed rows still have, which is that of a load, where `chosen` is 1; 1 where it is not
     negligible. In both widths."""
     h, zero = inputs.time_step[0], zero_like(chosen)
     found = zero
     for row in range(rows.number[LASTING_ROWS]):
-        relaxed = where_greater(absolute(rows.miss[row]), zero, chosen, zero)
-        left = rows.cfm[row] * impulse[row]
+        relaxed = where_greater(absolute(rows.miss[rows.place[row]]), zero, chosen, zero)
+        left = rows.cfm[row] * rows.impulse[row]
         rows.bias[row] = where_greater(relaxed, zero, rows.bias[row] - left, rows.bias[row])
         found = largest(found, where_greater(h * absolute(left), zero + HAIR, relaxed, zero))
     return found
@@ -378,7 +379,7 @@ def spring_loops(model: Model, v: Reals1, data: Workspace, equipment: EquipmentB
 
 
 @inlined
-def _openness(equipment: AnyEquipment, n: int) -> Real:
+def _openness(equipment: EquipmentBundle, n: int) -> Real:
     """Norm of the loop's whole error, on which MuJoCo's impedance depends."""
     size = zero_like(equipment.data.loop_error[n, 0])
     for axis in range(6):
@@ -452,7 +453,7 @@ def _leave_none_without(
 
 
 @inlined
-def _size(equipment: AnyEquipment, n: int, part: int) -> Real:
+def _size(equipment: EquipmentBundle, n: int, part: int) -> Real:
     """Opening of loop n: distance [m], or angle [rad] while it is small."""
     c = equipment.data.loop_error[n]
     k = 3 * part
@@ -462,7 +463,7 @@ def _size(equipment: AnyEquipment, n: int, part: int) -> Real:
 
 @njit
 def _add_loop_row(
-    model: Model, data: Workspace, rows: Rows, equipment: AnyEquipment, n: int, axis: int, J: Lanes2
+    model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle, n: int, axis: int, J: Lanes2
 ) -> int:
     """Append a row with line `axis` of J (6, nv): an entry for each dof that changes the line; in packs for any values,
     so that lanes do not depend on each other.
@@ -494,7 +495,7 @@ def _is_above(model: Model, k: int, body: int) -> bool:
 
 
 @njit
-def clear_loop_forces(equipment: AnyEquipment) -> None:
+def clear_loop_forces(equipment: EquipmentBundle) -> None:
     """Clear the loops' forces at the start of a step, in both widths."""
     for n in range(equipment.data.loop_force.shape[0]):
         for axis in range(6):
@@ -502,7 +503,7 @@ def clear_loop_forces(equipment: AnyEquipment) -> None:
 
 
 @njit
-def note_loop_forces(rows: Rows, equipment: AnyEquipment, scale: float) -> None:
+def note_loop_forces(rows: Rows, equipment: EquipmentBundle, scale: float) -> None:
     """Add λ `scale` of the loops' rows to equipment.data.loop_force (nloop, 6); a loop's rows are adjacent, in
     order."""
     axis = 0
@@ -550,7 +551,7 @@ def take_off_loops(model: Model, data: Workspace, step: Step, equipment: Equipme
 
 
 @inlined
-def loop_force_on(data: Workspace, equipment: AnyEquipment, n: int) -> Vec3:
+def loop_force_on(data: Workspace, equipment: EquipmentBundle, n: int) -> Vec3:
     """Force of loop n on body a, world axes [N]; -1 times that acts on body b."""
     F = equipment.data.loop_force[n]
     if equipment.model.loop_kind[n] != LOOP_JOINT:
@@ -560,7 +561,7 @@ def loop_force_on(data: Workspace, equipment: AnyEquipment, n: int) -> Vec3:
 
 
 @inlined
-def loop_lever(model: Model, data: Workspace, equipment: AnyEquipment, n: int, end: int) -> Vec3:
+def loop_lever(model: Model, data: Workspace, equipment: EquipmentBundle, n: int, end: int) -> Vec3:
     """The point at which the loop's force acts on the body of this end, from the body's origin, world axes [m]."""
     body = equipment.model.loop_body[n, end]
     if equipment.model.loop_kind[n] == LOOP_JOINT and end == 0:
@@ -599,7 +600,7 @@ def _rate(v: Lanes1, J: Lanes2, axis: int) -> Real:
 
 
 @njit
-def loop_geometry(model: Model, v: Lanes1, data: Workspace, equipment: AnyEquipment, n: int, J: Lanes2) -> None:
+def loop_geometry(model: Model, v: Lanes1, data: Workspace, equipment: EquipmentBundle, n: int, J: Lanes2) -> None:
     """equipment.data.loop_error[n] = C (6,), J (6, nv), equipment.data.loop_drift (6,) = C̈ at zero independent
     acceleration and velocities v (nv,).
     """
@@ -625,7 +626,7 @@ def loop_geometry(model: Model, v: Lanes1, data: Workspace, equipment: AnyEquipm
 
 
 @njit
-def loop_error(model: Model, data: Workspace, equipment: AnyEquipment, n: int) -> None:
+def loop_error(model: Model, data: Workspace, equipment: EquipmentBundle, n: int) -> None:
     """equipment.data.loop_error[n] = C (6,)."""
     zero = like(0.0, data)
     for line in range(6):
@@ -650,7 +651,7 @@ def loop_error(model: Model, data: Workspace, equipment: AnyEquipment, n: int) -
 
 
 @njit
-def _turn_into_frame(model: Model, v: Lanes1, data: Workspace, equipment: AnyEquipment, n: int, J: Lanes2) -> None:
+def _turn_into_frame(model: Model, v: Lanes1, data: Workspace, equipment: EquipmentBundle, n: int, J: Lanes2) -> None:
     """Transform the first three lines from d = p_a - p_b to x = R_aᵀ d, the translation in the axes of frame a.
 
     ẋ = R_aᵀ (ḋ - ω × d), whose lines are those of a's point at p_b; ẍ = R_aᵀ (d̈ - α × d - ω × (ω × d) - 2 ω × R_a ẋ).
@@ -675,7 +676,7 @@ def _turn_into_frame(model: Model, v: Lanes1, data: Workspace, equipment: AnyEqu
 
 
 @njit
-def _add_point(data: Workspace, equipment: AnyEquipment, body: int, r: Vec3, sign: float) -> None:
+def _add_point(data: Workspace, equipment: EquipmentBundle, body: int, r: Vec3, sign: float) -> None:
     """Add the acceleration of a body's point at r from its origin, and the angular acceleration."""
     drift = equipment.data.loop_drift
     w = row_of(data.angular_velocity, body)
@@ -686,7 +687,7 @@ def _add_point(data: Workspace, equipment: AnyEquipment, body: int, r: Vec3, sig
 
 
 @njit
-def _turn_to_quaternion(data: Workspace, equipment: AnyEquipment, n: int, a: int, b: int, J: Lanes2) -> None:
+def _turn_to_quaternion(data: Workspace, equipment: EquipmentBundle, n: int, a: int, b: int, J: Lanes2) -> None:
     """Transform the last three lines from relative angular velocity ω to the vector part of Q = conj(q_b) q_a.
 
     Q̇ = ½ ω_b Q, ω_b in b's axes; Q̈ = ½ ω̇_b Q - ¼ |ω|² Q, ω̇_b = R_bᵀ (α - ω_of_b × ω).

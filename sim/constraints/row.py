@@ -12,7 +12,7 @@ from artsim.sim.foundation.lanes import absolute, any_positive, real, where_grea
 from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, PLACES, Inputs, Rows
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_PLACES, LASTING_ROWS, PLACES, RESIDUAL, Inputs, Rows
 
 TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
 UNSOLVED = 1e-6  # [rad/s or m/s] constraint residual above which rows contradict each other
@@ -53,7 +53,7 @@ def add_row(rows: Rows, kind: int, k: int) -> int:
     rows.upper[n] = real(1e308, zero)
     rows.cone[n] = 0
     rows.slope[n] = zero
-    rows.regularised[n] = 0
+    rows.regularised[n] = zero
     rows.static[n] = 0
     return n
 
@@ -85,17 +85,27 @@ def single_row(model: Model, data: Workspace, rows: Rows, kind: int, k: int, sig
 def begin_impulses(state: State, rows: Rows) -> None:
     """Set the impulses of the rows built so far, which are all but those of contacts, to those of the last step."""
     rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
+    rows.number[LASTING_PLACES] = rows.number[PLACES]
     for n in range(rows.number[LASTING_ROWS]):
         rows.impulse[n] = state.impulse[rows.place[n]]
 
 
 @njit
-def hand_on_impulses(state: State, rows: Rows, count: int) -> None:
-    """Store the impulses of the first `count` rows for the next step; those of all others are 0."""
+def hand_on_impulses(state: State, rows: Rows) -> None:
+    """Store the impulses of lasting rows for the next step. Those of rows that contradict each other are not stored,
+    since they would grow from step to step.
+    """
     for n in range(state.impulse.shape[0]):
         state.impulse[n] = zero_like(state.impulse[n])
-    for n in range(count):
-        state.impulse[rows.place[n]] = rows.impulse[n]
+    for n in range(rows.number[LASTING_ROWS]):
+        state.impulse[rows.place[n]] = if_agreed(rows, rows.impulse[n])
+
+
+@inlined
+def if_agreed(rows: Rows, impulse: Real) -> Real:
+    """The impulse where the step's rows are solved, else 0."""
+    zero = zero_like(impulse)
+    return where_greater(rows.report[RESIDUAL], zero + UNSOLVED, zero, impulse)
 
 
 @njit

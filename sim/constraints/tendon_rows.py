@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from artsim.sim.articulation.coupling import follow, reduce_vector
 from artsim.sim.articulation.dynamics import solve
-from artsim.sim.articulation.kinematics import accelerations, kinematics
+from artsim.sim.articulation.kinematics import accelerations, kinematics, like
 from artsim.sim.articulation.model import D_MAX, D_MIN, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.impedance import behind, impedance, safe_reference, slowest, softened, sprung
 from artsim.sim.constraints.kinds import (
     AT_LONGEST,
     AT_SHORTEST,
+    TENDON_EQUALITY,
     TENDON_FRICTION,
     TENDON_INERTIA,
     TENDON_ROW,
     TENDON_SPRING,
 )
-from artsim.sim.constraints.limit_rows import beyond_bound, give_way
-from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, row_rate, within_reach
+from artsim.sim.constraints.row import add_entry, closing_rate, drift_of, within_reach
+from artsim.sim.constraints.tendon_limit_rows import tendon_limit_rows, tendon_row
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.arrays import (
     LONGEST,
@@ -34,18 +35,15 @@ from artsim.sim.equipment.arrays import (
     REFERENCE_TIME,
     SHORTEST,
     TENDON,
-    TENDON_LOWER,
-    TENDON_UPPER,
-    AnyEquipment,
     EquipmentBundle,
 )
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
-from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
+from artsim.sim.equipment.tendons import find_tendon_drifts, has_inertia, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real, Reals1, Vec3
+from artsim.sim.foundation.scalars import divisor, largest
 from artsim.sim.run_data.run_records import ALL_ROWS, BETA, Inputs, Rows, RunBundle, Step
-
-_LOWER, _UPPER = 1, 2
 
 
 @njit
@@ -60,50 +58,56 @@ def tendons_need_rows(equipment: EquipmentBundle) -> bool:
 
 
 @njit
-def tendon_rows(
-    model: Model, v: Reals1, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle, limits: bool
-) -> None:
-    """Append the rows of all tendons, of limits if `limits`; lengths and moments in equipment.data are up to date."""
+def tendon_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> None:
+    """Append the rows of all tendons but their springs, in both widths; lengths and moments in equipment.data are up to
+    date. Limits have rows where they press, as those of dofs (limit_rows.py).
+    """
+    model, data, inputs, v = robot.model, robot.data, run.inputs, robot.state.qvel
     h = inputs.time_step[0]
     for c in range(equipment.model.tendon_row_follower.shape[0]):
-        n, error, rate = _equality_row(model, data, rows, equipment, c)
-        drift = drift_of(data, rows, n)
-        rows.error[n] = error
-        rows.rate[n] = within_reach(rows, n, closing_rate(inputs, abs(error), equipment.model.tendon_row_erp[c]))
-        rows.bias[n] = rows.rate[n] * (error + behind(inputs) * rate) + h * drift
-        reference, mobility = _reference(equipment, c), equipment.data.tendon_mobility[c]
-        if _is_sprung(equipment, c):
-            resistance = equipment.model.tendon_row_compliance[c]
-            if resistance < 0.0:
-                resistance = mobility
-            if resistance > 0.0 or equipment.model.tendon_row_compliance[c] == 0.0:
-                rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
-                    inputs, reference, resistance, mobility, error, rate, drift, inputs.scheme[BETA]
-                )
-        elif reference[REFERENCE_K] >= 0.0:  # without the curvature of paths and polynomial, as in MuJoCo
-            d = impedance(equipment.model.tendon_row_impedance, c, abs(error))
-            time = equipment.model.tendon_row_reference[c, REFERENCE_TIME]
-            reference = safe_reference(h, reference[REFERENCE_K], reference[REFERENCE_B], time)
-            rows.bias[n], rows.cfm[n] = softened(h, reference, d, mobility, error, rate, drift)
-            rows.rate[n] = 0.0
-    if has_inertia(equipment):
-        prepare_drifts(model, v, data, equipment)
+        _tied_row(model, data, inputs, rows, equipment, c)
+    if run.lanes is None and has_inertia(equipment):
+        find_tendon_drifts(model, v, data, equipment)
     for t in range(equipment.data.tendon_length.shape[0]):
         if equipment.model.tendon_armature[t] > 0.0:
             n = _inertia_row(model, data, rows, equipment, t)
             rows.bias[n] = h * rows.bias[n] - equipment.data.tendon_velocity[t]
         if equipment.model.tendon_friction[t] > 0.0:
-            n = _tendon_row(model, data, rows, equipment, t, 1.0)
+            n = tendon_row(model, data, rows, equipment, t, 1.0)
             rows.part[n] = TENDON_FRICTION
             rows.bias[n] = h * drift_of(data, rows, n)
-            rows.lower[n] = -h * equipment.model.tendon_friction[t]
-            rows.upper[n] = h * equipment.model.tendon_friction[t]
-        if limits and equipment.model.tendon_lower[t] > -1e308:
-            tendon_limit_row(model, v, data, inputs, rows, equipment, t, TENDON_LOWER)
-        if limits and equipment.model.tendon_upper[t] < 1e308:
-            tendon_limit_row(model, v, data, inputs, rows, equipment, t, TENDON_UPPER)
+            rows.lower[n] = like(-h * equipment.model.tendon_friction[t], data)
+            rows.upper[n] = like(h * equipment.model.tendon_friction[t], data)
+        tendon_limit_rows(robot, run, rows, equipment, t)
     if has_inertia(equipment):
         accelerations(model, v, data.drift, data)  # as the bias left them: loops' rows depend on these
+
+
+@njit
+def _tied_row(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle, c: int) -> None:
+    """Append the row of tendon equality c, in both widths."""
+    h = inputs.time_step[0]
+    n, error, rate = _equality_row(model, data, rows, equipment, c)
+    drift = drift_of(data, rows, n)
+    rows.error[n] = error
+    rows.rate[n] = within_reach(rows, n, closing_rate(inputs, absolute(error), equipment.model.tendon_row_erp[c]))
+    rows.bias[n] = rows.rate[n] * (error + behind(inputs) * rate) + h * drift
+    reference, mobility = _reference(equipment, c), equipment.data.tendon_mobility[c]
+    if _is_sprung(equipment, c):
+        compliance = equipment.model.tendon_row_compliance[c]
+        resistance = mobility
+        if compliance >= 0.0:
+            resistance = like(compliance, data)
+        if any_positive(resistance) or compliance == 0.0:
+            rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
+                inputs, reference, resistance, mobility, error, rate, drift, inputs.scheme[BETA]
+            )
+    elif reference[REFERENCE_K] >= 0.0:  # without the curvature of paths and polynomial, as in MuJoCo
+        d = impedance(equipment.model.tendon_row_impedance, c, absolute(error))
+        time = equipment.model.tendon_row_reference[c, REFERENCE_TIME]
+        reference = safe_reference(h, reference[REFERENCE_K], reference[REFERENCE_B], time)
+        rows.bias[n], rows.cfm[n] = softened(h, reference, d, mobility, error, rate, drift)
+        rows.rate[n] = zero_like(error)
 
 
 @njit
@@ -116,9 +120,10 @@ def has_hard_equalities(equipment: EquipmentBundle) -> bool:
 
 
 @njit
-def find_tendon_misses(inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> float:
-    """Set rows.miss of hard equalities, and return the largest; equipment.data holds the lengths at the step's end."""
-    worst = 0.0
+def find_tendon_misses(inputs: Inputs, rows: Rows, equipment: EquipmentBundle, zero: Real) -> Real:
+    """Set rows.miss of hard equalities, and return the largest, a T as `zero`; equipment.data holds the lengths at the
+    step's end. In both widths."""
+    worst = zero
     c = 0
     for n in range(rows.number[ALL_ROWS]):
         if rows.kind[n] != TENDON_ROW:
@@ -127,37 +132,42 @@ def find_tendon_misses(inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -
             break  # equalities come first
         if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
             error, _, _ = _error(equipment, c)
-            rows.miss[n] = error - rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
-            worst = max(worst, abs(rows.miss[n]))
+            miss = error - rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
+            rows.miss[rows.place[n]] = miss
+            worst = largest(worst, absolute(miss))
         c += 1
     return worst
 
 
 @njit
 def tendon_spring_rows(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipment: EquipmentBundle) -> None:
-    """Append the springs and dampers of tendons that are rows: linear about the step's start, scaled as joints' are.
+    """Append the springs and dampers of tendons that are rows: linear about the step's start, scaled as joints' are. In
+    both widths: they have no effect in lanes in which they are explicit.
 
     λ / h = F - h K (a L̇⁺ - b L̇) - D (L̇⁺ - L̇); a slack spring with a range of rest lengths never pushes.
     """
-    if equipment.data.tendon_by_row[0] == 0.0:
+    by_row, zero = equipment.data.tendon_by_row[0], like(0.0, data)
+    if not any_positive(by_row):
         return
     h = inputs.time_step[0]
     for t in range(equipment.data.tendon_length.shape[0]):
         force, stiffness, damping = spring_of_tendon(equipment, t)
-        total = h * stiffness * (1.0 - 0.75 * equipment.data.tendon_share[t]) + damping
-        if total <= 0.0:
+        share, v = equipment.data.tendon_share[t], equipment.data.tendon_velocity[t]
+        total = h * stiffness * (1.0 - 0.75 * share) + damping
+        acts = where_greater(total, zero, by_row, zero)
+        if not any_positive(acts):
             continue
-        n = _tendon_row(model, data, rows, equipment, t, 1.0)
+        n = tendon_row(model, data, rows, equipment, t, 1.0)
         rows.part[n] = TENDON_SPRING
-        v = equipment.data.tendon_velocity[t]
-        force += damping * v - h * stiffness * foreseen(equipment.data.tendon_share[t], v, 0.0)
+        force += damping * v - h * stiffness * foreseen(share, v, zero)
+        total = divisor(total)
         rows.bias[n] = h * drift_of(data, rows, n) - force / total
         rows.cfm[n] = 1.0 / (h * total)
-        if damping == 0.0 and equipment.data.spring_length[t, SHORTEST] < equipment.data.spring_length[t, LONGEST]:
-            if stretch_of(equipment, t) > 0.0:
-                rows.upper[n] = 0.0
-            else:
-                rows.lower[n] = 0.0
+        rest = equipment.data.spring_length[t]
+        slack = where_greater(damping, zero, zero, where_greater(rest[LONGEST], rest[SHORTEST], zero + 1.0, zero))
+        pulls = where_greater(stretch_of(equipment, t), zero, slack, zero)
+        rows.upper[n] = where_greater(acts - pulls, zero, rows.upper[n], zero)
+        rows.lower[n] = where_greater(acts - slack + pulls, zero, rows.lower[n], zero)
 
 
 @njit
@@ -166,7 +176,7 @@ def hold_tendons(
 ) -> None:
     """Append rows of tendon equalities and armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0, or soft."""
     if has_inertia(equipment) or equipment.model.tendon_row_follower.shape[0] > 0:
-        prepare_drifts(model, v, data, equipment)
+        find_tendon_drifts(model, v, data, equipment)
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c):
             continue  # a force: spring_tendons
@@ -186,14 +196,13 @@ def hold_tendons(
             2.0 * a * rate
             + a * a * error
             + drift_of(data, rows, n)
-            + tendon_drift(model, data, equipment, equipment.model.tendon_row_follower[c])
+            + equipment.data.tendon_drift[equipment.model.tendon_row_follower[c]]
         )
         leader = equipment.model.tendon_row_leader[c]
         if leader >= 0:
             _, slope, bend = _polynomial(equipment, c)
             rows.bias[n] -= (
-                slope * tendon_drift(model, data, equipment, leader)
-                + bend * equipment.data.tendon_velocity[leader] ** 2
+                slope * equipment.data.tendon_drift[leader] + bend * equipment.data.tendon_velocity[leader] ** 2
             )
     for t in range(equipment.data.tendon_length.shape[0]):
         if equipment.model.tendon_armature[t] > 0.0:
@@ -254,7 +263,7 @@ def has_sprung_tendons(equipment: EquipmentBundle) -> bool:
 @njit
 def sprung_mobilities(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """equipment.data.tendon_mobility of the springs among the equalities: r = J M⁻¹ Jᵀ, with the bare M factorised in
-    data.factor.
+    data.factor; in both widths.
 
     M excludes the armature of tendons.
     """
@@ -262,11 +271,11 @@ def sprung_mobilities(model: Model, data: Workspace, equipment: EquipmentBundle)
         if not _is_sprung(equipment, c):
             continue
         for k in range(equipment.data.row.shape[0]):
-            equipment.data.row[k] = 0.0
+            equipment.data.row[k] = like(0.0, data)
         add_equality_gradient(equipment, c, 1.0, equipment.data.row)
         reduce_vector(model, equipment.data.row, data, data.reduced)
         solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, data.reduced)
-        value = 0.0
+        value = like(0.0, data)
         for k in range(equipment.data.row.shape[0]):
             a = model.dof_independent[k]
             if a >= 0:
@@ -302,34 +311,22 @@ def note_tendon_forces(rows: Rows, equipment: EquipmentBundle, scale: float, exp
             equipment.data.tendon_force[equipment.model.actuator_target[a]] += (
                 equipment.model.actuator_gear[a, 0] * equipment.data.actuator_force[a]
             )
-    n = 0
-    while n < rows.number[ALL_ROWS] and rows.kind[n] != TENDON_ROW:
-        n += 1
-    if n == rows.number[ALL_ROWS]:
-        return
-    for c in range(equipment.model.tendon_row_follower.shape[0]):
-        if explicit and _is_sprung(equipment, c):
+    c = 0
+    for n in range(rows.number[ALL_ROWS]):
+        if rows.kind[n] != TENDON_ROW:
             continue
-        _add_along(equipment, c, rows.impulse[n] * scale, equipment.data.tendon_force)
-        n += 1
-    for t in range(equipment.data.tendon_force.shape[0]):
-        if equipment.model.tendon_armature[t] > 0.0:
-            equipment.data.tendon_force[t] += rows.impulse[n] * scale
-            n += 1
-        if equipment.model.tendon_friction[t] > 0.0 and not explicit:
-            equipment.data.tendon_force[t] += rows.impulse[n] * scale
-            n += 1
-        if equipment.model.tendon_lower[t] > -1e308 and not explicit:
-            equipment.data.tendon_force[t] += rows.impulse[n] * scale
-            equipment.data.tendon_limit_force[t] += rows.impulse[n] * scale
-            n += 1
-        if equipment.model.tendon_upper[t] < 1e308 and not explicit:
+        t, part = rows.dof[n], rows.part[n]
+        if part == TENDON_EQUALITY:
+            while explicit and _is_sprung(equipment, c):
+                c += 1
+            _add_along(equipment, c, rows.impulse[n] * scale, equipment.data.tendon_force)
+            c += 1
+        elif part == AT_LONGEST:
             equipment.data.tendon_force[t] -= rows.impulse[n] * scale
             equipment.data.tendon_limit_force[t] += rows.impulse[n] * scale
-            n += 1
-    for later in range(n, rows.number[ALL_ROWS]):  # rows of one tendon each, along it
-        if rows.kind[later] == TENDON_ROW:
-            equipment.data.tendon_force[rows.dof[later]] += rows.impulse[later] * scale
+        else:
+            equipment.data.tendon_force[t] += rows.impulse[n] * scale
+            equipment.data.tendon_limit_force[t] += rows.impulse[n] * scale if part == AT_SHORTEST else 0.0
 
 
 @inlined
@@ -354,93 +351,26 @@ def note_tendon_errors(robot: RobotBundle, step: Step, equipment: EquipmentBundl
         step.tendon_error[0] = max(step.tendon_error[0], abs(error))
 
 
-@njit
-def tendons_hold(run: RunBundle, equipment: EquipmentBundle) -> bool:
-    """True if the velocities step.velocity keep all tendons within their limits."""
-    for t in range(equipment.data.tendon_length.shape[0]):
-        for side in (TENDON_LOWER, TENDON_UPPER):
-            if beyond_tendon_limit(run, equipment, t, side) > 0.0:
-                return False
-    return True
-
-
-@inlined
-def beyond_tendon_limit(run: RunBundle, equipment: AnyEquipment, t: int, side: int) -> Real:
-    """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits, or the
-    tendon starts beyond a limit that is a spring.
-    """
-    start = equipment.data.tendon_length[t]
-    end = start
-    h = run.inputs.time_step[0]
-    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
-        end = end + h * equipment.data.tendon_moment[entry] * run.step.velocity[equipment.model.tendon_dof[entry]]
-    lower = side == TENDON_LOWER
-    bound, sign = (equipment.model.tendon_lower[t], -1.0) if lower else (equipment.model.tendon_upper[t], 1.0)
-    return beyond_bound(start, end, (bound, sign), equipment.model.tendon_limit_spring[t, REFERENCE_K])
-
-
-@njit
-def broken_side(equipment: EquipmentBundle, t: int, length: float, tolerance: float) -> int:
-    """The mark of the limit that a length violates, 0 if the length is within both limits."""
-    if length < equipment.model.tendon_lower[t] - tolerance * max(1.0, abs(equipment.model.tendon_lower[t])):
-        return _LOWER
-    if length > equipment.model.tendon_upper[t] + tolerance * max(1.0, abs(equipment.model.tendon_upper[t])):
-        return _UPPER
-    return 0
-
-
 # ------------------------------------------------------------------ rows
-
-
-@njit
-def _tendon_row(model: Model, data: Workspace, rows: Rows, equipment: AnyEquipment, t: int, sign: float) -> int:
-    """Append a row on the velocity of tendon t, J = sign dL/dq. Return its number."""
-    n = add_row(rows, TENDON_ROW, t)
-    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
-        add_entry(model, data, rows, equipment.model.tendon_dof[entry], sign * equipment.data.tendon_moment[entry])
-    return n
-
-
-@njit
-def tendon_limit_row(
-    model: Model, v: Lanes1, data: Workspace, inputs: Inputs, rows: Rows, equipment: AnyEquipment, t: int, side: int
-) -> int:
-    """Append a row that keeps the length on its side of the bound at the end of the step, or a spring that pushes it
-    back and never pulls, in both widths; return its number.
-    """
-    lower = side == TENDON_LOWER
-    sign = 1.0 if lower else -1.0
-    bound = equipment.model.tendon_lower[t] if lower else equipment.model.tendon_upper[t]
-    n = _tendon_row(model, data, rows, equipment, t, sign)
-    rows.part[n] = AT_SHORTEST if lower else AT_LONGEST
-    gap = sign * (equipment.data.tendon_length[t] - bound)
-    spring = equipment.model.tendon_limit_spring[t]
-    if spring[REFERENCE_K] > 0.0:
-        drift = drift_of(data, rows, n)
-        give_way(rows, inputs, n, (spring[REFERENCE_K], spring[REFERENCE_B]), gap, row_rate(rows, n, v), drift)
-        return n
-    one_sided(rows, inputs, n, gap)
-    rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
-    return n
 
 
 @njit
 def _inertia_row(model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle, t: int) -> int:
     """Append the row J a + J̇ v + λ / armature = 0 on accelerations. Return its number."""
-    n = _tendon_row(model, data, rows, equipment, t, 1.0)
+    n = tendon_row(model, data, rows, equipment, t, 1.0)
     rows.part[n] = TENDON_INERTIA
-    rows.bias[n] = tendon_drift(model, data, equipment, t) + drift_of(data, rows, n)
-    rows.cfm[n] = 1.0 / equipment.model.tendon_armature[t]
+    rows.bias[n] = equipment.data.tendon_drift[t] + drift_of(data, rows, n)
+    rows.cfm[n] = like(1.0 / equipment.model.tendon_armature[t], data)
     return n
 
 
 @njit
 def _equality_row(
     model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle, c: int
-) -> tuple[int, float, float]:
-    """Append the row of tendon equality c without its bias; return number, error C [m] and Ċ."""
+) -> tuple[int, Real, Real]:
+    """Append the row of tendon equality c without its bias; return number, error C [m] and Ċ. In both widths."""
     error, rate, slope = _error(equipment, c)
-    n = _tendon_row(model, data, rows, equipment, equipment.model.tendon_row_follower[c], 1.0)
+    n = tendon_row(model, data, rows, equipment, equipment.model.tendon_row_follower[c], 1.0)
     t = equipment.model.tendon_row_leader[c]
     if t >= 0:
         for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
@@ -451,7 +381,7 @@ def _equality_row(
 
 
 @njit
-def add_equality_gradient(equipment: EquipmentBundle, c: int, scale: float, out: Reals1) -> None:
+def add_equality_gradient(equipment: EquipmentBundle, c: int, scale: Real, out: Lanes1) -> None:
     """Add scale × dC/dq of tendon equality c to out (nv,)."""
     t = equipment.model.tendon_row_follower[c]
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
@@ -478,8 +408,8 @@ def _error(equipment: EquipmentBundle, c: int) -> Vec3:
 @njit
 def _polynomial(equipment: EquipmentBundle, c: int) -> Vec3:
     """Value, slope and second derivative of equality c's polynomial at its leader."""
-    b = equipment.model.tendon_row_leader[c]
-    return follow(
-        equipment.model.tendon_row_polynomial[c],
-        equipment.data.tendon_length[b] - equipment.data.tendon_length0[b] if b >= 0 else 0.0,
-    )
+    a, b = equipment.model.tendon_row_follower[c], equipment.model.tendon_row_leader[c]
+    x = zero_like(equipment.data.tendon_length[a])
+    if b >= 0:
+        x = equipment.data.tendon_length[b] - equipment.data.tendon_length0[b]
+    return follow(equipment.model.tendon_row_polynomial[c], x)

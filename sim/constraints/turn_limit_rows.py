@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import (
     FLATNESS_Y,
     FLATNESS_Z,
@@ -36,7 +37,8 @@ from artsim.sim.constraints.kinds import AT_TWIST, POSITION_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, within_reach
 from artsim.sim.foundation.elementary import arctangent
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3, Vec4
+from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, where_greater, with_lane
+from artsim.sim.foundation.records import ConstReals1, Lanes1, Reals1, Vec3, Vec4
 from artsim.sim.run_data.run_records import PLACES, Inputs, Rows, RunBundle
 
 _SQUEEZE = 5.0  # [rad/s] largest rate that is foreseen for the curvature that the rows do not see
@@ -62,11 +64,21 @@ def is_turn_limited(model: Model, t: int, side: int) -> bool:
 
 @njit
 def _turn_limit_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int, side: int) -> None:
+    """Append the row of a side of the limits, in both widths. Lanes where its angle has no gradient get no impulse from
+    it; there is no row where none has."""
     model, data = robot.model, robot.data
     t = model.dof_turn[k]
-    rotation = _rotation(model, robot.state.qpos, k)
-    left, defined, (a, b, c) = angle_left(model, t, side, rotation)
-    if not defined:
+    zero = like(0.0, data)
+    left, a, b, c, squeeze, defined = zero, zero, zero, zero, zero, zero
+    for lane in range(lane_count(robot.state.qpos)):
+        rotation = _rotation(model, robot.state.qpos, k, lane)
+        angle, exists, gradient = angle_left(model, t, side, rotation)
+        if exists:
+            defined, left = with_lane(defined, lane, 1.0), with_lane(left, lane, angle)
+            a, b, c = with_lane(a, lane, gradient[0]), with_lane(b, lane, gradient[1]), with_lane(c, lane, gradient[2])
+            bend = _bend(robot, inputs, k, side, lane, rotation, angle, gradient)
+            squeeze = with_lane(squeeze, lane, bend)
+    if not any_positive(defined):
         rows.number[PLACES] += 1
         return
     n = add_row(rows, POSITION_ROW, k)
@@ -75,18 +87,28 @@ def _turn_limit_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int, side
     for axis in range(3):
         add_entry(model, data, rows, k + axis, frame[axis, 0] * a + frame[axis, 1] * b + frame[axis, 2] * c)
     one_sided(rows, inputs, n, left)
-    if left < 0.0:  # in the sweeping solvers too, where a start far beyond would make a fast top of the body
-        rows.rate[n] = within_reach(rows, n, rows.rate[n])
-        rows.bias[n] = rows.rate[n] * left
-    h = inputs.time_step[0]
-    x, y, z = _in_frame(model, t, robot.state.qvel[k], robot.state.qvel[k + 1], robot.state.qvel[k + 2])
+    if any_positive(-left):  # in the sweeping solvers too, where a start far beyond would make a fast top of the body
+        rows.rate[n] = where_greater(-left, zero, within_reach(rows, n, rows.rate[n]), rows.rate[n])
+        rows.bias[n] = where_greater(-left, zero, rows.rate[n] * left, rows.bias[n])
+    rows.bias[n] += squeeze
+    rows.upper[n] = where_greater(defined, zero, rows.upper[n], zero)
+
+
+@njit
+def _bend(
+    robot: RobotBundle, inputs: Inputs, k: int, side: int, lane: int, rotation: Vec4, left: float, gradient: Vec3
+) -> float:
+    """The rate at which the angle left changes within the step beside its gradient, in one lane [rad/s]."""
+    t, h, v = robot.model.dof_turn[k], inputs.time_step[0], robot.state.qvel
+    x, y, z = _in_frame(robot.model, t, lane_get(v, k, lane), lane_get(v, k + 1, lane), lane_get(v, k + 2, lane))
     w1, x1, y1, z1 = rotation
-    end, still, _ = angle_left(model, t, side, turned(w1, x1, y1, z1, h * x, h * y, h * z))
-    if still:
-        bend = end - left - h * (a * x + b * y + c * z)
-        if side != SWUNG:
-            bend = nearest_turn(bend, 0.0)  # a twist may pass the middle of the range beyond its limits
-        rows.bias[n] += min(max(bend / h, -_SQUEEZE), _SQUEEZE)
+    end, still, _ = angle_left(robot.model, t, side, turned(w1, x1, y1, z1, h * x, h * y, h * z))
+    if not still:
+        return 0.0
+    bend = end - left - h * (gradient[0] * x + gradient[1] * y + gradient[2] * z)
+    if side != SWUNG:
+        bend = nearest_turn(bend, 0.0)  # a twist may pass the middle of the range beyond its limits
+    return min(max(bend / h, -_SQUEEZE), _SQUEEZE)
 
 
 @njit
@@ -133,11 +155,12 @@ def _edge(bounds: ConstReals1, y: float, z: float) -> tuple[float, float]:
 
 
 @inlined
-def _rotation(model: Model, q: Reals1, k: int) -> Vec4:
-    """The rotation of the joint whose first rotation is dof k, in its frame of swing and twist."""
+def _rotation(model: Model, q: Lanes1, k: int, lane: int) -> Vec4:
+    """The rotation of the joint whose first rotation is dof k, in its frame of swing and twist, in one lane."""
     n = model.body_coord[model.dof_body[k] + 1] - 4
-    x, y, z = _in_frame(model, model.dof_turn[k], q[n + 1], q[n + 2], q[n + 3])
-    return q[n], x, y, z
+    t = model.dof_turn[k]
+    x, y, z = _in_frame(model, t, lane_get(q, n + 1, lane), lane_get(q, n + 2, lane), lane_get(q, n + 3, lane))
+    return lane_get(q, n, lane), x, y, z
 
 
 @inlined
@@ -160,7 +183,7 @@ def opens_turns(robot: RobotBundle, run: RunBundle) -> bool:
         t = model.dof_turn[k]
         if t >= 0:
             x, y, z = _in_frame(model, t, h * v[k], h * v[k + 1], h * v[k + 2])
-            w1, x1, y1, z1 = _rotation(model, robot.state.qpos, k)
+            w1, x1, y1, z1 = _rotation(model, robot.state.qpos, k, 0)
             if _worst(model, t, turned(w1, x1, y1, z1, x, y, z)) < -_SLACK:
                 return True
     return False
@@ -170,7 +193,7 @@ def opens_turns(robot: RobotBundle, run: RunBundle) -> bool:
 def is_turned_beyond(model: Model, q: Reals1, k: int, slack: float) -> bool:
     """True if coordinates q are beyond a limit of swing or twist of the joint whose first rotation is dof k by more
     than the slack [rad]."""
-    return _worst(model, model.dof_turn[k], _rotation(model, q, k)) < -slack
+    return _worst(model, model.dof_turn[k], _rotation(model, q, k, 0)) < -slack
 
 
 @njit

@@ -83,7 +83,7 @@ _LARGEST_GRIP = 1e6  # coefficient above which none is raised: the cone leaves o
 _ON_EDGE = 0.999  # share of a contact's friction above which the contact is at the edge of its cone
 _COUNTS = 1e-9  # share of the friction, in directions with less than their own coefficient, that does not count
 _MOST_DAMPED = 5.0 / 3.0  # largest h B with which friction is stable, as for an explicit damper (impedance.py)
-_THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
+THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
 
 @njit
@@ -217,8 +217,9 @@ def grips_more(inputs: Inputs, rows: Rows, contact: AnyContacts, chosen: Real) -
     """
     zero = zero_like(chosen)
     more = zero
-    if rows.report[RESIDUAL] > UNSOLVED or SWEEPING[inputs.solver[0]]:
+    if SWEEPING[inputs.solver[0]]:
         return more
+    chosen = where_greater(rows.report[RESIDUAL], zero + UNSOLVED, zero, chosen)
     for n in range(contact.data.number[CONTACTS]):
         most = contact.data.most_grip[n]
         usual = where_greater(zero + _LARGEST_GRIP, most, chosen, zero)
@@ -471,6 +472,18 @@ def set_targets(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyCont
             _soften(robot.state, rows, contact, n, k, h, _belt(contact, n, k, pyramid), pyramid)
     else:
         aim_rebounds(robot, inputs, rows, contact, n)
+        _bend_anew(rows, contact, n)
+
+
+@inlined
+def _bend_anew(rows: Rows, contact: AnyContacts, n: int) -> None:
+    """Bend the biases of contact n as the aims of this step ask (foresight.py), where its rows are built anew."""
+    aimed = contact.data.aimed[n]
+    if any_positive(aimed):
+        zero = zero_like(aimed)
+        bend = where_greater(aimed, zero, contact.data.curve[n] - contact.data.foreseen[n], zero)
+        for k in range(normal_rows(contact, n)):
+            rows.bias[contact.data.row[n] + k] += bend
 
 
 @inlined
@@ -800,7 +813,7 @@ def share_inside(contact: ContactBundle, n: int) -> float:
     if contact.data.soft[n] == 1 or contact.data.dimension[n] == 0:
         return 0.0
     depth = -contact.data.distance[n] - contact.data.allowed[n]
-    return depth * _per_thickness(contact, n) if depth > 0.0 else 0.0
+    return depth * per_thickness(contact, n) if depth > 0.0 else 0.0
 
 
 @njit
@@ -810,12 +823,12 @@ def _stop_at_half(rows: Rows, step: Step, contact: ContactBundle) -> None:
     """
     for n in range(contact.data.number[CONTACTS]):
         gives = contact.data.row[n] >= 0 and rows.regularised[contact.data.row[n]] > 0
-        if gives and share_inside(contact, n) > _THROUGH:
+        if gives and share_inside(contact, n) > THROUGH:
             step.counters[STOP_REASON] = GAVE_WAY
 
 
 @inlined
-def _per_thickness(contact: ContactBundle, n: int) -> float:
+def per_thickness(contact: AnyContacts, n: int) -> float:
     """1 / the least extent of the shapes of contact n [1/m]; 0 for planes."""
     least_half = 1e300
     for end in range(2):

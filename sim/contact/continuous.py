@@ -64,14 +64,12 @@ ADVANCE = Entry(
     (RobotBundle, RunBundle, ContactBundle, NarrowBundle, ContinuousWork),
 )
 
-FORESEE = Entry("foresee", "artsim.sim.contact.foresight", (RobotBundle, RunBundle, ContactBundle, NarrowBundle))
+FORESEE = Entry("measure", "artsim.sim.contact.foresight", (ContactBundle, NarrowBundle))
 
 
-def connect_foresight(touching: Touching, robot: RobotBundle, run: RunBundle, work: ContactWork) -> object:
+def connect_foresight(touching: Touching, work: ContactWork) -> object:
     """Let the step, which receives `work`, foresee the gaps of its contacts while the returned object is kept."""
-    contact = ContactBundle(touching.contacts, work)
-    ahead = RunBundle(run.inputs, run.step)
-    return point_at(FORESEE, 1, work.foresight, robot, ahead, contact, make_narrow(touching))
+    return point_at(FORESEE, 1, work.foresight, ContactBundle(touching.contacts, work), make_narrow(touching))
 
 
 def connect_advancement(

@@ -31,6 +31,7 @@ from artsim.sim.articulation.state import (
     State,
     Workspace,
 )
+from artsim.sim.constraints.row import if_agreed
 from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
@@ -437,7 +438,7 @@ def _recall(memory: Reals2, contact: ContactBundle) -> None:
         at = found + 1 if found >= 0 else at
         for k in range(DIRECTIONS):
             contact.data.start[n, k] = memory[found, FIRST_IMPULSE + k] if found >= 0 else 0.0
-        contact.data.regularised[n] = int(memory[found, REGULARISED]) if found >= 0 else 0
+        contact.data.regularised[n] = memory[found, REGULARISED] if found >= 0 else 0.0
         contact.data.allowed[n] = _allowed(memory, contact, n)
 
 
@@ -468,15 +469,15 @@ def _find_known(memory: Reals2, contact: ContactBundle, n: int, after: int) -> i
 
 
 @njit
-def remember(state: State, rows: Rows, contact: ContactBundle, agreed: bool) -> None:
+def remember(state: State, rows: Rows, contact: ContactBundle) -> None:
     """Store the contacts and their rows' impulses in state.contact (zeros where rows contradict each other)."""
     name_contacts(state.contact, contact)
     for n in range(contact.data.number[CONTACTS]):
         row = contact.data.row[n]
         if row >= 0:
             state.contact[n, REGULARISED] = rows.regularised[row]
-            for k in range(contact.data.dimension[n] if agreed else 0):
-                state.contact[n, FIRST_IMPULSE + k] = impulse_along(rows, contact, n, k)
+            for k in range(contact.data.dimension[n]):
+                state.contact[n, FIRST_IMPULSE + k] = if_agreed(rows, impulse_along(rows, contact, n, k))
 
 
 @njit

@@ -8,7 +8,8 @@ narrow phase of detection, and puts the mean curvature of each gap over the step
 place of the expected curvature. A step then leaves almost no penetration, and no bodies need to be pushed out
 afterwards, which would throw them.
 
-`foresee` is an entry of its own, compiled once for all variants of the step.
+`measure` is an entry of its own, compiled once for all variants of the step. Packs call it for one lane after the
+other.
 """
 
 from __future__ import annotations
@@ -16,20 +17,28 @@ from __future__ import annotations
 from artsim.collision.narrow_phase import collide
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.integrators import move
-from artsim.sim.articulation.kinematics import kinematics, like
+from artsim.sim.articulation.kinematics import kinematics, origin_of
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.row import row_rate
-from artsim.sim.contact.contact_rows import SUNK, is_pyramid, size_at
+from artsim.sim.contact.contact_rows import SUNK, is_pyramid, normal_rows, size_at
 from artsim.sim.contact.detection import place_moving, velocity_of
-from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.contact.pack_detection import measure_lanes
 from artsim.sim.contact.rolling import ANY_TURN, STRUCK_TURN, trusted_turn
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater, zero_like
-from artsim.sim.foundation.records import Lanes1, Pack, Real
+from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
+from artsim.sim.foundation.records import Lanes1, Real, Vec3
+from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.foundation.vec3 import cross, dot, length, minus, plus, plus_times, put, triple
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle, NarrowBundle
+from artsim.sim.foundation.vec3 import cross, dot, length, minus, plus, plus_times, put, row_of, triple
+from artsim.sim.geometry.contacts import (
+    ALONG_NORMAL,
+    CONTACTS,
+    AnyContacts,
+    ContactBundle,
+    EitherContacts,
+    NarrowBundle,
+)
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 
 _UNKNOWN = 1e308  # [m] a gap beyond the reach of the narrow phase
@@ -41,13 +50,14 @@ _STRUCK = 1e-3  # rotation in a step times its change in it [rad²] up to which 
 _ODD = 2.0  # times (hω)² of the sizes: the farthest that the gap of one contact can bend in a step
 
 
-# ------------------------------------------------------------------ the entry
+# ------------------------------------------------------------------ the gaps ahead
 
 
 @njit
-def foresee(robot: RobotBundle, run: RunBundle, contact: ContactBundle, narrow: NarrowBundle) -> None:
-    """Set contact.data.ahead, the distances of the surfaces at the end of the step with step.velocity; _UNKNOWN for
-    surfaces out of reach. Needs the bodies' velocities of step.velocity; restores data and the places of shapes.
+def foresee(robot: RobotBundle, run: RunBundle, contact: EitherContacts, chosen: Real) -> None:
+    """Set contact.data.ahead, the distances of the surfaces of aimed contacts at the end of the step with
+    step.velocity, where `chosen` is 1; _UNKNOWN for surfaces out of reach. Needs the bodies' velocities of
+    step.velocity; restores data and the places of shapes.
     """
     model, state, data = robot.model, robot.state, robot.data
     step, h = run.step, run.inputs.time_step[0]
@@ -60,12 +70,10 @@ def foresee(robot: RobotBundle, run: RunBundle, contact: ContactBundle, narrow: 
     expand(model, step.stage_qpos, step.stage_qvel, data)
     kinematics(model, step.stage_qpos, data)
     place_moving(model, data, contact)
-    first = 0
-    while first < contact.data.number[CONTACTS]:
-        end = _end_of_pair(contact, first)
-        if _are_aimed(contact, first, end):
-            _measure(contact, narrow, first, end)
-        first = end
+    if contact.lanes is not None:
+        measure_lanes(contact, chosen)
+    else:
+        run_entry(contact.data.foresight)
     expand(model, state.qpos, state.qvel, data)
     for k in range(step.tangent.shape[0]):
         data.drift[k] = step.tangent[k]
@@ -74,16 +82,43 @@ def foresee(robot: RobotBundle, run: RunBundle, contact: ContactBundle, narrow: 
 
 
 @njit
-def _note_paths(model: Model, data: Workspace, contact: ContactBundle, h: float) -> None:
+def _note_paths(model: Model, data: Workspace, contact: AnyContacts, h: float) -> None:
     """Set contact.data.ahead_point: the mean of the two surfaces' points at the end of the step, world axes [m]."""
     for n in range(contact.data.number[CONTACTS]):
-        x = triple(contact.data.point[n])
+        point = _point_of(model, data, contact, n)
+        x = point
         for end in range(2):
             shape = contact.data.shape[n, end]
-            arm = minus(contact.data.point[n], contact.data.position[shape])
+            arm = minus(point, contact.data.position[shape])
             turning = cross(triple(data.angular_velocity[contact.model.body[shape]]), arm)
             x = plus_times(x, 0.5 * h, plus(velocity_of(model, data, contact, shape), turning))
         put(contact.data.ahead_point[n], x)
+
+
+@inlined
+def _point_of(model: Model, data: Workspace, contact: AnyContacts, n: int) -> Vec3:
+    """The point of contact n, world axes [m]."""
+    if contact.lanes is None:
+        return triple(contact.data.point[n])
+    end = 1 if contact.model.body[contact.data.shape[n, 1]] > 0 else 0  # the arm of the world is not listed
+    body = contact.model.body[contact.data.shape[n, end]]
+    return plus(origin_of(model, data, body), row_of(contact.data.arm[n], end))
+
+
+# ------------------------------------------------------------------ the entry
+
+
+@njit
+def measure(contact: ContactBundle, narrow: NarrowBundle) -> None:
+    """Set contact.data.ahead of the contacts of a robot, or of a lane, whose shapes are placed at the end of the step.
+    Needs contact.data.ahead_point.
+    """
+    first = 0
+    while first < contact.data.number[CONTACTS]:
+        end = _end_of_pair(contact, first)
+        if _are_aimed(contact, first, end):
+            _measure(contact, narrow, first, end)
+        first = end
 
 
 @inlined
@@ -104,7 +139,7 @@ def _are_aimed(contact: ContactBundle, first: int, end: int) -> bool:
     aimed = False
     for n in range(first, end):
         contact.data.ahead[n] = _UNKNOWN
-        aimed = aimed or contact.data.aimed[n] == 1
+        aimed = aimed or contact.data.aimed[n] > 0.0
     return aimed
 
 
@@ -161,56 +196,52 @@ def turns_far(model: Model, data: Workspace, inputs: Inputs, contact: AnyContact
 
 
 @njit
-def sinks(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, n: int) -> Real:
-    """More than 0 where contact n, a hard one, pushes or may push, and one of its bodies turns far: its row alone may
-    leave the contact deeper than the row asks for. In both widths.
+def choose_aimed(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, chosen: Real) -> Real:
+    """Choose the contacts to aim where `chosen` is 1, contact.data.aimed, all hard ones of bodies that turn far; 1
+    where one of them may sink. Needs the bodies' velocities of step.velocity.
+    """
+    zero, h = zero_like(chosen), run.inputs.time_step[0]
+    sinking = zero
+    for n in range(contact.data.number[CONTACTS]):
+        contact.data.aimed[n] = where_greater(chosen, zero, zero, contact.data.aimed[n])
+        if contact.data.row[n] < 0 or contact.data.soft[n] == 1:
+            continue
+        may = chosen
+        if contact.lanes is not None:
+            may = may * contact.lanes.present[n]
+        may = where_greater(contact.data.restitution[n], zero, zero, may)  # left to the sequence of impacts
+        may = may * largest(_is_positive(contact.data.overtaken[n]), _turns(robot.data, contact, n, h))
+        if not any_positive(may):
+            continue
+        if contact.lanes is None:
+            for end in range(2):
+                contact.data.bend[n, end] = trusted_turn(contact, n, end)
+        may = may * _is_positive(_leaves_row(robot, run.inputs, contact, n))
+        if not any_positive(may):
+            continue
+        contact.data.aimed[n] = largest(contact.data.aimed[n], may)
+        curve = _curve_of(rows, contact, n)
+        contact.data.foreseen[n] = where_greater(may, zero, curve, contact.data.foreseen[n])
+        contact.data.curve[n] = where_greater(may, zero, curve, contact.data.curve[n])
+        contact.data.change[n] = where_greater(may, zero, zero, contact.data.change[n])
+        sinking = largest(sinking, may * _sinks(robot, run, rows, contact, n))
+    return sinking
 
-    Needs the bodies' velocities of step.velocity.
+
+@inlined
+def _sinks(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, n: int) -> Real:
+    """1 where contact n, whose gap bends otherwise than its row foresees, pushes or may push: its row alone may leave
+    the contact deeper than it asks for.
     """
     h = run.inputs.time_step[0]
-    far = _leaves_row(robot, run.inputs, contact, n)
-    if any_positive(far):
-        near = _ODD * _turned_inside(robot.model, robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
-        far = least(far, largest(near, push(rows, contact, n)))
-        zero = zero_like(far)
-        far = where_greater(contact.data.restitution[n], zero, zero - 1.0, far)  # left to the sequence of impacts
-    return far
+    near = _ODD * _turned_inside(robot.model, robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
+    return _is_positive(largest(near, push(rows, contact, n)))
 
 
-@njit
-def choose_aimed(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
-    """Choose the contacts to aim, contact.data.aimed, all hard ones of bodies that turn far; True if one of them may
-    sink. Needs the bodies' velocities of step.velocity.
-    """
-    chosen = False
-    h = run.inputs.time_step[0]
-    for n in range(contact.data.number[CONTACTS]):
-        contact.data.aimed[n] = 0
-        if contact.data.row[n] < 0 or contact.data.soft[n] == 1 or contact.data.restitution[n] > 0.0:
-            continue
-        if not (contact.data.overtaken[n] > 0.0 or _turns(robot.data, contact, n, h)):
-            continue
-        for end in range(2):
-            contact.data.bend[n, end] = trusted_turn(contact, n, end)
-        if not _leaves_row(robot, run.inputs, contact, n) > 0.0:
-            continue
-        contact.data.aimed[n] = 1
-        contact.data.curve[n] = _curve_of(rows, contact, n)
-        contact.data.unaimed[n] = contact.data.curve[n]
-        contact.data.change[n] = 0.0
-        chosen = chosen or sinks(robot, run, rows, contact, n) > 0.0
-    return chosen
-
-
-@njit
-def sinks_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle) -> Pack:
-    """More than 0 in lanes of a pack in which a contact may sink; they take the step alone."""
-    worst = like(-1.0, robot.data)
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
-            deeper = sinks(robot, run, rows, contact, n)
-            worst = largest(worst, least(deeper, contact.lanes.present[n]))
-    return worst
+@inlined
+def _is_positive(value: Real) -> Real:
+    zero = zero_like(value)
+    return where_greater(value, zero, zero + 1.0, zero)
 
 
 @inlined
@@ -241,16 +272,16 @@ def _curves(data: Workspace, h: float, contact: AnyContacts, n: int) -> Real:
 
 
 @inlined
-def _turns(data: Workspace, contact: ContactBundle, n: int, h: float) -> bool:
-    """True if one of the bodies of contact n turns by more than STRUCK_TURN in the step, or did so before it."""
-    square = 0.0
+def _turns(data: Workspace, contact: AnyContacts, n: int, h: float) -> Real:
+    """1 where one of the bodies of contact n turns by more than STRUCK_TURN in the step, or did so before it."""
+    square = zero_like(contact.data.gap[n])
     for end in range(2):
         body = contact.model.body[contact.data.shape[n, end]]
         if body > 0:
             o = triple(data.angular_velocity[body])
             before = triple(contact.data.turning[body])
-            square = max(square, dot(o, o), dot(before, before))
-    return h * h * square > STRUCK_TURN * STRUCK_TURN
+            square = largest(square, largest(dot(o, o), dot(before, before)))
+    return _is_positive(h * h * square - STRUCK_TURN * STRUCK_TURN)
 
 
 @inlined
@@ -283,49 +314,56 @@ def slack(rows: Rows, step: Step, contact: AnyContacts, n: int) -> Real:
 
 
 @njit
-def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle) -> bool:
-    """Aim the chosen contacts at the gaps foreseen; True if the bias of one that acts changes noticeably.
+def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, chosen: Real) -> Real:
+    """Aim the contacts chosen for that at the gaps foreseen, where `chosen` is 1; 1 where the bias of one that acts
+    changes noticeably. contact.data.unaimed keeps the curves from before.
 
     Needs the bodies' velocities of step.velocity. Where an aim has changed the gap by less than it asked for, the next
     aim asks for more in proportion (Aitken 1926), down to `_floor`. A gap that opens by more than the rotation of the
     bodies can explain belongs to another contact.
     """
-    h = run.inputs.time_step[0]
-    changed = False
+    h, zero = run.inputs.time_step[0], zero_like(chosen)
+    one, changed = zero + 1.0, zero
     for n in range(contact.data.number[CONTACTS]):
-        if contact.data.aimed[n] == 0 or contact.data.ahead[n] >= _UNKNOWN:
+        aimed = chosen * contact.data.aimed[n]
+        if not any_positive(aimed):
             continue
+        contact.data.unaimed[n] = where_greater(aimed, zero, contact.data.curve[n], contact.data.unaimed[n])
+        aimed = where_greater(zero + _UNKNOWN, contact.data.ahead[n], aimed, zero)
+        ahead = where_greater(aimed, zero, contact.data.ahead[n], contact.data.distance[n])
         rate = _rate(rows, contact, n, run.step.velocity) + contact.data.belt[n, ALONG_NORMAL]
-        curve = (contact.data.ahead[n] - contact.data.distance[n]) / h - rate
+        curve = (ahead - contact.data.distance[n]) / h - rate
         change = curve - contact.data.curve[n]
-        if change > 0.0 and curve * h > _ODD * _turned_inside(robot.model, robot.data, h, contact, n):
-            continue
-        acts = push(rows, contact, n) > 0.0 or slack(rows, run.step, contact, n) + change < 0.0
+        odd = _ODD * _turned_inside(robot.model, robot.data, h, contact, n)
+        aimed = aimed - aimed * _is_positive(change) * where_greater(curve * h, odd, one, zero)
+        acts = largest(_is_positive(push(rows, contact, n)), _is_positive(-slack(rows, run.step, contact, n) - change))
         before = contact.data.change[n]
-        contact.data.change[n] = change if acts else 0.0
-        if acts and abs(before) > abs(change) and before * change > 0.0:
-            change *= min(1.0 / (1.0 - change / before), _FARTHER)
-        curve = max(contact.data.curve[n] + change, _floor(robot, h, rows, contact, n))
+        contact.data.change[n] = where_greater(aimed, zero, acts * change, before)
+        growing = acts * where_greater(absolute(before), absolute(change), _is_positive(before * change), zero)
+        ratio = growing * change / where_greater(growing, zero, before, one)
+        change = change * where_greater(growing, zero, least(one / (one - ratio), zero + _FARTHER), one)
+        curve = largest(contact.data.curve[n] + change, _floor(robot, h, rows, contact, n))
         change = curve - contact.data.curve[n]
-        bend_to(rows, contact, n, curve)
-        misses = -h * change > _SETTLED * size_at(contact, n) or h * change > SUNK * size_at(contact, n)
-        changed = changed or (acts and misses)
+        bend_to(rows, contact, n, curve, aimed)
+        size = size_at(contact, n)
+        misses = largest(_is_positive(-h * change - _SETTLED * size), _is_positive(h * change - SUNK * size))
+        changed = largest(changed, aimed * acts * misses)
     return changed
 
 
 @inlined
-def _floor(robot: RobotBundle, h: float, rows: Rows, contact: ContactBundle, n: int) -> float:
+def _floor(robot: RobotBundle, h: float, rows: Rows, contact: AnyContacts, n: int) -> Real:
     """The lowest curve of contact n [m/s]: with a lower one, the surfaces would open faster than they closed, which
     gains energy. Surfaces that slide or turn on each other close in each step as fast as they opened in the one before,
     up to the change of their rotation meanwhile; closing faster than the curvature of their motion is an impact.
     """
     asked = rows.rate[contact.data.row[n]] * contact.data.gap[n]
     closing = -_rate(rows, contact, n, robot.state.qvel) - contact.data.belt[n, ALONG_NORMAL]
-    size = size_at(contact, n)
+    zero, size = zero_like(closing), size_at(contact, n)
     angle = h * _fastest_turn(robot.data, contact, n)
     way = h * _passing(robot.model, robot.data, contact, n) + 2.0 * angle * size
-    most = min((1.0 + _GROWING * angle) * max(closing, 0.0), way * way / (h * size))
-    return min(-asked - most, contact.data.unaimed[n], 0.0)
+    most = least((1.0 + _GROWING * angle) * largest(closing, zero), way * way / (h * size))
+    return least(least(-asked - most, contact.data.unaimed[n]), zero)
 
 
 @inlined
@@ -353,14 +391,14 @@ def _turned_inside(model: Model, data: Workspace, h: float, contact: AnyContacts
 
 
 @inlined
-def _passing(model: Model, data: Workspace, contact: ContactBundle, n: int) -> float:
+def _passing(model: Model, data: Workspace, contact: AnyContacts, n: int) -> Real:
     """The speed at which the two shapes of contact n pass each other [m/s]."""
     one, two = contact.data.shape[n, 0], contact.data.shape[n, 1]
     return length(minus(velocity_of(model, data, contact, two), velocity_of(model, data, contact, one)))
 
 
 @inlined
-def _curve_of(rows: Rows, contact: ContactBundle, n: int) -> float:
+def _curve_of(rows: Rows, contact: AnyContacts, n: int) -> Real:
     """The part of contact n's bias that stands for the curvature of its gap [m/s]."""
     row = contact.data.row[n]
     bias = 0.5 * (rows.bias[row] + rows.bias[row + 1]) if is_pyramid(contact, n) else rows.bias[row]
@@ -368,24 +406,19 @@ def _curve_of(rows: Rows, contact: ContactBundle, n: int) -> float:
 
 
 @inlined
-def bend_to(rows: Rows, contact: ContactBundle, n: int, curve: float) -> None:
-    """Replace the second-order term in the bias of contact n [m/s]."""
-    row = contact.data.row[n]
-    for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
-        rows.bias[row + k] += curve - contact.data.curve[n]
-    contact.data.curve[n] = curve
+def bend_to(rows: Rows, contact: AnyContacts, n: int, curve: Real, chosen: Real) -> None:
+    """Replace the second-order term in the bias of contact n [m/s] where `chosen` is 1."""
+    zero, row = zero_like(chosen), contact.data.row[n]
+    for k in range(normal_rows(contact, n)):
+        bent = rows.bias[row + k] + (curve - contact.data.curve[n])
+        rows.bias[row + k] = where_greater(chosen, zero, bent, rows.bias[row + k])
+    contact.data.curve[n] = where_greater(chosen, zero, curve, contact.data.curve[n])
 
 
 @njit
-def keep_aims(contact: ContactBundle) -> None:
-    """Keep the present biases for `take_aims_back`."""
+def take_aims_back(rows: Rows, contact: AnyContacts, chosen: Real) -> None:
+    """Restore the biases from before the last aim where `chosen` is 1."""
     for n in range(contact.data.number[CONTACTS]):
-        contact.data.unaimed[n] = contact.data.curve[n]
-
-
-@njit
-def take_aims_back(rows: Rows, contact: ContactBundle) -> None:
-    """Restore the biases from before the last aim."""
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.aimed[n] == 1:
-            bend_to(rows, contact, n, contact.data.unaimed[n])
+        aimed = chosen * contact.data.aimed[n]
+        if any_positive(aimed):
+            bend_to(rows, contact, n, contact.data.unaimed[n], aimed)

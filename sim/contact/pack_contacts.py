@@ -1,4 +1,4 @@
-"""Records of packs with constraint rows: joint friction, limits, and contacts.
+"""Records of packs with constraint rows and contacts.
 
 A pack lists the contacts that any of its lanes has, as a single robot lists its own; the rows of a contact have no
 effect in lanes without it. The elimination order does not depend on the contacts (solvers/elimination.py).
@@ -13,13 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artsim.collision.shapes import CAPSULE, SPHERE
-from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import CONTACT_MEMORY
-from artsim.sim.equipment.arrays import TENDON_LOWER, Equipment
+from artsim.sim.articulation.state import CONTACT_MEMORY, Workspace
+from artsim.sim.constraints.kinds import RowOrigins, total_room
 from artsim.sim.foundation.records import (
-    Array,
     ConstInts1,
-    ConstInts2,
     ConstReals1,
     Ints1,
     Ints2,
@@ -38,12 +35,18 @@ from artsim.sim.geometry.contacts import (
     Contacts,
     ContactWork,
     Touching,
-    contact_room,
     contact_shapes,
     most_rows,
 )
-from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import MOST_OF_LANE, MOST_TOGETHER, NewtonWork, newton_shapes, whole_strips
+from artsim.sim.run_data.run_records import Rows, Step
+from artsim.sim.run_data.scratch import (
+    MOST_OF_LANE,
+    MOST_TOGETHER,
+    NewtonWork,
+    SolverCall,
+    newton_shapes,
+    whole_strips,
+)
 
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
 _BETWEEN = 4  # contacts of a pair of moving shapes
@@ -53,24 +56,17 @@ class PackSolver(NamedTuple):
     """State shared by the rows of a pack and their solver."""
 
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
-    rubbing: ConstInts1  # (nr,) dofs with joint friction
-    rubbing_place: ConstInts1  # (nr,) places of their rows in State.impulse
-    limited: ConstInts2  # (nl, 4) sides of limits: dof or tendon, side; row and column in Step.pressed
-    limit_row: Ints1  # (nl,) its row; -1: none yet in this step
-    limit_place: ConstInts1  # (nl,) its place in State.impulse
-    # (2,) number of rows of the step's previous solution; 1: these rows and M̂ are those of that solution, but for
-    # biases
-    listing: Ints1
+    same: Ints1  # (1,) 1: the rows and M̂ are those of the step's previous solution, but for biases
     done: Lanes1  # (1,) 1: the step's previous solution stands
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
     bound: Lanes1  # (1,) 1: the lane has rows
     unlike: ConstInts1  # (1,) 1: lanes may have so many contacts that their rows are quite different
     whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
-    always: ConstInts1  # (1,) 1: all lanes are solved with M̂ as a matrix even where they have no rows
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits
     skip: Lanes1  # (1,) 1: the solver ignores the lane
-    solved: Lanes1  # (1,) 1: the rows are solved
+    yields: Lanes1  # (1,) 1: contacts of the lane yield, and newton itself settles its rows
+    by_newton: Lanes1  # (1,) 1: newton itself has solved rows of the lane in this step
     in_impulses: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
     settled: Lanes1  # (1,) 1: the lane's impulses are found, by itself
     free: Lanes1  # (nu,) velocities without rows
@@ -80,6 +76,7 @@ class PackSolver(NamedTuple):
 
 LaneRows = with_lanes(Rows, "LaneRows", ())
 LaneWork = with_lanes(NewtonWork, "LaneWork", ())
+LaneData = with_lanes(Workspace, "LaneData", ())
 
 
 class LaneSolver(NamedTuple):
@@ -89,15 +86,35 @@ class LaneSolver(NamedTuple):
     work: LaneWork  # type: ignore[valid-type]
 
 
+class LaneOrder(NamedTuple):
+    """The order of the contacts of each lane, arrays of LaneContacts and of the list; empty without contacts."""
+
+    number: Ints1  # (lanes,) of contacts
+    place: Ints2  # (lanes, contacts) number of a contact in the list; -1: the contact has no row
+    first_row: Ints1  # (k,) ContactWork.row of the list
+    row_count: Ints1  # (k,) ContactWork.rows
+
+
+class SingleSolver(NamedTuple):
+    """The solver of a single robot, and what it reads and writes, for lanes that those of packs leave to it."""
+
+    call: SolverCall
+    order: LaneOrder
+    rows: LaneRows  # type: ignore[valid-type]
+    data: LaneData  # type: ignore[valid-type]
+    step: Step
+
+
 PackContactWork = with_lanes(
     ContactWork,
     "PackContactWork",
     (
-        *("common", "position", "rotation", "margin", "low", "high", "turning"),
+        *("common", "position", "rotation", "margin", "low", "high", "turning", "regularised"),
         *("distance", "gap", "frame", "friction", "grip", "most_grip", "hardness", "restitution", "adhesion"),
         *("pull", "belt"),
         *("arm", "tilt", "lag", "drift", "overtaken", "bend", "swerve", "scale", "start"),
         *("inside", "phase", "tries"),
+        *("aimed", "ahead", "ahead_point", "curve", "change", "unaimed", "foreseen", "aiming"),
     ),
 )
 
@@ -183,31 +200,16 @@ def bounces(touching: Touching) -> bool:
     return bool(np.any(touching.contacts.restitution > 0))
 
 
-def make_pack_rows(
-    model: Model,
-    equipment: Equipment | None,
-    touching: Touching | None,
-    room: int,
-    fixed: tuple[Array, int],
-    width: int,
-) -> tuple[Rows, NewtonWork, PackSolver]:
-    """Allocate the rows of limits and of `room` contacts, of friction in the dofs `fixed[0]` and `fixed[1]` own rows
-    (OwnRows), and their solver's scratch.
-    """
-    rubbing, own = fixed
+def make_pack_rows(of: RowOrigins, tied: bool, width: int) -> tuple[Rows, NewtonWork, PackSolver]:
+    """Allocate the rows of a run's parts, and their solver's scratch. `tied`: some rows beside those of contacts act on
+    several dofs."""
+    model, touching = of.model, of.touching
     nv, nu = len(model.dof_body), len(model.independent_dof)
-    limited = limited_sides(model, equipment)
-    n = len(rubbing) + len(limited)
-    entries = n + _entries_of_tendons(equipment, limited) + nv * own
-    n += own
-    few = n
-    if touching is not None:
-        rows_of_contacts, entries_of_contacts = contact_room(model, touching, room)
-        n, entries = n + rows_of_contacts, entries + entries_of_contacts
+    (n, entries, _), few = total_room(of), total_room(of, lasting=True).rows
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,)),
-        "number": (3,),
+        "number": (4,),
         "start": (n + 1,),
         "implicit": (nv,),
         "report": (3,),
@@ -217,10 +219,6 @@ def make_pack_rows(
     of_solver: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
-        **dict.fromkeys(("rubbing", "rubbing_place"), (len(rubbing),)),
-        "limited": limited.shape,
-        **dict.fromkeys(("limit_row", "limit_place"), (len(limited),)),
-        "listing": (2,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),
         "impulse": (n,),
     }
@@ -228,15 +226,12 @@ def make_pack_rows(
     rows: Rows = allocate(Rows, shapes, width)
     if len(model.coupling_follower) == 0:
         rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)
-    whole = bool(np.any(limited[:, 1] >= TENDON_LOWER)) or own > 0
-    unlike = False
+    whole, unlike = tied, False
     if touching is not None:
         whole = whole or _has_moving_pairs(touching)
         unlike = few + _most_rows(touching, MOST_TOGETHER) > MOST_TOGETHER
-    flags = {"whole": whole, "unlike": unlike, "exacting": own > 0}
-    solver = solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited)
-    solver = solver._replace(**{name: np.array([flag], np.int64) for name, flag in flags.items()})
-    return rows, work, solver
+    flags = {"whole": whole, "unlike": unlike, "exacting": tied}
+    return rows, work, solver._replace(**{name: np.array([flag], np.int64) for name, flag in flags.items()})
 
 
 def _has_moving_pairs(touching: Touching) -> bool:
@@ -292,23 +287,9 @@ def make_lane_solver() -> LaneSolver:
     return LaneSolver(rows, allocate(LaneWork, shapes))
 
 
-def limited_sides(model: Model, equipment: Equipment | None) -> Array:
-    """(nl, 4) dof and side of every limit of positions and velocities, then tendon and side of every limit of lengths
-    (constraints/limit_rows.py, tendon_rows.py), with row and column of each in Step.pressed.
-    """
-    of_side = (np.isfinite(model.lower), np.isfinite(model.upper), *[np.isfinite(model.velocity_limit)] * 2)
-    has = np.stack(of_side, axis=1)
-    has[model.dof_coord < 0, :2] = False
-    sides = np.tile(np.argwhere(has), 2)
-    if equipment is not None:
-        has = np.stack([np.isfinite(equipment.tendon_lower), np.isfinite(equipment.tendon_upper)], axis=1)
-        of_tendons = np.tile(np.argwhere(has), 2) + np.array([0, TENDON_LOWER, len(model.dof_body), 0])
-        sides = np.concatenate([sides, of_tendons])
-    return np.ascontiguousarray(sides, np.int64)
-
-
-def _entries_of_tendons(equipment: Equipment | None, limited: Array) -> int:
-    """The number of entries of the rows of tendons' limits beyond one for each row."""
-    if equipment is None:
-        return 0
-    return int(sum(np.diff(equipment.tendon_entry)[index] - 1 for index, side, *_ in limited if side >= TENDON_LOWER))
+def lane_order(contact: PackContactBundle | None) -> LaneOrder:
+    """The order of the lanes' contacts."""
+    if contact is None:
+        none = np.zeros(0, np.int64)
+        return LaneOrder(none, np.zeros((0, 0), np.int64), none, none)
+    return LaneOrder(contact.lanes.number, contact.lanes.place, contact.data.row, contact.data.rows)

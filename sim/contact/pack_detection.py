@@ -1,19 +1,19 @@
 """Detects the contacts of a pack lane by lane, and enters them in the list of all lanes.
 
-contact.detected holds the contacts that detection finds for one lane after the other, contact.data the list. A contact
-of the list is of two shapes, and has a number among the contacts of the two and a dimension: lanes that have a contact
-of this kind share it. The order of the list follows from these alone, so that a lane's rows come in the same order
-whatever the other lanes do. The contacts of a step stay in the list for the next one, until no lane has them.
+contact.detected holds the contacts that detection finds for one lane after the other, contact.data the list
+(contact_list.py).
 """
 
 from __future__ import annotations
 
-from artsim.collision.shapes import MOST_CONTACTS
+import math
+
 from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import ALLOWED, RobotBundle, Workspace
+from artsim.sim.articulation.state import ALLOWED, FEATURE, SHAPE_A, SHAPE_B, RobotBundle, Workspace
 from artsim.sim.constraints.impedance import impedance
-from artsim.sim.contact.contact_rows import USUAL_GRIP, share_inside
+from artsim.sim.contact.contact_list import drop_contacts, forget_contacts, list_contact
+from artsim.sim.contact.contact_rows import share_inside
 from artsim.sim.contact.detection import (
     above_plane,
     are_as_before,
@@ -41,7 +41,6 @@ from artsim.sim.foundation.lanes import (
     lane_get,
     lane_of,
     lane_set,
-    real,
     where_greater,
     zero_like,
 )
@@ -84,7 +83,7 @@ def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle
             contact.data.margin[n] = contact.data.margin[n] * share
     one = like(1.0, data)
     clear = _are_clear(contact, one - contact.lanes.touching[0])
-    _forget_contacts(data, contact, one)
+    forget_contacts(data, contact, one)
     contact.lanes.yielding[0] = zero_like(one)
     contact.data.number[FOUND_CONTACTS] = 0
     for lane in range(lane_count(robot.state.qpos)):
@@ -98,7 +97,7 @@ def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle
             _take_contacts(robot.model, data, inputs, contact, lane)
             if lacks_room(contact):
                 return False
-    _drop_contacts(contact)
+    drop_contacts(contact)
     return True
 
 
@@ -167,11 +166,17 @@ def _are_apart(contact: PackContactBundle, a: int, b: int) -> Pack:
 @njit
 def _detect(contact: PackContactBundle, lane: int) -> None:
     """Detect the contacts of a lane into contact.detected."""
+    _copy_places(contact, lane)
+    run_entry(contact.detected.data.detector)
+
+
+@inlined
+def _copy_places(contact: PackContactBundle, lane: int) -> None:
+    """Place the shapes of contact.detected as those of a lane, with their margins."""
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             _copy_place(contact, n, lane)
         contact.detected.data.margin[n] = lane_get(contact.data.margin, n, lane)
-    run_entry(contact.detected.data.detector)
 
 
 # ------------------------------------------------------------------ the contacts of a lane
@@ -201,10 +206,10 @@ def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackC
         for end in range(2):
             lane_set(data.struck, contact.model.body[found.data.shape[n, end]], lane, 1.0)
         number = number + 1 if _is_of_last_pair(contact, n) else 0
-        if found.data.regularised[n] > 0:
+        if found.data.regularised[n] > 0.0:
             lane_set(lanes.yielding, 0, lane, 1.0)
-        elif found.data.dimension[n] > 0 or _adheres(contact, n):
-            at = _list_contact(contact, n, number, at)
+        if found.data.dimension[n] > 0 or _adheres(contact, n):
+            at = list_contact(contact, n, number, at)
             if lacks_room(contact):
                 return
             lanes.place[lane, n] = at
@@ -271,6 +276,7 @@ def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, l
     lane_set(contact.data.gap, at, lane, found.gap[n])
     lane_set(contact.data.distance, at, lane, found.distance[n])
     lane_set(contact.data.restitution, at, lane, found.restitution[n])
+    lane_set(contact.data.regularised, at, lane, found.regularised[n])
     if found.soft[n] == 1:
         depth = max(-found.gap[n], 0.0)
         lane_set(contact.data.hardness, at, lane, impedance(found.impedance, n, depth))
@@ -289,178 +295,31 @@ def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, l
         lane_set(contact.data.start, DIRECTIONS * at + j, lane, found.start[n, j])
 
 
-# ------------------------------------------------------------------ the list
-
-
 @njit
-def _list_contact(contact: PackContactBundle, n: int, number: int, at: int) -> int:
-    """The place in the list of contact n of a lane, which is the `number`-th of its two shapes. It is looked for from
-    place `at`, and entered where the list lacks it; contact.data.number tells if there is no room.
-    """
-    listed, key = contact.data.number, contact.lanes.key
-    wanted = _key_of(contact, n, number)
-    at = min(at, listed[CONTACTS])
-    while at > 0 and key[at - 1] >= wanted:
-        at -= 1
-    while at < listed[CONTACTS] and key[at] < wanted:
-        at += 1
-    if at < listed[CONTACTS] and key[at] == wanted:
-        return at
-    if listed[CONTACTS] == key.shape[0]:
-        listed[FOUND_CONTACTS] = listed[CONTACTS] + 1
-        return at
-    for later in range(listed[CONTACTS] - 1, at - 1, -1):
-        _move_contact(contact, later, later + 1)
-    for lane in range(contact.lanes.number.shape[0]):
-        for k in range(contact.lanes.number[lane]):
-            contact.lanes.place[lane, k] += 1 if contact.lanes.place[lane, k] >= at else 0
-    listed[CONTACTS] += 1
-    key[at] = wanted
-    _describe(contact, n, at)
-    return at
-
-
-@inlined
-def _key_of(contact: PackContactBundle, n: int, number: int) -> int:
-    """The place in the order of the list of contact n of a lane: planes first, then by shapes."""
-    shape = contact.detected.data.shape
-    pair = contact.model.rank[shape[n, 0]] * contact.model.rank.shape[0] + contact.model.rank[shape[n, 1]]
-    dimension = max(contact.detected.data.dimension[n], 1)
-    key: int = (pair * MOST_CONTACTS + number) * (DIRECTIONS + 1) + dimension
-    return key
-
-
-@njit
-def _describe(contact: PackContactBundle, n: int, at: int) -> None:
-    """Begin contact `at` of the list with the properties of contact n of a lane that all lanes have in common."""
-    found = contact.detected.data
-    _forget_contact(contact, at, zero_like(contact.data.gap[at]) + 1.0)
-    contact.data.row[at] = -1
-    contact.data.regularised[at] = 0
-    contact.data.dimension[at] = max(found.dimension[n], 1)
-    contact.data.soft[at] = found.soft[n]
-    for end in range(2):
-        contact.data.shape[at, end] = found.shape[n, end]
-    for j in range(2):
-        contact.data.reference[at, j] = found.reference[n, j]
-        contact.data.friction_reference[at, j] = found.friction_reference[n, j]
-    for j in range(5):
-        contact.data.impedance[at, j] = found.impedance[n, j]
-        contact.data.friction[at, j] = found.friction[n, j] * contact.lanes.factor[0]
-    contact.data.most_grip[at] = real(USUAL_GRIP, contact.data.gap[at])
-
-
-@njit
-def empty_contact(contact: PackContactBundle, n: int, chosen: Pack) -> None:
-    """Take contact n of the list from lanes where `chosen` is 1: zeros, by which its rows have no effect there."""
-    data = contact.data
-    contact.lanes.present[n] = _left(contact.lanes.present[n], chosen)
-    data.gap[n] = _left(data.gap[n], chosen)
-    data.distance[n] = _left(data.distance[n], chosen)
-    data.restitution[n] = _left(data.restitution[n], chosen)
-    data.hardness[n] = _left(data.hardness[n], chosen)
-    data.tilt[n] = _left(data.tilt[n], chosen)
-    for j in range(3):
-        data.lag[n, j] = _left(data.lag[n, j], chosen)
-        data.belt[n, j] = _left(data.belt[n, j], chosen)
-        for end in range(2):
-            data.arm[n, end, j] = _left(data.arm[n, end, j], chosen)
-        for c in range(3):
-            data.frame[n, j, c] = _left(data.frame[n, j, c], chosen)
-    for j in range(DIRECTIONS):
-        data.start[n, j] = _left(data.start[n, j], chosen)
-    data.inside[n] = _left(data.inside[n], chosen)
-    if contact.bounces is not None:
-        contact.bounces.hit[n] = _left(contact.bounces.hit[n], chosen)
-        contact.bounces.aimed[n] = _left(contact.bounces.aimed[n], chosen)
-
-
-@inlined
-def _left(value: Pack, chosen: Pack) -> Pack:
-    zero = zero_like(value)
-    return where_greater(chosen, zero, zero, value)
-
-
-@njit
-def _move_contact(contact: PackContactBundle, n: int, to: int) -> None:
-    """Copy contact n of the list to place `to`."""
-    data = contact.data
-    contact.lanes.key[to] = contact.lanes.key[n]
-    contact.lanes.present[to] = contact.lanes.present[n]
-    data.row[to] = data.row[n]
-    data.rows[to] = data.rows[n]
-    data.dimension[to] = data.dimension[n]
-    data.regularised[to] = data.regularised[n]
-    data.soft[to] = data.soft[n]
-    data.most_grip[to] = data.most_grip[n]
-    data.gap[to] = data.gap[n]
-    data.distance[to] = data.distance[n]
-    data.restitution[to] = data.restitution[n]
-    data.hardness[to] = data.hardness[n]
-    data.tilt[to] = data.tilt[n]
-    for j in range(2):
-        data.shape[to, j] = data.shape[n, j]
-        data.reference[to, j] = data.reference[n, j]
-        data.friction_reference[to, j] = data.friction_reference[n, j]
-        data.bend[to, j] = data.bend[n, j]
-    for j in range(3):
-        data.lag[to, j] = data.lag[n, j]
-        data.belt[to, j] = data.belt[n, j]
-        for end in range(2):
-            data.arm[to, end, j] = data.arm[n, end, j]
-        for c in range(3):
-            data.frame[to, j, c] = data.frame[n, j, c]
-    for j in range(5):
-        data.impedance[to, j] = data.impedance[n, j]
-        data.friction[to, j] = data.friction[n, j]
-    for j in range(DIRECTIONS):
-        data.start[to, j] = data.start[n, j]
-    if contact.adhesion is not None:
-        data.adhesion[to] = data.adhesion[n]
-        contact.adhesion.near[to] = contact.adhesion.near[n]
-        contact.adhesion.loose[to] = contact.adhesion.loose[n]
-    data.inside[to] = data.inside[n]
-    if contact.bounces is not None:
-        contact.bounces.hit[to] = contact.bounces.hit[n]
-        contact.bounces.aimed[to] = contact.bounces.aimed[n]
-        contact.bounces.aim[to] = contact.bounces.aim[n]
-
-
-@njit
-def _drop_contacts(contact: PackContactBundle) -> None:
-    """Drop the contacts of the list that no lane has."""
-    left = 0
-    for n in range(contact.data.number[CONTACTS]):
-        if not any_positive(contact.lanes.present[n]):
+def measure_lanes(contact: PackContactBundle, chosen: Pack) -> None:
+    """Set contact.data.ahead of the aimed contacts of lanes where `chosen` is 1, whose shapes are placed at the end of
+    the step, by the entry that measures them for one lane after the other (foresight.py)."""
+    found, lanes = contact.detected.data, contact.lanes
+    for lane in range(lanes.number.shape[0]):
+        if not lane_of(chosen, lane) > 0.0:
             continue
-        if left < n:
-            _move_contact(contact, n, left)
-            for lane in range(contact.lanes.number.shape[0]):
-                for k in range(contact.lanes.number[lane]):
-                    if contact.lanes.place[lane, k] == n:
-                        contact.lanes.place[lane, k] = left
-        left += 1
-    contact.data.number[CONTACTS] = left
-
-
-@njit
-def _forget_contacts(data: Workspace, contact: PackContactBundle, chosen: Pack) -> None:
-    """Take all contacts from lanes where `chosen` is 1."""
-    contact.lanes.touching[0] = _left(contact.lanes.touching[0], chosen)
-    for b in range(data.struck.shape[0]):
-        data.struck[b] = _left(data.struck[b], chosen)
-    for n in range(contact.data.number[CONTACTS]):
-        _forget_contact(contact, n, chosen)
-
-
-@inlined
-def _forget_contact(contact: PackContactBundle, n: int, chosen: Pack) -> None:
-    """Take contact n of the list, and its adhesion, from lanes where `chosen` is 1."""
-    empty_contact(contact, n, chosen)
-    if contact.adhesion is not None:
-        contact.data.adhesion[n] = _left(contact.data.adhesion[n], chosen)
-        contact.adhesion.near[n] = _left(contact.adhesion.near[n], chosen)
-        contact.adhesion.loose[n] = _left(contact.adhesion.loose[n], chosen)
+        memory = lanes.memory[1 - lanes.half[0], lane]
+        _copy_places(contact, lane)
+        found.number[CONTACTS] = found.number[FOUND_CONTACTS] = lanes.number[lane]
+        for n in range(lanes.number[lane]):
+            at = lanes.place[lane, n]
+            found.shape[n, 0], found.shape[n, 1] = int(memory[n, SHAPE_A]), int(memory[n, SHAPE_B])
+            found.feature[n] = int(memory[n, FEATURE])
+            found.aimed[n] = lane_get(contact.data.aimed, at, lane) if at >= 0 else 0.0
+            found.distance[n] = (
+                lane_get(contact.data.distance, at, lane) if at >= 0 else lanes.before[lane, n, BEFORE_GAP]
+            )
+            for j in range(3):
+                found.ahead_point[n, j] = lane_get(contact.data.ahead_point, 3 * at + j, lane) if at >= 0 else math.inf
+        run_entry(found.foresight)
+        for n in range(lanes.number[lane]):
+            if lanes.place[lane, n] >= 0:
+                lane_set(contact.data.ahead, lanes.place[lane, n], lane, found.ahead[n])
 
 
 # ------------------------------------------------------------------ in a step that leaves margins
@@ -495,7 +354,7 @@ def search_again(robot: RobotBundle, run: RunBundle, contact: PackContactBundle,
             lane_set(lanes.other, 0, lane, 1.0)
             lanes.chosen[0] = zero
             lane_set(lanes.chosen, 0, lane, 1.0)
-            _forget_contacts(data, contact, lanes.chosen[0])
+            forget_contacts(data, contact, lanes.chosen[0])
             _take_contacts(model, data, run.inputs, contact, lane)
     velocities(model, run.step.velocity, data)
     return lanes.other[0]

@@ -140,7 +140,7 @@ def _limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCo
     are hinged), or only at an excessive speed; its contact is then only kept from getting deeper.
     """
     zero = zero_like(chosen)
-    unsolved = zero + (1.0 if rows.report[RESIDUAL] > UNSOLVED else 0.0)
+    unsolved = where_greater(rows.report[RESIDUAL], zero + UNSOLVED, zero + 1.0, zero)
     limited = zero
     for n in range(contact.data.number[CONTACTS]):
         row = contact.data.row[n]
@@ -148,9 +148,8 @@ def _limit_energy(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCo
             continue
         if contact.bounces is not None:
             limited = largest(limited, _weaken_alone(robot, run, rows, contact, n, chosen))
-        if rows.regularised[row] > 0:  # regularised contacts yield before they throw, and count as unsolved
-            continue
-        penetrates = brings_apart(rows.rate[row], contact.data.gap[n])
+        # regularised contacts yield before they throw, and count as unsolved
+        penetrates = where_greater(rows.regularised[row], zero, zero, brings_apart(rows.rate[row], contact.data.gap[n]))
         apart = where_greater(contact.data.restitution[n], zero, zero, chosen * penetrates)
         if any_positive(apart):
             thrown = least(apart, largest(unsolved, throws(robot, rows, run.step, contact, n)))

@@ -20,7 +20,7 @@ import math
 
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.state import RobotBundle, State
-from artsim.sim.equipment.arrays import AnyEquipment
+from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.bounds import at_bound
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
@@ -116,7 +116,7 @@ def coordinate(model: Model, q: Lanes1, k: int) -> Real:
 
 
 @njit
-def weigh_springs(model: Model, run: RunBundle, equipment: AnyEquipment | None) -> None:
+def weigh_springs(model: Model, run: RunBundle, equipment: EitherEquipment) -> None:
     """Set step.share (nv,) of the springs and drives of each dof: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
 
     A drive whose gains are accelerations has x² = h² K. Drives of the sweeping solvers are implicit Euler as in PhysX.
@@ -152,7 +152,7 @@ def felt_at(robot: RobotBundle, run: RunBundle, k: int) -> Real:
 
 
 @inlined
-def actuator_force(equipment: AnyEquipment, k: int, q: Real, v: Real) -> Real:
+def actuator_force(equipment: EquipmentBundle, k: int, q: Real, v: Real) -> Real:
     """Actuator force on dof k: explicit actuators, and implicit ones at coordinate q and velocity v [N m or N]."""
     return (
         equipment.data.actuator_total[k]
@@ -163,7 +163,7 @@ def actuator_force(equipment: AnyEquipment, k: int, q: Real, v: Real) -> Real:
 
 
 @njit
-def implicit_system(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None) -> None:
+def implicit_system(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EitherEquipment) -> None:
     """Set step.diagonal, h D + h² a K of damping, springs and drives in M̂, and step.force, the force without bias.
 
     M̂ Δv = h (f - bias) with f = applied - K (q + h (a - b) v - target) - D (v - target velocity).

@@ -306,6 +306,7 @@ class EquipmentWork(NamedTuple):
     tendon_force: Reals1  # (nt,) total force along it over the step, including actuators, limits, friction, inertia
     tendon_limit_force: Reals1  # (nt,) force of its limits, of either side at least 0 [N]
     tendon_moment: Reals1  # (entries,) dL/dq of tendon_dof
+    tendon_drift: Reals1  # (nt,) J̇ v of tendons with inertia: L̈ at zero generalised acceleration [m/s² or rad/s²]
     tendon_share: Reals1  # (nt,) Step.share of springs by rows
     tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are constraint rows in this step
     tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ summed over an equality's tendons, in the file's pose; springs: now
@@ -369,7 +370,6 @@ class EquipmentBundle(NamedTuple):
     data: EquipmentWork
 
 
-AnyEquipment: TypeAlias = EquipmentBundle | Any  # or the loops of a pack, with the same fields in lanes
 EitherEquipment: TypeAlias = EquipmentBundle | None  # of a robot or of a pack, in functions that pass it on
 
 
@@ -430,8 +430,11 @@ def make_equipment_work(
     """Allocate the scratch of a robot's equipment, or of a pack's as this record."""
     nv = len(model.dof_body)
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
-    names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_limit_force tendon_share"
-    tendons = dict.fromkeys(names.split(), (nt,))
+    tendons = dict.fromkeys(
+        "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_limit_force tendon_drift "
+        "tendon_share".split(),
+        (nt,),
+    )
     actuators = dict.fromkeys(
         "acceleration0 actuator_length actuator_velocity actuator_force actuator_input constant slope resistance acts "
         "held actuator_damping actuator_share actuator_scale start_length start_velocity".split(),

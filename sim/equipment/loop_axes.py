@@ -15,7 +15,7 @@ from artsim.sim.articulation.kinematics import add_point_force, add_torque, poin
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.articulation.swing_twist import UPSIDE_DOWN, twist_angle
-from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.mat3 import column, columns, turn_matrix, turned, turned_back
 from artsim.sim.foundation.quaternions import quaternion_of
@@ -24,7 +24,7 @@ from artsim.sim.foundation.vec3 import cross, dot, minus, negative, plus_times, 
 
 
 @inlined
-def end_frame(data: Workspace, equipment: AnyEquipment, body: int, n: int) -> Mat3:
+def end_frame(data: Workspace, equipment: EquipmentBundle, body: int, n: int) -> Mat3:
     """Rotation of an end's frame in the world, 9 numbers in row-major order."""
     return turn_matrix(data.rotation, body, equipment.model.loop_rotation[n])
 
@@ -36,7 +36,7 @@ def relative(A: Mat3, B: Mat3) -> Mat3:
 
 
 @inlined
-def end_point(model: Model, data: Workspace, equipment: AnyEquipment, n: int, end: int) -> Vec3:
+def end_point(model: Model, data: Workspace, equipment: EquipmentBundle, n: int, end: int) -> Vec3:
     """World position of the origin of an end's frame [m]."""
     p = equipment.model.loop_position[2 * n + end]
     return point_of(model, data, equipment.model.loop_body[n, end], p)

@@ -11,7 +11,9 @@ import math
 
 from artsim.sim.equipment.arrays import LONGEST, SHORTEST, STIFF_TENDONS, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Vec3
+from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
+from artsim.sim.foundation.records import Real, Vec3
+from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import Inputs
 
@@ -56,16 +58,17 @@ def weigh_tendons(inputs: Inputs, equipment: EquipmentBundle, explicit: int) -> 
 
 
 @inlined
-def stretch_of(equipment: EquipmentBundle, t: int) -> float:
-    """Extension of tendon t beyond its rest lengths, negative below them [m or rad]."""
+def stretch_of(equipment: EquipmentBundle, t: int) -> Real:
+    """Extension of tendon t beyond its rest lengths, negative below them [m or rad]; in both widths."""
     length = equipment.data.tendon_length[t]
-    rest = equipment.data.spring_length[t]
-    return max(length - rest[LONGEST], 0.0) + min(length - rest[SHORTEST], 0.0)
+    rest, zero = equipment.data.spring_length[t], zero_like(length)
+    return largest(length - rest[LONGEST], zero) + least(length - rest[SHORTEST], zero)
 
 
 @inlined
 def spring_of_tendon(equipment: EquipmentBundle, t: int) -> Vec3:
-    """Force of tendon t's spring and damper, its stiffness and its damping at the current length and velocity.
+    """Force of tendon t's spring and damper, its stiffness and its damping at the current length and velocity; in both
+    widths.
 
     -(a x + b x² + c x³) beyond the rest lengths, -(a v + b |v| v + c v³): XML reference, "spatial".
     """
@@ -73,10 +76,11 @@ def spring_of_tendon(equipment: EquipmentBundle, t: int) -> Vec3:
     v = equipment.data.tendon_velocity[t]
     a = equipment.model.tendon_stiffness[t]
     b = equipment.model.tendon_damping[t]
-    force = -y * (a[0] + y * (a[1] + y * a[2])) - v * (b[0] + abs(v) * (b[1] + abs(v) * b[2]))
-    stiffness = a[0] + y * (2.0 * a[1] + y * 3.0 * a[2]) if y != 0.0 else 0.0
-    damping = b[0] + abs(v) * (2.0 * b[1] + abs(v) * 3.0 * b[2])
-    return force, max(stiffness, 0.0), max(damping, 0.0)
+    size, zero = absolute(v), zero_like(v)
+    force = -y * (a[0] + y * (a[1] + y * a[2])) - v * (b[0] + size * (b[1] + size * b[2]))
+    stiffness = where_greater(absolute(y), zero, a[0] + y * (2.0 * a[1] + y * 3.0 * a[2]), zero)
+    damping = b[0] + size * (2.0 * b[1] + size * 3.0 * b[2])
+    return force, largest(stiffness, zero), largest(damping, zero)
 
 
 @njit

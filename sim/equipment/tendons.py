@@ -262,6 +262,14 @@ def inertia_energy(equipment: EquipmentBundle) -> float:
 
 
 @njit
+def find_tendon_drifts(model: Model, v: Reals1, data: Workspace, equipment: EquipmentBundle) -> None:
+    """Set equipment.data.tendon_drift of all tendons. Needs `velocities`."""
+    prepare_drifts(model, v, data, equipment)
+    for t in range(equipment.data.tendon_drift.shape[0]):
+        equipment.data.tendon_drift[t] = tendon_drift(model, data, equipment, t)
+
+
+@njit
 def prepare_drifts(model: Model, v: Reals1, data: Workspace, equipment: EquipmentBundle) -> None:
     """Compute the bodies' accelerations at zero generalised acceleration, which tendon_drift needs."""
     for k in range(equipment.data.row2.shape[0]):

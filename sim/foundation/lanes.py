@@ -209,13 +209,15 @@ def _splat(typing_context: Any, x: Any) -> Any:
     return pack(types.float64), lambda context, builder, sig, args: _broadcast(builder, args[0])
 
 
-def real(x: float, like: Any) -> Any:
-    """The float x as a T, T being the type of `like`."""
+def real(x: Any, like: Any) -> Any:
+    """The float x as a T, T being the type of `like`; a T as it is."""
     return x
 
 
 @overload(real)
 def _real(x, like):  # type: ignore[no-untyped-def]
+    if x == pack:
+        return lambda x, like: x
     if like == pack:
         return lambda x, like: _splat(float(x))
     return lambda x, like: float(x)

@@ -136,18 +136,20 @@ class ContactWork(NamedTuple):
     turning: Reals2  # (nb, 3) angular velocities of the bodies before the step [rad/s]
     overtaken: Reals1  # (k,) closing speed beyond that foreseen by its row, if it pushed in the last step [m/s]
     bend: Reals2  # (k, 2) rotation of each body in a step up to which the drift suffices [rad]
-    aimed: Ints1  # (k,) 1: aimed at the places of its bodies at the end of the step (foresight.py)
+    aimed: Reals1  # (k,) 1: aimed at the places of its bodies at the end of the step (foresight.py)
     ahead: Reals1  # (k,) distance at the end of the step [m]
     ahead_point: Reals2  # (k, 3) estimate of its point at the end of the step [m]
     curve: Reals1  # (k,) mean rate of its gap over the step less that of its row [m/s]
     change: Reals1  # (k,) error of `curve` found by the last aim [m/s]
-    unaimed: Reals1  # (k,) `curve` before the last aim, at first as foreseen from the drift [m/s]
+    unaimed: Reals1  # (k,) `curve` before the last aim [m/s]
+    foreseen: Reals1  # (k,) `curve` before all aims, from the drift [m/s]
+    aiming: Reals1  # (4,) of stepping/contact_aims.py: AIM_PHASE, …
     swerve: Reals2  # (k, 2) rate of change of the slip along the two tangents where the contact rolls [m/s²]
     row: Ints1  # (k,) its first row; -1: none
     rows: Ints1  # (k,) number of rows
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone circular
     start: Reals2  # (k, 6) impulses of the last step
-    regularised: Ints1  # (k,) Rows.regularised of the last step
+    regularised: Reals1  # (k,) Rows.regularised of the last step
     allowed: Reals1  # (k,) depth of its pair at the start of the run, while the pair stays near [m]
     held: Ints1  # (k,) 1 + the hard loop that holds it inside, so that it is left out; 0: none (stepping/strain.py)
     inside: Reals1  # (k,) 1: only kept from getting deeper (rebounds.py)
@@ -174,6 +176,7 @@ class ContactBundle(NamedTuple):
     model: Contacts
     data: ContactWork
     bounces: Bounces | Any = None  # None in kernels that build no rows
+    lanes: Any = None  # of packs: pack_contacts.LaneContacts
 
 
 AnyContacts: TypeAlias = ContactBundle | Any  # or a pack's bundle, with the same fields in lanes
@@ -238,6 +241,7 @@ def contact_shapes(touching: Touching, room: int) -> dict[str, tuple[int, ...]]:
         "foresight": (2,),
         **dict.fromkeys(("phase", "tries"), (1,)),
         "common": (3,),
+        "aiming": (4,),
         "margin": (n,),
         "straight": (n,),
         **dict.fromkeys(("low", "high", "position"), (n, 3)),

@@ -16,7 +16,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.foundation.errors import UsageError, nearest
-from artsim.sim.foundation.records import ConstInts1, ConstReals1, ConstReals2, Ints1, Reals1, Reals2, allocate
+from artsim.sim.foundation.records import ConstInts1, ConstReals1, ConstReals2, Reals1, Reals2, allocate
 from artsim.sim.foundation.rotations import Real
 
 WHOLE = -1
@@ -39,7 +39,7 @@ class LinkRuleWork(NamedTuple):
 
     force: Reals1  # (nv,) joint forces of the damping
     columns: Reals2  # (6, nv) a link's Jacobian
-    active: Ints1  # (n,) 1: the velocity is bounded by its row in this step
+    active: Reals1  # (n,) 1: the velocity is bounded by its row in this step
     direction: Reals2  # (n, 3) direction of the row
     unbound: Reals2  # (n, 3) the velocity at the end of the step without the bounds
     seen: Reals2  # (n, 3) the velocity at the end of the step, in the pose before it, as the rows see it

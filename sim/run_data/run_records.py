@@ -29,8 +29,8 @@ RELAXATION, SHARDS, VELOCITY_SWEEPS, BY_SUB_STEP = range(4)
 ALPHA, BETA, MIDWAY = range(3)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
-# entries of Rows.number: all rows, those that precede the contacts', and places for the latter
-ALL_ROWS, LASTING_ROWS, PLACES = range(3)
+# entries of Rows.number: all rows, those that precede the contacts', and the places of all and of the latter
+ALL_ROWS, LASTING_ROWS, PLACES, LASTING_PLACES = range(4)
 # entries of Rows.report
 ITERATIONS, RESIDUAL, LARGE = range(3)
 # entries of Step.counters; CONTROL_ROW is the current row of the controls, ROWS_RECORDED the block's
@@ -52,7 +52,7 @@ RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # evaluations of a step (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
 # entries of Step.retries: times that the step was solved again, by reason (retries.py); the last four: 1 or 0
-SEARCHES, RULE_ROUNDS, WITHOUT_ROWS, SOLVED_ONCE, TAUT, DRIVE_ROWS = range(6)
+SEARCHES, WITHOUT_ROWS, SOLVED_ONCE, TAUT, DRIVE_ROWS = range(5)
 # entries of Step.aiming (stepping/aims.py)
 PHASE, AIM_COUNT, LAST_MISS, MOST_SPEED = range(4)
 # values of Step.aiming[PHASE]: the last solution in the sequence of aims
@@ -134,7 +134,7 @@ class Rows(NamedTuple):
     A cone is a run of rows, the normal first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
     """
 
-    # (3,) number of rows; of those that are not contacts', which come last; and of places
+    # (4,) number of rows; of those that are not contacts', which come last; of places of all, and of the latter
     number: Ints1
     kind: Ints1  # (rows,)
     place: Ints1  # (rows,) the row's number if no limit were left out: its impulse in State.impulse
@@ -155,21 +155,25 @@ class Rows(NamedTuple):
     cone: Ints1  # (rows,) 0: bounds; first row of a cone: its number of rows; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
     # (rows,) at contacts' first rows: number of steps in which they have yielded (solvers/regularisation.py)
-    regularised: Ints1
+    regularised: Lanes1
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
-    previous_impulse: Reals1  # (rows,) by place: λ of the step's previous solution
-    miss: Lanes1  # (rows,) error of an aimed row at the end of the step, less the part that is to remain [m or rad]
-    unaimed: Lanes1  # (rows,) bias before the last aim
+    # (rows,) by place: λ of the step's previous solution and, in packs, its biases
+    previous_impulse: Lanes1
+    previous_bias: Lanes1
+    # (rows,) by place: error of an aimed row at the end of the step, less the part that is to remain [m or rad]; its
+    # bias before the last aim
+    miss: Lanes1
+    unaimed: Lanes1
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)
-    report: Reals1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)
+    report: Lanes1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)
 
 
 class Step(NamedTuple):
     """Results and scratch of a step, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (9,) STEP_NUMBER, …
-    retries: Ints1  # (6,) SEARCHES, …
+    retries: Ints1  # (5,) SEARCHES, …
     beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
     # (3,) the entry of an integrator with steps of its own, its table, and TASK; zeros: steps are semi-implicit
     integrator: Ints1
@@ -181,8 +185,10 @@ class Step(NamedTuple):
     # (4,) of aims.py: PHASE; number of aims; largest miss before the last one; largest velocity that an aim may lead to
     aiming: Reals1
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
-    pressed: Reals2  # (nv, 4) 1: this side of the dof's limits has a row in this step; in packs also of tendons
+    pressed: Reals2  # (nv + nt, 4) 1: this side of the limits of a dof, or then of a tendon, has a row in this step
     bound_rounds: Reals1  # (1,) rounds since the forces of drives and actuators were last within their bounds
+    rule_rounds: Reals1  # (1,) rounds since the velocities of links were last within their bounds
+    outdated: Reals1  # (1,) 1: the rows but those of contacts are not those of the step's previous solution
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     loop_gap: Reals1  # (2,) largest opening of loops at the start of a step or the end of a block [m], [rad]
     # (6,) of hard loops, [m] and [rad]: the least of their largest gaps, the largest gap beyond it, and its loop

@@ -46,8 +46,6 @@ SWEEPS, FORMS_MASS_MATRIX = range(2)
 BEGIN, GO_ON, BEGIN_ANEW = range(3)
 # entries of NewtonWork.taken
 TURN, LARGEST = range(2)
-# entries of PackSolver.listing (contact/pack_contacts.py)
-KNOWN_ROWS, SAME_ROWS = range(2)
 # entries of PropagationWork.counts and DirectWork.counts
 WIDE_ROWS, LIFTED_PIVOTS = range(2)
 # columns of DirectWork.share
@@ -310,6 +308,7 @@ class SolverBundle(NamedTuple):
     dense: BruteWork | Any = None
     pack: Any = None  # of packs: pack_contacts.PackSolver
     lane: Any = None  # of packs: pack_contacts.LaneSolver
+    single: Any = None  # of packs: pack_contacts.SingleSolver
     call: SolverCall | Any = None
     fallback: SolverCall | Any = None  # newton's, with M̂ as a matrix, beside `tree` and `graph`
 

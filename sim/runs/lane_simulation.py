@@ -10,25 +10,24 @@ import numpy as np
 
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.continuous import connect_advancement
+from artsim.sim.contact.pack_contacts import LaneData, LaneOrder, LaneRows, SingleSolver
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry, bind, point_at
 from artsim.sim.foundation.records import Array, allocate, of_lane
 from artsim.sim.geometry.contacts import ContactWork
 from artsim.sim.run_data.run_records import Block, Inputs, RunBundle, Step
-from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.packable import has_equalities, is_bounded, is_laden
+from artsim.sim.runs.packable import has_equalities, is_laden
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import rubbing
 from artsim.sim.stepping.packs import (
-    BOUND,
     DELAY_OF_LANE,
     EXERT,
     KEEP_OF_LANE,
     LANE_CONTROLS,
     LANE_PROPERTIES,
-    MISS,
+    PATHS,
     Alone,
     AloneForces,
     Helpers,
@@ -36,13 +35,11 @@ from artsim.sim.stepping.packs import (
     LaneEquipmentWork,
     LaneInputs,
     LaneModel,
-    LaneOwnRows,
     LaneState,
     LaneStep,
     LaneWorkspace,
     OwnModel,
     OwnState,
-    find_entry,
 )
 
 _ALWAYS = 1 << 62  # a step number that is never reached
@@ -78,6 +75,12 @@ class LaneSimulation(Simulation):
         model, state = OwnModel(*self.plan.robot.model), OwnState(*self._state)
         return Alone(model, state, self._inputs, self._step, self._block.plan, forces, *frictions)
 
+    def single_solver(self, order: LaneOrder) -> SingleSolver:
+        """The robot's solver with its arrays, for rows that those of packs leave to it."""
+        call = self._solver.call
+        assert call is not None
+        return SingleSolver(call, order, LaneRows(*self._rows), LaneData(*self._work), self._step)
+
     def make_room(self) -> None:
         """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
         self._enlarge()
@@ -101,7 +104,7 @@ class LaneSimulation(Simulation):
         if self._equipment is not None and pack.equipment is not None:
             work = of_lane(LaneEquipmentWork, self._equipment.data, pack.equipment.data, lane)
             equipment = EquipmentBundle(self._equipment.model, work)
-        robot, own = pack.robot, pack.lanes.own
+        robot = pack.robot
         return RobotOfLane(
             self.plan,
             RobotBundle(
@@ -111,8 +114,6 @@ class LaneSimulation(Simulation):
             ),
             RunBundle(of_lane(LaneInputs, pack.inputs, pack.inputs, lane), of_lane(LaneStep, step, pack.step, lane)),
             equipment,
-            self._rules,
-            None if own is None else of_lane(LaneOwnRows, own, own, lane),
         )
 
 
@@ -133,12 +134,10 @@ class RobotOfLane(NamedTuple):
     robot: RobotBundle
     run: RunBundle
     equipment: EquipmentBundle | None
-    rules: Any
-    own: Any
 
     def connect(self, lanes: LaneBundle, lane: int) -> list[object]:
         """Connect the entries that the pack's kernels call for this lane, while the returned objects are kept."""
-        plan, helpers, found, kept = self.plan, lanes.helpers, lanes.lane_rows, list[object]()
+        plan, helpers, kept = self.plan, lanes.helpers, list[object]()
 
         def connect(entry: Entry, table: Array, *bundles: Any) -> None:
             kept.append(point_at(entry, 1, table[lane], *bundles))
@@ -150,16 +149,8 @@ class RobotOfLane(NamedTuple):
             connect(KEEP_OF_LANE, helpers.keeper, *delayed)
         if is_laden(plan):
             connect(EXERT, helpers.exerter, self.robot, self.run, self.equipment)
-        if found is None:
-            return kept
-        equipped, bounded = self.equipment is not None, is_bounded(plan)
-        bundles = self.robot, self.run, found, self.equipment
-        rules = self.rules if bounded else None
-        connect(find_entry(equipped, bounded), helpers.finder, *bundles, rules, SolverBundle(), self.own)
         if has_equalities(plan):
-            connect(MISS, helpers.misser, *bundles, self.own)
-        if bounded:
-            connect(BOUND, helpers.bounder, self.robot, self.run, self.rules, self.own)
+            connect(PATHS, helpers.pather, self.robot, self.run, self.equipment)
         return kept
 
     def calibrator(self) -> Callable[[], None]:
@@ -178,7 +169,7 @@ class RobotOfLane(NamedTuple):
 
 def make_helpers(width: int, step: Step) -> Helpers:
     """Allocate the tables of the lanes' entries."""
-    entries = [np.zeros((width, 2), np.int64) for _ in range(5)]
+    entries = [np.zeros((width, 2), np.int64) for _ in range(3)]
     counters = (np.zeros((width, len(values)), np.int64) for values in (step.counters, step.retries))
     return Helpers(*entries, *counters)
 

@@ -16,6 +16,7 @@ from artsim.sim.contact.pack_contacts import (
     PackContactBundle,
     PackSolver,
     PackSweep,
+    SingleSolver,
     enlarged,
     make_lane_contacts,
     make_lane_solver,
@@ -33,13 +34,9 @@ from artsim.sim.runs.lane_simulation import make_helpers
 from artsim.sim.runs.packable import (
     attractors,
     equipment_of,
-    is_bounded,
+    has_ties,
     moment_arms,
-    needs_matrix,
-    own_rows,
-    places_of,
-    rubbing_dofs,
-    stiff_tendons,
+    origins_of,
 )
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.allocation import make_step
@@ -49,16 +46,11 @@ from artsim.sim.stepping.packs import (
     SOLVE_PACK,
     Alone,
     LaneBundle,
-    LaneRowsFound,
-    LoopBundle,
-    LoopForces,
     MovedState,
-    OwnRows,
     PackControls,
     PackEquipmentWork,
     PackFeatures,
     PackInputs,
-    PackLoad,
     PackModel,
     PackRules,
     PackState,
@@ -113,10 +105,8 @@ def make_pack_inputs(plan: Plan, width: int) -> Any:
 def make_pack_step(plan: Plan, width: int) -> Any:
     """Allocate the scratch of a step of all lanes."""
     model = plan.robot.model
-    step = make_step(model)
+    step = make_step(model, equipment_of(plan))
     made = PackStep(**{name: zeros(getattr(step, name).shape, kind, width) for name, kind in kinds(PackStep).items()})
-    tendons = 0 if plan.equipped is None else len(plan.equipped.arrays.tendon_lower)
-    made = made._replace(pressed=zeros((plan.robot.nv + tendons, 4), kinds(PackStep)["pressed"], width))
     made.drive_inertia[:] = 1.0
     soft = model.row_impedance[:, D_MIN] >= 0.0
     made.effective_coupling[soft] = model.row_mobility[soft, None] if width > 1 else model.row_mobility[soft]
@@ -138,10 +128,6 @@ def make_lane_bundle(
         make_states(MovedState, alone.state, width),
         controls,
         make_helpers(width, alone.step),
-        own=_make_own_rows(plan, width) if needs.own else None,
-        lane_rows=_make_lane_rows(plan) if needs.by_lane else None,
-        loops=_make_loops(equipment, plan.robot.nv, width) if needs.looped and equipment is not None else None,
-        load=_make_load(plan, width) if needs.laden else None,
     )
 
 
@@ -149,8 +135,7 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
     robot = plan.robot
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackWork._fields, (1,)),
-        **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason"), (width,)),
-        "counters": (3,),
+        **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason", "unsolved", "worst_residual"), (width,)),
         "stiffening": (len(robot.model.body_parent), 6),
         "alone": (len(CAUSES),),
         "single": (2,),
@@ -165,55 +150,23 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
 
 def make_rows_and_solver(plan: Plan, room: int, width: int) -> tuple[Rows, NewtonWork, PackSolver]:
     """The rows of a step with room for those of `room` contacts, and their solver's scratch."""
-    model, dofs = plan.robot.model, rubbing_dofs(plan)
-    fixed = dofs, own_rows(plan)
-    rows, newton, pack = make_pack_rows(model, equipment_of(plan), plan.touching, room, fixed, width)
-    places = places_of(plan)
-    pack = pack._replace(rubbing_place=places.friction[dofs].astype(np.int64), limit_place=places.sides)
-    if needs_matrix(plan):
-        pack = pack._replace(always=np.ones(1, np.int64))
+    rows, newton, pack = make_pack_rows(origins_of(plan, room), has_ties(plan), width)
     rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
     return rows, newton, pack
 
 
 def connect_solver(
-    robot: RobotBundle, rows: Rows, step: Any, newton: NewtonWork, pack: PackSolver, width: int
+    robot: RobotBundle,
+    rows: Rows,
+    step: Any,
+    newton: NewtonWork,
+    pack: PackSolver,
+    single: SingleSolver,
+    width: int,
 ) -> object:
     """Let the pack's kernel call the solver, for as long as the returned object is kept."""
-    solver = SolverBundle(newton, pack=pack, lane=make_lane_solver())
+    solver = SolverBundle(newton, pack=pack, lane=make_lane_solver(), single=single)
     return point_at(SOLVE_PACK, width, pack.entry, robot, rows, step, solver)
-
-
-def _make_own_rows(plan: Plan, width: int) -> OwnRows:
-    """The rows of every step after those of joint friction."""
-    nv, n = plan.robot.nv, own_rows(plan)
-    shapes: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(OwnRows._fields, (n,)),
-        "marked": (n, nv),
-        "value": (n * nv,),
-        **dict.fromkeys(("outdated", "again"), (1,)),
-        "fixed": (3,),
-    }
-    made: OwnRows = allocate(OwnRows, shapes, width)
-    flags = is_bounded(plan), stiff_tendons(plan) > 0
-    places = places_of(plan)
-    springs = places.end + np.arange(n - len(places.own))
-    place = np.concatenate([places.own, springs]).astype(np.int64)
-    return made._replace(fixed=np.array([len(rubbing_dofs(plan)), *flags], np.int64), place=place)
-
-
-def _make_lane_rows(plan: Plan) -> Any:
-    """The rows as they are found for one lane after the other."""
-    nv, n = plan.robot.nv, own_rows(plan)
-    shapes: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(Rows._fields, (n,)),
-        **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (n * 2 * nv + 4 * n,)),
-        "number": (3,),
-        "start": (n + 1,),
-        "implicit": (nv,),
-        "report": (3,),
-    }
-    return allocate(LaneRowsFound, shapes)
 
 
 # ------------------------------------------------------------------ equipment of robots, and forces on them
@@ -238,18 +191,6 @@ def make_pack_rules(plan: Plan, width: int) -> Any:
     work = make_link_rule_work(plan.robot.model, plan.rules)
     shapes = {name: values.shape for name, values in work._asdict().items()}
     return RuleBundle(plan.rules, allocate(PackRules, shapes, width))
-
-
-def _make_loops(equipment: EquipmentBundle, nv: int, width: int) -> LoopBundle:
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(LoopForces._fields, (len(equipment.model.loop_kind), 6))
-    shapes |= {"loop_drift": (6,), "loop_mobility": (0, 2), "columns": (6, nv)}
-    made: LoopForces = allocate(LoopForces, shapes, width)
-    return LoopBundle(equipment.model, made._replace(loop_mobility=equipment.data.loop_mobility))
-
-
-def _make_load(plan: Plan, width: int) -> PackLoad:
-    load: PackLoad = allocate(PackLoad, dict.fromkeys(PackLoad._fields, (plan.robot.nv,)), width)
-    return load
 
 
 # ------------------------------------------------------------------ contacts

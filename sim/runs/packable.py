@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from artsim.sim.articulation.model import D_MIN
-from artsim.sim.constraints.row_places import Places, lasting_places
-from artsim.sim.contact.pack_contacts import bounces, limited_sides
+from artsim.sim.constraints.kinds import DRIVE_ROW, KINDS, RowOrigins
+from artsim.sim.contact.pack_contacts import bounces
 from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
@@ -22,7 +21,6 @@ from artsim.sim.equipment.arrays import (
     NO_DYNAMICS,
     PATH_JOINT,
     PID,
-    STIFF_TENDONS,
     TENDON,
     Equipment,
 )
@@ -35,14 +33,12 @@ from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
-    BOUND,
     DELAY_OF_LANE,
     EXERT,
     KEEP_OF_LANE,
-    MISS,
+    PATHS,
     SOLVE_PACK,
     PackFeatures,
-    find_entry,
     integrator_of_packs,
     roll_entry,
 )
@@ -57,7 +53,7 @@ def reason_against_packs(plan: Plan) -> str:
     solver = SOLVERS[config.solver]
     reasons = {
         f"integrator {config.integrator} with limits of balls, couplings that are rows, or equipment other than affine "
-        "actuators of joints": not _serves_rows(plan) and (own_rows(plan) > 0 or is_laden(plan)),
+        "actuators of joints": not _serves_rows(plan) and (has_ties(plan) or is_laden(plan)),
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
         "recorded sensors that are delayed": plan.delayed is not None and len(plan.delayed.arrays.sensor) > 0,
@@ -72,108 +68,44 @@ def _serves_rows(plan: Plan) -> bool:
 
 
 def has_rows(plan: Plan) -> bool:
-    """True if the steps of packs have constraint rows, or couplings, or drives, for which their solver reduces M̂."""
-    model = plan.robot.model
+    """True if the steps of packs may have constraint rows, or have couplings, or gains or damping that need M: their
+    solver then reduces M̂. Drives are part of M̂ in packs."""
     if not _serves_rows(plan):
         return False
-    if len(model.coupling_follower) + own_rows(plan) > 0 or needs_matrix(plan):
+    if plan.touching is not None or plan.rules is not None or np.any(plan.inputs["drive_acceleration"]):
         return True
-    sides = limited_sides(model, equipment_of(plan))
-    return plan.touching is not None or len(rubbing_dofs(plan)) + len(sides) > 0
+    of = origins_of(plan)
+    rows = any(kind.room(of).rows > 0 for number, kind in KINDS.items() if number != DRIVE_ROW)
+    return rows or len(plan.robot.model.coupling_follower) > 0
 
 
-def needs_matrix(plan: Plan) -> bool:
-    """True if packs need M in every step, even without rows."""
-    return plan.rules is not None or bool(np.any(plan.inputs["drive_acceleration"]))
+def has_ties(plan: Plan) -> bool:
+    """True if rows beside those of contacts may act on several dofs."""
+    rooms = [kind.room(origins_of(plan)) for kind in KINDS.values() if kind.lasting]
+    return any(room.rows > room.narrow for room in rooms)
 
 
-def rubbing_dofs(plan: Plan) -> Array:
-    """The dofs with joint friction."""
-    model = plan.robot.model
-    return np.flatnonzero((model.friction > 0) | (model.friction_coefficient > 0))
+def origins_of(plan: Plan, contacts: int = 0) -> RowOrigins:
+    """The parts of a run from which the rows of packs come, with room for `contacts`. Drives that have a largest force
+    have places, since they are rows of a single robot."""
+    driven = plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"] > 0
+    bounded = int(np.sum(driven & np.isfinite(plan.inputs["drive_limit"])))
+    return RowOrigins(plan.robot.model, bounded, equipment_of(plan), plan.touching, contacts, plan.rules)
 
 
 def equipment_of(plan: Plan) -> Equipment | None:
     return None if plan.equipped is None else plan.equipped.arrays
 
 
-def own_rows(plan: Plan) -> int:
-    """The number of rows of every step beside joint friction (packs.OwnRows)."""
-    return len(places_of(plan).own) + stiff_tendons(plan)
-
-
-def _other_rows(plan: Plan) -> int:
-    """The number of own rows that are not of couplings, loops or actuators."""
-    e, common = equipment_of(plan), len(plan.robot.model.row_follower)
-    if e is not None:
-        common += int(e.loop_held.sum() + np.sum(e.actuator_linear == BY_ROW))
-    return own_rows(plan) - common
-
-
-def finds_rows(plan: Plan) -> bool:
-    """True if rows are found lane by lane (stepping/rows_of_lane.py), since some are of another kind than those that
-    packs build in all lanes at once: hard or soft couplings, loops, and actuators of fixed tendons.
-    """
-    model, e = plan.robot.model, equipment_of(plan)
-    if _other_rows(plan) > 0 or _has_curved_couplings(plan):
-        return True
-    by_current_mobility = (model.row_impedance[:, D_MIN] < 0.0) & (model.row_compliance < 0.0)
-    if np.any(by_current_mobility & (model.row_frequency > 0.0)):
-        return True
-    if e is None:
-        return False
-    rows = np.flatnonzero(e.actuator_linear == BY_ROW)
-    return not all(e.actuator_active[a] and _is_on_fixed_tendon(e, int(a)) for a in rows)
-
-
-def _has_curved_couplings(plan: Plan) -> bool:
-    """True if a hard coupling row follows a polynomial that is not a straight line: the row is then aimed."""
-    model = plan.robot.model
-    return bool(np.any(model.row_polynomial[model.row_frequency < 0.0, 2:]))
-
-
-def stiff_tendons(plan: Plan) -> int:
-    """The number of tendons whose springs and dampers may be rows (equipment/tendon_forces.py); 0 where none are.
-
-    The stiffness of tendons along joints is known beforehand. A path through space may have any moment arms: where they
-    make its spring stiffer than the step resolves, lanes take that step alone.
-    """
-    e = equipment_of(plan)
-    if e is None:
-        return 0
-    sprung = e.tendon_stiffness.any(axis=1) | e.tendon_damping.any(axis=1)
-    of_joints = e.path_kind[e.tendon_path[:-1]] == PATH_JOINT
-    curved = e.tendon_stiffness[:, 1:].any(axis=1) | e.tendon_damping[:, 1:].any(axis=1)
-    total = 0.0
-    for t in np.flatnonzero(sprung & of_joints):
-        path = slice(e.tendon_path[t], e.tendon_path[t + 1])
-        root = np.abs(e.path_value[path]) @ np.sqrt(plan.inputs["mobility"][e.path_index[path]])
-        total += (plan.dt**2 * e.tendon_stiffness[t, 0] + plan.dt * e.tendon_damping[t, 0]) * root**2
-    stiff = total > STIFF_TENDONS or bool(np.any(sprung & of_joints & curved))
-    return int(np.sum(sprung)) if stiff else 0
-
-
-def places_of(plan: Plan) -> Places:
-    """The places of the rows of a single robot; drives that have a largest force are rows there."""
-    inputs = plan.inputs
-    driven = (inputs["drive_stiffness"] + inputs["drive_damping"] > 0) & np.isfinite(inputs["drive_limit"])
-    return lasting_places(plan.robot.model, driven, equipment_of(plan), plan.rules)
-
-
 def has_helpers(plan: Plan) -> bool:
-    """True if each lane has a single robot of its own, which finds rows or delayed samples for the lane."""
-    return finds_rows(plan) or plan.delayed is not None
+    """True if each lane has a single robot of its own, which finds delayed samples for the lane."""
+    return plan.delayed is not None
 
 
 def has_equalities(plan: Plan) -> bool:
     """True if lengths of tendons are tied to each other or to values."""
     e = equipment_of(plan)
     return e is not None and len(e.tendon_row_follower) > 0
-
-
-def is_bounded(plan: Plan) -> bool:
-    """True if velocities of links are bounded."""
-    return plan.rules is not None and len(plan.rules.bound) > 0
 
 
 def is_laden(plan: Plan) -> bool:
@@ -192,10 +124,14 @@ def is_laden(plan: Plan) -> bool:
     return plan.equipped.activations > 0 or not all(_is_constant(e, a) for a in _actuators(plan)[1])
 
 
-def _has_acting_tendons(e: Equipment) -> bool:
+def _has_acting_tendons(e: Equipment | None) -> bool:
     """True if tendons do more than pass on forces of actuators."""
+    if e is None:
+        return False
     limited = np.isfinite(e.tendon_lower) | np.isfinite(e.tendon_upper)
-    return bool(limited.any() or e.tendon_stiffness.any() or e.tendon_damping.any())
+    acting = limited | (e.tendon_armature > 0.0) | (e.tendon_friction > 0.0)
+    acting |= e.tendon_stiffness.any(axis=1) | e.tendon_damping.any(axis=1)
+    return bool(acting.any()) or len(e.tendon_row_follower) > 0
 
 
 def is_calibrated(plan: Plan) -> bool:
@@ -282,10 +218,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     of_lanes = [EXERT] * is_calibrated(plan)
     if plan.delayed is not None:
         of_lanes += [DELAY_OF_LANE, KEEP_OF_LANE]
-    if finds_rows(plan):
-        equipped = plan.equipped is not None
-        of_lanes += [find_entry(equipped, is_bounded(plan))] + [MISS] * has_equalities(plan)
-        of_lanes += [BOUND] * is_bounded(plan)
+    of_lanes += [PATHS] * has_equalities(plan)
     return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
 
 
@@ -306,12 +239,8 @@ def pack_features(plan: Plan) -> PackFeatures:
         equipped=e is not None,
         rows=has_rows(plan),
         touching=touching is not None,
-        own=own_rows(plan) > 0,
-        by_lane=finds_rows(plan),
-        looped=(e is not None and len(e.loop_kind) > 0) or has_equalities(plan),
         damped=plan.rules is not None,
         bouncing=touching is not None and bounces(touching),
-        laden=bool(np.any(plan.robot.model.friction_coefficient > 0)),
         swept=touching is not None and plan.config.continuous,
         sticky=_sticks(plan),
     )

@@ -16,17 +16,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.contact.continuous import connect_foresight
+from artsim.sim.contact.pack_contacts import PackContactBundle, lane_order
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
 from artsim.sim.run_data.run_records import (
+    CROWDED,
     RECORDED,
     RUNNING,
     STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
+    STOP_REASON,
     TABLES_OF,
     RunBundle,
 )
@@ -62,13 +65,10 @@ from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
 from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     CAUSES,
-    CROWD,
     FIRST_SAMPLE,
-    INPUT_ROW,
     LANE_GAINS,
     LANE_PROPERTIES,
     ROWS_OF_SAMPLE,
-    STEP,
     PackControls,
     RolloutBlock,
 )
@@ -97,6 +97,7 @@ def row_count(plan: Plan) -> int:
 class Results:
     """Arrays for n samples: recorded rows, final states, and reasons of early stops.
 
+    `unsolved` (n,): steps in which the solver left a residual, `residual` (n,) the largest [rad/s or m/s].
     `start_depth` (n,): depth of the deepest contact at the start [m], 0 without penetrations. `sunk` (n, 4): the hard
     contact that got deepest since the start, as in Account.sunk. `reason` (n,): the reason of an early stop, else
     RUNNING; `stopped` (n,): the step of the stop, else -1; `stopped_dof` (n,): the dof that caused it.
@@ -110,6 +111,8 @@ class Results:
     reason: Array
     stopped: Array
     stopped_dof: Array
+    unsolved: Array
+    residual: Array
 
     @classmethod
     def of(cls, plan: Plan, samples: int) -> Results:
@@ -117,17 +120,20 @@ class Results:
         n, robot = -(-samples // WIDTH) * WIDTH, plan.robot
         rows = {name: np.zeros((n, row_count(plan), *shape)) for name, shape in row_shapes(plan).items()}
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
-        return cls(rows, *finals, np.zeros(n), np.zeros((n, 4)), np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
+        stops = np.full(n, RUNNING), np.full(n, -1), np.full(n, -1)
+        return cls(rows, *finals, np.zeros(n), np.zeros((n, 4)), *stops, np.zeros(n, np.int64), np.zeros(n))
 
 
 Stop = Callable[[], bool]
 
 
 class Roller(Protocol):
-    """Runs samples in one thread and fills the results; `alone`: steps that lanes took outside of packs, by cause."""
+    """Runs samples in one thread and fills the results; `alone`: steps that lanes took outside of packs, by cause;
+    `solved_alone`: solutions of the rows of a single lane (solvers/lane_newton.py)."""
 
     results: Results
     alone: dict[str, int]
+    solved_alone: int
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """Run the samples of `variations` into the first entries of the results; False if `stop` ended it."""
@@ -144,7 +150,7 @@ class SingleRoller:
     """Runs one sample after the other."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone = results, dict[str, int]()
+        self.results, self.alone, self.solved_alone = results, dict[str, int](), 0
         self._plan, self._controls = plan, controls
         self._arrays = VariedArrays(plan)
 
@@ -166,6 +172,7 @@ class SingleRoller:
                 return False
         results.final_qpos[k], results.final_qvel[k] = simulation.qpos, simulation.qvel
         results.sunk[k] = simulation.sunk
+        results.unsolved[k], results.residual[k] = simulation.unsolved_steps, simulation.worst_residual
         stopped = simulation.stop_reason != RUNNING
         results.reason[k] = simulation.stop_reason
         results.stopped[k] = simulation.step if stopped else -1
@@ -191,7 +198,7 @@ class PackRoller:
     """
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone = results, dict[str, int]()
+        self.results, self.alone, self.solved_alone = results, dict[str, int](), 0
         self._plan, self._varied = plan, VariedArrays(plan)
         self._needs, self._width = pack_features(plan), pack_width()
         self._kept: dict[str, object] = {}  # objects that kernels call through addresses
@@ -203,7 +210,6 @@ class PackRoller:
         self._robot, self._rules = make_robots(plan, alone.state, self._width), make_pack_rules(plan, self._width)
         self._equipment = make_pack_equipment(plan, self._width)
         self._inputs, self._step = make_pack_inputs(plan, self._width), make_pack_step(plan, self._width)
-        self._connect_solver()
         held = self._controls_of([controls])
         self._lanes = make_lane_bundle(plan, self._needs, alone, held, self._equipment, self._width)
         self._calibrators = self._connect_lanes(controls)
@@ -212,6 +218,7 @@ class PackRoller:
         if plan.touching is not None:
             self._contact = make_contact_bundle(plan, self._needs, self._simulation.room, self._listed, self._width)
             self._connect_detection(self._contact)
+        self._connect_solver()
         self._bind()
 
     def _make_block(self) -> RolloutBlock:
@@ -235,7 +242,7 @@ class PackRoller:
         self._kept["step"] = self._simulation.point_at(self._lanes.data.single)
 
     def _connect_lanes(self, controls: Controls) -> list[Callable[[], None]]:
-        """Connect the kernels of single robots that find rows and forces of the lanes; the functions that calibrate
+        """Connect the kernels of single robots that find forces of the lanes; the functions that calibrate
         them, none where nothing depends on the masses.
         """
         plan = self._plan
@@ -254,13 +261,15 @@ class PackRoller:
         self._rows, newton, self._pack = make_rows_and_solver(self._plan, self._listed, self._width)
         if self._needs.rows:
             solved = self._robot, self._rows, self._step
-            self._kept["solver"] = connect_solver(*solved, newton, self._pack, self._width)
+            single = self._simulation.single_solver(lane_order(self._contact))
+            self._kept["solver"] = connect_solver(*solved, newton, self._pack, single, self._width)
 
     def _connect_detection(self, contact: PackContactBundle) -> None:
         """Connect the contact detection, which takes one lane after the other, and the continuous check."""
         assert self._plan.touching is not None
         self._lanes = self._lanes._replace(adhesion=contact.adhesion)
         self._kept["detection"] = connect_detection(self._plan.touching, contact.detected.data)
+        self._kept["foresight"] = connect_foresight(self._plan.touching, contact.detected.data)
         if self._needs.swept:
             self._kept["sweep"] = self._simulation.sweep_in(contact.detected.data)
 
@@ -278,11 +287,11 @@ class PackRoller:
         """Enlarge the room for the contacts of all lanes, or of each; the step that found too many is then taken
         again."""
         assert self._contact is not None
-        counters, number = self._lanes.data.counters, self._contact.data.number
+        counters, number = self._step.counters, self._contact.data.number
         if number[FOUND_CONTACTS] > number[CONTACTS]:
             self._listed *= 2
         else:
-            self._lanes.alone.step.counters[STEP_NUMBER] = counters[STEP]  # reported if no more are allowed
+            self._lanes.alone.step.counters[STEP_NUMBER] = counters[STEP_NUMBER]  # reported if no more are allowed
             self._simulation.make_room()
             self._lanes = self._lanes._replace(alone=self._simulation.alone())
             self._connect_single()
@@ -291,7 +300,7 @@ class PackRoller:
         self._contact = with_contacts_of(self._contact, wider)
         self._connect_detection(self._contact)
         self._connect_solver()
-        counters[CROWD] = 0
+        counters[STOP_REASON] = RUNNING
         self._bind()
 
     # -------------------------------------------------------------- samples
@@ -308,44 +317,45 @@ class PackRoller:
                 return False
             results.reason[lanes], results.stopped[lanes] = data.reason, data.stopped
             results.stopped_dof[lanes] = data.stopped_dof
+            results.unsolved[lanes], results.residual[lanes] = data.unsolved, data.worst_residual
             if self._contact is not None:
                 results.start_depth[lanes] = self._contact.lanes.start_depth
                 results.sunk[lanes] = self._contact.lanes.sunk
+        self.solved_alone = int(data.by_newton[0])
         self.alone = {cause: int(count) for cause, count in zip(CAUSES, data.alone, strict=True) if count}
         return True
 
     def _run_pack(self, first: int, stop: Stop) -> bool:
         """Take all steps of a pack; False if `stop` ended it."""
-        plan, counters, steps = self._samples.plan, self._lanes.data.counters, self._plan.config.steps
+        plan, counters, steps = self._samples.plan, self._step.counters, self._plan.config.steps
         plan[FIRST_SAMPLE] = first
-        while (done := int(counters[STEP])) < steps:
+        while (done := int(counters[STEP_NUMBER])) < steps:
             plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL)
             self._call()
-            if counters[CROWD]:
+            if counters[STOP_REASON] == CROWDED:
                 self._make_room()
             if stop():
                 return False
         plan[STEPS_TO_TAKE] = 0  # depths of contacts at the final state
         while self._contact is not None:
             self._call()
-            if not counters[CROWD]:
+            if counters[STOP_REASON] != CROWDED:
                 break
             self._make_room()
         return True
 
     def _reset(self, samples: int) -> None:
         """Forget the pack before; `samples`: the number of lanes that are not copies."""
-        lanes, data, width = self._lanes, self._lanes.data, self._width
-        data.counters[[STEP, INPUT_ROW]] = 0, -1
+        data, width = self._lanes.data, self._width
+        data.input_row[:] = -1
         self._step.counters[:] = 0
         data.alive[:] = np.arange(width) < samples
         data.stopped[:], data.stopped_dof[:], data.reason[:] = -1, -1, RUNNING
+        data.unsolved[:], data.worst_residual[:] = 0, 0.0
         state = self._robot.state
         self._spread(self._plan.activation, state.activation)
         zeroed = [state.impulse, state.drive_held, state.load, state.change, state.earlier_change, state.still]
         zeroed += [self._robot.data.stiffening, self._robot.data.slack]
-        if lanes.own is not None:
-            zeroed += [values for name, values in lanes.own._asdict().items() if name not in ("fixed", "place")]
         if self._contact is not None:
             zeroed += [self._contact.lanes.memory, self._contact.lanes.sunk, self._contact.data.number]
         for values in zeroed:

@@ -103,7 +103,7 @@ class Simulation(Account):
         self._crew = Crew(model, self.threads)
         equipped = self.plan.equipped
         self._work = make_workspace(model)
-        self._step = make_step(model)
+        self._step = make_step(model, None if equipped is None else equipped.arrays)
         most = self.plan.config.max_contacts
         self._room = 0 if self.plan.touching is None else min(first_room(self.plan.touching), most)
         fixed = self._make_room()
@@ -194,7 +194,7 @@ class Simulation(Account):
         if plan.touching is not None and self._contact is not None:
             work = self._contact.data
             if plan.foresees:
-                self._foresight = connect_foresight(plan.touching, self._robot, self._run, work)
+                self._foresight = connect_foresight(plan.touching, work)
             if plan.config.continuous:
                 self._advancement = connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)
         if plan.delayed is not None and self._equipment is not None:

@@ -1,8 +1,8 @@
 """newton for a pack: the first strategies of strategies.py for 8 robots, each of which ends independently.
 
 A robot's result is that found when its own rows are solved; neither other robots of the pack that still go on nor rows
-that only others have change any of it. Robots that these strategies do not solve are left to the step of a single
-robot.
+that only others have change any of it. Robots that these strategies do not solve, or whose contacts yield, are settled
+by newton itself, one by one.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, lane_count, lane_of, where_greater, zero_like
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.run_data.run_records import ALL_ROWS, Rows, Step
-from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SAME_ROWS, SolverBundle
+from artsim.sim.run_data.run_records import ALL_ROWS, LARGE, RESIDUAL, Rows, Step
+from artsim.sim.run_data.scratch import ISLANDS, KEPT_ISLAND, SolverBundle
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
@@ -27,6 +27,7 @@ from artsim.sim.solvers.attempts import (
 )
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
+from artsim.sim.solvers.lane_newton import settle_by_newton
 from artsim.sim.solvers.loads import forget, loads_are_open, rub
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
 from artsim.sim.solvers.pack_coulomb import differ, fits_delassus, slide
@@ -42,22 +43,32 @@ _EFFORTS = ((20, CLOSE, False, False), (60, FAR, False, False))
 @njit
 def solve_pack(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
     """Set step.next (nu,) to the velocities at the end of the step [rad/s or m/s], rows.impulse to the impulses that
-    cause them [N s or N m s]; robots that are ignored keep those of their last solution, in pack.impulse.
+    cause them [N s or N m s]; robots that are ignored keep their impulses.
 
-    pack.skip: 1 for robots to be ignored; pack.solved: 1 for robots that are ignored or whose rows are solved. M̂ is in
-    robot.data.factor, the impulse of all other forces in step.free, the warm start in rows.impulse.
+    pack.skip: 1 for robots to be ignored; pack.yields: 1 for robots with contacts that yield. M̂ is in
+    robot.data.factor, the impulse of all other forces in step.free, the warm start in rows.impulse. The residual is
+    in rows.report.
     """
     work = solver.newton
     u = step.next
     find_structure(robot.model, rows, work, True, solver.pack.whole[0] == 1)
-    if solver.pack.listing[SAME_ROWS] == 0:
+    if solver.pack.same[0] == 0:
         work.sizes[KEPT_ISLAND] = 0
-    solver.pack.solved[0] = like(1.0, robot.data)
+    zero, solved = like(0.0, robot.data), 1.0 - solver.pack.yields[0]
+    for n in (RESIDUAL, LARGE):
+        rows.report[n] = where_greater(solver.pack.skip[0], zero, rows.report[n], zero)
+    for n in range(rows.number[ALL_ROWS]):
+        solver.pack.impulse[n] = rows.impulse[n]
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         note_start(rows, work, k)
         prepare_island(robot.data, rows, step, solver, k)
-        solver.pack.solved[0] = least(solver.pack.solved[0], _settle_in_lanes(robot, rows, step, solver, k))
+        solved = least(solved, _settle_in_lanes(robot, rows, step, solver, k))
+    left = (1.0 - solver.pack.skip[0]) * (1.0 - solved)
+    if any_positive(left):
+        for lane in range(lane_count(u)):
+            if lane_of(left, lane) > 0.0:
+                settle_by_newton(robot, rows, step, solver, lane)
     for a in range(u.shape[0]):
         u[a] = u[a] + solver.pack.change[a]
     for n in range(rows.number[ALL_ROWS]):
@@ -72,7 +83,7 @@ def _settle_in_lanes(robot: RobotBundle, rows: Rows, step: Step, solver: SolverB
     work = solver.newton
     one = like(1.0, robot.data)
     zero = like(0.0, robot.data)
-    ended = solver.pack.skip[0]
+    ended = largest(solver.pack.skip[0], solver.pack.yields[0])
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):

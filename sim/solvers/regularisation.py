@@ -198,7 +198,7 @@ def steps_regularised(rows: Rows, work: NewtonWork, island: int) -> int:
     """The longest number of steps for which contacts of the island have been regularised."""
     most = 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        most = max(most, rows.regularised[work.listed[entry]])
+        most = max(most, int(rows.regularised[work.listed[entry]]))
     return most
 
 
@@ -207,7 +207,7 @@ def mark_regularised(rows: Rows, work: NewtonWork, island: int, steps: int) -> N
     """Note that contacts of the island have been regularised for `steps` steps."""
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
-        rows.regularised[n] = steps if rows.kind[n] == CONTACT_ROW else 0
+        rows.regularised[n] = float(steps) if rows.kind[n] == CONTACT_ROW else 0.0
 
 
 @inlined

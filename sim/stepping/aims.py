@@ -24,11 +24,11 @@ from artsim.sim.constraints.coupling_rows import find_coupling_misses, has_curve
 from artsim.sim.constraints.loop_rows import find_loop_misses, has_hard_loops, relax_loops, tighten_loops
 from artsim.sim.constraints.row import AIMS, CLOSED, FASTER, MISSED, NEARER, UNSOLVED, share_of_aim
 from artsim.sim.constraints.tendon_rows import find_tendon_misses, has_hard_equalities
-from artsim.sim.equipment.arrays import AnyEquipment
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
-from artsim.sim.foundation.records import Lanes1, Real
+from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import (
     AIM_COUNT,
@@ -50,16 +50,14 @@ from artsim.sim.run_data.run_records import (
     RunBundle,
     Step,
 )
-from artsim.sim.stepping.lane_rows import find_tendon_misses_in_lanes, forget_aims
+from artsim.sim.stepping.lane_equipment import find_paths_in_lanes
 
 
 @njit
-def begin_aims(run: RunBundle, rows: Rows, chosen: Real) -> None:
-    """Take back all aims where `chosen` is 1."""
-    zero, aiming = zero_like(chosen), run.step.aiming
-    aiming[PHASE] = where_greater(chosen, zero, zero + UNAIMED, aiming[PHASE])
-    if run.lanes is not None and run.lanes.own is not None:
-        forget_aims(run, rows, chosen)
+def begin_aims(step: Step, chosen: Real) -> None:
+    """Aim from the beginning where `chosen` is 1, and the rows are built anew."""
+    zero = zero_like(chosen)
+    step.aiming[PHASE] = where_greater(chosen, zero, zero + UNAIMED, step.aiming[PHASE])
 
 
 @inlined
@@ -69,7 +67,7 @@ def is_aiming(step: Step) -> Real:
 
 
 @njit
-def are_aimed(model: Model, inputs: Inputs, equipment: AnyEquipment | None) -> bool:
+def are_aimed(model: Model, inputs: Inputs, equipment: EquipmentBundle | None) -> bool:
     """True if rows are aimed: there are curved equalities, and impulses act through the velocities at the step's
     end."""
     if inputs.scheme[BETA] != 1.0:
@@ -80,12 +78,9 @@ def are_aimed(model: Model, inputs: Inputs, equipment: AnyEquipment | None) -> b
 
 
 @njit
-def aim_rows(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None, impulse: Lanes1, chosen: Real
-) -> Real:
+def aim_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, chosen: Real) -> Real:
     """Take the next step in the sequence of aims where `chosen` is 1; 1 where the rows are to be solved again, with
-    other biases. `equipment`: that of a single robot, or the loops of a pack; `impulse`: from which that solution
-    starts.
+    other biases.
     """
     step = run.step
     zero = zero_like(chosen)
@@ -93,18 +88,18 @@ def aim_rows(
     if not are_aimed(robot.model, run.inputs, equipment):
         return again
     phase = step.aiming[PHASE]
-    if rows.report[RESIDUAL] > UNSOLVED:  # rows that contradict each other are not aimed
-        chosen = chosen - chosen * _lies_in(phase, UNAIMED, UNAIMED)
+    unaimed = chosen * _lies_in(phase, UNAIMED, UNAIMED)  # rows that contradict each other are not aimed
+    chosen = chosen - where_greater(rows.report[RESIDUAL], zero + UNSOLVED, unaimed, zero)
     aimed = chosen * _lies_in(phase, AIMED, LAST_AIM)
     relaxing = chosen * _lies_in(phase, TAKEN_BACK, TAKEN_BACK)
     relaxed = chosen * _lies_in(phase, RELAXED, RELAXED)
     step.aiming[PHASE] = where_greater(chosen * _lies_in(phase, TIGHTENED, TIGHTENED), zero, zero + SETTLED, phase)
     if equipment is not None and any_positive(relaxed):  # before rows.miss is found anew
-        again = tighten_loops(run.inputs, rows, impulse, relaxed)
+        again = tighten_loops(run.inputs, rows, relaxed)
         _go_to(step, TIGHTENED, relaxed, again)
     absurd = _is_absurd(rows, step, aimed)
     if any_positive(absurd):
-        _take_aim_back(rows, impulse, absurd)
+        _take_aim_back(rows, absurd)
         _go_to(step, TAKEN_BACK, absurd, absurd)
         again = again + absurd
     looking = chosen * _lies_in(phase, UNAIMED, UNAIMED) + aimed - absurd
@@ -115,7 +110,7 @@ def aim_rows(
     if any_positive(relaxing):
         found = zero
         if equipment is not None:
-            found = relax_loops(run.inputs, rows, impulse, equipment, relaxing)
+            found = relax_loops(run.inputs, rows, equipment, relaxing)
         _go_to(step, RELAXED, relaxing, found)
         again = again + found
     return again
@@ -138,15 +133,14 @@ def _go_to(step: Step, phase: int, chosen: Real, solved: Real) -> None:
 
 @inlined
 def _is_absurd(rows: Rows, step: Step, aimed: Real) -> Real:
-    """1 where `aimed` is 1 and the last aim is to be taken back. The lanes of a pack all have solved rows."""
+    """1 where `aimed` is 1 and the last aim is to be taken back."""
     zero = zero_like(aimed)
-    if rows.report[RESIDUAL] > UNSOLVED:
-        return aimed
-    return where_greater(fastest_of(step, zero), step.aiming[MOST_SPEED], aimed, zero)
+    fast = where_greater(fastest_of(step, zero), step.aiming[MOST_SPEED], aimed, zero)
+    return where_greater(rows.report[RESIDUAL], zero + UNSOLVED, aimed, fast)
 
 
 @njit
-def _aim(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None, looking: Real) -> Real:
+def _aim(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, looking: Real) -> Real:
     """Aim once more where `looking` is 1 and a further aim may help; 1 where it may."""
     step, h = run.step, run.inputs.time_step[0]
     zero = zero_like(looking)
@@ -179,8 +173,8 @@ def _aim_on(rows: Rows, h: float, chosen: Real) -> None:
     """Aim at where the velocities found miss; rows.unaimed keeps the biases from before."""
     zero = zero_like(chosen)
     for n in range(rows.number[LASTING_ROWS]):
-        rows.unaimed[n] = where_greater(chosen, zero, rows.bias[n], rows.unaimed[n])
-        rows.bias[n] = where_greater(chosen, zero, rows.bias[n] + rows.miss[n] / h, rows.bias[n])
+        rows.unaimed[rows.place[n]] = where_greater(chosen, zero, rows.bias[n], rows.unaimed[rows.place[n]])
+        rows.bias[n] = where_greater(chosen, zero, rows.bias[n] + rows.miss[rows.place[n]] / h, rows.bias[n])
 
 
 @njit
@@ -189,13 +183,13 @@ def _turn_aim(rows: Rows, h: float, aims: Real, chosen: Real) -> None:
     zero = zero_like(chosen)
     along, square = zero, zero
     for n in range(rows.number[LASTING_ROWS]):
-        target = h * (rows.bias[n] - rows.unaimed[n])
-        along += target * rows.miss[n]
+        target = h * (rows.bias[n] - rows.unaimed[rows.place[n]])
+        along += target * rows.miss[rows.place[n]]
         square += target * target
     share = share_of_aim(along, square)
     for n in range(rows.number[LASTING_ROWS]):
-        shortened = rows.unaimed[n] + share * (rows.bias[n] - rows.unaimed[n])
-        turned = where_greater(absolute(share), zero, shortened, rows.bias[n] - aims * rows.miss[n] / h)
+        shortened = rows.unaimed[rows.place[n]] + share * (rows.bias[n] - rows.unaimed[rows.place[n]])
+        turned = where_greater(absolute(share), zero, shortened, rows.bias[n] - aims * rows.miss[rows.place[n]] / h)
         rows.bias[n] = where_greater(chosen, zero, turned, rows.bias[n])
 
 
@@ -209,17 +203,19 @@ def fastest_of(step: Step, zero: Real) -> Real:
 
 
 @njit
-def _take_aim_back(rows: Rows, impulse: Lanes1, chosen: Real) -> None:
+def _take_aim_back(rows: Rows, chosen: Real) -> None:
     """Restore the biases from before the last aim, and clear the impulses that it called for."""
     zero = zero_like(chosen)
     for n in range(rows.number[LASTING_ROWS]):
-        changed = where_greater(absolute(rows.bias[n] - rows.unaimed[n]), zero, chosen, zero)
-        rows.bias[n] = where_greater(changed, zero, rows.unaimed[n], rows.bias[n])
-        impulse[n] = where_greater(changed, zero, zero, impulse[n])
+        changed = where_greater(absolute(rows.bias[n] - rows.unaimed[rows.place[n]]), zero, chosen, zero)
+        rows.bias[n] = where_greater(changed, zero, rows.unaimed[rows.place[n]], rows.bias[n])
+        rows.impulse[n] = where_greater(changed, zero, zero, rows.impulse[n])
 
 
 @njit
-def find_misses(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None, chosen: Real) -> Real:
+def find_misses(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, chosen: Real
+) -> Real:
     """Set rows.miss of all rows but the contacts' for where step.velocity leads, and return the largest; of tendon
     equalities only in lanes where `chosen` is 1.
 
@@ -228,7 +224,7 @@ def find_misses(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEq
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     for n in range(rows.number[LASTING_ROWS]):
-        rows.miss[n] = like(0.0, data)
+        rows.miss[rows.place[n]] = like(0.0, data)
     for k in range(step.tangent.shape[0]):
         step.tangent[k] = data.drift[k]
     for n in range(step.stage_qpos.shape[0]):
@@ -238,28 +234,37 @@ def find_misses(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEq
     worst = find_axis_misses(model, data, inputs, step.stage_qpos, rows)
     worst = largest(worst, find_coupling_misses(model, data, inputs, step.stage_qpos, rows))
     if equipment is not None:
-        worst = largest(worst, _find_misses_of_equipment(robot, run, rows, equipment, chosen))
+        worst = largest(worst, _find_misses_of_equipment(robot, run, rows, equipment))
     expand(model, state.qpos, state.qvel, data)
     for k in range(step.tangent.shape[0]):
         data.drift[k] = step.tangent[k]
     if equipment is not None:
         kinematics(model, state.qpos, data)
-        if run.lanes is None and equipment.model.tendon_row_follower.shape[0] > 0:
-            tendon_paths(robot, state.qpos, state.qvel, equipment)
+        if equipment.model.tendon_row_follower.shape[0] > 0:
+            for n in range(step.stage_qpos.shape[0]):
+                step.stage_qpos[n] = state.qpos[n]
+            for k in range(step.stage_qvel.shape[0]):
+                step.stage_qvel[k] = state.qvel[k]
+            _find_paths(robot, run, equipment)
     return worst
 
 
 @njit
-def _find_misses_of_equipment(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment, chosen: Real
-) -> Real:
+def _find_misses_of_equipment(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle) -> Real:
     """Set rows.miss of loops and tendon equalities at step.stage_qpos, and return the largest."""
     model, data, step = robot.model, robot.data, run.step
     kinematics(model, step.stage_qpos, data)
     worst = find_loop_misses(model, data, run.inputs, rows, equipment)
-    if equipment.model.tendon_row_follower.shape[0] == 0:
-        return worst
+    if equipment.model.tendon_row_follower.shape[0] > 0:
+        _find_paths(robot, run, equipment)
+        worst = largest(worst, find_tendon_misses(run.inputs, rows, equipment, like(0.0, data)))
+    return worst
+
+
+@inlined
+def _find_paths(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
+    """Find the paths of tendons at step.stage_qpos and step.stage_qvel, of which robot.data holds the kinematics."""
     if run.lanes is not None:
-        return largest(worst, find_tendon_misses_in_lanes(robot, run, rows, chosen))
-    tendon_paths(robot, step.stage_qpos, step.stage_qvel, equipment)
-    return largest(worst, find_tendon_misses(run.inputs, rows, equipment))
+        find_paths_in_lanes(robot, run)
+    else:
+        tendon_paths(robot, run.step.stage_qpos, run.step.stage_qvel, equipment)

@@ -10,7 +10,7 @@ import numpy as np
 from artsim.sim.articulation.chains import jacobian_columns
 from artsim.sim.articulation.model import Model
 from artsim.sim.constraints.kinds import RowOrigins, total_room
-from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
+from artsim.sim.equipment.arrays import Equipment, EquipmentLabels, Equipped
 from artsim.sim.foundation.records import allocate
 from artsim.sim.run_data.run_records import (
     ACCOUNT_ENTRIES,
@@ -31,7 +31,7 @@ def make_rows(of: RowOrigins) -> Rows:
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (entries,)),
-        "number": (3,),
+        "number": (4,),
         "start": (n + 1,),
         "implicit": (nv,),
         "report": (3,),
@@ -40,15 +40,17 @@ def make_rows(of: RowOrigins) -> Rows:
     return rows
 
 
-def make_step(model: Model) -> Step:
+def make_step(model: Model, equipment: Equipment | None = None) -> Step:
     """Allocate the scratch of a step."""
+    tendons = 0 if equipment is None else len(equipment.tendon_lower)
     nv, nu, nq, nl = len(model.dof_body), len(model.independent_dof), int(model.body_coord[-1]), len(model.link_body)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
         "counters": (9,),
-        "retries": (6,),
+        "retries": (5,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
-        **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep", "bound_rounds"), (1,)),
+        **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep"), (1,)),
+        **dict.fromkeys(("bound_rounds", "rule_rounds", "outdated"), (1,)),
         "aiming": (4,),
         "coupling_error": (1,),
         "tendon_error": (1,),
@@ -62,7 +64,7 @@ def make_step(model: Model) -> Step:
         "worst_residual": (1,),
         "yielded": (6,),
         "held": (5,),
-        "pressed": (nv, 4),
+        "pressed": (nv + tendons, 4),
         "free": (nu,),
         "next": (nu,),
     }

@@ -6,6 +6,8 @@ line in `build_rows`, and a line in `needs_rows` if every step of a robot with t
 
 from __future__ import annotations
 
+import math
+
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.actuator_rows import actuator_rows, has_actuator_rows
@@ -30,11 +32,26 @@ from artsim.sim.constraints.loop_rows import has_loops, loop_rows
 from artsim.sim.constraints.row import begin_impulses
 from artsim.sim.constraints.tendon_rows import tendon_rows, tendon_spring_rows, tendons_need_rows
 from artsim.sim.contact.contact_rows import contact_rows
-from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.records import Real
+from artsim.sim.geometry.contacts import EitherContacts
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.run_records import ALL_ROWS, PLACES, Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    LASTING_PLACES,
+    LASTING_ROWS,
+    PLACES,
+    SOLVED_ONCE,
+    Inputs,
+    Rows,
+    RunBundle,
+    Step,
+)
+from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.stepping.pack_rows import contact_rows_in_lanes, keep_rows_in_lanes
 
 
 @njit
@@ -57,13 +74,63 @@ def build_rows(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: EquipmentBundle | None,
-    contact: ContactBundle | None,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
     rules: RuleBundle | None,
+    solver: SolverBundle,
 ) -> None:
-    """Build all rows of this step, rows.number of them, with the impulses of the last step. Needs rows.implicit.
+    """Build all rows of this step, rows.number of them, with the impulses of the last step, or those of the step's
+    previous solution. Needs rows.implicit, motion columns, and the accelerations that the bias leaves.
 
     The numbers of contact rows and of limits that press change; all other rows and their order stay from step to step.
+    A pack has a row where any of its lanes has: it has no effect in the others, so that the order of a lane's rows, and
+    with it the rounding of its sums, does not depend on the other lanes.
+    """
+    if run.lanes is None:
+        _build_lasting_rows(robot, run, rows, equipment, rules)
+        begin_impulses(robot.state, rows)
+        if contact is not None:  # last: the number of contacts changes, and the other rows keep their places
+            contact_rows(robot, run, rows, equipment, contact)
+        if run.step.retries[SOLVED_ONCE] == 1:
+            recall_impulses(rows, 1.0)
+    else:
+        _build_in_lanes(robot, run, rows, equipment, contact, rules, solver)
+
+
+@njit
+def _build_in_lanes(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: PackContactBundle | None,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> None:
+    """Build the rows of a pack, or as many of them as differ from those of the step's previous solution."""
+    step, pack = run.step, solver.pack
+    outdated = any_positive(step.outdated[0])
+    if outdated:
+        if any_positive(pack.warm[0]):
+            keep_rows_in_lanes(rows, contact, pack.done[0])
+        _build_lasting_rows(robot, run, rows, equipment, rules)
+        begin_impulses(robot.state, rows)
+        if any_positive(pack.warm[0]):
+            recall_biases(rows, step)
+    else:
+        rows.number[ALL_ROWS], rows.number[PLACES] = rows.number[LASTING_ROWS], rows.number[LASTING_PLACES]
+    if contact is not None:
+        contact_rows_in_lanes(robot, run, rows, contact, pack.same[0])
+    if outdated and any_positive(pack.warm[0]):
+        recall_impulses(rows, pack.warm[0])
+    step.outdated[0] = zero_like(step.outdated[0])
+
+
+@njit
+def _build_lasting_rows(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EitherEquipment, rules: RuleBundle | None
+) -> None:
+    """Build the rows of everything but contacts, in both widths.
 
     A coupling's row comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and
     the drive may be on the leader as well as on the follower.
@@ -85,31 +152,43 @@ def build_rows(
         limit_rows(robot, run, rows, k)
     if equipment is not None:
         actuator_rows(model, data, inputs, rows, equipment)
-        tendon_rows(model, state.qvel, data, inputs, rows, equipment, True)
+        tendon_rows(robot, run, rows, equipment)
         loop_rows(model, state.qvel, data, run, rows, equipment, run.step.columns)
     if rules is not None:
         link_rows(model, data, inputs, rows, rules)
     if equipment is not None:
         tendon_spring_rows(model, data, inputs, rows, equipment)  # present in some steps only
-    begin_impulses(state, rows)
-    if contact is not None:  # last: the number of contacts changes, and the other rows keep their places
-        contact_rows(robot, run, rows, equipment, contact)
 
 
 @njit
 def keep_impulses(rows: Rows) -> None:
-    """Store the impulses of all rows in rows.previous_impulse, by place."""
+    """Store the impulses of all rows in rows.previous_impulse, by place; in both widths."""
     for place in range(rows.number[PLACES]):
-        rows.previous_impulse[place] = 0.0
+        rows.previous_impulse[place] = zero_like(rows.previous_impulse[place])
     for n in range(rows.number[ALL_ROWS]):
         rows.previous_impulse[rows.place[n]] = rows.impulse[n]
 
 
 @njit
-def recall_impulses(rows: Rows) -> None:
-    """Set the impulses of rows built anew to those in rows.previous_impulse."""
+def recall_impulses(rows: Rows, chosen: Real) -> None:
+    """Set the impulses of rows built anew to those in rows.previous_impulse where `chosen` is 1, in both widths."""
+    zero = zero_like(chosen)
     for n in range(rows.number[ALL_ROWS]):
-        rows.impulse[n] = rows.previous_impulse[rows.place[n]]
+        rows.impulse[n] = where_greater(chosen, zero, rows.previous_impulse[rows.place[n]], rows.impulse[n])
+
+
+@njit
+def recall_biases(rows: Rows, step: Step) -> None:
+    """Set the biases of rows built anew, but for those of contacts, to those in rows.previous_bias in lanes where they
+    are not outdated: they may be aimed. Rows that were not there before are not."""
+    outdated = step.outdated[0]
+    zero = zero_like(outdated)
+    for n in range(rows.number[LASTING_ROWS]):
+        place = rows.place[n]
+        before = where_greater(outdated, zero, zero + math.inf, rows.previous_bias[place])
+        known = where_greater(zero + math.inf, before, zero + 1.0, zero)
+        rows.bias[n] = where_greater(known, zero, before, rows.bias[n])
+        rows.unaimed[place] = where_greater(known, zero, rows.unaimed[place], rows.bias[n])
 
 
 @njit

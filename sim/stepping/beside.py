@@ -81,7 +81,8 @@ def _begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
         step.watch[EXCESS_STEP] = 0.0
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = 0.0
-        note_load(robot, step)  # the load on the joints at rest, since friction acts from the first step
+        step.asleep[0] = 0.0
+        note_load(robot, run)  # the load on the joints at rest, since friction acts from the first step
 
 
 @njit

@@ -5,13 +5,13 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import expand, reduce_vector
 from artsim.sim.articulation.dynamics import inverse_dynamics
 from artsim.sim.articulation.integrators import move
-from artsim.sim.articulation.kinematics import kinematics, velocities
-from artsim.sim.articulation.state import RobotBundle, State
+from artsim.sim.articulation.kinematics import kinematics, like, velocities
+from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.axis_rows import axis_error
 from artsim.sim.constraints.coupling_rows import coupling_error
 from artsim.sim.constraints.drive_rows import keep_drives
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
-from artsim.sim.constraints.row import TOLD, UNSOLVED, hand_on_impulses
+from artsim.sim.constraints.row import TOLD, hand_on_impulses
 from artsim.sim.constraints.tendon_rows import note_tendon_errors, note_tendon_forces
 from artsim.sim.contact.contact_rows import note_contact_forces
 from artsim.sim.contact.detection import remember
@@ -19,11 +19,11 @@ from artsim.sim.equipment.actuation import actuator_force, drive_force, driven_a
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import any_positive, sqrt
+from artsim.sim.foundation.lanes import any_positive, sqrt, where_greater
 from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.foundation.vec3 import dot
-from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.geometry.contacts import ContactBundle, EitherContacts
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -31,7 +31,6 @@ from artsim.sim.run_data.run_records import (
     BETA,
     CONTROL_ROW,
     EVALUATION,
-    LASTING_ROWS,
     ONCE,
     RESIDUAL,
     STIFFENED,
@@ -44,9 +43,10 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.calls import moves_by_mean, sweeps_rows
 from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
+from artsim.sim.stepping.lane_booking import end_step_in_lanes, remember_in_lanes, stop_trees_in_lanes
 from artsim.sim.stepping.link_damping import link_damping_forces
-from artsim.sim.stepping.midpoint import book_midpoint, note_changes
-from artsim.sim.stepping.sleeping import count_still
+from artsim.sim.stepping.midpoint import book_midpoint, note_changes, stiffened
+from artsim.sim.stepping.sleeping import count_still, stay_asleep
 from artsim.sim.stepping.work import add_pull_work, find_work, note_lag
 
 
@@ -127,28 +127,46 @@ def move_on(
     run: RunBundle,
     rows: Rows,
     equipment: EquipmentBundle | None,
-    contact: ContactBundle | None,
+    contact: EitherContacts,
     solver: SolverBundle,
 ) -> None:
     """Advance the state to the end of the step: x⁺ = x + h (β v⁺ + (1 - β) v), β = 1 unless --scheme-beta is given."""
     state = robot.state
     inputs, step = run.inputs, run.step
-    _hand_on(state, rows, contact)
+    hand_on_impulses(state, rows)
+    if contact is not None:
+        if run.lanes is not None:
+            remember_in_lanes(robot, run, rows, contact)
+        else:
+            remember(state, rows, contact)
     keep_drives(state, step, rows)
-    count_limits(rows, step)
-    note_lag(run, rows)
-    note_load(robot, step)
-    set_end_velocity(robot, run, float(step.retries[TAUT]))
-    if sweeps_rows(solver) and moves_by_mean(inputs) and rows.number[ALL_ROWS] > 0 and not inputs.scheme[BETA] < 1.0:
-        for k in range(step.tangent.shape[0]):
-            step.tangent[k] = solver.call.mean[k]
-    _move(robot, run, contact)
-    settle(robot, step)
+    note_load(robot, run)
+    if run.lanes is not None:
+        set_end_velocity(robot, run, stiffened(robot.data))
+    else:
+        count_limits(rows, step)
+        note_lag(run, rows)
+        set_end_velocity(robot, run, float(step.retries[TAUT]))
+        if (
+            sweeps_rows(solver)
+            and moves_by_mean(inputs)
+            and rows.number[ALL_ROWS] > 0
+            and not inputs.scheme[BETA] < 1.0
+        ):
+            for k in range(step.tangent.shape[0]):
+                step.tangent[k] = solver.call.mean[k]
+    if contact is not None:
+        _stop_trees(robot, run, contact)
+    move(robot.model, state.qpos, step.tangent, inputs.time_step[0])
+    settle(robot, run)
     if equipment is not None:
         for n in range(state.activation.shape[0]):
             equipment.data.start_activation[n] = state.activation[n]
-    if equipment is not None:
-        advance_activations(equipment, inputs.time_step[0], state.activation)
+        if run.lanes is not None:
+            for n in range(state.activation.shape[0]):
+                state.activation[n] = equipment.data.next_activation[n]
+        else:
+            advance_activations(equipment, inputs.time_step[0], state.activation)
 
 
 @njit
@@ -170,61 +188,61 @@ def set_end_velocity(robot: RobotBundle, run: RunBundle, taut: Real) -> None:
 @njit
 def end_step(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """End a step of any integrator: count slow steps, after which a robot falls asleep, and note errors of tendons."""
+    if run.lanes is not None:
+        if any_positive(run.step.asleep[0]):
+            stay_asleep(robot.state, run, equipment)
+        count_still(robot, run, equipment)
+        end_step_in_lanes(robot, run)
+        return
     count_still(robot, run, equipment)
     if equipment is not None:
         note_tendon_errors(robot, run.step, equipment)  # leaves `data` at the end of the step
 
 
 @njit
-def _move(robot: RobotBundle, run: RunBundle, contact: ContactBundle | None) -> None:
-    """Integrate positions to the end of the step, or to where trees stop under the continuous check."""
-    model, state, data = robot.model, robot.state, robot.data
-    if contact is not None and connected(contact.data.advancement):
+def _stop_trees(robot: RobotBundle, run: RunBundle, contact: EitherContacts) -> None:
+    """Set step.tangent so that trees stop where they meet something, under the continuous check."""
+    if run.lanes is not None:
+        if contact.sweep is not None:
+            stop_trees_in_lanes(robot, run, contact)
+    elif connected(contact.data.advancement):
         run_entry(contact.data.advancement)
-        kinematics(model, state.qpos, data)
-        velocities(model, state.qvel, data)
-    move(model, state.qpos, run.step.tangent, run.inputs.time_step[0])
+        kinematics(robot.model, robot.state.qpos, robot.data)
+        velocities(robot.model, robot.state.qvel, robot.data)
 
 
 @njit
-def _hand_on(state: State, rows: Rows, contact: ContactBundle | None) -> None:
-    """Store state.impulse and state.contact, the solver's warm start in the next step.
-
-    The impulses of rows that contradict each other are not stored, since they would grow from step to step.
+def note_load(robot: RobotBundle, run: RunBundle) -> None:
+    """Set state.load for this step where friction depends on it, in robots that are awake: the magnitude of the force
+    through the joint, |F| for linear dofs and √(|F|² + |T|²) for angular ones; in both widths.
     """
-    agreed = rows.report[RESIDUAL] <= UNSOLVED
-    hand_on_impulses(state, rows, rows.number[LASTING_ROWS] if agreed else 0)
-    if contact is not None:
-        remember(state, rows, contact, agreed)
-
-
-@njit
-def note_load(robot: RobotBundle, step: Step) -> None:
-    """Set state.load for this step where friction depends on it: the magnitude of the force through the joint, |F| for
-    linear dofs and √(|F|² + |T|²) for angular ones; in both widths.
-    """
-    model, state, data = robot.model, robot.state, robot.data
+    model, state, data, step = robot.model, robot.state, robot.data, run.step
     wanted = False
     for k in range(state.load.shape[0]):
         if any_positive(model.friction_coefficient[k]):
             wanted = True
     if not wanted:
         return
+    if run.lanes is not None:
+        for k in range(step.qacc.shape[0]):
+            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / run.inputs.time_step[0]
     inverse_dynamics(model, state.qvel, step.qacc, data, step.force)
+    zero = like(0.0, data)
     for k in range(state.load.shape[0]):
         body = model.dof_body[k]
         square = dot(data.force[body], data.force[body])
         if not model.dof_linear[k]:
             square += dot(data.torque[body], data.torque[body])
-        state.load[k] = sqrt(square)
+        state.load[k] = where_greater(step.asleep[0], zero, state.load[k], sqrt(square))
 
 
 @njit
-def settle(robot: RobotBundle, step: Step) -> None:
-    """Set followers from their leaders, and measure the remaining coupling error."""
-    model, state = robot.model, robot.state
+def settle(robot: RobotBundle, run: RunBundle) -> None:
+    """Set followers from their leaders, and measure the remaining coupling error of a single robot."""
+    model, state, step = robot.model, robot.state, run.step
     expand(model, state.qpos, state.qvel, robot.data)
-    for c in range(model.row_follower.shape[0]):
-        step.coupling_error[0] = max(step.coupling_error[0], abs(coupling_error(model, state.qpos, c)))
-    for c in range(model.axis_dof.shape[0]):
-        step.coupling_error[0] = max(step.coupling_error[0], abs(axis_error(model, state.qpos, c)))
+    if run.lanes is None:
+        for c in range(model.row_follower.shape[0]):
+            step.coupling_error[0] = max(step.coupling_error[0], abs(coupling_error(model, state.qpos, c)))
+        for c in range(model.axis_dof.shape[0]):
+            step.coupling_error[0] = max(step.coupling_error[0], abs(axis_error(model, state.qpos, c)))

@@ -11,7 +11,7 @@ from artsim.sim.articulation.kinematics import accelerations
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.row import UNSOLVED
-from artsim.sim.equipment.arrays import AnyEquipment
+from artsim.sim.equipment.arrays import EitherEquipment
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Pack, Real
@@ -70,7 +70,7 @@ def start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
 
 
 @njit
-def misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, loops: AnyEquipment | None, chosen: Real) -> Real:
+def misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, loops: EitherEquipment, chosen: Real) -> Real:
     """1 where the bias must act at another step.middle, which is then moved, or on stiffened bodies; looked at where
     `chosen` is 1. `loops`: the equipment with the loops, or those of a pack."""
     step = run.step
@@ -90,8 +90,8 @@ def misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, loops: AnyEqu
     step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
     change, most = misled(robot, step)
     away = where_greater(change, step.nearest[0], looked, zero)
-    if rows.report[RESIDUAL] > UNSOLVED:
-        away = where_greater(zero + UNTRIED, step.nearest[0], looked, zero)
+    unsolved = where_greater(zero + UNTRIED, step.nearest[0], looked, zero)
+    away = where_greater(rows.report[RESIDUAL], zero + UNSOLVED, unsolved, away)
     on = where_greater(unsettled(change, step.nearest[0], most), zero, looked - away, zero)
     moved = away + on
     if not any_positive(moved):
@@ -109,7 +109,7 @@ def misplaces_bias(robot: RobotBundle, run: RunBundle, rows: Rows, loops: AnyEqu
 
 @njit
 def _turns_fast_or_is_taut(
-    robot: RobotBundle, run: RunBundle, rows: Rows, loops: AnyEquipment | None, chosen: Real
+    robot: RobotBundle, run: RunBundle, rows: Rows, loops: EitherEquipment, chosen: Real
 ) -> tuple[Real, Real]:
     """1 where a body turns too fast for one evaluation of the bias, and 1 where bodies are taut, which are then
     stiffened; looked at where `chosen` is 1."""

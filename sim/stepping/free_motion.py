@@ -5,13 +5,13 @@ from __future__ import annotations
 from artsim.sim.articulation.dynamics import articulate, articulated_accelerations
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import implicit_system
-from artsim.sim.equipment.arrays import AnyEquipment
+from artsim.sim.equipment.arrays import EitherEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.run_data.run_records import INERTIAS, WEIGHED, Rows, RunBundle
 
 
 @njit
-def free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: AnyEquipment | None) -> None:
+def free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EitherEquipment) -> None:
     """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7).
 
     A further call in the same step reuses the articulated inertias wherever M̂'s implicit terms have not changed.

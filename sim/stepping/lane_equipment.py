@@ -12,13 +12,13 @@ from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.forces import find_single_forces
 from artsim.sim.equipment.implicit_actuators import weigh
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.equipment.tendons import find_tendon_drifts, has_inertia, tendon_paths
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import lane_count
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle
 from artsim.sim.stepping.calibration import calibrate
 from artsim.sim.stepping.controller import find_resisted
-from artsim.sim.stepping.packs import STEP
 
 
 @njit
@@ -36,9 +36,26 @@ def find_exerted(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle)
     apply_link_wrenches(robot, run, equipment)
     for k in range(step.applied.shape[0]):
         found.passive[k] += step.applied[k]
+    if has_inertia(equipment):
+        find_tendon_drifts(robot.model, state.qvel, robot.data, equipment)
     for n in range(state.activation.shape[0]):
         found.next_activation[n] = state.activation[n]
     advance_activations(equipment, run.inputs.time_step[0], found.next_activation)
+
+
+@njit
+def find_paths(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
+    """Find the lengths, velocities and moments of a lane's tendons at step.stage_qpos and step.stage_qvel, of which
+    robot.data holds the kinematics."""
+    tendon_paths(robot, run.step.stage_qpos, run.step.stage_qvel, equipment)
+
+
+@njit
+def find_paths_in_lanes(robot: RobotBundle, run: RunBundle) -> None:
+    """Let helpers find the paths of the tendons of every lane at step.stage_qpos and step.stage_qvel."""
+    for lane in range(lane_count(robot.state.qpos)):
+        if run.lanes.data.alive[lane]:
+            run_entry(run.lanes.helpers.pather[lane])
 
 
 @njit
@@ -47,7 +64,7 @@ def exert(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> Non
     lanes, helpers = run.lanes, run.lanes.helpers
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
-            helpers.counters[lane, STEP_NUMBER] = lanes.data.counters[STEP]
+            helpers.counters[lane, STEP_NUMBER] = run.step.counters[STEP_NUMBER]
             run_entry(helpers.exerter[lane])
     if lanes.adhesion is not None:
         for j in range(lanes.adhesion.number.shape[0]):
@@ -62,5 +79,5 @@ def keep_lanes(robot: RobotBundle, run: RunBundle) -> None:
     if connected(lanes.helpers.keeper[0]):
         for lane in range(lane_count(robot.state.qpos)):
             if lanes.data.alive[lane]:
-                lanes.helpers.counters[lane, STEP_NUMBER] = lanes.data.counters[STEP]
+                lanes.helpers.counters[lane, STEP_NUMBER] = run.step.counters[STEP_NUMBER]
                 run_entry(lanes.helpers.keeper[lane])

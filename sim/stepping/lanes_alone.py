@@ -28,31 +28,33 @@ from artsim.sim.run_data.run_records import (
     STEPS_PER_ROW,
     STOP_DOF,
     STOP_REASON,
+    UNSOLVED_STEPS,
     RunBundle,
 )
-from artsim.sim.stepping.packs import CROWD, FIRST_SAMPLE, ROWS_OF_SAMPLE, STEP, AnyBlock, LaneBundle
+from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, AnyBlock, LaneBundle
 
 
 @njit
 def record_steps(
     robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, contact: PackContactBundle | None
-) -> None:
-    """Take one step of every lane by itself, which the single robot records as a row of the lane's sample; no step,
-    with lanes.counters[CROWD] = 1, if contacts exceed the room.
+) -> bool:
+    """Take one step of every lane by itself, which the single robot records as a row of the lane's sample; False, noted
+    in step.counters, if contacts exceed the room.
     """
     lanes, plan = run.lanes, run.block.plan
-    row = lanes.data.counters[STEP] // plan[STEPS_PER_ROW]
+    row = run.step.counters[STEP_NUMBER] // plan[STEPS_PER_ROW]
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
             lanes.alone.plan[FIRST_ROW] = (plan[FIRST_SAMPLE] + lane) * plan[ROWS_OF_SAMPLE] + row
             step_alone(robot, run, equipment, contact, lane)
-            if lanes.data.counters[CROWD] == 1:
-                return
+            if run.step.counters[STOP_REASON] == CROWDED:
+                return False
         lane_set(lanes.data.leaves, 0, lane, 1.0 if lanes.data.alive[lane] else -1.0)
     take_over(robot.state, lanes.data.leaves[0], lanes.moved)
     if contact is not None:
         contact.lanes.half[0] = 1 - contact.lanes.half[0]
     expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
+    return True
 
 
 @njit
@@ -75,15 +77,18 @@ def step_alone(
     for n in range(counters.shape[0]):
         if n != EVALUATION:  # a step that was left has yet to be cleared of its stiffening
             counters[n] = 0
-    counters[STEP_NUMBER] = lanes.data.counters[STEP]
+    counters[STEP_NUMBER] = run.step.counters[STEP_NUMBER]
+    alone.step.yielded[UNSOLVED_STEPS] = alone.step.worst_residual[0] = 0.0
     run_entry(lanes.data.single)
     if counters[STOP_REASON] == CROWDED:
-        lanes.data.counters[CROWD] = 1
+        run.step.counters[STOP_REASON] = CROWDED
         return
+    lanes.data.unsolved[lane] += int(alone.step.yielded[UNSOLVED_STEPS])
+    lanes.data.worst_residual[lane] = max(lanes.data.worst_residual[lane], alone.step.worst_residual[0])
     if contact is not None:
-        _put_depths(contact, lanes, lane)
+        _put_depths(contact, run, lane)
     if counters[STOP_REASON] != RUNNING:
-        end(robot.state, lanes, run.block, lane, counters[STOP_REASON], counters[STOP_DOF])
+        end(robot.state, run, lane, counters[STOP_REASON], counters[STOP_DOF])
         return
     put_lane(alone.state, lanes.moved, lane)
     if contact is not None:
@@ -113,31 +118,33 @@ def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> 
 
 
 @inlined
-def _put_depths(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
+def _put_depths(contact: PackContactBundle, run: RunBundle, lane: int) -> None:
     """Note the depths of the single robot's contacts as those of the lane."""
-    yielded, sunk = lanes.alone.step.yielded, contact.lanes.sunk[lane]
-    if lanes.data.counters[STEP] == 0:
+    yielded, sunk = run.lanes.alone.step.yielded, contact.lanes.sunk[lane]
+    if run.step.counters[STEP_NUMBER] == 0:
         contact.lanes.start_depth[lane] = yielded[START_DEPTH]
     sunk[0], sunk[1], sunk[2], sunk[3] = yielded[SHARE], yielded[DEPTH], yielded[LINK_A], yielded[LINK_B]
 
 
 @njit
-def count_alone(lanes: LaneBundle) -> None:
+def count_alone(run: RunBundle) -> None:
     """Count the steps that lanes have taken alone, each by its cause."""
+    lanes = run.lanes
     for lane in range(lanes.data.alive.shape[0]):
-        went_on = lanes.data.alive[lane] == 1 or lanes.data.stopped[lane] == lanes.data.counters[STEP]
+        went_on = lanes.data.alive[lane] == 1 or lanes.data.stopped[lane] == run.step.counters[STEP_NUMBER]
         if went_on and lane_get(lanes.data.leaves, 0, lane) > 0.0:
             lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
 
 
 @njit
-def end(state: State, lanes: LaneBundle, block: AnyBlock, lane: int, reason: int, dof: int) -> None:
+def end(state: State, run: RunBundle, lane: int, reason: int, dof: int) -> None:
     """Stop a lane: its final state is the one before the step."""
+    lanes = run.lanes
     lanes.data.alive[lane] = 0
-    lanes.data.stopped[lane] = lanes.data.counters[STEP]
+    lanes.data.stopped[lane] = run.step.counters[STEP_NUMBER]
     lanes.data.stopped_dof[lane] = dof
     lanes.data.reason[lane] = reason
-    record_final(state, block, lane)
+    record_final(state, run.block, lane)
 
 
 @inlined

@@ -26,7 +26,7 @@ from artsim.sim.articulation.kinematics import axis_of, like
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.constraints.loop_rows import loop_force_on, loop_lever
-from artsim.sim.equipment.arrays import AnyEquipment
+from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, where_greater, zero_like
 from artsim.sim.foundation.mat3 import (
@@ -295,7 +295,7 @@ def turning_and_tautness(model: Model, data: Workspace, h: float) -> tuple[Real,
 
 
 @njit
-def loops_pull(model: Model, data: Workspace, h: float, equipment: AnyEquipment) -> Real:
+def loops_pull(model: Model, data: Workspace, h: float, equipment: EquipmentBundle) -> Real:
     """A T, more than 0 where a loop's force, in equipment.data.loop_force, may be too large for a body between it and
     the root.
     """
@@ -331,7 +331,7 @@ def clear_stiffening(data: Workspace, chosen: Real) -> None:
 
 
 @njit
-def stiffen(model: Model, v: Lanes1, data: Workspace, h: float, step: Step, equipment: AnyEquipment | None) -> Real:
+def stiffen(model: Model, v: Lanes1, data: Workspace, h: float, step: Step, equipment: EitherEquipment) -> Real:
     """Set data.stiffening (nb, 6) and the joint dampings data.slack (nv,) from the forces at step.qacc and v; a T, more
     than 0 where a body needs them, and 0 where they are left clear.
 
@@ -373,7 +373,7 @@ def _hold_by_own_weight(model: Model, data: Workspace, i: int) -> None:
 
 
 @njit
-def _take_loops_off_joints(model: Model, data: Workspace, equipment: AnyEquipment) -> None:
+def _take_loops_off_joints(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     """Subtract the loops' forces from the joints between their bodies and the root, which do not transmit them."""
     for n in range(equipment.model.loop_kind.shape[0]):
         F = loop_force_on(data, equipment, n)
@@ -387,7 +387,7 @@ def _take_loops_off_joints(model: Model, data: Workspace, equipment: AnyEquipmen
 
 
 @njit
-def _hold_by_loops(model: Model, data: Workspace, equipment: AnyEquipment) -> None:
+def _hold_by_loops(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
     for n in range(equipment.model.loop_kind.shape[0]):
         F = loop_force_on(data, equipment, n)
         for end in range(2):

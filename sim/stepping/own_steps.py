@@ -14,7 +14,7 @@ from artsim.sim.articulation.kinematics import kinematics
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.limit_rows import ball_rotation, is_cone
 from artsim.sim.constraints.loop_rows import note_loop_gaps
-from artsim.sim.constraints.tendon_rows import broken_side
+from artsim.sim.constraints.tendon_limit_rows import broken_side
 from artsim.sim.constraints.turn_limit_rows import is_turned_beyond
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
@@ -149,7 +149,7 @@ def finish_step(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) 
     if run.lanes is not None:
         expand(model, state.qpos, state.qvel, robot.data)
     else:
-        settle(robot, step)
+        settle(robot, run)
     for a in range(step.next.shape[0]):
         step.next[a] = state.qvel[model.independent_dof[a]]
     if run.lanes is not None:
@@ -187,7 +187,7 @@ def _stop_beyond_limits(robot: RobotBundle, step: Step, equipment: EquipmentBund
         c = model.dof_coord[k]
         outside = c >= 0 and (state.qpos[c] < model.lower[k] - _BEYOND or state.qpos[c] > model.upper[k] + _BEYOND)
         if is_cone(model, k):
-            _, _, _, angle = ball_rotation(model, state.qpos, k)
+            _, _, _, angle = ball_rotation(model, state.qpos, k, 0)
             outside = outside or angle > model.upper[k] + _BEYOND
         if model.dof_turn[k] >= 0 and is_turned_beyond(model, state.qpos, k, _BEYOND):
             outside = True
@@ -233,7 +233,7 @@ def _end_lanes(robot: RobotBundle, run: RunBundle, values: Reals1, at_start: boo
                     lane_set(state.qpos, n, lane, lane_get(step.start_qpos, n, lane))
                 for k in range(step.start_qvel.shape[0]):
                     lane_set(state.qvel, k, lane, lane_get(step.start_qvel, k, lane))
-            end(state, lanes, run.block, lane, reason, dof)
+            end(state, run, lane, reason, dof)
 
 
 @njit

@@ -1,7 +1,8 @@
 """Steps of a pack: 8 robots of one model at once, each with its own masses, gains, inputs and state.
 
-Lanes go through the same stages as a single robot, step.solve_step. A lane for which these do not suffice takes the
-step of a single robot instead, through the entry that `artsim run` calls, so that no lane ever depends on the others.
+Lanes go through the same steps as a single robot, step.take_step; this file has what a pack does beside: inputs of each
+lane, recording, the ends of lanes. A lane for which the stages of a step do not suffice takes the step of a single
+robot instead, through the entry that `artsim run` calls, so that no lane ever depends on the others.
 """
 
 from __future__ import annotations
@@ -9,12 +10,10 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.coupling import expand
-from artsim.sim.articulation.integrators import move
-from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.kinematics import kinematics, like, world_inertia
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
-from artsim.sim.constraints.drive_rows import keep_drives
-from artsim.sim.constraints.row import hand_on_impulses
+from artsim.sim.constraints.row import TOLD
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
 from artsim.sim.equipment.actuation import control_row, weigh_springs
@@ -22,84 +21,58 @@ from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.implicit_actuators import set_plain_forces, weigh
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lane_records import take_lane, take_over
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
-from artsim.sim.foundation.records import ConstReals3, Lanes2
-from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.foundation.records import ConstReals3, Lanes1, Lanes2
 from artsim.sim.run_data.run_records import (
-    ADVANCE,
-    EVALUATE,
-    LASTING_ROWS,
+    CROWDED,
     NON_FINITE,
+    RESIDUAL,
+    STEP_NUMBER,
     STEPS_PER_ROW,
     STEPS_TO_TAKE,
+    STOP_REASON,
     Rows,
     RunBundle,
 )
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.booking import note_load, set_end_velocity
-from artsim.sim.stepping.lane_equipment import keep_lanes
-from artsim.sim.stepping.lanes_alone import count_alone, end, record_final, record_steps, step_alone
-from artsim.sim.stepping.midpoint import stiffened
-from artsim.sim.stepping.pack_rows import note_impulses, take_impulses
-from artsim.sim.stepping.packs import CROWD, FIRST_SAMPLE, INPUT_ROW, ROWS_OF_SAMPLE, STEP, AnyBlock, LaneBundle
-from artsim.sim.stepping.sleeping import begin_asleep, count_still, note_places, stay_asleep
-from artsim.sim.stepping.step import place, run_integrator, solve_step
+from artsim.sim.stepping.booking import note_load
+from artsim.sim.stepping.lanes_alone import count_alone, end, record_final, step_alone
+from artsim.sim.stepping.packs import FIRST_SAMPLE
 
 
 @njit
-def roll(
-    robot: RobotBundle,
-    run: RunBundle,
-    rows: Rows,
-    equipment: EquipmentBundle | None,
-    contact: PackContactBundle | None,
-    rules: None,
-    solver: SolverBundle,
-) -> None:
-    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room.
-
-    run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
-    the arrays that all rows share, or is None without rows. Where more is recorded than the state, each lane takes the
-    steps of recorded rows by itself. A lane whose velocities are not finite is dead: its numbers are still computed,
-    but carry no meaning.
-    """
-    state, data = robot.state, robot.data
-    block, lanes = run.block, run.lanes
+def begin_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
+    """Prepare a block of steps: set followers from their leaders; before the first step, note the load on joints."""
+    state, data, step = robot.state, robot.data, run.step
     expand(robot.model, state.qpos, state.qvel, data)
     if contact is not None:
         place_world(robot.model, data, contact)
-    if lanes.load is not None and lanes.data.counters[STEP] == 0:
-        _begin_load(robot, run)
-    for _ in range(block.plan[STEPS_TO_TAKE]):
-        choose_inputs(robot.model, data, run, equipment)
-        recorded = lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0
-        if recorded:
-            record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
-        begin_asleep(state, run)
-        if recorded and block.plan[ROWS_OF_SAMPLE] > 0:
-            record_steps(robot, run, equipment, contact)
-        elif _rests(run):
-            keep_lanes(robot, run)
-        elif connected(run.step.integrator):
-            _let_integrator_step(robot, run, equipment)
-        else:
-            _take_step(robot, run, rows, equipment, contact, rules, solver)
-        if lanes.data.counters[CROWD] == 1:
-            return
-        lanes.data.counters[STEP] += 1
-    if contact is not None and block.plan[STEPS_TO_TAKE] == 0:  # depths at the state; steps note those before them
-        place(robot)
+    if step.counters[STEP_NUMBER] == 0:
+        kinematics(robot.model, state.qpos, data)
+        world_inertia(robot.model, data)
+        step.asleep[0] = like(0.0, data)
+        for k in range(step.velocity.shape[0]):
+            step.velocity[k] = state.qvel[k]
+        note_load(robot, run)
+
+
+@njit
+def end_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
+    """End a block of steps: note the depths of contacts at the state, if no steps were to be taken, and the states."""
+    state, lanes, counters = robot.state, run.lanes, run.step.counters
+    if contact is not None and run.block.plan[STEPS_TO_TAKE] == 0:  # steps note those before them
+        kinematics(robot.model, state.qpos, robot.data)
         if not find_in_lanes(robot, run.inputs, contact, lanes.data.alive):
-            lanes.data.counters[CROWD] = 1
-            return
+            counters[STOP_REASON] = CROWDED
+    if counters[STOP_REASON] == CROWDED:
+        return
     for lane in range(lane_count(state.qpos)):
         if lanes.data.alive[lane]:
-            record_final(state, block, lane)
+            record_final(state, run.block, lane)
 
 
 @inlined
-def _rests(run: RunBundle) -> bool:
+def lanes_rest(run: RunBundle) -> bool:
     """True if all living lanes sleep through this step, in which nothing then moves."""
     for lane in range(run.lanes.data.alive.shape[0]):
         if run.lanes.data.alive[lane] and not lane_get(run.step.asleep, 0, lane) > 0.0:
@@ -111,10 +84,10 @@ def _rests(run: RunBundle) -> bool:
 def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: EquipmentBundle | None) -> None:
     """Select the row of inputs that acts on this step, and derive the equipment's forces from it."""
     inputs, lanes = run.inputs, run.lanes
-    row = control_row(lanes.controls.start_step, lanes.data.counters[INPUT_ROW], lanes.data.counters[STEP])
-    if row == lanes.data.counters[INPUT_ROW]:
+    row = control_row(lanes.controls.start_step, lanes.data.input_row[0], run.step.counters[STEP_NUMBER])
+    if row == lanes.data.input_row[0]:
         return
-    lanes.data.counters[INPUT_ROW] = row
+    lanes.data.input_row[0] = row
     _spread_row(data, lanes.controls.torque, row, inputs.torque)
     _spread_row(data, lanes.controls.target, row, inputs.target)
     _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
@@ -139,8 +112,10 @@ def _spread_row(data: Workspace, table: ConstReals3, row: int, out: Lanes2) -> N
 
 
 @njit
-def record(state: State, block: AnyBlock, row: int) -> None:
-    """Record position and velocity before the step as row `row` of the samples at hand."""
+def record_state(state: State, run: RunBundle) -> None:
+    """Record position and velocity before the step as a row of the samples at hand."""
+    block = run.block
+    row = run.step.counters[STEP_NUMBER] // block.plan[STEPS_PER_ROW]
     if block.qpos.shape[1] > 0:
         n = block.qpos.shape[2]
         start = block.plan[FIRST_SAMPLE] * block.qpos.shape[1] + row
@@ -152,124 +127,65 @@ def record(state: State, block: AnyBlock, row: int) -> None:
 
 
 @njit
-def _take_step(
+def settle_lanes(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
     equipment: EquipmentBundle | None,
     contact: PackContactBundle | None,
-    rules: None,
     solver: SolverBundle,
-) -> None:
-    """Take one semi-implicit step of all lanes; no step, with lanes.counters[CROWD] = 1, if contacts exceed the
-    room."""
-    model, state, data = robot.model, robot.state, robot.data
-    lanes = run.lanes
-    if any_positive(run.step.asleep[0]):
-        note_places(state, run)
-    solve_step(robot, run, rows, equipment, contact, rules, solver)
-    if lanes.data.counters[CROWD] == 1:
-        return
-    if contact is not None and lanes.data.counters[STEP] == 0:
+) -> bool:
+    """Let lanes that the stages of the step do not serve take it alone, and end lanes whose velocities are not finite;
+    False, noted in step.counters, if contacts exceed the room.
+    """
+    lanes, step = run.lanes, run.step
+    if step.counters[STOP_REASON] == CROWDED:
+        return False
+    if contact is not None and step.counters[STEP_NUMBER] == 0:
         note_start(contact)
-    rests = like(-1.0, data)
-    lanes.data.leaves[0] = where_greater(run.step.asleep[0], zero_like(rests), rests, lanes.data.leaves[0])
-    alone = any_positive(lanes.data.leaves[0])
-    if alone:
-        for lane in range(lane_count(state.qpos)):
+    rests = like(-1.0, robot.data)
+    lanes.data.leaves[0] = where_greater(step.asleep[0], zero_like(rests), rests, lanes.data.leaves[0])
+    if any_positive(lanes.data.leaves[0]):
+        for lane in range(lane_count(robot.state.qpos)):
             if lanes.data.alive[lane] and lane_get(lanes.data.leaves, 0, lane) > 0.0:
                 step_alone(robot, run, equipment, contact, lane)
-                if lanes.data.counters[CROWD] == 1:
-                    return
-        count_alone(lanes)
-    _find_dead(robot, run, lanes)
-    hand_on_impulses(state, rows, rows.number[LASTING_ROWS])
-    keep_drives(state, run.step, rows)
-    if contact is not None:
-        take_impulses(rows, contact)
-        note_impulses(data, contact, lanes.data.alive, lanes.data.leaves)
-        contact.lanes.half[0] = 1 - contact.lanes.half[0]
-    if lanes.load is not None:
-        _note_loads(robot, run)
-    _move(robot, run, contact)
-    keep_lanes(robot, run)
-    if equipment is not None:
-        for n in range(state.activation.shape[0]):
-            equipment.data.start_activation[n] = state.activation[n]
-            state.activation[n] = equipment.data.next_activation[n]
-    if any_positive(run.step.asleep[0]):
-        stay_asleep(state, run, equipment)
-    count_still(robot, run, equipment)
-    if alone:
-        take_over(state, lanes.data.leaves[0], lanes.moved)
-    expand(model, state.qpos, state.qvel, data)
+                if step.counters[STOP_REASON] == CROWDED:
+                    return False
+        count_alone(run)
+    if solver.pack is not None:
+        _count_by_newton(run, solver.pack.by_newton)
+    _find_dead(robot, run)
+    _note_residuals(run, rows)
+    return True
+
+
+@inlined
+def _count_by_newton(run: RunBundle, by_newton: Lanes1) -> None:
+    """Count the lanes whose rows newton itself has solved in this step."""
+    if any_positive(by_newton[0]):
+        for lane in range(lane_count(by_newton)):
+            went_on = run.lanes.data.alive[lane] and not lane_get(run.lanes.data.leaves, 0, lane) > 0.0
+            run.lanes.data.by_newton[0] += 1 if went_on and lane_get(by_newton, 0, lane) > 0.0 else 0
 
 
 @njit
-def _let_integrator_step(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
-    """Let the integrator, which has steps of its own, take one step of all lanes."""
-    state = robot.state
-    if any_positive(run.step.asleep[0]):
-        note_places(state, run)
-    run_integrator(run.step, EVALUATE)
-    run_integrator(run.step, ADVANCE)
-    if any_positive(run.step.asleep[0]):
-        stay_asleep(state, run, equipment)
-        expand(robot.model, state.qpos, state.qvel, robot.data)
-    count_still(robot, run, equipment)
-
-
-@njit
-def _begin_load(robot: RobotBundle, run: RunBundle) -> None:
-    """Note the load on the joints before the first step."""
-    step = run.step
-    place(robot)
-    for k in range(step.qacc.shape[0]):
-        step.qacc[k] = like(0.0, robot.data)
-    note_load(robot, step)
-
-
-@njit
-def _note_loads(robot: RobotBundle, run: RunBundle) -> None:
-    """Note the load in this step of all lanes but those that sleep."""
-    state, step, lanes = robot.state, run.step, run.lanes
-    zero = like(0.0, robot.data)
-    for k in range(step.qacc.shape[0]):
-        lanes.load.kept[k] = state.load[k]
-        step.qacc[k] = (step.velocity[k] - state.qvel[k]) / run.inputs.time_step[0]
-    note_load(robot, step)
-    for k in range(step.qacc.shape[0]):
-        state.load[k] = where_greater(step.asleep[0], zero, lanes.load.kept[k], state.load[k])
-
-
-@njit
-def _move(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
-    """Advance velocities and coordinates to the end of the step, as booking.move_on does."""
-    set_end_velocity(robot, run, stiffened(robot.data))
-    if contact is not None and contact.sweep is not None:
-        _sweep(robot, run, contact)
-    move(robot.model, robot.state.qpos, run.step.tangent, run.inputs.time_step[0])
-
-
-@njit
-def _sweep(robot: RobotBundle, run: RunBundle, contact: PackContactBundle) -> None:
-    """Move each lane to where the continuous check stops its trees."""
+def _note_residuals(run: RunBundle, rows: Rows) -> None:
+    """Note the residuals of lanes in which the solver left any, as booking.book_forces does."""
     lanes = run.lanes
-    for lane in range(lane_count(robot.state.qpos)):
+    if not any_positive(rows.report[RESIDUAL]):
+        return
+    for lane in range(lane_count(rows.report)):
+        residual = lane_get(rows.report, RESIDUAL, lane)
         if lanes.data.alive[lane] and not lane_get(lanes.data.leaves, 0, lane) > 0.0:
-            take_lane(robot.state, lane, lanes.alone.state)
-            for k in range(run.step.tangent.shape[0]):
-                lanes.alone.step.tangent[k] = lane_get(run.step.tangent, k, lane)
-            run_entry(contact.detected.data.advancement)
-            for k in range(run.step.tangent.shape[0]):
-                lane_set(run.step.tangent, k, lane, lanes.alone.step.tangent[k])
+            lanes.data.worst_residual[lane] = max(lanes.data.worst_residual[lane], residual)
+            lanes.data.unsolved[lane] += 1 if residual > TOLD else 0
 
 
 @njit
-def _find_dead(robot: RobotBundle, run: RunBundle, lanes: LaneBundle) -> None:
+def _find_dead(robot: RobotBundle, run: RunBundle) -> None:
     """Mark lanes whose end velocities of the step without rows are not finite and are not replaced by another step."""
     state, data = robot.state, robot.data
-    step = run.step
+    step, lanes = run.step, run.lanes
     total = like(0.0, data)
     for k in range(step.next.shape[0]):
         total = total + 0.0 * step.next[k]
@@ -285,4 +201,4 @@ def _find_dead(robot: RobotBundle, run: RunBundle, lanes: LaneBundle) -> None:
                 first = 0
                 while math.isfinite(lane_get(step.next, first, lane)):
                     first += 1
-                end(state, lanes, run.block, lane, NON_FINITE, robot.model.independent_dof[first])
+                end(state, run, lane, NON_FINITE, robot.model.independent_dof[first])

@@ -27,17 +27,15 @@ import math
 from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.drive_rows import make_drives_rows
-from artsim.sim.constraints.limit_rows import opens_cones, presses
+from artsim.sim.constraints.limit_rows import begin_limits, opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
-from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
+from artsim.sim.constraints.link_velocity_rows import aim_bounds, loosen, note_excess
 from artsim.sim.constraints.loop_rows import has_hard_loops
-from artsim.sim.constraints.tendon_rows import tendons_hold
+from artsim.sim.constraints.tendon_limit_rows import begin_tendon_limits, press_tendons
 from artsim.sim.constraints.turn_limit_rows import opens_turns
-from artsim.sim.contact.contact_rows import grips_more, may_bounce, reset_grip
-from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
-from artsim.sim.contact.foresight import choose_aimed
+from artsim.sim.contact.contact_rows import grips_more, reset_grip
 from artsim.sim.contact.rebounds import aim_again, begin_bounces, bounce_on, is_bouncing
-from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, AnyEquipment, EitherEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.drives import hold_drives, set_drives
 from artsim.sim.equipment.implicit_actuators import excess_at_bounds, hold_actuators
 from artsim.sim.foundation.jit import inlined, njit
@@ -47,18 +45,15 @@ from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, EitherContacts
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.phases import BROAD_PHASE, SOLVER, SYSTEM
+from artsim.sim.run_data.phases import SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
-    BETA,
     CROWDED,
     DRIVE_ROWS,
     FREE_STEPS_POSSIBLE,
     ITERATIONS,
     LASTING_ROWS,
     RESIDUAL,
-    RULE_ROUNDS,
-    SEARCHES,
     STOP_REASON,
     WITHOUT_ROWS,
     Rows,
@@ -67,23 +62,30 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
 from artsim.sim.solvers.calls import ask, sweeps_rows
 from artsim.sim.stepping.aims import aim_rows, begin_aims, is_aiming
-from artsim.sim.stepping.contact_aims import aim_contacts
+from artsim.sim.stepping.contact_aims import (
+    aim_contacts,
+    aims_contacts,
+    begin_contact_aims,
+    has_contact_aims,
+    is_aiming_contacts,
+)
 from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import (
     note_struck,
 )
 from artsim.sim.stepping.pack_stages import (
-    break_rules_in_lanes,
+    go_on_in_lanes,
     hold_without_rows_in_lanes,
+    lanes_that_go_on,
     lanes_to_look_at,
+    leave,
     leave_unsettled,
     leave_where_strained,
-    next_in_lanes,
-    outdate_actuator_rows,
-    press_tendons,
     start_in_lanes,
 )
+from artsim.sim.stepping.packs import BOUNDS
+from artsim.sim.stepping.searches import outruns_contacts
 from artsim.sim.stepping.strain import settle_strain
 from artsim.sim.stepping.system import set_end_velocities
 
@@ -91,29 +93,53 @@ FROM_BIAS, FROM_ROWS, FROM_TARGETS, SOLVED = range(4)
 
 _ROUNDS_PER_FORCE = 8  # rounds per force that may be at a bound
 _ROUNDS_OF_DRIVES = 16  # one by one, before drives become rows
-_SEARCHES = 4  # for contacts, where the step moves shapes farther than their margins
-_SEARCHES_OF_BLOWS = 40  # for contacts that bounce: each search finds contacts of the bodies just struck
 
 
 @njit
-def start_search(robot: RobotBundle, run: RunBundle, rows: Rows, contact: EitherContacts, solver: SolverBundle) -> None:
-    """Set the velocities expected midway, from which evaluations with these contacts start."""
-    step = run.step
-    one = like(1.0, robot.data)
+def start_search(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+    solver: SolverBundle,
+) -> None:
+    """Begin the search for the velocities at the step's end, with the contacts at its start."""
+    if run.lanes is not None:
+        start_in_lanes(run, solver)
+    _begin_with_contacts(robot, run, rows, equipment, contact, rules, like(1.0, robot.data))
+
+
+@njit
+def _begin_with_contacts(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+    chosen: Real,
+) -> None:
+    """Set the velocities expected midway, from which evaluations with these contacts start, where `chosen` is 1."""
+    step, zero = run.step, zero_like(chosen)
     if contact is not None:
         if run.lanes is None:
             note_struck(robot.data, contact)
-        reset_grip(contact, one)
-    start_evaluations(robot, run, one)
-    begin_targets(run, rows, contact, one)
-    step.bound_rounds[0] = zero_like(one)
-    for k in range(step.pressed.shape[0]):
-        for side in range(step.pressed.shape[1]):
-            step.pressed[k, side] = zero_like(one)
-    if run.lanes is not None:
-        start_in_lanes(robot, run, contact, solver)
-    else:
-        for n in range(RULE_ROUNDS, step.retries.shape[0]):
+        reset_grip(contact, chosen)
+    start_evaluations(robot, run, chosen)
+    begin_targets(run, contact, chosen)
+    step.bound_rounds[0] = where_greater(chosen, zero, zero, step.bound_rounds[0])
+    step.rule_rounds[0] = where_greater(chosen, zero, zero, step.rule_rounds[0])
+    step.outdated[0] = largest(step.outdated[0], chosen)
+    rows.report[RESIDUAL] = where_greater(chosen, zero, zero, rows.report[RESIDUAL])
+    begin_limits(robot, run, chosen)
+    if equipment is not None:
+        begin_tendon_limits(robot, run, equipment, chosen)
+    if rules is not None:
+        loosen(rules, chosen)
+    if run.lanes is None:
+        for n in range(WITHOUT_ROWS, step.retries.shape[0]):
             step.retries[n] = 0
 
 
@@ -184,6 +210,8 @@ def look_again(
     left = like(1.0, robot.data)
     if run.lanes is not None:
         left = lanes_to_look_at(run, solver, left)
+    if contact is not None:
+        left = left - left * is_aiming_contacts(contact)
     changed, aimed = zero_like(left), zero_like(left)
     if run.step.retries[WITHOUT_ROWS] == 0 or run.lanes is not None:
         fresh = left - left * _goes_on(run, contact)
@@ -198,42 +226,31 @@ def look_again(
         changed, left = changed + late, left - late
     moved = zero_like(left)
     if not sweeps_rows(solver):
-        moved = misplaces_bias(robot, run, rows, _loops_of(run, equipment), left)
-    begin_targets(run, rows, contact, changed + moved)
+        moved = misplaces_bias(robot, run, rows, equipment, left)
+    begin_targets(run, contact, changed + moved)
+    run.step.outdated[0] = largest(run.step.outdated[0], changed + moved)
+    if rules is not None:
+        loosen(rules, moved)
+    if contact is not None and not any_positive(changed + aimed + moved):
+        other = outruns_contacts(robot, run, rows, contact, solver, 1.0 - has_contact_aims(contact))
+        if any_positive(other):
+            _begin_with_contacts(robot, run, rows, equipment, contact, rules, other)
+            return FROM_BIAS
+        aimed, changed = _aim_contacts(robot, run, rows, equipment, contact, solver)
+        run.step.outdated[0] = largest(run.step.outdated[0], changed)
     if run.lanes is not None:
-        further = next_in_lanes(robot, run, rows, equipment, contact, solver, (changed, aimed, moved))
-        return FROM_BIAS if further else SOLVED
+        return FROM_BIAS if go_on_in_lanes(run, rows, rules, solver, (changed, aimed, moved)) else SOLVED
     if changed + moved > 0.0:
         return FROM_ROWS if changed > 0.0 else FROM_BIAS
-    if aimed > 0.0:
-        return FROM_TARGETS
-    if contact is not None:
-        if _outruns_contacts(robot, run, rows, contact, solver):
-            return FROM_BIAS
-        if _aims_contacts(robot, run, rows, contact, solver):
-            changed = _change_rows(robot, run, rows, equipment, contact, None, solver, (1.0, 1.0))
-            begin_targets(run, rows, contact, changed)
-            if changed > 0.0:
-                return FROM_ROWS
-    return SOLVED
+    return FROM_TARGETS if aimed > 0.0 else SOLVED
 
 
 @inlined
-def _loops_of(run: RunBundle, equipment: EitherEquipment) -> AnyEquipment | None:
-    """The equipment with the loops, or the loops of a pack."""
-    if run.lanes is not None:
-        return run.lanes.loops
-    return equipment
-
-
-@inlined
-def press_limits(
-    robot: RobotBundle, run: RunBundle, equipment: EitherEquipment, solver: SolverBundle, chosen: Real
-) -> Real:
+def press_limits(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment, chosen: Real) -> Real:
     """1 where `chosen` is 1 and the velocities found violate sides of limits without rows, which now get them."""
     pressed = presses(robot, run, chosen, False)
-    if run.lanes is not None and solver.pack is not None and equipment is not None:
-        pressed = largest(pressed, press_tendons(run, equipment, solver, chosen))
+    if equipment is not None:
+        pressed = largest(pressed, press_tendons(robot, run, equipment, chosen, False))
     return pressed
 
 
@@ -247,12 +264,13 @@ def _goes_on(run: RunBundle, contact: EitherContacts) -> Real:
 
 
 @njit
-def begin_targets(run: RunBundle, rows: Rows, contact: EitherContacts, chosen: Real) -> None:
+def begin_targets(run: RunBundle, contact: EitherContacts, chosen: Real) -> None:
     """Aim the rows and the rebounds of contacts from the beginning where `chosen` is 1."""
     if any_positive(chosen):
-        begin_aims(run, rows, chosen)
+        begin_aims(run.step, chosen)
         if contact is not None:
             begin_bounces(contact, chosen)
+            begin_contact_aims(contact, chosen)
 
 
 @njit
@@ -266,7 +284,7 @@ def _change_bounds(
     step = run.step
     if not any_positive(chosen):
         return chosen
-    pressed = press_limits(robot, run, equipment, solver, chosen)
+    pressed = press_limits(robot, run, equipment, chosen)
     zero = zero_like(chosen)
     left = chosen - pressed
     step.bound_rounds[0] = step.bound_rounds[0] + left
@@ -302,10 +320,7 @@ def _hold_actuators(run: RunBundle, rows: Rows, equipment: EquipmentBundle, chos
         if chosen > 0.0 and run.step.bound_rounds[0] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
             rows.report[RESIDUAL] = max(rows.report[RESIDUAL], excess_at_bounds(run, equipment))
             return 0.0
-    changed = hold_actuators(run, equipment, chosen, one)
-    if run.lanes is not None:
-        outdate_actuator_rows(run, equipment, changed)
-    return changed
+    return hold_actuators(run, equipment, chosen, one)
 
 
 @inlined
@@ -322,7 +337,7 @@ def _settle_strain(
     """Settle strained loops where `fresh` is 1, which is their first solution; 1 where `left` is 1 and the lane goes
     on."""
     if run.lanes is not None:
-        return leave_where_strained(run, rows, contact, left, fresh)
+        return leave_where_strained(run, rows, equipment, contact, left, fresh)
     if equipment is not None and fresh > 0.0 and has_hard_loops(equipment) and not sweeps_rows(solver):
         settle_strain(robot, run, rows, equipment, contact, solver)
     return left
@@ -343,11 +358,7 @@ def _aim_again(
     """
     if sweeps_rows(solver) or not any_positive(chosen):
         return zero_like(chosen)
-    aimed = zero_like(chosen)
-    if run.lanes is None:
-        aimed = aim_rows(robot, run, rows, equipment, rows.impulse, chosen)
-    elif run.lanes.own is not None:
-        aimed = aim_rows(robot, run, rows, run.lanes.loops, solver.pack.impulse, chosen)
+    aimed = aim_rows(robot, run, rows, equipment, chosen)
     if contact is not None:
         bounced = bounce_on(robot, run, rows, contact, solver, chosen - aimed)
         if run.lanes is None and any_positive(bounced):
@@ -383,81 +394,66 @@ def _change_rows(
     if not any_positive(chosen):
         return changed
     if any_positive(moving):
-        changed = press_limits(robot, run, equipment, solver, moving)
+        changed = press_limits(robot, run, equipment, moving)
     if contact is not None:
         changed = changed + grips_more(run.inputs, rows, contact, chosen - changed)
-    if run.lanes is not None:
-        return changed + break_rules_in_lanes(robot, run, chosen - changed)
-    if rules is not None and changed <= 0.0 and _breaks_rules(robot, run, rows, rules):
-        changed = 1.0
+    if rules is not None:
+        changed = changed + _breaks_rules(robot, run, rows, rules, chosen - changed)
     return changed
 
 
 @njit
-def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBundle) -> bool:
-    """True if rows must be rebuilt since links exceed their velocity bounds in directions that have no row yet."""
-    step = run.step
-    step.retries[RULE_ROUNDS] += 1
-    if aim_bounds(robot, run, rules) and step.retries[RULE_ROUNDS] < MOST_ROUNDS:
-        return True
-    note_excess(robot.model, robot.data, rows, step, rules)
-    step.retries[RULE_ROUNDS] = 0
-    return False
+def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBundle, chosen: Real) -> Real:
+    """1 where `chosen` is 1 and rows must be rebuilt since links exceed their velocity bounds in directions that have
+    no row yet. Lanes that no round brings within their bounds take the step alone."""
+    step, zero = run.step, zero_like(chosen)
+    if not any_positive(chosen):
+        return zero
+    step.rule_rounds[0] = step.rule_rounds[0] + chosen
+    broken = aim_bounds(robot, run, rules, chosen)
+    on = where_greater(zero + MOST_ROUNDS, step.rule_rounds[0], broken, zero)
+    if run.lanes is not None:
+        leave(run.lanes, broken - on, BOUNDS)
+    elif chosen > on:
+        note_excess(robot.model, robot.data, rows, step, rules)
+    step.rule_rounds[0] = where_greater(chosen, on, zero, step.rule_rounds[0])
+    return on
 
 
 @njit
-def _outruns_contacts(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
-) -> bool:
-    """True if shapes leave their speculative margins and meet other contacts; bodies then have their velocities from
-    before the step again, else those at its end. If contacts exceed the room, step.counters say so.
+def _aim_contacts(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EitherEquipment,
+    contact: EitherContacts,
+    solver: SolverBundle,
+) -> tuple[Real, Real]:
+    """1 where contacts of bodies that turn far are aimed at where the velocities found lead, and 1 where the end of the
+    sequence of aims calls for other rows. Leaves the bodies' velocities from before the step.
     """
-    model, state, data = robot.model, robot.state, robot.data
-    step = run.step
-    step.retries[SEARCHES] += 1
-    most = _SEARCHES_OF_BLOWS if may_bounce(contact) else _SEARCHES
-    if step.retries[SEARCHES] >= most:
-        velocities(model, step.velocity, data)
-    elif outrun(model, data, run, contact):
-        velocities(model, state.qvel, data)
-        count = contact.data.number[CONTACTS]
-        note_found(contact.data.before, contact)
-        if not detected(robot, contact):
-            step.counters[STOP_REASON] = CROWDED
-            return False
-        mark(run.clock, BROAD_PHASE)
-        if not are_as_before(contact.data.before, contact, count):
-            start_search(robot, run, rows, contact, solver)
-            return True
-        velocities(model, step.velocity, data)
-    return False
-
-
-@njit
-def _aims_contacts(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: ContactBundle, solver: SolverBundle
-) -> bool:
-    """True if contacts of bodies that turn far are aimed at where the velocities found lead, by further solutions.
-
-    Needs the bodies' velocities at the step's end, and leaves those from before the step.
-    """
-    aims: bool = not sweeps_rows(solver) and run.inputs.scheme[BETA] == 1.0
-    aims = aims and contact.data.advancement[0] == 0  # the continuous check has contacts of times before the end
-    aims = aims and run.step.counters[STOP_REASON] != CROWDED and choose_aimed(robot, run, rows, contact)
-    if aims:
-        aim_contacts(robot, run, rows, contact, solver)
-    velocities(robot.model, robot.state.qvel, robot.data)
-    return aims
+    zero = like(0.0, robot.data)
+    if run.step.counters[STOP_REASON] == CROWDED or not aims_contacts(run, contact, solver):
+        velocities(robot.model, robot.state.qvel, robot.data)
+        return zero, zero
+    chosen = zero + 1.0
+    if run.lanes is not None:
+        chosen = lanes_that_go_on(run, chosen)
+    midst = chosen * is_aiming_contacts(contact)
+    aimed = aim_contacts(robot, run, rows, contact, chosen)
+    ended = midst - midst * aimed
+    changed = _change_rows(robot, run, rows, equipment, contact, None, solver, (ended, ended))
+    begin_targets(run, contact, changed)
+    return aimed, changed
 
 
 @njit
 def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
     """True if the velocities found satisfy all limits of joints and tendons."""
-    if presses(robot, run, 1.0, True) > 0.0 or opens_cones(robot, run) or opens_turns(robot, run):
-        return False
+    pressed = presses(robot, run, 1.0, True)
     if equipment is not None:
-        return tendons_hold(run, equipment)
-    return True
+        pressed = largest(pressed, press_tendons(robot, run, equipment, 1.0, True))
+    return not (pressed > 0.0 or opens_cones(robot, run) or opens_turns(robot, run))
 
 
 @njit

@@ -13,7 +13,7 @@ from __future__ import annotations
 from artsim.sim.articulation.kinematics import like, link_frame, velocities
 from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.constraints.link_velocity_rows import link_centre
-from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.mat3 import symmetric_times, turned_back
@@ -76,7 +76,7 @@ def _note_inputs(state: State, run: RunBundle) -> None:
 
 
 @njit
-def count_still(robot: RobotBundle, run: RunBundle, equipment: AnyEquipment | None) -> None:
+def count_still(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) -> None:
     """Note the inputs, and update state.still, after the step of robots that are awake; those that fall asleep lose
     their velocities. Needs the activations before the step in equipment.data.start_activation.
     """

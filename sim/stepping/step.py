@@ -11,16 +11,18 @@ import math
 from artsim.sim.articulation.kinematics import kinematics, world_inertia
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.constraints.limit_rows import has_ball_limits
 from artsim.sim.constraints.loop_rows import note_loop_gaps
 from artsim.sim.contact.contact_rows import note_depths
 from artsim.sim.contact.detection import find_contacts, place_static
+from artsim.sim.contact.pack_detection import find_in_lanes
 from artsim.sim.equipment.actuation import control_row, find_places
 from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.drives import begin_drives
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.geometry.contacts import ContactBundle, EitherContacts
+from artsim.sim.geometry.contacts import EitherContacts
 from artsim.sim.run_data.clock import mark, start
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
@@ -58,7 +60,19 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.assembly import needs_rows
 from artsim.sim.stepping.booking import book_forces, end_step, move_on, rest
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
+from artsim.sim.stepping.lane_booking import begin_step_in_lanes
+from artsim.sim.stepping.lane_equipment import keep_lanes
+from artsim.sim.stepping.lanes_alone import record_steps
+from artsim.sim.stepping.pack_stages import find_forces_in_lanes
+from artsim.sim.stepping.pack_step import (
+    begin_in_lanes,
+    choose_inputs,
+    end_in_lanes,
+    lanes_rest,
+    record_state,
+    settle_lanes,
+)
+from artsim.sim.stepping.packs import ROWS_OF_SAMPLE
 from artsim.sim.stepping.recorded_constraints import lacks_room
 from artsim.sim.stepping.recording import is_full
 from artsim.sim.stepping.retries import (
@@ -82,20 +96,49 @@ def simulate(
     run: RunBundle,
     rows: Rows,
     equipment: EquipmentBundle | None,
-    contact: ContactBundle | None,
+    contact: EitherContacts,
     rules: RuleBundle | None,
     solver: SolverBundle,
 ) -> None:
     """Take the block's steps from the state, recording a row every STEPS_PER_ROW, or stop early with the reason in
-    step.counters.
+    step.counters. A pack takes them with all lanes at once.
 
     None stands for `equipment` that the robot lacks, for `contact` in a run without contact, for `rules` where links
     have no damping and no limits, for the members of `solver` that the chosen one does not use, and for run.clock
     unless the phases of the step are timed. The code that would need them is then not compiled.
     """
-    step, block = run.step, run.block
     start(run.clock)
-    begin(robot, run, equipment, rules)
+    begin(robot, run, rows, equipment, contact, rules)
+    for _ in range(run.block.plan[STEPS_TO_TAKE]):
+        if not _has_room(run, rows, contact):
+            break
+        mark(run.clock, INTEGRATION)
+        choose_controls(robot, run, equipment)
+        if not take_step(robot, run, rows, equipment, contact, rules, solver):
+            break
+        run.step.counters[STEP_NUMBER] += 1
+    end(robot, run, equipment, contact)
+    mark(run.clock, INTEGRATION)
+
+
+@njit
+def begin(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: EitherContacts,
+    rules: RuleBundle | None,
+) -> None:
+    """Prepare a block of steps."""
+    step, block = run.step, run.block
+    needed = needs_rows(robot.model, run.inputs, equipment, rules)
+    if run.lanes is not None:
+        step.counters[FREE_STEPS_POSSIBLE] = 0 if needed or has_ball_limits(robot.model) else 1
+        begin_in_lanes(robot, run, contact)
+        return
+    step.counters[FREE_STEPS_POSSIBLE] = 0 if needed else 1
+    run_beside(step, BEGIN)
     if is_new(step):
         note_lag(run, rows)
     block.constraints[CONSTRAINTS] = 0
@@ -103,30 +146,32 @@ def simulate(
     if contact is not None:
         block.contacts[0] = 0
         place_static(robot.model, robot.data, contact)
-    for _ in range(block.plan[STEPS_TO_TAKE]):
-        if (contact is not None and is_full(run, contact)) or lacks_room(block, rows):
-            break
-        mark(run.clock, INTEGRATION)
-        if is_due(step):
-            run_beside(step, WATCH)
-        choose_controls(run)
-        if not take_step(robot, run, rows, equipment, contact, rules, solver):
-            break
-        step.counters[STEP_NUMBER] += 1
-    run_beside(step, END)
-    if equipment is not None:
-        note_loop_gaps(robot.model, robot.data, step, equipment)
-    if contact is not None and block.plan[STEPS_TO_TAKE] == 0:
-        measure(robot, run, contact)
-    mark(run.clock, INTEGRATION)
+
+
+@inlined
+def _has_room(run: RunBundle, rows: Rows, contact: EitherContacts) -> bool:
+    """True if the block has room for what a further row of a single robot may hold."""
+    if run.lanes is not None:
+        return True
+    if contact is not None:  # noqa: SIM102  # known to the compiler, the next condition not
+        if is_full(run, contact):
+            return False
+    return not lacks_room(run.block, rows)
 
 
 @njit
-def measure(robot: RobotBundle, run: RunBundle, contact: ContactBundle) -> None:
-    """Note the depths of contacts at the state; each step notes the depths at the state from which it starts."""
-    kinematics(robot.model, robot.state.qpos, robot.data)
-    find_contacts(robot, run.inputs, contact)
-    note_depths(run.step, contact)
+def end(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, contact: EitherContacts) -> None:
+    """End a block of steps: note energies, gaps, and the depths of contacts at the state."""
+    if run.lanes is not None:
+        end_in_lanes(robot, run, contact)
+        return
+    run_beside(run.step, END)
+    if equipment is not None:
+        note_loop_gaps(robot.model, robot.data, run.step, equipment)
+    if contact is not None and run.block.plan[STEPS_TO_TAKE] == 0:  # steps note those before them
+        kinematics(robot.model, robot.state.qpos, robot.data)
+        find_contacts(robot, run.inputs, contact)
+        note_depths(run.step, contact)
 
 
 @njit
@@ -135,7 +180,7 @@ def take_step(
     run: RunBundle,
     rows: Rows,
     equipment: EquipmentBundle | None,
-    contact: ContactBundle | None,
+    contact: EitherContacts,
     rules: RuleBundle | None,
     solver: SolverBundle,
 ) -> bool:
@@ -144,37 +189,91 @@ def take_step(
     An integrator with steps of its own takes the places of solve_step and move_on, by its entry.
     """
     step = run.step
+    recorded = step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0
     begin_asleep(robot.state, run)
-    asleep = step.asleep[0] > 0.0
-    if not asleep or step.counters[AT_REST] == 0:
+    if run.lanes is not None:
+        if recorded:
+            record_state(robot.state, run)
+            if run.block.plan[ROWS_OF_SAMPLE] > 0:
+                return record_steps(robot, run, equipment, contact)
+        begin_step_in_lanes(robot, run)
+    if not _rests(run):
         if connected(step.integrator):
             run_integrator(step, EVALUATE)
         else:
             solve_step(robot, run, rows, equipment, contact, rules, solver)
-        if asleep:
-            rest(robot, step)
-        elif step.counters[STOP_REASON] != RUNNING or not is_finite(robot.model, step):
+        if not _is_settled(robot, run, rows, equipment, contact, solver):
             return False
-    if equipment is not None and connected(equipment.data.feeler):
-        run_entry(equipment.data.feeler)
-    recorded = step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0
-    if recorded:
-        mark(run.clock, INTEGRATION)
-        run_beside(step, RECORD)
-        mark(run.clock, RECORDING)
-    if not asleep:
+    if run.lanes is None:
+        _record(run, equipment, recorded)
+    if not _lies_still(run):
         if connected(step.integrator):
             run_integrator(step, ADVANCE)
         else:
             move_on(robot, run, rows, equipment, contact, solver)
-        book_work(run, rows)
-        if step.counters[STOP_REASON] != RUNNING:
-            step.counters[ROWS_RECORDED] -= 1 if recorded else 0  # a step that was taken back has no row
-            return False
+        if run.lanes is None:
+            book_work(run, rows)
+            if step.counters[STOP_REASON] != RUNNING:
+                step.counters[ROWS_RECORDED] -= 1 if recorded else 0  # a step that was taken back has no row
+                return False
         end_step(robot, run, equipment)
-    if equipment is not None and connected(equipment.data.keeper):
-        run_entry(equipment.data.keeper)
+    _keep_samples(robot, run, equipment)
     return True
+
+
+@inlined
+def _rests(run: RunBundle) -> bool:
+    """True if the robot, or all lanes, sleep through this step, and its forces are known."""
+    if run.lanes is not None:
+        return lanes_rest(run)
+    return run.step.asleep[0] > 0.0 and run.step.counters[AT_REST] == 1
+
+
+@inlined
+def _lies_still(run: RunBundle) -> bool:
+    """True if the robot, or all lanes, sleep through this step."""
+    if run.lanes is not None:
+        return lanes_rest(run)
+    return run.step.asleep[0] > 0.0
+
+
+@inlined
+def _is_settled(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: EitherContacts,
+    solver: SolverBundle,
+) -> bool:
+    """True if the step just solved can be taken; lanes that end are marked."""
+    step = run.step
+    if run.lanes is not None:
+        return connected(step.integrator) or settle_lanes(robot, run, rows, equipment, contact, solver)
+    if step.asleep[0] > 0.0:
+        rest(robot, step)
+        return True
+    return step.counters[STOP_REASON] == RUNNING and is_finite(robot.model, step)
+
+
+@inlined
+def _record(run: RunBundle, equipment: EquipmentBundle | None, recorded: bool) -> None:
+    """Measure for delayed sensors, and record a row of a single robot where the step is `recorded`."""
+    if equipment is not None and connected(equipment.data.feeler):
+        run_entry(equipment.data.feeler)
+    if recorded:
+        mark(run.clock, INTEGRATION)
+        run_beside(run.step, RECORD)
+        mark(run.clock, RECORDING)
+
+
+@inlined
+def _keep_samples(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
+    """Keep the samples of delayed controls and sensors."""
+    if run.lanes is not None:
+        keep_lanes(robot, run)
+    elif equipment is not None and connected(equipment.data.keeper):
+        run_entry(equipment.data.keeper)
 
 
 @njit
@@ -198,7 +297,7 @@ def solve_step(
     find_forces(robot, run, equipment)
     if contact is not None and not look_for_contacts(robot, run, contact):
         return
-    start_search(robot, run, rows, contact, solver)
+    start_search(robot, run, rows, equipment, contact, rules, solver)
     stage = FROM_BIAS
     while stage != SOLVED:
         if stage == FROM_TARGETS:
@@ -240,20 +339,14 @@ def find_forces(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) 
 def look_for_contacts(robot: RobotBundle, run: RunBundle, contact: EitherContacts) -> bool:
     """Detect the step's contacts; False, noted in step.counters, where they exceed the room."""
     if run.lanes is not None:
-        return look_for_contacts_in_lanes(robot, run, contact)
-    run.step.retries[SEARCHES] = 0
-    if not find_contacts(robot, run.inputs, contact):
+        found = find_in_lanes(robot, run.inputs, contact, run.lanes.data.alive)
+    else:
+        run.step.retries[SEARCHES] = 0
+        found = find_contacts(robot, run.inputs, contact)
+    if not found:
         run.step.counters[STOP_REASON] = CROWDED
-        return False
     mark(run.clock, BROAD_PHASE)
-    return True
-
-
-@njit
-def begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, rules: RuleBundle | None) -> None:
-    """Prepare a block of steps."""
-    run_beside(run.step, BEGIN)
-    run.step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(robot.model, run.inputs, equipment, rules) else 1
+    return found
 
 
 @inlined
@@ -271,8 +364,14 @@ def run_integrator(step: Step, task: int) -> None:
 
 
 @njit
-def choose_controls(run: RunBundle) -> None:
-    """Set step.counters[CONTROL_ROW] for this step."""
+def choose_controls(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> None:
+    """Set step.counters[CONTROL_ROW] for this step of a single robot, or the inputs of each lane; compare energies
+    where it is due."""
+    if run.lanes is not None:
+        choose_inputs(robot.model, robot.data, run, equipment)
+        return
+    if is_due(run.step):
+        run_beside(run.step, WATCH)
     counters = run.step.counters
     counters[CONTROL_ROW] = control_row(run.inputs.start_step, counters[CONTROL_ROW], counters[STEP_NUMBER])
 

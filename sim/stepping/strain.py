@@ -25,7 +25,7 @@ from artsim.sim.constraints.loop_rows import HAIR, STRAINED, is_of_hard_loop, is
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.contact.contact_rows import normal_rows, removal_power
 from artsim.sim.contact.pack_contacts import PackContactBundle
-from artsim.sim.equipment.arrays import AnyEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Pack, Real
@@ -76,7 +76,7 @@ def settle_strain(
 
 
 @njit
-def _yield_of_loops(rows: Rows, equipment: AnyEquipment) -> Real:
+def _yield_of_loops(rows: Rows, equipment: EquipmentBundle) -> Real:
     """The fastest yield of a hard loop's row [m/s or rad/s], in both widths."""
     most = zero_like(rows.bias[0])
     for n in range(rows.number[LASTING_ROWS]):
@@ -86,7 +86,7 @@ def _yield_of_loops(rows: Rows, equipment: AnyEquipment) -> Real:
 
 
 @njit
-def _power_of_yield(rows: Rows, equipment: AnyEquipment) -> Real:
+def _power_of_yield(rows: Rows, equipment: EquipmentBundle) -> Real:
     """The power that all hard loops take up in yielding [W h], Σ cfm λ², in both widths."""
     total = zero_like(rows.bias[0])
     for n in range(rows.number[LASTING_ROWS]):
@@ -96,15 +96,17 @@ def _power_of_yield(rows: Rows, equipment: AnyEquipment) -> Real:
 
 
 @njit
-def strains(run: RunBundle, rows: Rows, contact: PackContactBundle | None, chosen: Pack) -> Pack:
+def strains(
+    run: RunBundle, rows: Rows, equipment: EquipmentBundle, contact: PackContactBundle | None, chosen: Pack
+) -> Pack:
     """1 in lanes where `chosen` is 1 and hard loops, not aimed yet, are strained: such lanes take the step alone."""
-    loops, h, zero = run.lanes.loops, run.inputs.time_step[0], zero_like(chosen)
+    h, zero = run.inputs.time_step[0], zero_like(chosen)
     chosen = where_greater(zero + AIMED, run.step.aiming[PHASE], chosen, zero)
-    most = h * _yield_of_loops(rows, loops)
+    most = h * _yield_of_loops(rows, equipment)
     strained = where_greater(most, zero + STRAINED, chosen, zero)
     yielding = where_greater(most, zero + HAIR, chosen, zero)
     if contact is not None and any_positive(yielding):
-        total = _power_of_yield(rows, loops)
+        total = _power_of_yield(rows, equipment)
         for n in range(contact.data.number[CONTACTS]):
             if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
                 strained = largest(strained, yielding * is_pushing(removal_power(rows, contact, n), total))

@@ -8,16 +8,15 @@ from artsim.sim.articulation.kinematics import like, motion_columns
 from artsim.sim.articulation.model import D_MIN, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.coupling_rows import coupling_slope
-from artsim.sim.constraints.link_velocity_rows import loosen
 from artsim.sim.constraints.loop_drives import has_inertial_drives, scale_by_inertia
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobilities
 from artsim.sim.contact.detection import find_drifts
 from artsim.sim.equipment.actuation import coordinate, implicit_system
-from artsim.sim.equipment.arrays import AnyEquipment, EitherEquipment, EquipmentBundle
+from artsim.sim.equipment.arrays import EitherEquipment, EquipmentBundle
 from artsim.sim.equipment.drives import set_drives
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import Lanes1, Reals1
+from artsim.sim.foundation.records import Lanes1, Real, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.geometry.contacts import EitherContacts
 from artsim.sim.run_data.clock import mark
@@ -38,10 +37,9 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SOLVE, SolverBundle
 from artsim.sim.solvers.calls import answer, ask, factorise_system, forms_mass_matrix, reduce_system, sweeps_rows
-from artsim.sim.stepping.assembly import build_rows, keep_impulses, recall_impulses
+from artsim.sim.stepping.assembly import build_rows, keep_impulses
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
-from artsim.sim.stepping.pack_rows import build_in_lanes
 from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 
 
@@ -63,20 +61,15 @@ def set_bias(
     if step.counters[WEIGHED] & M_IS_SET == 0:
         _set_bare_inertia(model, data, step, solver)
         step.counters[WEIGHED] |= M_IS_SET
-        if run.lanes is not None:
-            if has_acceleration_drives(inputs):
-                find_drive_inertias(model, data, run, solver)
-        elif _scale_by_mobility(model, state.qpos, step.middle, data, run, equipment, solver):
+        scaled = _scale_by_mobility(model, state.qpos, step.middle, data, run, equipment, solver)
+        if run.lanes is None and scaled:
             step.counters[WEIGHED] = 0  # the gains that are scaled here begin anew with the next evaluation
         if rules is not None:
             add_link_damping(model, data, h, rules)
     if not forms_mass_matrix(solver):  # such solvers write over the articulated inertias
         step.counters[WEIGHED] &= M_IS_SET
-    if run.lanes is None:
-        if contact is not None:
-            find_drifts(model, data, inputs, contact)
-        if rules is not None:
-            loosen(rules)
+    if run.lanes is None and contact is not None:
+        find_drifts(model, data, inputs, contact)
     if rules is not None:
         _damp_links(robot, run, rules)
 
@@ -101,7 +94,7 @@ def find_drive_inertias(model: Model, data: Workspace, run: RunBundle, solver: S
     factorise_system(model, data, solver)
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:  # no force without mobility
-            step.drive_inertia[k] = inverse_or_zero(_effective(model, data, k, -1, 0.0, solver))
+            step.drive_inertia[k] = inverse_or_zero(_effective(model, data, k, -1, like(0.0, data), solver))
     set_drives(run)
 
 
@@ -119,7 +112,7 @@ def set_system(
     robot: RobotBundle,
     run: RunBundle,
     rows: Rows,
-    equipment: AnyEquipment | None,
+    equipment: EitherEquipment,
     rules: RuleBundle | None,
     solver: SolverBundle,
 ) -> None:
@@ -153,12 +146,8 @@ def set_rows(
     """Build J, bias, cfm and bounds of all constraint rows, and the warm-start impulses: those of the last step, or of
     the previous solution where this step is solved again with the same contacts.
     """
-    if run.lanes is None:
-        build_rows(robot, run, rows, equipment, contact, rules)
-        if run.step.retries[SOLVED_ONCE] == 1:
-            recall_impulses(rows)
-    elif solver.pack is not None:
-        build_in_lanes(robot, run, rows, equipment, solver, contact)
+    if run.lanes is None or solver.pack is not None:
+        build_rows(robot, run, rows, equipment, contact, rules, solver)
 
 
 @njit
@@ -224,30 +213,31 @@ def _set_bare_inertia(model: Model, data: Workspace, step: Step, solver: SolverB
 @njit
 def _scale_by_mobility(
     model: Model,
-    q: Reals1,
-    v: Reals1,
+    q: Lanes1,
+    v: Lanes1,
     data: Workspace,
     run: RunBundle,
-    equipment: EquipmentBundle | None,
+    equipment: EitherEquipment,
     solver: SolverBundle,
 ) -> bool:
     """Set the terms that are defined on the bare M, which is then factorised; False if there are none."""
     inputs, step = run.inputs, run.step
     needed = has_springs(model) or has_acceleration_drives(inputs)
-    if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
-        needed = True
+    by_equipment = False
+    if equipment is not None:
+        by_equipment = has_sprung_tendons(equipment) or has_inertial_drives(equipment)
     for k in range(step.diagonal.shape[0]):
-        step.diagonal[k] = 0.0
-    if not needed:
+        step.diagonal[k] = like(0.0, data)
+    if not needed and not by_equipment:
         return False
     find_drive_inertias(model, data, run, solver)
     for c in range(model.row_follower.shape[0]):
-        if model.row_impedance[c, D_MIN] >= 0.0:
-            continue
-        leader = model.row_leader[c]
-        _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
-        step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, solver)
-    if equipment is not None and (has_sprung_tendons(equipment) or has_inertial_drives(equipment)):
+        if _is_spring(model, c):
+            leader = model.row_leader[c]
+            place = coordinate(model, q, leader) if leader >= 0 else like(0.0, data)
+            _, slope, _ = coupling_slope(model, c, place)
+            step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, solver)
+    if equipment is not None and by_equipment:
         if not forms_mass_matrix(solver):
             mass_matrix(model, data)
             reduce_matrix(model, data, step.diagonal)
@@ -261,13 +251,19 @@ def _scale_by_mobility(
 def has_springs(model: Model) -> bool:
     """True if a coupling row is scaled by the current J M⁻¹ Jᵀ; rows with solimp use that of the file's pose."""
     for c in range(model.row_follower.shape[0]):
-        if model.row_impedance[c, D_MIN] < 0.0:
+        if _is_spring(model, c):
             return True
     return False
 
 
+@inlined
+def _is_spring(model: Model, c: int) -> bool:
+    """True if coupling row c has a natural frequency, and is not soft as in MuJoCo."""
+    return model.row_frequency[c] > 0.0 and model.row_impedance[c, D_MIN] < 0.0
+
+
 @njit
-def _effective(model: Model, data: Workspace, k: int, leader: int, slope: float, solver: SolverBundle) -> float:
+def _effective(model: Model, data: Workspace, k: int, leader: int, slope: Real, solver: SolverBundle) -> Real:
     """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
     x = data.reduced
     zero = like(0.0, data)

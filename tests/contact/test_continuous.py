@@ -120,4 +120,4 @@ def test_a_deep_overlap_comes_out() -> None:
 def test_off_it_costs_nothing() -> None:
     run = play(mjcf('<geom type="plane" size="0 0 1"/><body><freejoint/><geom size=".1"/></body>'), 0.01)
     assert isinstance(run.plan.touching, Touching)
-    assert [entry.name for entry in run.plan.entries] == ["simulate", "take_task", "solve_alone", "detect", "foresee"]
+    assert [entry.name for entry in run.plan.entries] == ["simulate", "take_task", "solve_alone", "detect", "measure"]

@@ -16,7 +16,6 @@ from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import plan_run
 from artsim.sim.runs.sampled_runs import PackRoller, Results
 from artsim.sim.runs.varied import Variations
-from artsim.sim.stepping.packs import CAUSES, TURNED
 from tests.contact.test_contact_closed_forms import FLOOR
 from tests.simulation import Run, simulate
 
@@ -176,7 +175,7 @@ def test_the_overlap_at_the_start_is_no_depth_beside_it() -> None:
 
 
 def test_packs_take_such_steps_as_single_robots_do() -> None:
-    """A lane whose contacts are to be aimed takes the step alone; how deep contacts get is told by sample."""
+    """Contacts of bodies that turn far are aimed in lanes, too; how deep contacts get is told by sample."""
     text = pair(SOLIDS["box"], SOLIDS["sphere"], 1.0, 0.5, ground=False)
     steps, dt = 60, 0.004
     config: dict[str, Any] = {"dt": dt, "steps": steps, "contacts": True, "record": ("qpos", "qvel")}
@@ -187,6 +186,27 @@ def test_packs_take_such_steps_as_single_robots_do() -> None:
     assert roller.run(Variations(plan.qpos[None], plan.qvel[None]), lambda: False)
     alone = spun(text, 1.0, dt, steps * dt)
     assert alone.simulation.contact_extremes[0] > 0
-    assert roller.alone[CAUSES[TURNED]] > 0
+    assert not roller.alone
     assert results.final_qpos[0] == pytest.approx(alone.simulation.qpos, abs=1e-9)
     assert results.sunk[0, 1] <= 1e-5
+
+
+def test_lanes_are_aimed_as_single_runs() -> None:
+    """Lanes that touch with different numbers of contacts are aimed together, each as its single run, in the room that
+    they have from the start."""
+    text = pair(SOLIDS["box"], SOLIDS["box"], 1.0, 0.0, ground=True)
+    steps, dt, lanes = 100, 0.002, 5
+    plan = plan_run(load_text(text, name="scene.xml"), RunConfig(dt=dt, steps=steps, contacts=True, record=("qpos",)))
+    qvel = np.zeros((lanes, 12))
+    qvel[:, 3:6] = np.random.default_rng(4).uniform(-25.0, 25.0, (lanes, 3))
+    qvel[:, 8] = -1.5
+    results = Results.of(plan, lanes)
+    roller = PackRoller(plan, held_controls(plan), results)
+    room = roller._simulation.room
+    assert roller.run(Variations(np.stack([plan.qpos] * lanes), qvel), lambda: False)
+    assert roller._simulation.room == room and not roller.alone
+    for lane in range(lanes):
+        v0 = dict(zip(plan.robot.dofs, qvel[lane].tolist(), strict=True))
+        one = simulate(load_text(text, name="scene.xml"), dt=dt, steps=steps, contacts=True, record=("qpos",), v0=v0)
+        assert one.simulation.contact_extremes[0] > 0
+        assert np.abs(results.rows["qpos"][lane] - one["qpos"]).max() <= 1e-9

@@ -37,7 +37,7 @@ def at_configuration(robot: Any, run: Any, rows: Any, equipment: Any, solver: An
     world_inertia(model, data)
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)
     bare_system(model, state.qpos, state.qvel, data, run, equipment, solver)
-    build_rows(robot, run, rows, equipment, None, None)
+    build_rows(robot, run, rows, equipment, None, None, solver)
 
 
 ENTRY = Entry("at_configuration", __name__, (RobotBundle, RunBundle, Rows, EquipmentBundle, SolverBundle))

@@ -1,10 +1,10 @@
-"""Lanes that take steps alone: the single robot that takes them has all that differs between lanes, and all that a lane
-carries from step to step. Every lane is the single run, whichever of its steps it takes alone.
+"""Lanes whose rows are solved alone, by the newton of a single robot: it has all that differs between lanes, and all
+that a lane carries from step to step. Every lane is the single run, whichever of its steps are solved so.
 
 Beside each robot two boxes meet, of which a spring pulls one along the other's face, so hard that only a large
-coefficient of friction holds it. The solver of these packs gives up lanes in which it does (lone_lanes.py): they take
-steps alone from when the boxes touch, which differs from lane to lane. Samples differ in velocities, controls, and all
-that can be varied.
+coefficient of friction holds it. The solver of these packs leaves lanes in which it does to newton (lone_lanes.py) from
+when the boxes touch, which differs from lane to lane. Samples differ in velocities, controls, and all that can be
+varied.
 """
 
 from __future__ import annotations
@@ -18,19 +18,15 @@ import pytest
 import artsim
 from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.io.runs.prepare import held_controls, prepare
-from artsim.sim.contact.pack_contacts import limited_sides
-from artsim.sim.equipment.arrays import TENDON_LOWER
+from artsim.sim.constraints.kinds import AT_LOWER, FRICTION_ROW, POSITION_ROW, VELOCITY_ROW
 from artsim.sim.foundation.jit import disabled
-from artsim.sim.run_data.run_records import ITERATIONS
+from artsim.sim.run_data.run_records import LASTING_ROWS, STEP_NUMBER, Rows
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.make_simulation import simulation_of
-from artsim.sim.runs.packable import equipment_of, places_of
-from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import PackRoller, Results
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VARIED, Variations
-from artsim.sim.stepping.packs import CAUSES, STEP, UNSOLVED, YIELDING
 from tests.runs import lone_lanes
 from tests.runs import test_packed_equipment as equipment
 from tests.runs import test_packed_options as options_of_packs
@@ -109,7 +105,7 @@ RANDOM = dict.fromkeys(VARIED, (0.5, 2.0))
 
 @pytest.fixture
 def lone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have lanes take the steps alone in which much friction holds the boxes."""
+    """Have newton solve the rows of lanes in which much friction holds the boxes."""
     monkeypatch.setattr("artsim.sim.runs.pack_arrays.SOLVE_PACK", lone_lanes.ENTRY)
 
 
@@ -157,7 +153,7 @@ def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: py
     robot = load(MODELS[name], tmp_path)
     made = drawn(robot, 9, **options)
     assert made.outcome.packed
-    assert 0.1 < made.outcome.alone[CAUSES[UNSOLVED]] / made.outcome.steps < 0.95, made.outcome.alone
+    assert made.outcome.solved_alone > 0.1 * made.outcome.steps
     single = one_by_one(robot, monkeypatch, 9, **options)
     assert np.abs(made["qpos"] - single["qpos"]).max() < 1e-11
     assert np.abs(made["qvel"] - single["qvel"]).max() < 1e-9
@@ -174,7 +170,7 @@ def test_damped_servos_stay_damped(tmp_path: Path) -> None:
     robot = load(text, tmp_path)
     made = artsim.rollout(robot, samples=2, steps=400, q0={"a": 0.5}, v0={"load": -0.5})
     assert isinstance(made, MemoryRollout)
-    assert made.outcome.steps_alone > 0.5 * made.outcome.steps
+    assert made.outcome.solved_alone > 0.5 * made.outcome.steps
     slow, fast = np.roots([0.2, 1.6, 3.0])
     time = 0.0005 * np.arange(400)
     truth = 0.5 * (fast * np.exp(slow * time) - slow * np.exp(fast * time)) / (fast - slow)
@@ -199,7 +195,7 @@ def test_contacts_yield_from_where_the_lane_itself_began(tmp_path: Path) -> None
         assert roller.run(Variations(np.array([[x]]), np.zeros((1, 1))), lambda: False)
         assert results.start_depth[0] == pytest.approx(0.005 + x, abs=1e-12)
         assert results.sunk[0, 1] <= 1e-3  # beside that
-    assert roller.alone[CAUSES[YIELDING]] >= 9
+    assert roller.solved_alone >= 9
 
 
 @pytest.mark.usefixtures("lone")
@@ -261,40 +257,36 @@ MOVES = 110
 @pytest.mark.usefixtures("lone")
 @pytest.mark.parametrize("case", KEPT)
 def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None:
-    """After every step, alone or not, a lane keeps the impulses that its single run keeps, and the drives held at their
-    bounds. Steps that it takes in the pack hold the forces and sums that those of the single run hold. Its steps alone
-    take as many iterations of the solver as those of the single run. Friction and limit share the load of a joint that
-    rests at the limit in any way: of such joints the sum counts.
+    """After every step, solved alone or not, a lane keeps the impulses that its single run keeps, and the drives held
+    at their bounds, and holds the forces of actuators that the single run holds. Friction and limit share the load of
+    a joint that rests at the limit in any way: of such joints the sum counts.
     """
     name, options = KEPT[case]
     robot = load(MODELS[name], tmp_path)
     options = options | {"q0": {"load": 0.01}, "v0": {"plate": 0.6, **options.get("v0", {})}, "steps": MOVES}
     plan = prepare(robot.articulation, RunConfig(record=(), **options))
-    single, steps = simulation_of(plan, held_controls(plan)), list[Any]()
+    single, steps, places = simulation_of(plan, held_controls(plan)), list[Any](), dict[tuple[int, int, int], int]()
     for _ in range(MOVES):
         list(single.blocks(1))
+        places |= _places(single._rows)
         steps.append(
             (
                 single._state.impulse.copy(),
-                single._rows.report[ITERATIONS],
                 _held(single),
                 single._state.drive_held.copy(),
             )
         )
     roller = PackRoller(plan, held_controls(plan), Results.of(plan, 1))
-    alone, counted, worst = [0], list[tuple[float, float]](), 0.0
+    alone, worst = [0], 0.0
 
     def look() -> bool:
         nonlocal worst
-        alone.append(int(roller._lanes.data.alone.sum()))
-        impulse, iterations, held, driven = steps[len(alone) - 2]
+        alone.append(int(roller._lanes.data.by_newton[0]))
+        impulse, held, driven = steps[len(alone) - 2]
         kept = _first_lane(roller._robot.state.impulse)
-        worst = max(worst, np.abs(_by_joint(plan, kept - impulse)).max(initial=0.0))
+        worst = max(worst, np.abs(_by_joint(places, kept - impulse)).max(initial=0.0))
         assert np.array_equal(_first_lane(roller._robot.state.drive_held), driven)
-        if alone[-1] == alone[-2]:
-            assert np.array_equal(_held(roller), held)
-        else:
-            counted.append((roller._simulation._rows.report[ITERATIONS], iterations))
+        assert np.array_equal(_held(roller), held)
         return False
 
     with pytest.MonkeyPatch.context() as patched:
@@ -305,17 +297,20 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
     largest = max(np.abs(impulse).max(initial=0.0) for impulse, *_ in steps)
     assert largest > 1e-4 or any(held.any() or driven.any() for *_, held, driven in steps)
     assert worst <= 1e-8 * largest
-    taken, truth = np.array(counted).T
-    assert np.all(np.abs(taken - truth) <= 2 + 0.05 * truth)  # by rounding, in steps of more than ten
-    assert taken.sum() == pytest.approx(truth.sum(), rel=0.02)
 
 
-def _by_joint(plan: Plan, impulse: Any) -> Any:
+def _places(rows: Rows) -> dict[tuple[int, int, int], int]:
+    """The places of the rows, by kind, owner and part."""
+    lasting = range(int(rows.number[LASTING_ROWS]))
+    return {(int(rows.kind[n]), int(rows.dof[n]), int(rows.part[n])): int(rows.place[n]) for n in lasting}
+
+
+def _by_joint(places: dict[tuple[int, int, int], int], impulse: Any) -> Any:
     """Impulses by row, those of limits added to those of friction at the same joint."""
-    places, summed = places_of(plan), np.array(impulse)
-    for (dof, side, *_), place in zip(limited_sides(plan.robot.model, equipment_of(plan)), places.sides, strict=True):
-        if side < TENDON_LOWER and places.friction[dof] >= 0:
-            summed[places.friction[dof]] += (1.0 if side % 2 == 0 else -1.0) * impulse[place]
+    summed = np.array(impulse)
+    for (kind, dof, part), place in places.items():
+        if kind in (POSITION_ROW, VELOCITY_ROW) and (FRICTION_ROW, dof, 0) in places:
+            summed[places[FRICTION_ROW, dof, 0]] += (1.0 if part == AT_LOWER else -1.0) * impulse[place]
             summed[place] = 0.0
     return summed
 
@@ -350,7 +345,7 @@ def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypat
     make_room = PackRoller._make_room
 
     def note(roller: PackRoller) -> None:
-        crowded.append(int(roller._lanes.data.counters[STEP]))
+        crowded.append(int(roller._step.counters[STEP_NUMBER]))
         make_room(roller)
 
     monkeypatch.setattr(PackRoller, "_make_room", note)
@@ -364,7 +359,7 @@ def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypat
             state = roller._robot.state
             first = _first_lane(state.qpos), _first_lane(state.qvel), _held(roller)
             # not anew where the step that follows lacks room and ends none
-            found.setdefault(int(roller._lanes.data.counters[STEP]), tuple(values.tobytes() for values in first))
+            found.setdefault(int(roller._step.counters[STEP_NUMBER]), tuple(values.tobytes() for values in first))
             return False
 
         assert roller.run(Variations(qpos, qvel), look)

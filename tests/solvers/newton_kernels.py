@@ -9,11 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.contact.pack_contacts import LaneSolver, PackSolver, lane_solver_shapes, make_lane_solver
-from artsim.sim.foundation.jit import Entry, bind, njit
-from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
+from artsim.sim.contact.pack_contacts import (
+    LaneRows,
+    LaneSolver,
+    PackSolver,
+    SingleSolver,
+    lane_order,
+    lane_solver_shapes,
+    make_lane_solver,
+)
+from artsim.sim.foundation.jit import Entry, bind, njit, point_at
+from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_lanes, with_members
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import MOST_TOGETHER, NEWTON_ALONE, NewtonWork, SolverBundle, newton_shapes
+from artsim.sim.run_data.scratch import MOST_TOGETHER, NEWTON_ALONE, NewtonWork, SolverBundle, make_call, newton_shapes
 from artsim.sim.solvers.newton import newton
 from artsim.sim.solvers.pack_newton import solve_pack
 
@@ -55,7 +63,9 @@ def solve_problems(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
 
 ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
 ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
-PACK_SOLVER = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver)
+LaneInertia, LaneProblem = with_lanes(Inertia, "LaneInertia", ()), with_lanes(Problem, "LaneProblem", ())
+SINGLE = with_members(SingleSolver, data=LaneInertia, step=LaneProblem)
+PACK_SOLVER = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver, single=SINGLE)
 PACK_ENTRY = Entry("solve_problems", __name__, (ROBOT, Rows, Problem, PACK_SOLVER))
 
 
@@ -117,7 +127,7 @@ def rows_of(*cases: Case, start: Real | None = None) -> tuple[Rows, Callable[[],
     for row in np.nonzero(first.cone > 1)[0]:  # the rows of a cone have the same columns
         pattern[row : row + first.cone[row]] = pattern[row : row + first.cone[row]].any(axis=0)
     entries = int(pattern.sum())
-    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (3,)}
+    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (3,), "start": (n + 1,), "report": (3,)}
     shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,))
     rows: Rows = allocate(Rows, shapes, width)
     rows.number[0] = n
@@ -158,13 +168,21 @@ def _inertia(*cases: Case) -> Inertia:
     return inertia
 
 
+def _work(tree: Tree, rows: Rows) -> NewtonWork:
+    """Newton's scratch for one robot."""
+    parent = tree.independent_parent
+    shapes = newton_shapes(parent, len(rows.bias), len(parent), len(rows.value))
+    work: NewtonWork = allocate(NewtonWork, shapes)
+    return work
+
+
 def bound(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Bound:
     """A case ready to be solved; arguments as of `solve`."""
-    n, nu = c.jacobian.shape
+    nu = len(c.velocity)
     tree, inertia = _tree(nu, parent), _inertia(c)
     problem: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)})
     rows, fill = rows_of(c, start=start)
-    work: NewtonWork = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
+    work = _work(tree, rows)
 
     def restore() -> None:
         fill()
@@ -190,9 +208,10 @@ def solve(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | Non
     return Solution(problem.next.copy(), rows.impulse.copy(), int(rows.report[0]), float(rows.report[1]))
 
 
-def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real, Real] | None]:
-    """Velocities and impulses of 8 cases with the same pattern and cones from impulses (rows, 8); None where the pack
-    gave up. `room`: so many rows a robot can have at least; with many, each lane is solved by itself."""
+def solve_together(*cases: Case, start: Real, room: int = 0) -> tuple[list[tuple[Real, Real]], int]:
+    """Velocities and impulses of 8 cases with the same pattern and cones from impulses (rows, 8), and the number of
+    those that the pack has left to newton itself. `room`: so many rows a robot can have at least; with many, each lane
+    is solved by itself."""
     width, (n, nu) = len(cases), cases[0].jacobian.shape
     tree, inertia = _tree(nu, None), _inertia(*cases)
     step: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)}, width)
@@ -203,20 +222,22 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> list[tuple[Real,
     shapes = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
-        "listing": (4,),
-        "limited": (0, 2),
         "change": (nu,),
         "impulse": (n,),
     }
     pack: PackSolver = allocate(PackSolver, shapes, width)
-    pack.rubbing.setflags(write=False)
-    pack.limited.setflags(write=False)
     pack = pack._replace(unlike=np.array([max(n, room) > MOST_TOGETHER], np.int64))
     for at, c in zip(_lanes(width), cases, strict=True):
         step.free[at] = c.force
         step.next[at] = c.velocity
-    solver = SolverBundle(work, pack=pack, lane=make_lane_solver())
+    one, problem, (alone, _) = _inertia(cases[0]), allocate(Problem, {"free": (nu,), "next": (nu,)}), rows_of(cases[0])
+    call = make_call(False, True, SolverBundle())
+    kept = point_at(
+        ENTRY, 1, call.entry, RobotBundle(tree, None, one), alone, problem, SolverBundle(_work(tree, alone))
+    )
+    single = SingleSolver(call, lane_order(None), LaneRows(*alone), LaneInertia(*one), LaneProblem(*problem))
+    solver = SolverBundle(work, pack=pack, lane=make_lane_solver(), single=single)
     bind(PACK_ENTRY, width, RobotBundle(tree, None, inertia), rows, step, solver)()
-    return [
-        (step.next[at].copy(), pack.impulse[at][:n].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)
-    ]
+    del kept
+    found = [(step.next[at].copy(), pack.impulse[at][:n].copy()) for at in _lanes(width)]
+    return found, int(np.sum(pack.by_newton))
