@@ -51,9 +51,9 @@ class Outcome:
     seconds: float
     packed: bool  # simulated in packs of 8
     alone: Mapping[str, int]  # steps that samples took outside of packs, by cause
-    solved_alone: int  # solutions of the rows of a single sample
+    solved_alone: int  # steps of samples whose rows the solver of a single robot solved
     unsolved: int  # number of samples in which the solver left rows unsolved
-    most_unsolved: tuple[int, float, int]  # the sample that did most; the residual [rad/s or m/s], steps
+    most_unsolved: tuple[int, float, int]  # the sample with the largest residual; residual [rad/s or m/s], steps
     stopped: int  # number of samples that stopped early
     inside: int  # number of samples that start with something more than 1 mm inside something
     sunk: int  # number of samples in which a hard contact got deeper by more than SUNK_FAR of a shape's thickness

@@ -315,7 +315,7 @@ def slack(rows: Rows, step: Step, contact: AnyContacts, n: int) -> Real:
 
 @njit
 def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, chosen: Real) -> Real:
-    """Aim the contacts chosen for that at the gaps foreseen, where `chosen` is 1; 1 where the bias of one that acts
+    """Aim the contacts that are aimed at the gaps foreseen, where `chosen` is 1; 1 where the bias of one that acts
     changes noticeably. contact.data.unaimed keeps the curves from before.
 
     Needs the bodies' velocities of step.velocity. Where an aim has changed the gap by less than it asked for, the next

@@ -96,7 +96,7 @@ class LaneOrder(NamedTuple):
 
 
 class SingleSolver(NamedTuple):
-    """The solver of a single robot, and what it reads and writes, for lanes that those of packs leave to it."""
+    """The solver of a single robot with its arrays, for lanes whose rows the solver of packs leaves to it."""
 
     call: SolverCall
     order: LaneOrder

@@ -59,8 +59,8 @@ _SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # dynamics whose activation is 
 def actuator_forces(run: RunBundle, equipment: EquipmentBundle, activation: Reals1, explicit: int) -> None:
     """Compute all actuator forces from up-to-date lengths and moment arms; step.counters holds the control row.
 
-    Sets in equipment.data activation_rate (nact,), actuator_force (na,) as if all forces were explicit, and what is
-    affine in them: constant, slope, resistance and acts (na,); no force acts implicitly if `explicit` is 1.
+    Sets in equipment.data activation_rate (nact,), actuator_force (na,) as if all forces were explicit, and the terms
+    of their affine parts: constant, slope, resistance and acts (na,); no force acts implicitly if `explicit` is 1.
     """
     inputs = run.inputs
     h = inputs.time_step[0]

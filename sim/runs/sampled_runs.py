@@ -129,7 +129,7 @@ Stop = Callable[[], bool]
 
 class Roller(Protocol):
     """Runs samples in one thread and fills the results; `alone`: steps that lanes took outside of packs, by cause;
-    `solved_alone`: solutions of the rows of a single lane (solvers/lane_newton.py)."""
+    `solved_alone`: steps of lanes whose rows newton itself solved (solvers/lane_newton.py)."""
 
     results: Results
     alone: dict[str, int]

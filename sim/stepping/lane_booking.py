@@ -1,4 +1,4 @@
-"""The end of a step of a pack, as far as lanes differ: what they keep of contacts, where trees stop, who sleeps."""
+"""The end of a step in each lane of a pack: memories of contacts, stops of trees, lanes that sleep or went alone."""
 
 from __future__ import annotations
 

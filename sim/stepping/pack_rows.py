@@ -34,8 +34,8 @@ def keep_rows_in_lanes(rows: Rows, contact: PackContactBundle | None, done: Pack
     """Store the impulses of the step's previous solution in rows.previous_impulse by the places that rows will have,
     and the biases of lasting rows in rows.previous_bias, ∞ where there was no row.
 
-    Contacts that have been listed since have places between those of the others. Those that yield in lanes where `done`
-    is 1, whose solution stands, go on to.
+    Contacts that have been listed since have places between those of the others. Lanes where `done` is 1, whose
+    solution stands, keep the counts of contacts that yield.
     """
     zero = zero_like(rows.impulse[0])
     for place in range(rows.number[LASTING_PLACES]):

@@ -141,7 +141,7 @@ class PackWork(NamedTuple):
     stopped_dof: Ints1  # (lanes,) the dof that stopped the lane, as in Step.counters[STOP_DOF]
     reason: Ints1  # (lanes,) RUNNING, NON_FINITE, … as in Step.counters[STOP_REASON]
     unsolved: Ints1  # (lanes,) steps in which the solver left a residual
-    worst_residual: Reals1  # (lanes,) as in Step [rad/s or m/s]
+    worst_residual: Reals1  # (lanes,) largest residual of rows in any step so far [rad/s or m/s]
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     by_newton: Ints1  # (1,) steps in which newton itself solved rows of a lane
     leaves: Lanes1  # (1,) more than 0: the lane has to take the step alone
