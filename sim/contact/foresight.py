@@ -29,7 +29,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, sqrt, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real, Vec3
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.foundation.scalars import is_positive, largest, least
 from artsim.sim.foundation.vec3 import cross, dot, length, minus, plus, plus_times, put, row_of, triple
 from artsim.sim.geometry.contacts import (
     ALONG_NORMAL,
@@ -210,13 +210,13 @@ def choose_aimed(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCon
         if contact.lanes is not None:
             may = may * contact.lanes.present[n]
         may = where_greater(contact.data.restitution[n], zero, zero, may)  # left to the sequence of impacts
-        may = may * largest(_is_positive(contact.data.overtaken[n]), _turns(robot.data, contact, n, h))
+        may = may * largest(is_positive(contact.data.overtaken[n]), _turns(robot.data, contact, n, h))
         if not any_positive(may):
             continue
         if contact.lanes is None:
             for end in range(2):
                 contact.data.bend[n, end] = trusted_turn(contact, n, end)
-        may = may * _is_positive(_leaves_row(robot, run.inputs, contact, n))
+        may = may * is_positive(_leaves_row(robot, run.inputs, contact, n))
         if not any_positive(may):
             continue
         contact.data.aimed[n] = largest(contact.data.aimed[n], may)
@@ -235,13 +235,7 @@ def _sinks(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts,
     """
     h = run.inputs.time_step[0]
     near = _ODD * _turned_inside(robot.model, robot.data, h, contact, n) - h * slack(rows, run.step, contact, n)
-    return _is_positive(largest(near, push(rows, contact, n)))
-
-
-@inlined
-def _is_positive(value: Real) -> Real:
-    zero = zero_like(value)
-    return where_greater(value, zero, zero + 1.0, zero)
+    return is_positive(largest(near, push(rows, contact, n)))
 
 
 @inlined
@@ -281,7 +275,7 @@ def _turns(data: Workspace, contact: AnyContacts, n: int, h: float) -> Real:
             o = triple(data.angular_velocity[body])
             before = triple(contact.data.turning[body])
             square = largest(square, largest(dot(o, o), dot(before, before)))
-    return _is_positive(h * h * square - STRUCK_TURN * STRUCK_TURN)
+    return is_positive(h * h * square - STRUCK_TURN * STRUCK_TURN)
 
 
 @inlined
@@ -335,18 +329,18 @@ def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, ch
         curve = (ahead - contact.data.distance[n]) / h - rate
         change = curve - contact.data.curve[n]
         odd = _ODD * _turned_inside(robot.model, robot.data, h, contact, n)
-        aimed = aimed - aimed * _is_positive(change) * where_greater(curve * h, odd, one, zero)
-        acts = largest(_is_positive(push(rows, contact, n)), _is_positive(-slack(rows, run.step, contact, n) - change))
+        aimed = aimed - aimed * is_positive(change) * where_greater(curve * h, odd, one, zero)
+        acts = largest(is_positive(push(rows, contact, n)), is_positive(-slack(rows, run.step, contact, n) - change))
         before = contact.data.change[n]
         contact.data.change[n] = where_greater(aimed, zero, acts * change, before)
-        growing = acts * where_greater(absolute(before), absolute(change), _is_positive(before * change), zero)
+        growing = acts * where_greater(absolute(before), absolute(change), is_positive(before * change), zero)
         ratio = growing * change / where_greater(growing, zero, before, one)
         change = change * where_greater(growing, zero, least(one / (one - ratio), zero + _FARTHER), one)
         curve = largest(contact.data.curve[n] + change, _floor(robot, h, rows, contact, n))
         change = curve - contact.data.curve[n]
         bend_to(rows, contact, n, curve, aimed)
         size = size_at(contact, n)
-        misses = largest(_is_positive(-h * change - _SETTLED * size), _is_positive(h * change - SUNK * size))
+        misses = largest(is_positive(-h * change - _SETTLED * size), is_positive(h * change - SUNK * size))
         changed = largest(changed, aimed * acts * misses)
     return changed
 

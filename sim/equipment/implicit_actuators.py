@@ -75,23 +75,32 @@ def set_plain_forces(inputs: Inputs, equipment: EquipmentBundle) -> None:
 
 @njit
 def set_plain_lengths(model: Model, q: Lanes1, v: Lanes1, equipment: EquipmentBundle) -> None:
-    """Set lengths of actuators and their rates at (q, v), if the moment arms are constant."""
+    """Set lengths of actuators and their rates at (q, v) where an implicit force is a row or may meet a bound, if the
+    moment arms are constant."""
     data = equipment.data
     for a in range(data.actuator_length.shape[0]):
-        length = zero_like(data.actuator_length[a])
-        for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
-            k = equipment.model.actuator_dof[entry]
-            length = length + data.actuator_moment[entry] * coordinate(model, q, k)
-        data.actuator_length[a] = length
-        data.actuator_velocity[a] = _rate(equipment, a, v)
+        if (equipment.model.actuator_linear[a] == BY_ROW or _has_bounds(equipment, a)) and any_positive(data.acts[a]):
+            _set_plain_length(model, q, v, equipment, a)
+
+
+@inlined
+def _set_plain_length(model: Model, q: Lanes1, v: Lanes1, equipment: EquipmentBundle, a: int) -> None:
+    """Set length of actuator a and its rate at (q, v), if the moment arms are constant."""
+    data = equipment.data
+    length = zero_like(data.actuator_length[a])
+    for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+        k = equipment.model.actuator_dof[entry]
+        length = length + data.actuator_moment[entry] * coordinate(model, q, k)
+    data.actuator_length[a] = length
+    data.actuator_velocity[a] = _rate(equipment, a, v)
 
 
 @njit
 def set_plain_explicit_forces(model: Model, q: Lanes1, v: Lanes1, equipment: EquipmentBundle) -> None:
     """Set the actuators' sums by dof at (q, v) with no force implicit, if slopes and moment arms are constant."""
     data = equipment.data
-    set_plain_lengths(model, q, v, equipment)
     for a in range(data.actuator_length.shape[0]):
+        _set_plain_length(model, q, v, equipment, a)
         data.acts[a] = zero_like(data.acts[a])
         force = data.constant[a] - data.slope[a] * data.actuator_length[a]
         force = force - data.resistance[a] * data.actuator_velocity[a]

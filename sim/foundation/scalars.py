@@ -1,4 +1,5 @@
-"""Small functions of T, a float or 8 lanes: the larger and the smaller of two, an inverse that may be of 0."""
+"""Small functions of T, a float or 8 lanes: the larger and the smaller of two, the sign, an inverse that may be of 0.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +18,13 @@ def largest(a: Real, b: Real) -> Real:
 def least(a: Real, b: Real) -> Real:
     """The smaller of two T, lane by lane; a where they are equal or one of them is not a number."""
     return where_greater(a, b, b, a)
+
+
+@inlined
+def is_positive(x: Real) -> Real:
+    """1 where a T is more than 0, else 0."""
+    zero = zero_like(x)
+    return where_greater(x, zero, zero + 1.0, zero)
 
 
 @inlined

@@ -306,8 +306,8 @@ def _coulomb(
     limit = natural_impulse(robot.data, rows, step, work, island, tolerance)
     left = UNTRIED
     begin = 0
+    restart(robot.model, robot.data, rows, step, solver, island)
     if largest_pull(rows, work, island) <= MOST_PULL and loads_are_open(rows, work, island) > 0.0:
-        restart(robot.model, robot.data, rows, step, solver, island)
         left = coulomb(robot, rows, step, work, island, (tolerance, limit), _SHARING)
         if is_solved(
             left, TOLERANCE * largest_speed(step.next, work, island)

@@ -24,7 +24,7 @@ from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Pack
-from artsim.sim.foundation.scalars import divisor, largest
+from artsim.sim.foundation.scalars import divisor, is_positive, largest
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_PLACES, LASTING_ROWS, PLACES, Rows, RunBundle
 
@@ -80,7 +80,7 @@ def _contact_rows(
         rows.number[PLACES] += contact.data.rows[n]
     else:
         if contact.adhesion is not None:
-            empty_contact(contact, n, contact.adhesion.loose[n] * (1.0 - _is_positive(contact.data.pull[n])))
+            empty_contact(contact, n, contact.adhesion.loose[n] * (1.0 - is_positive(contact.data.pull[n])))
         opening = opens(robot.model, data, contact, n, 1.0 - contact.lanes.present[n])
         if any_positive(1.0 - opening):
             empty_contact(contact, n, 1.0 - opening)
@@ -94,15 +94,9 @@ def _contact_rows(
         set_drift(data, contact, n, 1.0, 1.0)
     set_targets(robot, inputs, rows, contact, n)
     if contact.adhesion is not None:
-        force = _is_positive(contact.lanes.present[n]) * largest(contact.data.pull[n], like(0.0, data))
+        force = is_positive(contact.lanes.present[n]) * largest(contact.data.pull[n], like(0.0, data))
         if any_positive(force):
             pull(run, rows, contact, n, force)
-
-
-@inlined
-def _is_positive(value: Pack) -> Pack:
-    zero = zero_like(value)
-    return where_greater(value, zero, zero + 1.0, zero)
 
 
 @njit
