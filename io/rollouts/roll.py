@@ -34,7 +34,7 @@ from artsim.sim.runs.account import SUNK_FAR, bound_of_link, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import Results, Roller, make_roller, row_count, row_shapes
+from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, row_count, row_shapes, take_roller
 from artsim.sim.runs.varied import VARIED, Variations
 
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
@@ -99,7 +99,10 @@ def roll(
     stream = _Stream(plan, config, controls, threads)
     if output is None:
         complete = stream.run(on_block, progress, stop)
-        return stream.outcome(complete)
+        outcome = stream.outcome(complete)
+        if complete:
+            stream.keep_rollers()
+        return outcome
     content = _content(plan, config, stream.draws, controls, facts or {})
     with BatchWriter(output, content, force=force) as writer:
 
@@ -125,7 +128,7 @@ class _Stream:
         _check_memory(plan, self._block, self._threads)
         self._starts = iter(range(0, config.samples, self._block))
         self._lock, self._ended = threading.Lock(), False
-        self._rollers = [make_roller(plan, controls[0], Results.of(plan, self._block)) for _ in range(self._threads)]
+        self._rollers = [take_roller(plan, controls[0], self._block) for _ in range(self._threads)]
         self._done = self._steps = self._stopped = self._inside = 0
         self._deepest = (0, 0.0)
         self._sunk, self._most_sunk = 0, (0, 0.0, 0.0, -1, -1)
@@ -159,6 +162,11 @@ class _Stream:
             worker.result()
         self._seconds = time.perf_counter() - began
         return not self._ended
+
+    def keep_rollers(self) -> None:
+        """Keep the rollers for further rollouts of the plan."""
+        for roller in self._rollers:
+            keep_roller(self.plan, roller)
 
     def outcome(self, complete: bool) -> Outcome:
         """The outcome of the rollout."""

@@ -29,6 +29,8 @@ from artsim.sim.runs.refusals import NEEDS_COMPUTED_TORQUE, led_targets, undrive
 from artsim.sim.runs.simulate import ControllerFunction
 from artsim.sim.runs.wrench_inputs import with_links, with_pushes
 
+_PLANS = 4  # of the last runs of a robot are kept: calls that are repeated begin at once
+
 
 def prepare(articulation: Articulation, config: RunConfig) -> Plan:
     """Make the plan of a run after checking that the model has dynamics and finding length ranges of muscles.
@@ -103,13 +105,23 @@ def prepared(
     config = RunConfig.from_mapping({**values, "controller": name})
     if isinstance(file := controls if file is None else file, str | os.PathLike):
         config = with_links(config, links_pushed(file, [link.name for link in robot.articulation.links]))
-    plan = prepare(robot.articulation, config)
+    plan = _plan_of(robot, config)
     if isinstance(controls, Controls):
         controls = for_every_step(controls, plan.dt, Interpolation(plan.config.interpolate, plan.config.steps))
         controls = with_pushes(controls, plan.pushed, plan.dt)
     elif controls is not None:
         controls = plan_controls(plan, controls)
     return plan, controls, function
+
+
+def _plan_of(robot: Robot, config: RunConfig) -> Plan:
+    """The plan of a run; that of one of the last _PLANS runs where it was of the same configuration."""
+    plan = next((plan for before, plan in robot.plans if before == config), None)
+    if plan is None:
+        plan = prepare(robot.articulation, config)
+        robot.plans.insert(0, (config, plan))
+        del robot.plans[_PLANS:]
+    return plan
 
 
 def as_read(robot: Robot, settings: Mapping[str, Any]) -> Robot:

@@ -88,6 +88,11 @@ class Robot:
         """Coordinates (nq,) of the pose in which the file describes the robot."""
         return self.compiled.reference
 
+    @cached_property
+    def plans(self) -> list[tuple[Any, Any]]:
+        """The configurations and plans of the last runs, which io/runs/prepare.py keeps for further ones."""
+        return []
+
     def with_model(self, changes: Mapping[str, Array]) -> Robot:
         """A copy of the robot with some model arrays replaced; the new arrays are made read-only."""
         frozen = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,11 @@ class Plan:
     def dt(self) -> float:
         """The time step [s]."""
         return float(self.inputs["time_step"][0])
+
+    @cached_property
+    def spare(self) -> list[Any]:
+        """Rollers of this plan that have run, for further rollouts; see sampled_runs.take_roller."""
+        return []
 
     @property
     def kept(self) -> Kept:

@@ -73,6 +73,7 @@ from artsim.sim.stepping.packs import (
     RolloutBlock,
 )
 
+_SPARE = 64  # rollers that are kept for further rollouts
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
 
 ROLLOUT_RECORDED = ("qpos", "qvel")
@@ -129,11 +130,16 @@ Stop = Callable[[], bool]
 
 class Roller(Protocol):
     """Runs samples in one thread and fills the results; `alone`: steps that lanes took outside of packs, by cause;
-    `solved_alone`: steps of lanes whose rows newton itself solved (solvers/lane_newton.py)."""
+    `solved_alone`: steps of lanes whose rows newton itself solved (solvers/lane_newton.py). `samples`: the number for
+    which it can run again, 0 if it cannot."""
 
     results: Results
     alone: dict[str, int]
     solved_alone: int
+    samples: int
+
+    def begin(self, controls: Controls) -> None:
+        """Begin anew, with these inputs for samples without their own."""
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """Run the samples of `variations` into the first entries of the results; False if `stop` ended it."""
@@ -146,13 +152,37 @@ def make_roller(plan: Plan, controls: Controls, results: Results) -> Roller:
     return SingleRoller(plan, controls, results)
 
 
+def take_roller(plan: Plan, controls: Controls, samples: int) -> Roller:
+    """A roller with results for `samples` samples: one that has run before, where `keep_roller` kept any."""
+    while plan.spare:
+        try:
+            roller: Roller = plan.spare.pop()
+        except IndexError:  # another thread took it
+            break
+        if roller.samples == samples:
+            roller.begin(controls)
+            return roller
+    return make_roller(plan, controls, Results.of(plan, samples))
+
+
+def keep_roller(plan: Plan, roller: Roller) -> None:
+    """Keep a roller that has run to its end for further rollouts of this plan. What it has read must be its own by
+    then: they write over its results."""
+    if roller.samples and len(plan.spare) < _SPARE:
+        plan.spare.append(roller)
+
+
 class SingleRoller:
     """Runs one sample after the other."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone, self.solved_alone = results, dict[str, int](), 0
+        self.results, self.alone, self.solved_alone, self.samples = results, dict[str, int](), 0, 0
         self._plan, self._controls = plan, controls
         self._arrays = VariedArrays(plan)
+
+    def begin(self, controls: Controls) -> None:
+        """See Roller."""
+        self._controls = controls
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
@@ -199,6 +229,8 @@ class PackRoller:
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.alone, self.solved_alone = results, dict[str, int](), 0
+        self.samples = len(results.reason)
+        self._given: Controls | None = None  # inputs for samples without their own, where packs do not have them yet
         self._plan, self._varied = plan, VariedArrays(plan)
         self._needs, self._width = pack_features(plan), pack_width()
         self._kept: dict[str, object] = {}  # objects that kernels call through addresses
@@ -305,9 +337,17 @@ class PackRoller:
 
     # -------------------------------------------------------------- samples
 
+    def begin(self, controls: Controls) -> None:
+        """See Roller."""
+        self.alone, self.solved_alone, self._given = {}, 0, controls
+        self._lanes.data.alone[:] = 0
+        self._lanes.data.by_newton[:] = 0
+
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
         results, data = self.results, self._lanes.data
+        if variations.factors:
+            self.samples = 0  # their arrays differ from the plan's
         for start in range(0, len(variations), self._width):
             lanes = slice(start, start + self._width)
             part = variations.part(start, start + self._width)
@@ -380,6 +420,9 @@ class PackRoller:
             self._contact.lanes.factor[...] = as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
+        elif self._given is not None:
+            self._set_controls([self._given])
+        self._given = None
         if part.factors or not self._calibrated:
             for calibrate in self._calibrators:
                 calibrate()
