@@ -23,7 +23,7 @@ from artsim.io.inputs.control_arrays import (
     table_of,
 )
 from artsim.io.inputs.control_csv import parse_csv
-from artsim.io.inputs.input_table import InputTable, Names
+from artsim.io.inputs.input_table import SUFFIXES, InputTable, Names
 from artsim.io.inputs.interpolation import HELD, Interpolation
 from artsim.io.readers.recording import open_recording
 from artsim.sim.equipment.build_link_wrenches import COMPONENTS
@@ -109,14 +109,38 @@ def read_sample_controls(
     arrays = _arrays_by_sample(where, names)
     if not arrays:
         return [read_controls(path, dof_names, dt, actuators=actuators, interpolation=interpolation, **held)]
-    for name, values in arrays.items():
-        if values.ndim == 3 and len(values) != samples:
+    varied = {name: values for name, values in arrays.items() if values.ndim == 3 and name != WRENCHES}
+    for name, values in varied.items():
+        if len(values) != samples:
             raise UsageError(f"{path}: {name} has shape {values.shape}: want {samples} samples first")
-    controls = []
-    for k in range(samples):
-        own = {name: values[k] if values.ndim == 3 else values for name, values in arrays.items()}
-        controls.append(controls_of(where, table_of(where, own, list(arrays), names), dt, rows, interpolation))
-    return controls
+    first = _of_sample(where, arrays, 0, names)
+    if interpolation.kind == HOLD and all(np.isfinite(values).all() for values in varied.values()):
+        held_ones = controls_of(where, first, dt, rows)
+        if not held_ones.begin:
+            return _of_all_samples(held_ones, first, varied, dt)
+    tables = [first, *(_of_sample(where, arrays, k, names) for k in range(1, samples))]
+    return [controls_of(where, table, dt, rows, interpolation) for table in tables]
+
+
+def _of_sample(path: Path, arrays: Mapping[str, Array], k: int, names: Names) -> InputTable:
+    """The table of sample k."""
+    own = {name: values[k] if values.ndim == 3 and name != WRENCHES else values for name, values in arrays.items()}
+    return table_of(path, own, list(arrays), names)
+
+
+def _of_all_samples(first: Controls, table: InputTable, varied: Mapping[str, Array], dt: float) -> list[Controls]:
+    """The controls of all samples, held between rows, from those of the first sample and its table; other values than
+    those that are `varied` are shared."""
+    _, last = _steps_of(table.time, dt)
+    wholes = {}
+    for name, values in varied.items():
+        kind = SUFFIXES.get(name, name)
+        whole = np.tile(getattr(first, kind), (len(values), 1, 1))
+        whole[:, :, table.columns[kind][0]] = values[:, last]
+        whole.setflags(write=False)
+        wholes[kind] = whole
+    count = len(next(iter(wholes.values())))
+    return [first.with_values({kind: whole[k] for kind, whole in wholes.items()}) for k in range(count)]
 
 
 def _arrays_by_sample(path: Path, names: Names) -> dict[str, Array]:
@@ -231,13 +255,10 @@ def controls_of(
 
     Interpolated inputs of a step are those at its beginning.
     """
-    steps = table.time / dt
-    if steps[-1] >= 2**53:
+    if table.time[-1] / dt >= 2**53:
         raise ModelError(f"{path}: time {table.time[-1]} s is beyond every run")
-    slack = 1e-9 + 1e-15 * steps  # rounding of time / dt, which exceeds 1e-9 after some 10^6 steps
-    start = np.ceil(steps - slack).astype(np.int64)
+    start, last = _steps_of(table.time, dt)
     if interpolation.kind == HOLD:
-        last = np.append(np.diff(start) > 0, True)
         start, columns = start[last], {name: (at, rows[last]) for name, (at, rows) in table.columns.items()}
     else:
         start = interpolation.steps_between(start, sum(map(len, held.values())))
@@ -253,6 +274,14 @@ def controls_of(
         start = np.insert(start, 0, 0)
         values = {name: np.vstack((held[name], rows)) for name, rows in values.items()}
     return Controls(start, **values).beginning_at(begin)
+
+
+def _steps_of(time: Real, dt: float) -> tuple[Array, Array]:
+    """The first steps (rows,) that do not begin before these times, and True for the last row of each step."""
+    steps = time / dt
+    slack = 1e-9 + 1e-15 * steps  # rounding of time / dt, which exceeds 1e-9 after some 10^6 steps
+    start = np.ceil(steps - slack).astype(np.int64)
+    return start, np.append(np.diff(start) > 0, True)
 
 
 def for_every_step(controls: Controls, dt: float, interpolation: Interpolation) -> Controls:

@@ -53,7 +53,8 @@ def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int)
         path, samples, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held
     )
     controls = [with_pushes(one, plan.pushed, plan.dt) for one in controls]
-    for one in controls:
+    different = {(id(one.target), id(one.target_velocity), id(one.target_acceleration)): one for one in controls}
+    for one in different.values():
         check_driven(plan, one, path)
     return controls
 
@@ -150,7 +151,7 @@ def rollout(
             output=output,
             threads=threads or available_cores(),
             force=force,
-            facts=provenance("artsim.rollout"),
+            facts=None if output is None else provenance("artsim.rollout"),
             on_block=None if output is not None else keep,
             progress=advance,
         )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate
 from math import prod
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
@@ -226,10 +227,14 @@ def is_of(record: Any, member: Member) -> bool:
     """True if a record is of the declared class, for bundles with all members: None where none is declared."""
     if record is None or member is None:
         return record is None and member is None
-    declared, given = kinds(member), kinds(type(record))
-    if tuple(declared) != record._fields:
-        return False
-    return all(
-        given[name] == kind if isinstance(kind, Kind) else is_of(getattr(record, name), kind)
-        for name, kind in declared.items()
-    )
+    alike, members = _compared(type(record), member)
+    return alike and all(is_of(getattr(record, name), kind) for name, kind in members)
+
+
+@cache
+def _compared(given: type[Any], declared: type[Any]) -> tuple[bool, list[tuple[str, Member]]]:
+    """True if two classes of records have the same arrays in the same order, and the declared members of a bundle."""
+    own, wanted = kinds(given), kinds(declared)
+    arrays = {name: kind for name, kind in wanted.items() if isinstance(kind, Kind)}
+    alike = tuple(wanted) == given._fields and all(own[name] == kind for name, kind in arrays.items())
+    return alike, [(name, kind) for name, kind in wanted.items() if name not in arrays]

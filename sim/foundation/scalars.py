@@ -1,4 +1,4 @@
-"""Small functions of T, a float or 8 lanes: the larger and the smaller of two, the sign, an inverse that may be of 0."""
+"""Small functions of T, a float or 8 lanes: the larger and the smaller of two, signs, an inverse that may be of 0."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -74,6 +74,14 @@ class Controls:
         """The controls with the note that a file gave those from this step on."""
         object.__setattr__(self, "begin", step)
         return self
+
+    def with_values(self, values: Mapping[str, FloatArray]) -> Controls:
+        """A copy with some values replaced, by read-only contiguous arrays of the same shapes; the others are
+        shared."""
+        made = object.__new__(Controls)
+        for name in ("start_step", *VALUES, "begin"):
+            object.__setattr__(made, name, values.get(name, getattr(self, name)))
+        return made
 
     @property
     def nv(self) -> int:

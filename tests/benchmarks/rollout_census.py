@@ -1,4 +1,4 @@
-"""Rollouts and single runs of public robots beside MuJoCo, over all robots of $ARTSIM_CORPUS with actuators and contacts.
+"""Rollouts and single runs beside MuJoCo of all public robots of $ARTSIM_CORPUS with actuators and contacts.
 
     python -m tests.benchmarks.rollout_census [--only TEXT] [--kinds range near falling] [--sizes 32x100 256x200]
         [--single 400] [--rounds 3] [--urdf] [--shard K/N] [--apart] [--json FILE]
