@@ -15,7 +15,6 @@ from __future__ import annotations
 import mmap
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import accumulate
 from math import prod
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
@@ -73,6 +72,7 @@ Member: TypeAlias = type[Any] | None
 """The type of a bundle's field: a record class, or None where the bundle lacks it."""
 
 _KINDS: dict[type[Any], dict[str, Any]] = {}
+_COMPARED: dict[tuple[type[Any], type[Any]], tuple[bool, list[tuple[str, Any]]]] = {}
 
 
 def kinds(record: type[Any]) -> dict[str, Any]:
@@ -231,10 +231,12 @@ def is_of(record: Any, member: Member) -> bool:
     return alike and all(is_of(getattr(record, name), kind) for name, kind in members)
 
 
-@cache
 def _compared(given: type[Any], declared: type[Any]) -> tuple[bool, list[tuple[str, Member]]]:
     """True if two classes of records have the same arrays in the same order, and the declared members of a bundle."""
-    own, wanted = kinds(given), kinds(declared)
-    arrays = {name: kind for name, kind in wanted.items() if isinstance(kind, Kind)}
-    alike = tuple(wanted) == given._fields and all(own[name] == kind for name, kind in arrays.items())
-    return alike, [(name, kind) for name, kind in wanted.items() if name not in arrays]
+    if (given, declared) not in _COMPARED:
+        own, wanted = kinds(given), kinds(declared)
+        arrays = {name: kind for name, kind in wanted.items() if isinstance(kind, Kind)}
+        alike = tuple(wanted) == given._fields and all(own[name] == kind for name, kind in arrays.items())
+        members = [(name, kind) for name, kind in wanted.items() if name not in arrays]
+        _COMPARED[given, declared] = alike, members
+    return _COMPARED[given, declared]
