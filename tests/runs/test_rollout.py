@@ -20,7 +20,7 @@ from artsim.io.runs.prepare import prepare
 from artsim.io.runs.simulate import MemoryRecording
 from artsim.loaders.load import load_text
 from artsim.sim.articulation.compile_model import compile_model
-from artsim.sim.foundation.errors import StoppedError, UsageError
+from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
@@ -579,6 +579,30 @@ def test_bytes_with_contacts_depend_on_nobody_else() -> None:
             assert whole[name][:n].tobytes() == other[name].tobytes(), name
 
 
+def test_repeated_calls_return_what_a_robot_just_loaded_returns() -> None:
+    """Plans and rollers are kept between calls: with inputs for each sample or for all, other masses, other sizes."""
+    n = 11
+    draw = np.random.default_rng(4)
+    start, zero = np.array([0, 12]), np.zeros((2, 7))
+    each = [Controls(start, draw.uniform(-20, 20, (2, 7)), zero, zero) for _ in range(n)]
+    calls: list[dict[str, Any]] = [
+        {"samples": n, "controls": each},
+        {"samples": n, "controls": each[3]},
+        {"samples": n, "randomise": VARIED},
+        {"samples": n},
+        {"samples": 3, "controls": each[:3]},
+        {"samples": n, "controls": each[::-1]},
+    ]
+    options: dict[str, Any] = {**SERVO, "steps": 30, "spread": 2.5, "velocity_spread": 4.0, "threads": 1}
+    robot = artsim.load(ARM)
+    for call in calls:
+        again, fresh = rolled(robot, **call, **options), rolled(artsim.load(ARM), **call, **options)
+        for name in fresh.variables:
+            assert again[name].tobytes() == fresh[name].tobytes(), (call.keys(), name)
+        assert again.outcome.alone == fresh.outcome.alone
+        assert again.outcome.solved_alone == fresh.outcome.solved_alone
+
+
 @pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
 def test_a_sample_that_blows_up_stops_alone(tmp_path: Path) -> None:
     robot = artsim.load(_written("free.xml", FREE))
@@ -663,6 +687,26 @@ def test_control_files_hold_for_all_samples_or_for_each(tmp_path: Path) -> None:
     done = command(ARM, "--samples", 4, "--control", tmp_path / "each.npz")
     assert done.exit_code == 2
     assert "torque has shape (5, 2, 7): want 4 samples first" in done.stderr
+
+
+@pytest.mark.parametrize("interpolate", ["hold", "linear"])
+def test_samples_of_a_file_are_read_as_if_each_had_a_file(interpolate: str, tmp_path: Path) -> None:
+    """Two rows in one step, of which the last acts; some joints only; targets for all beside torques for each."""
+    draw = np.random.default_rng(3)
+    robot = artsim.load(ARM)
+    common = {"time": [0.0, 0.0102, 0.0107, 0.02], "names": robot.dofs[1:4], "target": draw.normal(size=(4, 3))}
+    each = draw.normal(size=(3, 4, 3))
+    options: dict[str, Any] = {**SERVO, "steps": 30, "threads": 1, "interpolate": interpolate}
+    np.savez(tmp_path / "each.npz", **common, torque=each)
+    made = rolled(robot, samples=3, controls=tmp_path / "each.npz", **options)
+    for k in range(3):
+        np.savez(tmp_path / "one.npz", **common, torque=each[k])
+        one = rolled(robot, samples=1, controls=tmp_path / "one.npz", **options)
+        assert made["qpos"][k].tobytes() == one["qpos"][0].tobytes()
+    each[1, 2, 0] = np.nan
+    np.savez(tmp_path / "each.npz", **common, torque=each)
+    with pytest.raises(ModelError, match=r"torque of '.*', row 3, column 1: nan is not a finite number"):
+        artsim.rollout(robot, samples=3, controls=tmp_path / "each.npz", **options)
 
 
 def test_starts_drawn_within_limits_are_those_of_a_batch() -> None:
