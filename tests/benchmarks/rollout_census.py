@@ -1,7 +1,7 @@
 """Rollouts and single runs beside MuJoCo of all public robots of $ARTSIM_CORPUS with actuators and contacts.
 
     python -m tests.benchmarks.rollout_census [--only TEXT] [--kinds range near falling] [--sizes 32x100 256x200]
-        [--single 400] [--rounds 3] [--urdf] [--shard K/N] [--apart] [--json FILE]
+        [--single 2000] [--rounds 3] [--urdf] [--shard K/N] [--apart] [--json FILE]
 
 MJCF robots as their files have them, from keyframe 0 where there is one. `--urdf`: robots with position drives on the
 ground, in MuJoCo by its own reading of the file. Controls, constant over 20 steps: `range`, anywhere in the actuators'
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--sizes", nargs="+", default=["32x100", "256x200"])
-    parser.add_argument("--single", type=int, default=400)
+    parser.add_argument("--single", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--urdf", action="store_true")
     parser.add_argument("--shard", default="1/1")
