@@ -47,9 +47,9 @@ from artsim.sim.stepping.secants import secant_drift
 
 
 @njit
-def start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Real, again: bool) -> None:
+def start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
     """Set the velocities expected midway and the drift of couplings, from which evaluations with these contacts start,
-    where `chosen` is 1. Elsewhere the step is solved. again: it was solved with fewer contacts, as midpoint.foresee.
+    where `chosen` is 1. Elsewhere the step is solved.
     """
     state, data, step = robot.state, robot.data, run.step
     zero = zero_like(chosen)
@@ -58,7 +58,7 @@ def start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Real, again: b
         step.counters[WEIGHED] = 0
     if step.counters[EVALUATION] != STIFFENED or not any_positive(stiffened(data)):
         step.counters[EVALUATION] = ONCE
-    foresee(robot, run, chosen, again)
+    foresee(robot, run, chosen)
     for k in range(step.middle.shape[0]):
         if any_positive(absolute(step.middle[k] - state.qvel[k])):
             step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)

@@ -102,10 +102,9 @@ def stiffened(data: Workspace) -> Pack:
 
 
 @njit
-def foresee(robot: RobotBundle, run: RunBundle, chosen: Real, again: bool) -> None:
+def foresee(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
     """Set step.middle and step.next, in lanes where `chosen` is 1, to the velocities expected midway and at the end; to
-    those before the step if the bias acts at its start. again: the step was solved with fewer contacts, and its bodies
-    without contacts are expected to change as they did there.
+    those before the step if the bias acts at its start.
 
     Needs kinematics and `world_inertia`.
     """
@@ -113,8 +112,7 @@ def foresee(robot: RobotBundle, run: RunBundle, chosen: Real, again: bool) -> No
     step, share = run.step, run.inputs.scheme[MIDWAY]
     zero = zero_like(chosen)
     for k in range(step.middle.shape[0]):
-        change = step.velocity[k] - state.qvel[k] if again else expected_change(state, k)
-        change = where_greater(data.struck[model.dof_body[k]], zero, zero, change)
+        change = where_greater(data.struck[model.dof_body[k]], zero, zero, expected_change(state, k))
         step.middle[k] = where_greater(chosen, zero, state.qvel[k] + share * change, step.middle[k])
     for a in range(step.next.shape[0]):
         k = model.independent_dof[a]

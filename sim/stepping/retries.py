@@ -108,7 +108,7 @@ def start_search(
     """Begin the search for the velocities at the step's end, with the contacts at its start."""
     if run.lanes is not None:
         start_in_lanes(run, solver)
-    _begin_with_contacts(robot, run, rows, equipment, contact, rules, like(1.0, robot.data), False)
+    _begin_with_contacts(robot, run, rows, equipment, contact, rules, like(1.0, robot.data))
 
 
 @njit
@@ -120,25 +120,22 @@ def _begin_with_contacts(
     contact: EitherContacts,
     rules: RuleBundle | None,
     chosen: Real,
-    again: bool,
 ) -> None:
-    """Set the velocities expected midway, from which evaluations with these contacts start, where `chosen` is 1. again:
-    the step was solved with fewer contacts; limits that pressed there keep their rows."""
+    """Set the velocities expected midway, from which evaluations with these contacts start, where `chosen` is 1."""
     step, zero = run.step, zero_like(chosen)
     if contact is not None:
         if run.lanes is None:
             note_struck(robot.data, contact)
         reset_grip(contact, chosen)
-    start_evaluations(robot, run, chosen, again)
+    start_evaluations(robot, run, chosen)
     begin_targets(run, contact, chosen)
     step.bound_rounds[0] = where_greater(chosen, zero, zero, step.bound_rounds[0])
     step.rule_rounds[0] = where_greater(chosen, zero, zero, step.rule_rounds[0])
     step.outdated[0] = largest(step.outdated[0], chosen)
     rows.report[RESIDUAL] = where_greater(chosen, zero, zero, rows.report[RESIDUAL])
-    if not again:
-        begin_limits(robot, run, chosen)
-        if equipment is not None:
-            begin_tendon_limits(robot, run, equipment, chosen)
+    begin_limits(robot, run, chosen)
+    if equipment is not None:
+        begin_tendon_limits(robot, run, equipment, chosen)
     if rules is not None:
         loosen(rules, chosen)
     if run.lanes is None:
@@ -237,7 +234,7 @@ def look_again(
     if contact is not None and not any_positive(changed + aimed + moved):
         other = outruns_contacts(robot, run, rows, contact, solver, 1.0 - has_contact_aims(contact))
         if any_positive(other):
-            _begin_with_contacts(robot, run, rows, equipment, contact, rules, other, True)
+            _begin_with_contacts(robot, run, rows, equipment, contact, rules, other)
             return FROM_BIAS
         aimed, changed = _aim_contacts(robot, run, rows, equipment, contact, solver)
         run.step.outdated[0] = largest(run.step.outdated[0], changed)
