@@ -113,19 +113,18 @@ def read_sample_controls(
     for name, values in varied.items():
         if len(values) != samples:
             raise UsageError(f"{path}: {name} has shape {values.shape}: want {samples} samples first")
-    first = _of_sample(where, arrays, 0, names)
+
+    def of_sample(k: int) -> InputTable:
+        own = {name: values[k] for name, values in varied.items()}
+        return table_of(where, arrays | own, list(arrays), names)
+
+    first = of_sample(0)
     if interpolation.kind == HOLD and all(np.isfinite(values).all() for values in varied.values()):
         held_ones = controls_of(where, first, dt, rows)
         if not held_ones.begin:
             return _of_all_samples(held_ones, first, varied, dt)
-    tables = [first, *(_of_sample(where, arrays, k, names) for k in range(1, samples))]
+    tables = [first, *(of_sample(k) for k in range(1, samples))]
     return [controls_of(where, table, dt, rows, interpolation) for table in tables]
-
-
-def _of_sample(path: Path, arrays: Mapping[str, Array], k: int, names: Names) -> InputTable:
-    """The table of sample k."""
-    own = {name: values[k] if values.ndim == 3 and name != WRENCHES else values for name, values in arrays.items()}
-    return table_of(path, own, list(arrays), names)
 
 
 def _of_all_samples(first: Controls, table: InputTable, varied: Mapping[str, Array], dt: float) -> list[Controls]:

@@ -176,7 +176,8 @@ class SingleRoller:
     """Runs one sample after the other."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone, self.solved_alone, self.samples = results, dict[str, int](), 0, 0
+        self.results, self.alone, self.solved_alone = results, dict[str, int](), 0
+        self.samples = len(results.reason)
         self._plan, self._controls = plan, controls
         self._arrays = VariedArrays(plan)
 

@@ -61,7 +61,7 @@ class Times(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How many times as fast artsim is."""
+        """The ratio of MuJoCo's time to artsim's: above 1, artsim is faster."""
         return self.theirs / self.ours
 
 
@@ -271,11 +271,11 @@ def in_turns(ours: Callable[[], None], theirs: Callable[[], None], rounds: int, 
     return Times(*least)
 
 
-# ------------------------------------------------------------------ what is printed
+# ------------------------------------------------------------------ lines
 
 
 def line_of(told: dict[str, Any]) -> str:
-    """What was found of a robot, in a line."""
+    """A line of the times of a robot and of its steps."""
     words = [f"{told['robot']:60s} {told['kind']:8s} nv {told['nv']:3d}"]
     for size, one in told["rollouts"].items():
         words.append(f"{size} {one['ours']:8.2f} | {one['theirs']:8.2f} us {one['ratio']:5.2f}x")
