@@ -94,6 +94,8 @@ def empty_contact(contact: PackContactBundle, n: int, chosen: Pack) -> None:
             data.frame[n, j, c] = _left(data.frame[n, j, c], chosen)
     for j in range(DIRECTIONS):
         data.start[n, j] = _left(data.start[n, j], chosen)
+    data.held[n] = _left(data.held[n], chosen)
+    data.stays[n] = _left(data.stays[n], chosen)
     data.inside[n] = _left(data.inside[n], chosen)
     data.aimed[n] = _left(data.aimed[n], chosen)
     if contact.bounces is not None:
@@ -145,6 +147,8 @@ def _move_contact(contact: PackContactBundle, n: int, to: int) -> None:
         data.adhesion[to] = data.adhesion[n]
         contact.adhesion.near[to] = contact.adhesion.near[n]
         contact.adhesion.loose[to] = contact.adhesion.loose[n]
+    data.held[to] = data.held[n]
+    data.stays[to] = data.stays[n]
     data.inside[to] = data.inside[n]
     data.aimed[to] = data.aimed[n]
     data.curve[to] = data.curve[n]

@@ -99,7 +99,6 @@ def contact_rows(
     for n in range(contact.data.number[CONTACTS]):
         contact.data.row[n] = -1
         set_grip(inputs, contact, n)
-        contact.data.held[n] = 0
         if contact.data.dimension[n] == 0 and contact.data.pull[n] > 0.0:
             contact.data.dimension[n] = 1
         if contact.data.soft[n] == 1:
@@ -610,7 +609,8 @@ def _soften(
 
 @njit
 def aim_rebounds(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
-    """Change the bias of the rows of contact n, as aim_normal_rows leaves them, where it bounces, or stays inside."""
+    """Change the bias of the rows of contact n, as aim_normal_rows leaves them, where it bounces, stays inside, or is
+    left out."""
     zero = zero_like(contact.data.gap[n])
     if contact.bounces is not None and any_positive(contact.data.restitution[n]):
         row = contact.data.row[n]
@@ -624,6 +624,13 @@ def aim_rebounds(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyCon
             left = rows.bias[row] - (rows.rate[row] * contact.data.gap[n] + known)
             rows.bias[row] = where_greater(inside, zero, left, rows.bias[row])
             rows.rate[row] = where_greater(inside, zero, zero, rows.rate[row])
+    held, stays = absolute(contact.data.held[n]), contact.data.stays[n]
+    if any_positive(held + stays):
+        for row in range(contact.data.row[n], contact.data.row[n] + normal_rows(contact, n)):
+            left = rows.bias[row] - rows.rate[row] * contact.data.gap[n]
+            apart = where_greater(held, zero, contact.data.apart[0], rows.bias[row])
+            rows.bias[row] = where_greater(stays, zero, left, apart)
+            rows.rate[row] = where_greater(held + stays, zero, zero, rows.rate[row])
 
 
 @inlined

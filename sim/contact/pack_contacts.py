@@ -113,7 +113,7 @@ PackContactWork = with_lanes(
         *("distance", "gap", "frame", "friction", "grip", "most_grip", "hardness", "restitution", "adhesion"),
         *("pull", "belt"),
         *("arm", "tilt", "lag", "drift", "overtaken", "bend", "swerve", "scale", "start"),
-        *("inside", "phase", "tries"),
+        *("inside", "phase", "tries", "held", "stays", "apart"),
         *("aimed", "ahead", "ahead_point", "curve", "change", "unaimed", "foreseen", "aiming"),
     ),
 )

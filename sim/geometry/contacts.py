@@ -151,7 +151,10 @@ class ContactWork(NamedTuple):
     start: Reals2  # (k, 6) impulses of the last step
     regularised: Reals1  # (k,) Rows.regularised of the last step
     allowed: Reals1  # (k,) depth of its pair at the start of the run, while the pair stays near [m]
-    held: Ints1  # (k,) 1 + the hard loop that holds it inside, so that it is left out; 0: none (stepping/strain.py)
+    # of stepping/strain.py
+    held: Reals1  # (k,) 1 + the hard loop that holds it inside, so that it is left out, negative on trial; 0: none
+    stays: Reals1  # (k,) 1: only kept from getting deeper, since a loop would yield to more
+    apart: Reals1  # (1,) speed at which contacts that are left out seem to open [m/s]
     inside: Reals1  # (k,) 1: only kept from getting deeper (rebounds.py)
     phase: Reals1  # (1,) kind of the step's last solution, of those that limit the contacts' energy: REBOUNDING …
     tries: Reals1  # (1,) number of solutions of this kind
@@ -239,7 +242,7 @@ def contact_shapes(touching: Touching, room: int) -> dict[str, tuple[int, ...]]:
         "detector": (2,),
         "advancement": (2,),
         "foresight": (2,),
-        **dict.fromkeys(("phase", "tries"), (1,)),
+        **dict.fromkeys(("phase", "tries", "apart"), (1,)),
         "common": (3,),
         "aiming": (4,),
         "margin": (n,),

@@ -158,11 +158,12 @@ class Rows(NamedTuple):
     regularised: Lanes1
     static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
-    # (rows,) by place: λ of the step's previous solution and, in packs, its biases
+    # (rows,) by place: λ of the step's previous solution and, in packs, its biases and softness
     previous_impulse: Lanes1
     previous_bias: Lanes1
+    previous_cfm: Lanes1
     # (rows,) by place: error of an aimed row at the end of the step, less the part that is to remain [m or rad]; its
-    # bias before the last aim
+    # bias before the last aim, or its yield before it was stiffened
     miss: Lanes1
     unaimed: Lanes1
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)
@@ -184,6 +185,8 @@ class Step(NamedTuple):
     nearest: Reals1  # (1,) distance of `middle` from its target in the evaluation before [rad/s or m/s]
     # (4,) of aims.py: PHASE; number of aims; largest miss before the last one; largest velocity that an aim may lead to
     aiming: Reals1
+    # (3,) of strain.py: phase; number of rounds; largest opening of loops that a remedy may leave [m or rad]
+    straining: Reals1
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Reals2  # (nv + nt, 4) 1: this side of the limits of a dof, or then of a tendon, has a row in this step
     bound_rounds: Reals1  # (1,) rounds since the forces of drives and actuators were last within their bounds

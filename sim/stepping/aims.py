@@ -63,7 +63,7 @@ def begin_aims(step: Step, chosen: Real) -> None:
 @inlined
 def is_aiming(step: Step) -> Real:
     """1 in the midst of the sequence of aims."""
-    return _lies_in(step.aiming[PHASE], AIMED, TIGHTENED)
+    return lies_in(step.aiming[PHASE], AIMED, TIGHTENED)
 
 
 @njit
@@ -88,12 +88,12 @@ def aim_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Equipmen
     if not are_aimed(robot.model, run.inputs, equipment):
         return again
     phase = step.aiming[PHASE]
-    unaimed = chosen * _lies_in(phase, UNAIMED, UNAIMED)  # rows that contradict each other are not aimed
+    unaimed = chosen * lies_in(phase, UNAIMED, UNAIMED)  # rows that contradict each other are not aimed
     chosen = chosen - where_greater(rows.report[RESIDUAL], zero + UNSOLVED, unaimed, zero)
-    aimed = chosen * _lies_in(phase, AIMED, LAST_AIM)
-    relaxing = chosen * _lies_in(phase, TAKEN_BACK, TAKEN_BACK)
-    relaxed = chosen * _lies_in(phase, RELAXED, RELAXED)
-    step.aiming[PHASE] = where_greater(chosen * _lies_in(phase, TIGHTENED, TIGHTENED), zero, zero + SETTLED, phase)
+    aimed = chosen * lies_in(phase, AIMED, LAST_AIM)
+    relaxing = chosen * lies_in(phase, TAKEN_BACK, TAKEN_BACK)
+    relaxed = chosen * lies_in(phase, RELAXED, RELAXED)
+    step.aiming[PHASE] = where_greater(chosen * lies_in(phase, TIGHTENED, TIGHTENED), zero, zero + SETTLED, phase)
     if equipment is not None and any_positive(relaxed):  # before rows.miss is found anew
         again = tighten_loops(run.inputs, rows, relaxed)
         _go_to(step, TIGHTENED, relaxed, again)
@@ -102,7 +102,7 @@ def aim_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Equipmen
         _take_aim_back(rows, absurd)
         _go_to(step, TAKEN_BACK, absurd, absurd)
         again = again + absurd
-    looking = chosen * _lies_in(phase, UNAIMED, UNAIMED) + aimed - absurd
+    looking = chosen * lies_in(phase, UNAIMED, UNAIMED) + aimed - absurd
     if any_positive(looking):
         on = _aim(robot, run, rows, equipment, looking)
         relaxing = relaxing + looking - on
@@ -117,7 +117,7 @@ def aim_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Equipmen
 
 
 @inlined
-def _lies_in(phase: Real, first: int, last: int) -> Real:
+def lies_in(phase: Real, first: int, last: int) -> Real:
     """1 where the phase is one of those from `first` to `last`."""
     zero = zero_like(phase)
     return where_greater(phase, zero + (first - 0.5), where_greater(zero + (last + 0.5), phase, zero + 1.0, zero), zero)
@@ -144,11 +144,11 @@ def _aim(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBun
     """Aim once more where `looking` is 1 and a further aim may help; 1 where it may."""
     step, h = run.step, run.inputs.time_step[0]
     zero = zero_like(looking)
-    begun = looking * _lies_in(step.aiming[PHASE], UNAIMED, UNAIMED)
+    begun = looking * lies_in(step.aiming[PHASE], UNAIMED, UNAIMED)
     most = where_greater(begun, zero, FASTER * fastest_of(step, zero), step.aiming[MOST_SPEED])
     aims = where_greater(begun, zero, zero, step.aiming[AIM_COUNT] + looking)
     before = where_greater(begun, zero, zero + math.inf, step.aiming[LAST_MISS])
-    on = looking * (1.0 - _lies_in(step.aiming[PHASE], LAST_AIM, LAST_AIM))
+    on = looking * (1.0 - lies_in(step.aiming[PHASE], LAST_AIM, LAST_AIM))
     on = where_greater(zero + (AIMS - 0.5), aims, on, zero)
     if not any_positive(on):
         return on

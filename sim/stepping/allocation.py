@@ -52,6 +52,7 @@ def make_step(model: Model, equipment: Equipment | None = None) -> Step:
         **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep"), (1,)),
         **dict.fromkeys(("bound_rounds", "rule_rounds", "outdated"), (1,)),
         "aiming": (4,),
+        "straining": (3,),
         "coupling_error": (1,),
         "tendon_error": (1,),
         "loop_gap": (2,),

@@ -179,8 +179,8 @@ def recall_impulses(rows: Rows, chosen: Real) -> None:
 
 @njit
 def recall_biases(rows: Rows, step: Step) -> None:
-    """Set the biases of rows built anew, but for those of contacts, to those in rows.previous_bias in lanes where they
-    are not outdated: they may be aimed. Rows that were not there before are not."""
+    """Set the biases and softness of rows built anew, but for those of contacts, to those of before in lanes where they
+    are not outdated: they may be aimed or stiffened. Rows that were not there before are not."""
     outdated = step.outdated[0]
     zero = zero_like(outdated)
     for n in range(rows.number[LASTING_ROWS]):
@@ -188,6 +188,7 @@ def recall_biases(rows: Rows, step: Step) -> None:
         before = where_greater(outdated, zero, zero + math.inf, rows.previous_bias[place])
         known = where_greater(zero + math.inf, before, zero + 1.0, zero)
         rows.bias[n] = where_greater(known, zero, before, rows.bias[n])
+        rows.cfm[n] = where_greater(known, zero, rows.previous_cfm[place], rows.cfm[n])
         rows.unaimed[place] = where_greater(known, zero, rows.unaimed[place], rows.bias[n])
 
 

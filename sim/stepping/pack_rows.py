@@ -32,7 +32,7 @@ from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_PLACES, LASTING_RO
 @njit
 def keep_rows_in_lanes(rows: Rows, contact: PackContactBundle | None, done: Pack) -> None:
     """Store the impulses of the step's previous solution in rows.previous_impulse by the places that rows will have,
-    and the biases of lasting rows in rows.previous_bias, ∞ where there was no row.
+    and the biases and softness of lasting rows in rows.previous_bias, ∞ where there was no row, and previous_cfm.
 
     Contacts that have been listed since have places between those of the others. Lanes where `done` is 1, whose
     solution stands, keep the counts of contacts that yield.
@@ -44,6 +44,7 @@ def keep_rows_in_lanes(rows: Rows, contact: PackContactBundle | None, done: Pack
     for n in range(rows.number[LASTING_ROWS]):
         rows.previous_impulse[rows.place[n]] = rows.impulse[n]
         rows.previous_bias[rows.place[n]] = rows.bias[n]
+        rows.previous_cfm[rows.place[n]] = rows.cfm[n]
     place = rows.number[LASTING_PLACES]
     if contact is not None:
         for n in range(contact.data.number[CONTACTS]):

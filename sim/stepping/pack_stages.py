@@ -11,7 +11,6 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.loop_rows import has_hard_loops
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.equipment.actuation import find_places
@@ -40,10 +39,8 @@ from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.packs import (
     BOUNDS,
-    STRAINED,
     LaneBundle,
 )
-from artsim.sim.stepping.strain import strains
 
 _ROUNDS_ONE_BY_ONE = 16  # in which bounds settle before a lane takes the step alone
 
@@ -160,24 +157,6 @@ def leave_unsettled(run: RunBundle, changed: Pack) -> None:
     leave(run.lanes, where_greater(run.step.bound_rounds[0], most, changed, zero_like(changed)), BOUNDS)
 
 
-@inlined
-def leave_where_strained(
-    run: RunBundle,
-    rows: Rows,
-    equipment: EquipmentBundle | None,
-    contact: PackContactBundle | None,
-    left: Pack,
-    fresh: Pack,
-) -> Pack:
-    """Let lanes whose loops are strained in their first solution, where `fresh` is 1, take the step alone; 1 in the
-    lanes of `left` that go on."""
-    strained = zero_like(left)
-    if equipment is not None and has_hard_loops(equipment):
-        strained = strains(run, rows, equipment, contact, fresh)
-        leave(run.lanes, strained, STRAINED)
-    return left - strained
-
-
 @njit
 def go_on_in_lanes(
     run: RunBundle, rows: Rows, rules: RuleBundle | None, solver: SolverBundle, again: tuple[Pack, Pack, Pack]
@@ -190,7 +169,8 @@ def go_on_in_lanes(
     if not any_positive(further):
         return False
     if solver.pack is not None:
-        solver.pack.warm[0] = start_of_next(rows, solver.pack.bound[0])
+        warm = start_of_next(rows, solver.pack.bound[0])
+        solver.pack.warm[0] = largest(warm, aimed)  # aims go on from the impulses that there are
         anew = highest(changed) > 0.0 or run.step.counters[WEIGHED] & M_IS_SET == 0
         if rules is not None:  # these rows act on other dofs when they are built anew
             anew = anew or any_positive(run.step.outdated[0])

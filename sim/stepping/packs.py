@@ -109,6 +109,7 @@ PackStep = with_lanes(
         "away",
         "nearest",
         "aiming",
+        "straining",
         "drive_inertia",
         "drive_held",
         "pressed",

@@ -6,7 +6,7 @@
 | a drive leaves its bounds (equipment/drives.py) | its force becomes constant, at last a row | from the rows | 8 + 16 |
 | an actuator leaves its bounds (equipment/implicit_actuators.py) | its force becomes constant | from the rows | 8 + 8
 (nv + actuators); 8 + 16 in packs |
-| hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 6 |
+| hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 13 |
 | hard loops, tendon equalities and curved couplings miss (stepping/aims.py) | their biases | on the spot | 12 |
 | contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
 | impacts cause further impacts (contact/rebounds.py) | biases of contacts | on the spot | 6 |
@@ -81,12 +81,11 @@ from artsim.sim.stepping.pack_stages import (
     lanes_to_look_at,
     leave,
     leave_unsettled,
-    leave_where_strained,
     start_in_lanes,
 )
 from artsim.sim.stepping.packs import BOUNDS
 from artsim.sim.stepping.searches import outruns_contacts
-from artsim.sim.stepping.strain import settle_strain
+from artsim.sim.stepping.strain import begin_strain, is_straining, settle_strain
 from artsim.sim.stepping.system import set_end_velocities
 
 FROM_BIAS, FROM_ROWS, FROM_TARGETS, SOLVED = range(4)
@@ -216,12 +215,11 @@ def look_again(
     if run.step.retries[WITHOUT_ROWS] == 0 or run.lanes is not None:
         fresh = left - left * _goes_on(run, contact)
         changed = _change_bounds(robot, run, rows, equipment, solver, fresh)
-        left = _settle_strain(robot, run, rows, equipment, contact, solver, left - changed, fresh - changed)
-        aimed = _aim_again(robot, run, rows, equipment, contact, solver, left)
+        left = left - changed
+        aimed = _settle_strain(robot, run, rows, equipment, contact, solver, left)
+        aimed = aimed + _aim_again(robot, run, rows, equipment, contact, solver, left - aimed)
         left = left - aimed
         moving = left - left * fresh  # where velocities have changed since limits were looked at
-        if run.lanes is None and equipment is not None and has_hard_loops(equipment):  # or strain may have changed them
-            moving = left
         late = _change_rows(robot, run, rows, equipment, contact, rules, solver, (left, moving))
         changed, left = changed + late, left - late
     moved = zero_like(left)
@@ -257,7 +255,7 @@ def press_limits(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment,
 @inlined
 def _goes_on(run: RunBundle, contact: EitherContacts) -> Real:
     """1 in the midst of a sequence of solutions that differ in targets alone."""
-    midst = is_aiming(run.step)
+    midst = largest(is_straining(run.step), is_aiming(run.step))
     if contact is not None:
         midst = largest(midst, is_bouncing(contact))
     return midst
@@ -265,8 +263,9 @@ def _goes_on(run: RunBundle, contact: EitherContacts) -> Real:
 
 @njit
 def begin_targets(run: RunBundle, contact: EitherContacts, chosen: Real) -> None:
-    """Aim the rows and the rebounds of contacts from the beginning where `chosen` is 1."""
+    """Settle strain, the aims of rows and the rebounds of contacts from the beginning where `chosen` is 1."""
     if any_positive(chosen):
+        begin_strain(run.step, contact, chosen)
         begin_aims(run.step, chosen)
         if contact is not None:
             begin_bounces(contact, chosen)
@@ -323,7 +322,7 @@ def _hold_actuators(run: RunBundle, rows: Rows, equipment: EquipmentBundle, chos
     return hold_actuators(run, equipment, chosen, one)
 
 
-@inlined
+@njit
 def _settle_strain(
     robot: RobotBundle,
     run: RunBundle,
@@ -331,16 +330,12 @@ def _settle_strain(
     equipment: EitherEquipment,
     contact: EitherContacts,
     solver: SolverBundle,
-    left: Real,
-    fresh: Real,
+    chosen: Real,
 ) -> Real:
-    """Settle strained loops where `fresh` is 1, which is their first solution; 1 where `left` is 1 and the lane goes
-    on."""
-    if run.lanes is not None:
-        return leave_where_strained(run, rows, equipment, contact, left, fresh)
-    if equipment is not None and fresh > 0.0 and has_hard_loops(equipment) and not sweeps_rows(solver):
-        settle_strain(robot, run, rows, equipment, contact, solver)
-    return left
+    """1 where `chosen` is 1 and the rows are to be solved again, since hard loops are strained."""
+    if equipment is not None and has_hard_loops(equipment) and not sweeps_rows(solver):
+        return settle_strain(robot, run, rows, equipment, contact, chosen)
+    return zero_like(chosen)
 
 
 @njit

@@ -13,30 +13,26 @@ they yield by less than a hair.
 
 Redundant rows that contradict each other. Neither of the remedies above helps, and aims.py relaxes these rows.
 
-The effect of a remedy shows the reason: a remedy that leaves more than _HELPED of the yield is taken back.
+The effect of a remedy shows the reason: a remedy that leaves more than _HELPED of the yield is taken back. Between any
+two solutions `settle_strain` decides what comes next, for a single robot and for each lane of a pack.
 """
 
 from __future__ import annotations
 
-from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.loop_rows import HAIR, STRAINED, is_of_hard_loop, is_pushing, softness
 from artsim.sim.constraints.row import UNSOLVED
-from artsim.sim.contact.contact_rows import normal_rows, removal_power
-from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.contact.contact_rows import removal_power, set_targets
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
-from artsim.sim.foundation.records import Pack, Real
-from artsim.sim.foundation.scalars import largest
-from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
-from artsim.sim.run_data.clock import mark
-from artsim.sim.run_data.phases import SOLVER
-from artsim.sim.run_data.run_records import AIMED, ALL_ROWS, LASTING_ROWS, PHASE, RESIDUAL, Rows, RunBundle, Step
-from artsim.sim.run_data.scratch import SOLVE_AGAIN, SolverBundle
-from artsim.sim.solvers.calls import ask
+from artsim.sim.foundation.records import Real
+from artsim.sim.foundation.scalars import divisor, largest
+from artsim.sim.geometry.contacts import CONTACTS, AnyContacts, EitherContacts
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL, Rows, RunBundle, Step
 from artsim.sim.solvers.tolerance import UNTRIED
+from artsim.sim.stepping.aims import fastest_of, lies_in
 
 _LEFT = 1e-8  # [m or rad] to which a stiffened row opens
 _STIFFEST = 1e-7  # least factor on the cfm of a row
@@ -45,39 +41,68 @@ _MINOR = 0.1  # share of the largest yield below which the yield of a row may be
 _ROUNDS = 3  # at most for either reason
 _APART = 1e3  # times the largest velocity: speed at which contacts that are left out seem to open
 
+# the last solution: the first with these rows; with the chosen contacts left out; with those of them that close only
+# kept from getting deeper; with these left out again; without a change to contacts, which did not help; with rows
+# stiffened; with the softness of these rows given back. Or none is left
+_FIRST, _OPENED, _KEPT, _REOPENED, _RESTORED, _STIFFENED, _SOFTENED, _SETTLED = range(8)
+_PHASE, _COUNT, _MOST = range(3)  # entries of Step.straining
+
+
+@njit
+def begin_strain(step: Step, contact: EitherContacts, chosen: Real) -> None:
+    """Look for strain from the beginning where `chosen` is 1, and the rows are built anew."""
+    zero = zero_like(chosen)
+    step.straining[_PHASE] = where_greater(chosen, zero, zero + _FIRST, step.straining[_PHASE])
+    if contact is not None:
+        for n in range(contact.data.number[CONTACTS]):
+            contact.data.held[n] = where_greater(chosen, zero, zero, contact.data.held[n])
+            contact.data.stays[n] = where_greater(chosen, zero, zero, contact.data.stays[n])
+
+
+@inlined
+def is_straining(step: Step) -> Real:
+    """1 in the midst of the further solutions for strain."""
+    return lies_in(step.straining[_PHASE], _OPENED, _SOFTENED)
+
 
 @njit
 def settle_strain(
-    robot: RobotBundle,
-    run: RunBundle,
-    rows: Rows,
-    equipment: EquipmentBundle,
-    contact: ContactBundle | None,
-    solver: SolverBundle,
-) -> None:
-    """Solve again where hard loops yield by more than a hair, without the contacts or the softness that they yield to.
-
-    Needs the first solution of rows that are not aimed yet.
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, contact: EitherContacts, chosen: Real
+) -> Real:
+    """1 where `chosen` is 1 and the rows are to be solved again, since hard loops yield by more than a hair: without
+    the contacts or the softness that they yield to. Rows that are not solved at first are left as they are.
     """
-    h = run.inputs.time_step[0]
-    if rows.report[RESIDUAL] > UNSOLVED or h * _yield_of_loops(rows, equipment) <= HAIR:
-        return
+    step, zero = run.step, zero_like(chosen)
+    phase = step.straining[_PHASE]
+    on = where_greater(zero + (_SETTLED - 0.5), phase, chosen, zero)
+    if not any_positive(on):
+        return zero
+    opening = run.inputs.time_step[0] * _yield_of_loops(rows, equipment)
+    solved = where_greater(rows.report[RESIDUAL], zero + UNSOLVED, zero, on)
+    strained = where_greater(opening, zero + HAIR, solved * lies_in(phase, _FIRST, _FIRST), zero)
+    step.straining[_COUNT] = where_greater(strained, zero, zero, step.straining[_COUNT])
+    again = zero
     if contact is not None:
-        for _ in range(_ROUNDS):
-            if not _leave_out(robot, run, rows, equipment, contact, solver):
-                break
-            if h * _yield_of_loops(rows, equipment) <= HAIR:
-                break
-    for _ in range(_ROUNDS):
-        if not _stiffen_rows(robot, run, rows, equipment, solver):
-            break
-    end_velocities(robot.model, robot.data, run.step.next, h, run.step.velocity)
-    mark(run.clock, SOLVER)
+        again = _leave_out(robot, run, rows, equipment, contact, (on, solved, strained, opening))
+    ready = strained + on * lies_in(phase, _OPENED, _RESTORED) - again
+    step.straining[_COUNT] = where_greater(ready, zero, zero, step.straining[_COUNT])
+    stiffened = on * lies_in(phase, _STIFFENED, _STIFFENED)
+    again = again + _stiffen(run, rows, equipment, (ready, solved, stiffened, opening))
+    _go_to(step, _SETTLED, on - again)
+    rows.report[RESIDUAL] = where_greater(again, zero, zero + UNTRIED, rows.report[RESIDUAL])  # no start is kept
+    return again
+
+
+@inlined
+def _go_to(step: Step, phase: int, chosen: Real) -> None:
+    """Note the phase where `chosen` is 1."""
+    zero = zero_like(chosen)
+    step.straining[_PHASE] = where_greater(chosen, zero, zero + phase, step.straining[_PHASE])
 
 
 @njit
 def _yield_of_loops(rows: Rows, equipment: EquipmentBundle) -> Real:
-    """The fastest yield of a hard loop's row [m/s or rad/s], in both widths."""
+    """The fastest yield of a hard loop's row [m/s or rad/s]."""
     most = zero_like(rows.bias[0])
     for n in range(rows.number[LASTING_ROWS]):
         if is_of_hard_loop(rows, equipment, n):
@@ -86,31 +111,13 @@ def _yield_of_loops(rows: Rows, equipment: EquipmentBundle) -> Real:
 
 
 @njit
-def _power_of_yield(rows: Rows, equipment: EquipmentBundle) -> Real:
-    """The power that all hard loops take up in yielding [W h], Σ cfm λ², in both widths."""
-    total = zero_like(rows.bias[0])
-    for n in range(rows.number[LASTING_ROWS]):
-        if is_of_hard_loop(rows, equipment, n):
-            total += rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
-    return total
-
-
-@njit
-def strains(
-    run: RunBundle, rows: Rows, equipment: EquipmentBundle, contact: PackContactBundle | None, chosen: Pack
-) -> Pack:
-    """1 in lanes where `chosen` is 1 and hard loops, not aimed yet, are strained: such lanes take the step alone."""
-    h, zero = run.inputs.time_step[0], zero_like(chosen)
-    chosen = where_greater(zero + AIMED, run.step.aiming[PHASE], chosen, zero)
-    most = h * _yield_of_loops(rows, equipment)
-    strained = where_greater(most, zero + STRAINED, chosen, zero)
-    yielding = where_greater(most, zero + HAIR, chosen, zero)
-    if contact is not None and any_positive(yielding):
-        total = _power_of_yield(rows, equipment)
-        for n in range(contact.data.number[CONTACTS]):
-            if contact.data.row[n] >= 0 and contact.data.soft[n] == 0:
-                strained = largest(strained, yielding * is_pushing(removal_power(rows, contact, n), total))
-    return strained
+def _begin_from_zero(rows: Rows, equipment: EquipmentBundle, chosen: Real) -> None:
+    """Clear the impulses of contacts and hard loops where `chosen` is 1, since the last ones were no answer to a
+    load."""
+    zero = zero_like(chosen)
+    for n in range(rows.number[ALL_ROWS]):
+        if rows.kind[n] == CONTACT_ROW or is_of_hard_loop(rows, equipment, n):
+            rows.impulse[n] = where_greater(chosen, zero, zero, rows.impulse[n])
 
 
 # ------------------------------------------------------------------ contacts
@@ -122,107 +129,133 @@ def _leave_out(
     run: RunBundle,
     rows: Rows,
     equipment: EquipmentBundle,
-    contact: ContactBundle,
-    solver: SolverBundle,
-) -> bool:
-    """Leave out the contacts that strain loops; True if there are any and leaving them out helped. If bodies of these
-    contacts then move into each other, all of these contacts stay in the step without removal of their penetration,
+    contact: AnyContacts,
+    lanes: tuple[Real, Real, Real, Real],
+) -> Real:
+    """Leave out contacts that strain loops; 1 where the rows are to be solved again. If leaving them out helps but
+    bodies of some then move into each other, these contacts stay in the step without removal of their penetration,
     provided that this helps as well.
+
+    `lanes`: 1 where to look, where rows are solved, and where strain has just been found; the opening of loops.
     """
-    h = run.inputs.time_step[0]
-    most = _HELPED * _yield_of_loops(rows, equipment)
-    if not _choose(rows, equipment, contact):
-        return False
-    _open_wide(run.step, rows, contact)
-    _solve_without_start(robot, rows, run.step, equipment, solver)
-    helped = _has_helped(rows, equipment, most)
-    closing = False
-    for n in range(contact.data.number[CONTACTS]):
-        if contact.data.held[n] < 0 and helped:
-            contact.data.held[n] = -contact.data.held[n]
-            if h * (_rate_of(rows, run.step, contact.data.row[n])) < -HAIR:
-                contact.data.held[n] = -contact.data.held[n]
-                closing = True
-    if helped and not closing:
-        return True
-    _set_back(rows, contact, helped)
-    _solve_without_start(robot, rows, run.step, equipment, solver)
-    if helped and not _has_helped(rows, equipment, most):
-        _open_wide(run.step, rows, contact)
-        _solve_without_start(robot, rows, run.step, equipment, solver)
-        for n in range(contact.data.number[CONTACTS]):
-            contact.data.held[n] = abs(contact.data.held[n])
-    for n in range(contact.data.number[CONTACTS]):
-        contact.data.held[n] = max(contact.data.held[n], 0)
-    return helped
-
-
-@inlined
-def _has_helped(rows: Rows, equipment: EquipmentBundle, most: float) -> bool:
-    """True if the rows are solved with loops that yield by `most` at most."""
-    return rows.report[RESIDUAL] <= UNSOLVED and _yield_of_loops(rows, equipment) <= most
+    on, solved, strained, opening = lanes
+    step, zero = run.step, zero_like(on)
+    phase = step.straining[_PHASE]
+    opened, kept = on * lies_in(phase, _OPENED, _OPENED), on * lies_in(phase, _KEPT, _KEPT)
+    helped = where_greater(opening, step.straining[_MOST], zero, solved)
+    closing = _settle_opened(run, rows, contact, opened * helped)
+    failed = opened - opened * helped
+    apart = kept - kept * helped
+    _settle_closing(contact, closing, apart, failed + kept * helped)
+    ended = opened * helped - closing + kept * helped + on * lies_in(phase, _REOPENED, _REOPENED)
+    further = where_greater(opening, zero + HAIR, ended, zero)
+    further = where_greater(zero + (_ROUNDS - 0.5), step.straining[_COUNT], further, zero)
+    found = _choose(rows, equipment, contact, strained + further)
+    again = found + closing + apart + failed
+    if any_positive(again):
+        step.straining[_COUNT] = step.straining[_COUNT] + found
+        step.straining[_MOST] = where_greater(found, zero, _HELPED * opening, step.straining[_MOST])
+        fastest = _APART * largest(fastest_of(step, zero), zero + 1.0)
+        contact.data.apart[0] = where_greater(found + apart, zero, fastest, contact.data.apart[0])
+        _go_to(step, _OPENED, found)
+        _go_to(step, _KEPT, closing)
+        _go_to(step, _REOPENED, apart)
+        _go_to(step, _RESTORED, failed)
+        _begin_from_zero(rows, equipment, again)
+        if run.lanes is None:  # a pack sets the targets of all contacts for every solution
+            for n in range(contact.data.number[CONTACTS]):
+                if _is_hard(contact, n):
+                    set_targets(robot, run.inputs, rows, contact, n)
+    return again
 
 
 @njit
-def _open_wide(step: Step, rows: Rows, contact: ContactBundle) -> None:
-    """Make chosen contacts open too fast to act; their biases and rates are kept in rows.unaimed and rows.miss."""
-    fastest = 1.0
-    for a in range(step.next.shape[0]):
-        fastest = max(fastest, abs(step.next[a]))
+def _settle_opened(run: RunBundle, rows: Rows, contact: AnyContacts, chosen: Real) -> Real:
+    """Leave the chosen contacts out for good where `chosen` is 1, but for those whose bodies then move into each other;
+    1 where there are any of these."""
+    h, zero = run.inputs.time_step[0], zero_like(chosen)
+    closing = zero
+    if not any_positive(chosen):
+        return closing
     for n in range(contact.data.number[CONTACTS]):
-        if contact.data.held[n] < 0:
-            for row in range(contact.data.row[n], contact.data.row[n] + normal_rows(contact, n)):
-                rows.unaimed[row], rows.miss[row] = rows.bias[row], rows.rate[row]
-                rows.bias[row], rows.rate[row] = _APART * fastest, 0.0
+        tried = where_greater(zero, contact.data.held[n], chosen, zero)
+        if any_positive(tried):
+            closes = where_greater(zero - HAIR, h * _rate_of(rows, run.step, contact.data.row[n]), tried, zero)
+            _set_held(contact, n, tried - closes, -contact.data.held[n])
+            closing = largest(closing, closes)
+    return closing
 
 
 @njit
-def _set_back(rows: Rows, contact: ContactBundle, inside: bool) -> None:
-    """Restore the rows of chosen contacts; `inside`: without the removal of their penetration."""
+def _settle_closing(contact: AnyContacts, closing: Real, apart: Real, let: Real) -> None:
+    """Settle the contacts that are still only chosen. Where `closing` is 1, they are kept from getting deeper; where
+    `apart` is 1, they are left out for good; where `let` is 1, they stay as they are."""
+    zero = zero_like(closing)
+    if not any_positive(closing + apart + let):
+        return
     for n in range(contact.data.number[CONTACTS]):
-        if contact.data.held[n] < 0:
-            for row in range(contact.data.row[n], contact.data.row[n] + normal_rows(contact, n)):
-                rows.bias[row], rows.rate[row] = rows.unaimed[row], rows.miss[row]
-                if inside:
-                    rows.bias[row] -= rows.rate[row] * contact.data.gap[n]
-                    rows.rate[row] = 0.0
+        tried = where_greater(zero, contact.data.held[n], zero + 1.0, zero)
+        stays = where_greater(tried * closing, zero, zero + 1.0, contact.data.stays[n])
+        contact.data.stays[n] = where_greater(tried * apart, zero, zero, stays)
+        _set_held(contact, n, tried * apart, -contact.data.held[n])
+        _set_held(contact, n, tried * let, zero)
 
 
 @inlined
-def _rate_of(rows: Rows, step: Step, row: int) -> float:
+def _set_held(contact: AnyContacts, n: int, chosen: Real, value: Real) -> None:
+    """Set contact.data.held of contact n where `chosen` is 1."""
+    contact.data.held[n] = where_greater(chosen, zero_like(chosen), value, contact.data.held[n])
+
+
+@inlined
+def _rate_of(rows: Rows, step: Step, row: int) -> Real:
     """The velocity of a row without its bias [m/s]."""
-    rate = 0.0
+    rate = zero_like(rows.bias[row])
     for e in range(rows.start[row], rows.stop[row]):
         rate += rows.value[e] * step.next[rows.column[e]]
     return rate
 
 
 @njit
-def _choose(rows: Rows, equipment: EquipmentBundle, contact: ContactBundle) -> bool:
+def _choose(rows: Rows, equipment: EquipmentBundle, contact: AnyContacts, looking: Real) -> Real:
     """Set contact.data.held to -1 - loop, for the loop that yields most, of contacts that may strain loops, and of all
-    penetrating contacts between the same two bodies; True if there are any.
+    penetrating contacts between the same two bodies, where `looking` is 1; 1 where there are any.
     """
-    loop, total = _most_strained(rows, equipment), _power_of_yield(rows, equipment)
-    chosen = False
+    found = zero_like(looking)
+    if not any_positive(looking):
+        return found
+    loop, total = _most_strained(rows, equipment)
     for n in range(contact.data.number[CONTACTS]):
-        if not _may_push(contact, n) or is_pushing(removal_power(rows, contact, n), total) <= 0.0:
+        if not _is_hard(contact, n):
             continue
-        chosen = True
-        for other in range(contact.data.number[CONTACTS]):
-            if _may_push(contact, other) and _same_bodies(contact, n, other):
-                contact.data.held[other] = -1 - loop
-    return chosen
+        pushes = looking * _may_push(contact, n) * is_pushing(removal_power(rows, contact, n), total)
+        if any_positive(pushes):
+            found = largest(found, pushes)
+            for other in range(contact.data.number[CONTACTS]):
+                if _is_hard(contact, other) and _same_bodies(contact, n, other):
+                    _set_held(contact, other, pushes * _may_push(contact, other), -1.0 - loop)
+    return found
 
 
 @inlined
-def _may_push(contact: ContactBundle, n: int) -> bool:
-    """True if contact n is hard, penetrates and takes part in the step."""
-    may: bool = contact.data.row[n] >= 0 and contact.data.soft[n] == 0 and contact.data.held[n] <= 0
-    return may and contact.data.gap[n] <= 0.0
+def _is_hard(contact: AnyContacts, n: int) -> bool:
+    """True if contact n has rows and is not soft."""
+    hard: bool = contact.data.row[n] >= 0 and contact.data.soft[n] == 0
+    return hard
 
 
 @inlined
-def _same_bodies(contact: ContactBundle, n: int, other: int) -> bool:
+def _may_push(contact: AnyContacts, n: int) -> Real:
+    """1 where contact n penetrates and takes part in the step."""
+    held, zero = contact.data.held[n], zero_like(contact.data.held[n])
+    may = where_greater(contact.data.gap[n], zero, zero, where_greater(held, zero, zero, zero + 1.0))
+    if contact.lanes is not None:
+        may = may * contact.lanes.present[n]
+    return may
+
+
+@inlined
+def _same_bodies(contact: AnyContacts, n: int, other: int) -> bool:
     """True if two contacts are between the same two bodies."""
     alike = True
     for end in range(2):
@@ -232,67 +265,70 @@ def _same_bodies(contact: ContactBundle, n: int, other: int) -> bool:
 
 
 @njit
-def _most_strained(rows: Rows, equipment: EquipmentBundle) -> int:
-    """The hard loop that takes up most power in yielding."""
-    loop, most = -1, 0.0
-    before, power = -1, 0.0
+def _most_strained(rows: Rows, equipment: EquipmentBundle) -> tuple[Real, Real]:
+    """The hard loop that takes up most power in yielding, and the power that all of them take up [W h], Σ cfm λ²."""
+    zero = zero_like(rows.bias[0])
+    loop, most, power, total = zero - 1.0, zero, zero, zero
+    before = -1
     for n in range(rows.number[LASTING_ROWS]):
         if not is_of_hard_loop(rows, equipment, n):
             continue
-        power = power if rows.dof[n] == before else 0.0  # a loop's rows are adjacent
+        power = power if rows.dof[n] == before else zero  # a loop's rows are adjacent
         before = rows.dof[n]
-        power += rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
-        if power > most:
-            loop, most = before, power
-    return loop
+        own = rows.cfm[n] * rows.impulse[n] * rows.impulse[n]
+        power, total = power + own, total + own
+        loop = where_greater(power, most, zero + before, loop)
+        most = largest(most, power)
+    return loop, total
 
 
 # ------------------------------------------------------------------ loads on light links
 
 
 @njit
-def _stiffen_rows(
-    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle, solver: SolverBundle
-) -> bool:
-    """Stiffen the rows of loops that yield to a load; True if all of them then yield less. Rows that still yield as
-    before contradict others, and get back their softness; the yields before are in rows.miss.
+def _stiffen(run: RunBundle, rows: Rows, equipment: EquipmentBundle, lanes: tuple[Real, Real, Real, Real]) -> Real:
+    """Stiffen the rows of loops that yield to a load; 1 where the rows are to be solved again.
+
+    `lanes`: 1 where this begins, where rows are solved, and where rows have been stiffened; the opening of loops.
     """
-    h = run.inputs.time_step[0]
-    worst = _yield_of_loops(rows, equipment)
-    if h * worst <= STRAINED:
-        return False
-    for n in range(rows.number[LASTING_ROWS]):
-        rows.miss[n] = abs(rows.cfm[n] * rows.impulse[n]) if is_of_hard_loop(rows, equipment, n) else 0.0
-        if h * rows.miss[n] > STRAINED:
-            rows.cfm[n] *= max(_STIFFEST, _LEFT / (h * rows.miss[n]))
-    _solve_anew(robot, rows, run.step, solver)
-    solved = rows.report[RESIDUAL] <= UNSOLVED
-    contradict = False
-    for n in range(rows.number[LASTING_ROWS]):
-        if rows.miss[n] <= 0.0:
-            continue
-        most = _HELPED * max(rows.miss[n], _MINOR * worst)
-        if not solved or (h * rows.miss[n] > STRAINED and abs(rows.cfm[n] * rows.impulse[n]) > most):
-            rows.cfm[n] = softness(equipment, rows.dof[n], rows.part[n])
-            contradict = True
-    if contradict:
-        _solve_without_start(robot, rows, run.step, equipment, solver)
-    return not contradict
+    ready, solved, stiffened, opening = lanes
+    step, h, zero = run.step, run.inputs.time_step[0], zero_like(ready)
+    contradict = zero
+    if any_positive(stiffened):
+        contradict = _give_back(rows, equipment, h, stiffened, solved)
+        _begin_from_zero(rows, equipment, contradict)
+        _go_to(step, _SOFTENED, contradict)
+    on = where_greater(opening, zero + STRAINED, ready + stiffened - contradict, zero)
+    on = where_greater(zero + (_ROUNDS - 0.5), step.straining[_COUNT], on, zero)
+    if any_positive(on):
+        step.straining[_COUNT] = step.straining[_COUNT] + on
+        _go_to(step, _STIFFENED, on)
+        for n in range(rows.number[LASTING_ROWS]):
+            if is_of_hard_loop(rows, equipment, n):
+                own = absolute(rows.cfm[n] * rows.impulse[n])
+                rows.unaimed[rows.place[n]] = where_greater(on, zero, own, rows.unaimed[rows.place[n]])
+                stiffer = rows.cfm[n] * largest(zero + _STIFFEST, _LEFT / divisor(h * own))
+                loaded = where_greater(h * own, zero + STRAINED, on, zero)
+                rows.cfm[n] = where_greater(loaded, zero, stiffer, rows.cfm[n])
+    return contradict + on
 
 
 @njit
-def _solve_anew(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle) -> None:
-    """Solve again with other softness: only the impulses of the last solution are kept."""
-    rows.report[RESIDUAL] = UNTRIED
-    ask(solver.call, SOLVE_AGAIN)
-
-
-@njit
-def _solve_without_start(
-    robot: RobotBundle, rows: Rows, step: Step, equipment: EquipmentBundle, solver: SolverBundle
-) -> None:
-    """Solve again from zero impulses of contacts and hard loops, since the last ones were no answer to a load."""
-    for n in range(rows.number[ALL_ROWS]):
-        if rows.kind[n] == CONTACT_ROW or is_of_hard_loop(rows, equipment, n):
-            rows.impulse[n] = 0.0
-    _solve_anew(robot, rows, step, solver)
+def _give_back(rows: Rows, equipment: EquipmentBundle, h: float, stiffened: Real, solved: Real) -> Real:
+    """Give back their softness to rows that still yield as before they were stiffened, when their yields are in
+    rows.unaimed: they contradict others. 1 where `stiffened` is 1 and there are any."""
+    zero = zero_like(stiffened)
+    worst, contradict = zero, zero
+    for n in range(rows.number[LASTING_ROWS]):
+        if is_of_hard_loop(rows, equipment, n):
+            worst = largest(worst, rows.unaimed[rows.place[n]])
+    for n in range(rows.number[LASTING_ROWS]):
+        if is_of_hard_loop(rows, equipment, n):
+            before = rows.unaimed[rows.place[n]]
+            most = _HELPED * largest(before, _MINOR * worst)
+            still = where_greater(absolute(rows.cfm[n] * rows.impulse[n]), most, stiffened, zero)
+            still = where_greater(h * before, zero + STRAINED, still, zero)
+            still = where_greater(before, zero, largest(still, stiffened - stiffened * solved), zero)
+            rows.cfm[n] = where_greater(still, zero, softness(equipment, rows.dof[n], rows.part[n]), rows.cfm[n])
+            contradict = largest(contradict, still)
+    return contradict
