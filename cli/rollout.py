@@ -241,8 +241,6 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "seconds": outcome.seconds,
             "steps_per_second": rate,
             "packed": outcome.packed,
-            "alone": outcome.steps_alone,
-            "alone_by_cause": outcome.alone,
             "solved_alone": outcome.solved_alone,
             "stopped": outcome.stopped,
             "inside": outcome.inside,
@@ -263,10 +261,6 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
     lines = [f"{outcome.samples} samples, {outcome.steps} steps in {outcome.seconds:.3g} s: {rate:,.0f} steps/s"]
     if not outcome.packed:
         lines.append(f"one sample at a time: packs do not know {reason_against_packs(plan)}")
-    elif outcome.alone:
-        per_cent = {cause: 100 * count / max(1, outcome.steps) for cause, count in outcome.alone.items()}
-        causes = ", ".join(f"{cause} {share:.3g} %" for cause, share in per_cent.items())
-        lines.append(f"{sum(per_cent.values()):.3g} % of the steps were taken one sample at a time: {causes}")
     if outcome.inside:
         sample, depth = outcome.deepest
         where = ", but for pairs that a loop holds together" if plan.robot.articulation.loops else ""

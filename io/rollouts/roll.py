@@ -11,8 +11,7 @@ import math
 import os
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -50,7 +49,6 @@ class Outcome:
     steps: int  # of all samples, without those after a sample's end
     seconds: float
     packed: bool  # simulated in packs of 8
-    alone: Mapping[str, int]  # steps that samples took outside of packs, by cause
     solved_alone: int  # steps of samples whose rows the solver of a single robot solved
     unsolved: int  # number of samples in which the solver left rows unsolved
     most_unsolved: tuple[int, float, int]  # the sample with the largest residual; residual [rad/s or m/s], steps
@@ -63,11 +61,6 @@ class Outcome:
     complete: bool = True
     output: Path | None = None
     bytes: int = 0
-
-    @property
-    def steps_alone(self) -> int:
-        """The number of steps that samples took outside of packs."""
-        return sum(self.alone.values())
 
 
 def roll(
@@ -176,7 +169,6 @@ class _Stream:
             steps=self._steps,
             seconds=self._seconds,
             packed=not reason_against_packs(self.plan),
-            alone=_totals(roller.alone for roller in self._rollers),
             solved_alone=sum(roller.solved_alone for roller in self._rollers),
             unsolved=self._unsolved,
             most_unsolved=self._most_unsolved,
@@ -265,14 +257,6 @@ class _Stream:
 def _depths(results: Results, count: int) -> dict[str, Array]:
     """The depths of contacts at the start, and by how much hard contacts got deeper since."""
     return {"start_depth": results.start_depth[:count], "sunk": results.sunk[:count, 1]}
-
-
-def _totals(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of counts by name, largest first."""
-    total = Counter[str]()
-    for each in counts:
-        total.update(each)
-    return dict(total.most_common())
 
 
 def _status(reason: Array) -> Array:

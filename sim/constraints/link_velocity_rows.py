@@ -40,7 +40,7 @@ from artsim.sim.foundation.scalars import divisor, inverse_or_zero, largest
 from artsim.sim.foundation.spatial import pair_of, velocity_at
 from artsim.sim.foundation.vec3 import column_of, cross, dot, minus, plus, put, row_of, set_column, times, triple
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST, Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import RESIDUAL, Inputs, Rows, RunBundle
 
 _TOLERANCE = 1e-13  # relative to the bound
 _BROKEN = 1e-6  # relative to the bound, or [m/s or rad/s] for bounds below 1
@@ -82,19 +82,25 @@ def loosen(rules: RuleBundle, chosen: Real) -> None:
 
 
 @njit
-def note_excess(model: Model, data: Workspace, rows: Rows, step: Step, rules: RuleBundle) -> None:
-    """Count the excess over the bounds that the rounds left as the solver's residual; a violated bound ends the run.
+def note_excess(model: Model, data: Workspace, rows: Rows, rules: RuleBundle, chosen: Real) -> Real:
+    """Count the excess over the bounds that the rounds left as the solver's residual where `chosen` is 1; 1 + the
+    number of a bound that is violated and ends the run, 0 where there is none. In both widths.
 
     A state that starts above a bound may take some steps to come down to it. data is that of the step's start.
     """
+    zero = zero_like(chosen)
+    violated = zero
     for n in range(rules.model.bound.shape[0]):
-        rows.report[RESIDUAL] = max(rows.report[RESIDUAL], rules.data.speed[n] - rules.model.bound[n])
-        if rules.data.speed[n] > rules.model.bound[n] + _BROKEN * max(rules.model.bound[n], 1.0):
+        bound, speed = rules.model.bound[n], rules.data.speed[n]
+        excess = where_greater(chosen, zero, speed - bound, zero)
+        rows.report[RESIDUAL] = largest(rows.report[RESIDUAL], excess)
+        fast = where_greater(excess, zero + _BROKEN * max(bound, 1.0), chosen, zero)
+        if any_positive(fast):
             _velocity_in(model, data, rules, n)
             x = rules.data.velocity
-            if rules.data.speed[n] >= math.sqrt(dot(x, x)):
-                step.counters[STOP_REASON] = TOO_FAST
-                step.counters[STOP_DOF] = n
+            fast = where_greater(sqrt(dot(x, x)), speed, zero, fast)
+            violated = where_greater(fast, zero, zero + (1 + n), violated)
+    return violated
 
 
 @njit

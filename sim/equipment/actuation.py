@@ -108,6 +108,15 @@ def drive_force(run: RunBundle, row: int, k: int, q: Real, v: Real) -> Real:
     return force
 
 
+@inlined
+def part_of_matrix(run: RunBundle, rows: Rows, k: int) -> Real:
+    """1 where the drive of dof k is a part of M̂; 0 where it is a row, or there is none."""
+    by_row = run.step.drive_rows[0]
+    if not rows.implicit[k]:
+        return zero_like(by_row)
+    return 1.0 - by_row if run.inputs.drive_limit[k] < math.inf else zero_like(by_row) + 1.0
+
+
 @njit
 def coordinate(model: Model, q: Lanes1, k: int) -> Real:
     """The coordinate of dof k; 0 for the rotations of ball and free joints, which have no coordinate per dof."""
@@ -181,9 +190,10 @@ def implicit_system(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: E
         stiff = model.stiffness[k]
         force = step.applied[k] - d * v - stiff * (q - model.spring_reference[k])
         if rows.implicit[k]:
-            d += step.damping[k]
-            stiff += step.stiffness[k]
-            force += drive_force(run, row, k, step.place[k] + ahead, v)
+            part = part_of_matrix(run, rows, k)
+            d += part * step.damping[k]
+            stiff += part * step.stiffness[k]
+            force += part * drive_force(run, row, k, step.place[k] + ahead, v)
         if equipment is not None:
             d += equipment.data.damping[k]
             stiff += equipment.data.stiffness[k]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.state import RobotBundle, State
-from artsim.sim.equipment.actuation import driven_at
+from artsim.sim.equipment.actuation import driven_at, part_of_matrix
 from artsim.sim.equipment.bounds import at_bound, hold, still_free
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import zero_like
@@ -62,6 +62,6 @@ def hold_drives(robot: RobotBundle, run: RunBundle, rows: Rows, chosen: Real, on
             stiffness, damping = _gains(run, k)
             force = stiffness * (inputs.target[row, k] - driven_at(robot.state, run, k))
             force = force + damping * (inputs.target_velocity[row, k] - step.velocity[k])
-            free = still_free(chosen, one, changed)
+            free = still_free(chosen, one, changed) * part_of_matrix(run, rows, k)
             changed = largest(changed, hold(step.drive_held, k, force, (-limit, limit), free))
     return changed

@@ -355,26 +355,30 @@ def _sum_up(equipment: EquipmentBundle) -> bool:
 
 
 @njit
-def excess_at_bounds(run: RunBundle, equipment: EquipmentBundle) -> float:
-    """The velocity that the largest excess of a force over its bound in the step would cause [rad/s or m/s], for one
-    robot. actuator_force (na,) then holds the forces that acted.
+def excess_at_bounds(run: RunBundle, equipment: EquipmentBundle, chosen: Real) -> Real:
+    """The velocity that the largest excess of a force over its bound in the step would cause [rad/s or m/s], in both
+    widths. actuator_force (na,) then holds the forces that acted where `chosen` is 1; in packs, those that matter.
     """
-    model, data, h, most = equipment.model, equipment.data, run.inputs.time_step[0], 0.0
+    model, data, h = equipment.model, equipment.data, run.inputs.time_step[0]
+    zero = zero_like(chosen)
+    most = zero
     for a in range(model.actuator_target.shape[0]):
-        if data.acts[a] > 0.0:
-            rate = _rate(equipment, a, run.step.velocity)
-            force = _force_over_step(equipment, run.step, a, rate, h)
-            if data.held[a] == 0.0:
-                data.actuator_force[a] = force
-            wrong = abs(bounded(force, model.force_lower[a], model.force_upper[a]) - data.actuator_force[a])
-            for entry in range(model.actuator_entry[a], model.actuator_entry[a + 1]):
-                mobility = run.inputs.mobility[model.actuator_dof[entry]]
-                most = max(most, h * mobility * abs(data.actuator_moment[entry]) * wrong)
+        acts = data.acts[a]
+        if not any_positive(acts) or not (run.lanes is None or _has_bounds(equipment, a)):
+            continue
+        force = _force_over_step(equipment, run.step, a, _rate(equipment, a, run.step.velocity), h)
+        free = where_greater(absolute(data.held[a]), zero, zero, chosen * acts)
+        data.actuator_force[a] = where_greater(free, zero, force, data.actuator_force[a])
+        wrong = absolute(bounded(force, model.force_lower[a], model.force_upper[a]) - data.actuator_force[a])
+        wrong = where_greater(acts, zero, wrong, zero)
+        for entry in range(model.actuator_entry[a], model.actuator_entry[a + 1]):
+            mobility = run.inputs.mobility[model.actuator_dof[entry]]
+            most = largest(most, h * mobility * absolute(data.actuator_moment[entry]) * wrong)
     if _sum_up(equipment):
         for k in range(data.dof_held.shape[0]):
             lower, upper = model.dof_force_lower[k], model.dof_force_upper[k]
             total = data.dof_force[k]
             acted = at_bound(data.dof_held[k], lower, upper, total)
-            wrong = _varies(equipment, k) * abs(bounded(total, lower, upper) - acted)
-            most = max(most, h * run.inputs.mobility[k] * wrong)
+            wrong = _varies(equipment, k) * absolute(bounded(total, lower, upper) - acted)
+            most = largest(most, h * run.inputs.mobility[k] * wrong)
     return most

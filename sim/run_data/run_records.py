@@ -51,8 +51,8 @@ M_IS_SET, INERTIAS = 1, 2
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # evaluations of a step (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: times that the step was solved again, by reason (retries.py); the last four: 1 or 0
-SEARCHES, WITHOUT_ROWS, SOLVED_ONCE, TAUT, DRIVE_ROWS = range(5)
+# entries of Step.retries: times that the step was solved again, by reason (retries.py); the last three: 1 or 0
+SEARCHES, WITHOUT_ROWS, SOLVED_ONCE, TAUT = range(4)
 # entries of Step.aiming (stepping/aims.py)
 PHASE, AIM_COUNT, LAST_MISS, MOST_SPEED = range(4)
 # values of Step.aiming[PHASE]: the last solution in the sequence of aims
@@ -166,7 +166,8 @@ class Rows(NamedTuple):
     # bias before the last aim, or its yield before it was stiffened
     miss: Lanes1
     unaimed: Lanes1
-    implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: the drive is a row (or there is none)
+    # (nv,) 1: the drive is part of M̂ unless it does not settle (Step.drive_rows); 0: it is a row, or there is none
+    implicit: Ints1
     report: Lanes1  # (3,) iterations and residual of the step; 1: its impulses are large (solvers/newton.py)
 
 
@@ -174,7 +175,7 @@ class Step(NamedTuple):
     """Results and scratch of a step, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (9,) STEP_NUMBER, …
-    retries: Ints1  # (5,) SEARCHES, …
+    retries: Ints1  # (4,) SEARCHES, …
     beside: Ints1  # (3,) the entry of the tasks beside steps (stepping/beside.py), its table, and TASK
     # (3,) the entry of an integrator with steps of its own, its table, and TASK; zeros: steps are semi-implicit
     integrator: Ints1
@@ -190,6 +191,7 @@ class Step(NamedTuple):
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Reals2  # (nv + nt, 4) 1: this side of the limits of a dof, or then of a tendon, has a row in this step
     bound_rounds: Reals1  # (1,) rounds since the forces of drives and actuators were last within their bounds
+    drive_rows: Reals1  # (1,) 1: the drives that have a largest force are rows, since they did not settle
     rule_rounds: Reals1  # (1,) rounds since the velocities of links were last within their bounds
     outdated: Reals1  # (1,) 1: the rows but those of contacts are not those of the step's previous solution
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]

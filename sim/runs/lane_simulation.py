@@ -1,4 +1,4 @@
-"""Single robots inside a pack: one takes steps that a lane cannot, and one for each lane finds its rows and forces."""
+"""Single robots inside a pack: one takes steps that are recorded, and one for each lane finds its forces."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LaneSimulation(Simulation):
         return block
 
     def alone(self) -> Alone:
-        """The robot's arrays, through which a lane passes that takes a step alone."""
+        """The robot's arrays, through which a lane passes whose step is recorded."""
         touching = self.plan.touching
         shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(AloneForces._fields, (0,)), "loop_mobility": (0, 2)}
         forces: AloneForces = allocate(AloneForces, shapes)

@@ -41,7 +41,6 @@ from artsim.sim.runs.packable import (
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.allocation import make_step
 from artsim.sim.stepping.packs import (
-    CAUSES,
     LANE_CONTROLS,
     SOLVE_PACK,
     Alone,
@@ -137,7 +136,6 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
         **dict.fromkeys(PackWork._fields, (1,)),
         **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason", "unsolved", "worst_residual"), (width,)),
         "stiffening": (len(robot.model.body_parent), 6),
-        "alone": (len(CAUSES),),
         "single": (2,),
         "slack": (robot.nv,),
     }

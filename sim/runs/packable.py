@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from artsim.sim.constraints.kinds import DRIVE_ROW, KINDS, RowOrigins
+from artsim.sim.constraints.kinds import KINDS, RowOrigins, total_room
 from artsim.sim.contact.pack_contacts import bounces
 from artsim.sim.equipment.arrays import (
     AFFINE,
@@ -69,14 +69,13 @@ def _serves_rows(plan: Plan) -> bool:
 
 def has_rows(plan: Plan) -> bool:
     """True if the steps of packs may have constraint rows, or have couplings, or gains or damping that need M: their
-    solver then reduces M̂. Drives are part of M̂ in packs."""
+    solver then reduces M̂. Drives that have a largest force may become rows."""
     if not _serves_rows(plan):
         return False
     if plan.touching is not None or plan.rules is not None or np.any(plan.inputs["drive_acceleration"]):
         return True
     of = origins_of(plan)
-    rows = any(kind.room(of).rows > 0 for number, kind in KINDS.items() if number != DRIVE_ROW)
-    return rows or len(plan.robot.model.coupling_follower) > 0
+    return total_room(of).rows > 0 or len(plan.robot.model.coupling_follower) > 0
 
 
 def has_ties(plan: Plan) -> bool:
@@ -87,7 +86,7 @@ def has_ties(plan: Plan) -> bool:
 
 def origins_of(plan: Plan, contacts: int = 0) -> RowOrigins:
     """The parts of a run from which the rows of packs come, with room for `contacts`. Drives that have a largest force
-    have places, since they are rows of a single robot."""
+    have places, since they may become rows."""
     driven = plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"] > 0
     bounded = int(np.sum(driven & np.isfinite(plan.inputs["drive_limit"])))
     return RowOrigins(plan.robot.model, bounded, equipment_of(plan), plan.touching, contacts, plan.rules)

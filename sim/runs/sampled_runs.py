@@ -64,7 +64,6 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
 from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
-    CAUSES,
     FIRST_SAMPLE,
     LANE_GAINS,
     LANE_PROPERTIES,
@@ -77,7 +76,7 @@ _SPARE = 64  # rollers that are kept for further rollouts
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
 
 ROLLOUT_RECORDED = ("qpos", "qvel")
-"""The variables that a rollout records by default: those that packs record themselves, without steps taken alone."""
+"""The variables that a rollout records by default: those that packs record themselves."""
 
 ROLLOUT_RECORDABLE = tuple(name for name in RECORDED if name not in TABLES_OF)
 """The variables that a rollout can record: all whose rows have a fixed size."""
@@ -129,12 +128,11 @@ Stop = Callable[[], bool]
 
 
 class Roller(Protocol):
-    """Runs samples in one thread and fills the results; `alone`: steps that lanes took outside of packs, by cause;
+    """Runs samples in one thread and fills the results;
     `solved_alone`: steps of lanes whose rows newton itself solved (solvers/lane_newton.py). `samples`: the number for
     which it can run again, 0 if it cannot."""
 
     results: Results
-    alone: dict[str, int]
     solved_alone: int
     samples: int
 
@@ -176,7 +174,7 @@ class SingleRoller:
     """Runs one sample after the other."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone, self.solved_alone = results, dict[str, int](), 0
+        self.results, self.solved_alone = results, 0
         self.samples = len(results.reason)
         self._plan, self._controls = plan, controls
         self._arrays = VariedArrays(plan)
@@ -229,7 +227,7 @@ class PackRoller:
     """
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone, self.solved_alone = results, dict[str, int](), 0
+        self.results, self.solved_alone = results, 0
         self.samples = len(results.reason)
         self._given: Controls | None = None  # inputs for samples without their own, where packs do not have them yet
         self._plan, self._varied = plan, VariedArrays(plan)
@@ -271,7 +269,7 @@ class PackRoller:
     # -------------------------------------------------------------- entries that kernels call
 
     def _connect_single(self) -> None:
-        """Connect the steps of a single robot, for lanes that take one alone."""
+        """Connect the steps of a single robot, for those that are recorded."""
         self._kept["step"] = self._simulation.point_at(self._lanes.data.single)
 
     def _connect_lanes(self, controls: Controls) -> list[Callable[[], None]]:
@@ -340,8 +338,7 @@ class PackRoller:
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
-        self.alone, self.solved_alone, self._given = {}, 0, controls
-        self._lanes.data.alone[:] = 0
+        self.solved_alone, self._given = 0, controls
         self._lanes.data.by_newton[:] = 0
 
     def run(self, variations: Variations, stop: Stop) -> bool:
@@ -363,7 +360,6 @@ class PackRoller:
                 results.start_depth[lanes] = self._contact.lanes.start_depth
                 results.sunk[lanes] = self._contact.lanes.sunk
         self.solved_alone = int(data.by_newton[0])
-        self.alone = {cause: int(count) for cause, count in zip(CAUSES, data.alone, strict=True) if count}
         return True
 
     def _run_pack(self, first: int, stop: Stop) -> bool:

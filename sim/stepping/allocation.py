@@ -47,10 +47,10 @@ def make_step(model: Model, equipment: Equipment | None = None) -> Step:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
         "counters": (9,),
-        "retries": (5,),
+        "retries": (4,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
         **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep"), (1,)),
-        **dict.fromkeys(("bound_rounds", "rule_rounds", "outdated"), (1,)),
+        **dict.fromkeys(("bound_rounds", "drive_rows", "rule_rounds", "outdated"), (1,)),
         "aiming": (4,),
         "straining": (3,),
         "coupling_error": (1,),

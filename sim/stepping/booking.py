@@ -15,7 +15,14 @@ from artsim.sim.constraints.row import TOLD, hand_on_impulses
 from artsim.sim.constraints.tendon_rows import note_tendon_errors, note_tendon_forces
 from artsim.sim.contact.contact_rows import note_contact_forces
 from artsim.sim.contact.detection import remember
-from artsim.sim.equipment.actuation import actuator_force, drive_force, driven_at, felt_at, passive_forces
+from artsim.sim.equipment.actuation import (
+    actuator_force,
+    drive_force,
+    driven_at,
+    felt_at,
+    part_of_matrix,
+    passive_forces,
+)
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import njit
@@ -78,7 +85,7 @@ def book_forces(
         step.tendon[k] = 0.0
         step.contact[k] = 0.0
         q = felt_at(robot, run, k)
-        if rows.implicit[k]:
+        if part_of_matrix(run, rows, k) > 0.0:
             driven = driven_at(state, run, k)
             step.drive[k] = drive_force(run, step.counters[CONTROL_ROW], k, driven, v)
         if equipment is not None:

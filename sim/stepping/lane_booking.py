@@ -1,19 +1,17 @@
-"""The end of a step in each lane of a pack: memories of contacts, stops of trees, lanes that sleep or went alone."""
+"""The end of a step in each lane of a pack: memories of contacts, stops of trees, lanes that sleep."""
 
 from __future__ import annotations
 
 from artsim.sim.articulation.coupling import expand
-from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import ALLOWED, FIRST_IMPULSE, REGULARISED, RobotBundle, State, Workspace
 from artsim.sim.constraints.row import if_agreed
 from artsim.sim.contact.contact_rows import THROUGH, impulse_along, per_thickness
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lane_records import take_lane, take_over
+from artsim.sim.foundation.lane_records import take_lane
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set
-from artsim.sim.foundation.records import Ints1, Lanes1
+from artsim.sim.foundation.records import Ints1
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS
 from artsim.sim.run_data.run_records import GAVE_WAY, Rows, RunBundle
 from artsim.sim.stepping.lanes_alone import end
@@ -26,7 +24,7 @@ def remember_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, contact: P
     which contacts have given way."""
     _take_impulses(rows, contact)
     _stop_where_contacts_gave_way(robot.state, run, contact)
-    _note_impulses(robot.data, contact, run.lanes.data.alive, run.lanes.data.leaves)
+    _note_impulses(robot.data, contact, run.lanes.data.alive)
     contact.lanes.half[0] = 1 - contact.lanes.half[0]
 
 
@@ -55,10 +53,10 @@ def _goes_through(contact: PackContactBundle, lane: int) -> bool:
 
 
 @njit
-def _note_impulses(data: Workspace, contact: PackContactBundle, alive: Ints1, beyond: Lanes1) -> None:
+def _note_impulses(data: Workspace, contact: PackContactBundle, alive: Ints1) -> None:
     """Store contact.data.start and contact.data.regularised in the memories of the lanes whose rows these are."""
     for lane in range(lane_count(data.rotation)):
-        if not alive[lane] or lane_get(beyond, 0, lane) > 0.0:
+        if not alive[lane]:
             continue
         memory = contact.lanes.memory[1 - contact.lanes.half[0], lane]
         for n in range(contact.lanes.number[lane]):
@@ -77,8 +75,7 @@ def _stop_where_contacts_gave_way(state: State, run: RunBundle, contact: PackCon
     if not any_positive(contact.lanes.yielding[0]):
         return
     for lane in range(lane_count(state.qpos)):
-        steps = lanes.data.alive[lane] and not lane_get(lanes.data.leaves, 0, lane) > 0.0
-        if steps and _goes_through(contact, lane):
+        if lanes.data.alive[lane] and _goes_through(contact, lane):
             end(state, run, lane, GAVE_WAY, 0)
 
 
@@ -87,7 +84,7 @@ def stop_trees_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContact
     """Set step.tangent of each lane so that its trees stop where the continuous check has them stop."""
     lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
-        if lanes.data.alive[lane] and not lane_get(lanes.data.leaves, 0, lane) > 0.0:
+        if lanes.data.alive[lane]:
             take_lane(robot.state, lane, lanes.alone.state)
             for k in range(run.step.tangent.shape[0]):
                 lanes.alone.step.tangent[k] = lane_get(run.step.tangent, k, lane)
@@ -98,17 +95,13 @@ def stop_trees_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContact
 
 @njit
 def begin_step_in_lanes(robot: RobotBundle, run: RunBundle) -> None:
-    """Begin a step with no lane that takes it alone, and note the places of lanes that sleep through it."""
-    run.lanes.data.leaves[0] = like(-1.0, robot.data)
+    """Note the places of lanes that sleep through the step."""
     if any_positive(run.step.asleep[0]):
         note_places(robot.state, run)
 
 
 @njit
 def end_step_in_lanes(robot: RobotBundle, run: RunBundle) -> None:
-    """Set the states of lanes that have taken the step alone."""
-    state, lanes = robot.state, run.lanes
-    if any_positive(lanes.data.leaves[0]):
-        take_over(state, lanes.data.leaves[0], lanes.moved)
-    if any_positive(largest(lanes.data.leaves[0], run.step.asleep[0])):
-        expand(robot.model, state.qpos, state.qvel, robot.data)
+    """Set the followers in lanes that sleep through the step."""
+    if any_positive(run.step.asleep[0]):
+        expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)

@@ -1,8 +1,4 @@
-"""Steps that lanes of a pack take by the entry of single robots, and the end of a lane.
-
-Lanes take such steps where the pack has no means for them, and where forces are recorded, by the recorder of single
-robots.
-"""
+"""Steps that lanes of a pack take by the entry of single robots, since these record forces; and the end of a lane."""
 
 from __future__ import annotations
 
@@ -46,11 +42,11 @@ def record_steps(
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
             lanes.alone.plan[FIRST_ROW] = (plan[FIRST_SAMPLE] + lane) * plan[ROWS_OF_SAMPLE] + row
-            step_alone(robot, run, equipment, contact, lane)
+            _step_alone(robot, run, equipment, contact, lane)
             if run.step.counters[STOP_REASON] == CROWDED:
                 return False
-        lane_set(lanes.data.leaves, 0, lane, 1.0 if lanes.data.alive[lane] else -1.0)
-    take_over(robot.state, lanes.data.leaves[0], lanes.moved)
+        lane_set(lanes.data.recorded, 0, lane, 1.0 if lanes.data.alive[lane] else 0.0)
+    take_over(robot.state, lanes.data.recorded[0], lanes.moved)
     if contact is not None:
         contact.lanes.half[0] = 1 - contact.lanes.half[0]
     expand(robot.model, robot.state.qpos, robot.state.qvel, robot.data)
@@ -58,11 +54,10 @@ def record_steps(
 
 
 @njit
-def step_alone(
+def _step_alone(
     robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, contact: PackContactBundle | None, lane: int
 ) -> None:
-    """Take the step of one lane by the entry of single robots, with rows if needed; its state after it goes into
-    lanes.moved."""
+    """Take the step of one lane by the entry of single robots; its state after it goes into lanes.moved."""
     lanes, alone = run.lanes, run.lanes.alone
     if contact is not None:
         _take_contacts(contact, lanes, lane)
@@ -75,7 +70,7 @@ def step_alone(
         alone.step.effective_coupling[c] = lane_get(run.step.effective_coupling, c, lane)
     counters = alone.step.counters
     for n in range(counters.shape[0]):
-        if n != EVALUATION:  # a step that was left has yet to be cleared of its stiffening
+        if n != EVALUATION:  # the step before has yet to be cleared of its stiffening
             counters[n] = 0
     counters[STEP_NUMBER] = run.step.counters[STEP_NUMBER]
     alone.step.yielded[UNSOLVED_STEPS] = alone.step.worst_residual[0] = 0.0
@@ -124,16 +119,6 @@ def _put_depths(contact: PackContactBundle, run: RunBundle, lane: int) -> None:
     if run.step.counters[STEP_NUMBER] == 0:
         contact.lanes.start_depth[lane] = yielded[START_DEPTH]
     sunk[0], sunk[1], sunk[2], sunk[3] = yielded[SHARE], yielded[DEPTH], yielded[LINK_A], yielded[LINK_B]
-
-
-@njit
-def count_alone(run: RunBundle) -> None:
-    """Count the steps that lanes have taken alone, each by its cause."""
-    lanes = run.lanes
-    for lane in range(lanes.data.alive.shape[0]):
-        went_on = lanes.data.alive[lane] == 1 or lanes.data.stopped[lane] == run.step.counters[STEP_NUMBER]
-        if went_on and lane_get(lanes.data.leaves, 0, lane) > 0.0:
-            lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
 
 
 @njit

@@ -2,8 +2,7 @@
 
 Lanes without rows take the step without rows, all others are solved together. Lanes whose velocities call for it
 (retries.py) are solved again, with other rows, targets or forces; the other lanes keep the velocities found before, to
-the last bit. A lane that the pack does not solve leaves it for this step, with a cause: lanes_alone.py takes the steps
-of those lanes one by one.
+the last bit.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.equipment.actuation import find_places
-from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EquipmentBundle
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.drives import begin_drives, set_drives
 from artsim.sim.equipment.implicit_actuators import guess_bounds, set_plain_lengths
 from artsim.sim.foundation.jit import inlined, njit
@@ -37,12 +36,6 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.controller import command
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.lane_equipment import exert
-from artsim.sim.stepping.packs import (
-    BOUNDS,
-    LaneBundle,
-)
-
-_ROUNDS_ONE_BY_ONE = 16  # in which bounds settle before a lane takes the step alone
 
 
 @njit
@@ -125,36 +118,13 @@ def _keep_what_stands(robot: RobotBundle, run: RunBundle, solver: SolverBundle) 
 
 
 @inlined
-def leave(lanes: LaneBundle, value: Pack, cause: int) -> None:
-    """Make lanes where the value is more than 0 take this step alone; the first cause of a lane is kept."""
-    zero = zero_like(value)
-    first = where_greater(lanes.data.leaves[0], zero, lanes.data.cause[0], zero + cause)
-    lanes.data.cause[0] = where_greater(value, zero, first, lanes.data.cause[0])
-    lanes.data.leaves[0] = largest(lanes.data.leaves[0], value)
-
-
-@inlined
-def lanes_that_go_on(run: RunBundle, one: Pack) -> Pack:
-    """1 in lanes that do not take this step alone."""
-    zero = zero_like(one)
-    return where_greater(run.lanes.data.leaves[0], zero, zero, one)
-
-
-@inlined
 def lanes_to_look_at(run: RunBundle, solver: SolverBundle, one: Pack) -> Pack:
     """1 in lanes whose solution is to be looked at: not in those whose rows the solver ignores."""
     chosen, zero = one, zero_like(one)
     if solver.pack is not None:
         chosen = where_greater(solver.pack.done[0], zero, zero, chosen)
         chosen = where_greater(solver.pack.bound[0] * solver.pack.skip[0], zero, zero, chosen)
-    return lanes_that_go_on(run, chosen)
-
-
-@inlined
-def leave_unsettled(run: RunBundle, changed: Pack) -> None:
-    """Let lanes in which forces still reach or leave their bounds after the last round take the step alone."""
-    most = zero_like(changed) + (ROUNDS_TOGETHER + _ROUNDS_ONE_BY_ONE)
-    leave(run.lanes, where_greater(run.step.bound_rounds[0], most, changed, zero_like(changed)), BOUNDS)
+    return chosen
 
 
 @njit
@@ -163,9 +133,8 @@ def go_on_in_lanes(
 ) -> bool:
     """True if the step is to be solved again. `again`: 1 in lanes whose rows have changed, whose targets have, and
     whose bias acts elsewhere."""
-    lanes, (changed, aimed, moved) = run.lanes, again
-    zero = zero_like(changed)
-    further = where_greater(lanes.data.leaves[0], zero, zero, changed + aimed + moved)
+    changed, aimed, moved = again
+    further = changed + aimed + moved
     if not any_positive(further):
         return False
     if solver.pack is not None:
@@ -207,6 +176,7 @@ def _choose_bound(
     """Set pack.bound, the lanes with rows, and pack.skip, those the solver ignores. Both include dead lanes."""
     lanes, one = run.lanes, like(1.0, robot.data)
     solver.pack.bound[0] = _press_limits(robot, run) if run.step.counters[FREE_STEPS_POSSIBLE] == 1 else one
+    solver.pack.bound[0] = largest(solver.pack.bound[0], run.step.drive_rows[0])
     solver.pack.yields[0] = zero_like(one)
     if equipment is not None:
         solver.pack.bound[0] = largest(solver.pack.bound[0], equipment.data.tendon_by_row[0])

@@ -1,8 +1,7 @@
 """Steps of a pack: 8 robots of one model at once, each with its own masses, gains, inputs and state.
 
 Lanes go through the same steps as a single robot, step.take_step; this file has what a pack does beside: inputs of each
-lane, recording, the ends of lanes. A lane for which the stages of a step do not suffice takes the step of a single
-robot instead, through the entry that `artsim run` calls, so that no lane ever depends on the others.
+lane, recording, the ends of lanes. No lane ever depends on the others.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load
-from artsim.sim.stepping.lanes_alone import count_alone, end, record_final, step_alone
+from artsim.sim.stepping.lanes_alone import end, record_final
 from artsim.sim.stepping.packs import FIRST_SAMPLE
 
 
@@ -135,23 +134,12 @@ def settle_lanes(
     contact: PackContactBundle | None,
     solver: SolverBundle,
 ) -> bool:
-    """Let lanes that the stages of the step do not serve take it alone, and end lanes whose velocities are not finite;
-    False, noted in step.counters, if contacts exceed the room.
-    """
-    lanes, step = run.lanes, run.step
+    """Note residuals, and end lanes whose velocities are not finite; False if contacts exceed the room."""
+    step = run.step
     if step.counters[STOP_REASON] == CROWDED:
         return False
     if contact is not None and step.counters[STEP_NUMBER] == 0:
         note_start(contact)
-    rests = like(-1.0, robot.data)
-    lanes.data.leaves[0] = where_greater(step.asleep[0], zero_like(rests), rests, lanes.data.leaves[0])
-    if any_positive(lanes.data.leaves[0]):
-        for lane in range(lane_count(robot.state.qpos)):
-            if lanes.data.alive[lane] and lane_get(lanes.data.leaves, 0, lane) > 0.0:
-                step_alone(robot, run, equipment, contact, lane)
-                if step.counters[STOP_REASON] == CROWDED:
-                    return False
-        count_alone(run)
     if solver.pack is not None:
         _count_by_newton(run, solver.pack.by_newton)
     _find_dead(robot, run)
@@ -164,8 +152,8 @@ def _count_by_newton(run: RunBundle, by_newton: Lanes1) -> None:
     """Count the lanes whose rows newton itself has solved in this step."""
     if any_positive(by_newton[0]):
         for lane in range(lane_count(by_newton)):
-            went_on = run.lanes.data.alive[lane] and not lane_get(run.lanes.data.leaves, 0, lane) > 0.0
-            run.lanes.data.by_newton[0] += 1 if went_on and lane_get(by_newton, 0, lane) > 0.0 else 0
+            solved = run.lanes.data.alive[lane] and lane_get(by_newton, 0, lane) > 0.0
+            run.lanes.data.by_newton[0] += 1 if solved else 0
 
 
 @njit
@@ -176,14 +164,14 @@ def _note_residuals(run: RunBundle, rows: Rows) -> None:
         return
     for lane in range(lane_count(rows.report)):
         residual = lane_get(rows.report, RESIDUAL, lane)
-        if lanes.data.alive[lane] and not lane_get(lanes.data.leaves, 0, lane) > 0.0:
+        if lanes.data.alive[lane]:
             lanes.data.worst_residual[lane] = max(lanes.data.worst_residual[lane], residual)
             lanes.data.unsolved[lane] += 1 if residual > TOLD else 0
 
 
 @njit
 def _find_dead(robot: RobotBundle, run: RunBundle) -> None:
-    """Mark lanes whose end velocities of the step without rows are not finite and are not replaced by another step."""
+    """Mark lanes whose end velocities are not finite."""
     state, data = robot.state, robot.data
     step, lanes = run.step, run.lanes
     total = like(0.0, data)
@@ -193,11 +181,7 @@ def _find_dead(robot: RobotBundle, run: RunBundle) -> None:
     lanes.data.dead[0] = where_greater(one, total, zero_like(one), one)  # NaN does not compare less than one
     if any_positive(lanes.data.dead[0]):
         for lane in range(lane_count(state.qpos)):
-            if (
-                lanes.data.alive[lane]
-                and lane_get(lanes.data.dead, 0, lane) > 0.0
-                and not lane_get(lanes.data.leaves, 0, lane) > 0.0
-            ):
+            if lanes.data.alive[lane] and lane_get(lanes.data.dead, 0, lane) > 0.0:
                 first = 0
                 while math.isfinite(lane_get(step.next, first, lane)):
                     first += 1

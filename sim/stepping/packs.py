@@ -41,12 +41,6 @@ from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 # entries of RolloutBlock.plan, after those that Block.plan has, too: the first sample of the pack; rows per sample that
 # the single robot records, 0: none
 FIRST_SAMPLE, ROWS_OF_SAMPLE = 2, 3
-# reasons why a lane takes a step alone: values of PackWork.cause, and entries of PackWork.alone
-BOUNDS, STRAINED = range(2)
-CAUSES = (
-    "limits, drives and actuators that do not settle",
-    "loops that contacts or loads strain",
-)
 # fields that every lane has of its own: of Model, and of Inputs the gains of drives and the inputs over time
 LANE_PROPERTIES = (
     *("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia"),
@@ -114,6 +108,7 @@ PackStep = with_lanes(
         "drive_held",
         "pressed",
         "bound_rounds",
+        "drive_rows",
         "rule_rounds",
         "outdated",
         "columns",
@@ -143,10 +138,8 @@ class PackWork(NamedTuple):
     reason: Ints1  # (lanes,) RUNNING, NON_FINITE, … as in Step.counters[STOP_REASON]
     unsolved: Ints1  # (lanes,) steps in which the solver left a residual
     worst_residual: Reals1  # (lanes,) largest residual of rows in any step so far [rad/s or m/s]
-    alone: Ints1  # (CAUSES,) steps that lanes took alone
     by_newton: Ints1  # (1,) steps in which newton itself solved rows of a lane
-    leaves: Lanes1  # (1,) more than 0: the lane has to take the step alone
-    cause: Lanes1  # (1,) the reason for that: an index of CAUSES
+    recorded: Lanes1  # (1,) 1: the single robot has taken this step of the lane, and recorded it
     searches: Lanes1  # (1,) for other contacts in this step
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
@@ -163,7 +156,7 @@ class AloneForces(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """The single robot by which a lane takes a step alone."""
+    """The single robot by which a lane takes a step that is recorded."""
 
     model: Model
     state: State
@@ -198,12 +191,12 @@ class Helpers(NamedTuple):
     pather: Ints2  # (lanes, 2) the entry that finds paths of tendons; zeros: none are tied
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
     counters: Ints2  # (lanes, 9) STEP_NUMBER, …
-    retries: Ints2  # (lanes, 5) SEARCHES, …
+    retries: Ints2  # (lanes, 4) SEARCHES, …
 
 
 class LaneBundle(NamedTuple):
-    """The part of the run's records that only packs have. `alone`: the robot of lanes that take a step alone; `moved`:
-    their states after it.
+    """The part of the run's records that only packs have. `alone`: the robot by which lanes take a step that is
+    recorded; `moved`: their states after it.
     """
 
     data: PackWork

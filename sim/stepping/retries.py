@@ -5,7 +5,7 @@
 | a limit would be violated that has no row (constraints/limit_rows.py) | the limit gets a row | from the rows | 4 nv |
 | a drive leaves its bounds (equipment/drives.py) | its force becomes constant, at last a row | from the rows | 8 + 16 |
 | an actuator leaves its bounds (equipment/implicit_actuators.py) | its force becomes constant | from the rows | 8 + 8
-(nv + actuators); 8 + 16 in packs |
+(nv + actuators) |
 | hard loops yield (stepping/strain.py) | contacts that they yield to, or their softness | on the spot | 13 |
 | hard loops, tendon equalities and curved couplings miss (stepping/aims.py) | their biases | on the spot | 12 |
 | contacts slip for want of grip (contact/contact_rows.py) | their coefficients | from the rows | 3 each |
@@ -22,8 +22,6 @@ The table is in order: each line is settled before those below it are examined, 
 
 from __future__ import annotations
 
-import math
-
 from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.drive_rows import make_drives_rows
@@ -39,7 +37,7 @@ from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, Equipm
 from artsim.sim.equipment.drives import hold_drives, set_drives
 from artsim.sim.equipment.implicit_actuators import excess_at_bounds, hold_actuators
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, lane_of, where_greater, zero_like
 from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, EitherContacts
@@ -49,12 +47,13 @@ from artsim.sim.run_data.phases import SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
     CROWDED,
-    DRIVE_ROWS,
     FREE_STEPS_POSSIBLE,
     ITERATIONS,
     LASTING_ROWS,
     RESIDUAL,
+    STOP_DOF,
     STOP_REASON,
+    TOO_FAST,
     WITHOUT_ROWS,
     Rows,
     RunBundle,
@@ -71,19 +70,16 @@ from artsim.sim.stepping.contact_aims import (
 )
 from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
 from artsim.sim.stepping.free_motion import free_step
+from artsim.sim.stepping.lanes_alone import end
 from artsim.sim.stepping.midpoint import (
     note_struck,
 )
 from artsim.sim.stepping.pack_stages import (
     go_on_in_lanes,
     hold_without_rows_in_lanes,
-    lanes_that_go_on,
     lanes_to_look_at,
-    leave,
-    leave_unsettled,
     start_in_lanes,
 )
-from artsim.sim.stepping.packs import BOUNDS
 from artsim.sim.stepping.searches import outruns_contacts
 from artsim.sim.stepping.strain import begin_strain, is_straining, settle_strain
 from artsim.sim.stepping.system import set_end_velocities
@@ -129,6 +125,7 @@ def _begin_with_contacts(
     start_evaluations(robot, run, chosen)
     begin_targets(run, contact, chosen)
     step.bound_rounds[0] = where_greater(chosen, zero, zero, step.bound_rounds[0])
+    step.drive_rows[0] = where_greater(chosen, zero, zero, step.drive_rows[0])
     step.rule_rounds[0] = where_greater(chosen, zero, zero, step.rule_rounds[0])
     step.outdated[0] = largest(step.outdated[0], chosen)
     rows.report[RESIDUAL] = where_greater(chosen, zero, zero, rows.report[RESIDUAL])
@@ -155,11 +152,14 @@ def holds_without_rows(
     if run.lanes is not None:
         return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
     step = run.step
-    _choose_implicit(run, rows, solver)
+    for k in range(rows.implicit.shape[0]):
+        driven = run.inputs.drive_stiffness[k] + run.inputs.drive_damping[k] > 0.0
+        rows.implicit[k] = 1 if driven and not sweeps_rows(solver) else 0
     set_drives(run)
     rows.report[ITERATIONS] = 0.0
     step.retries[WITHOUT_ROWS] = 0
-    if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
+    possible = step.counters[FREE_STEPS_POSSIBLE] == 1 and step.drive_rows[0] == 0.0
+    if possible and not _touches(contact) and not _springs_are_rows(equipment):
         rows.number[ALL_ROWS] = 0
         rows.number[LASTING_ROWS] = 0
         rows.report[RESIDUAL] = 0.0
@@ -168,16 +168,6 @@ def holds_without_rows(
         if settled and _holds(robot, run, equipment) and not _clamped(run, equipment):
             step.retries[WITHOUT_ROWS] = 1
     return step.retries[WITHOUT_ROWS] == 1
-
-
-@inlined
-def _choose_implicit(run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
-    """Choose the drives that are part of M̂: all, but those of sweeping solvers and those that have become rows."""
-    inputs = run.inputs
-    for k in range(rows.implicit.shape[0]):
-        driven = inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0
-        by_row = sweeps_rows(solver) or (run.step.retries[DRIVE_ROWS] == 1 and inputs.drive_limit[k] < math.inf)
-        rows.implicit[k] = 1 if driven and not by_row else 0
 
 
 @njit
@@ -204,7 +194,6 @@ def look_again(
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
     Lanes of a pack are solved again together, each for its own reasons: a decision depends on the lane's own numbers.
-    Lanes that the pack does not solve take the step alone.
     """
     left = like(1.0, robot.data)
     if run.lanes is not None:
@@ -290,36 +279,35 @@ def _change_bounds(
     one = where_greater(step.bound_rounds[0], zero + (ROUNDS_TOGETHER + 0.5), zero + 1.0, zero)
     changed = hold_drives(robot, run, rows, left, one)
     if any_positive(changed):
-        _change_drives(run, rows)
+        _change_drives(run, changed)
     if equipment is not None:
         changed = changed + _hold_actuators(run, rows, equipment, left - changed, one)
-    if run.lanes is not None:
-        leave_unsettled(run, changed)
     step.bound_rounds[0] = where_greater(left - changed, zero, zero, step.bound_rounds[0])
     return pressed + changed
 
 
 @inlined
-def _change_drives(run: RunBundle, rows: Rows) -> None:
-    """Set the gains of drives of which some are held or released, or make rows of those of one robot that do not
-    settle."""
-    if run.lanes is None and run.step.bound_rounds[0] >= ROUNDS_TOGETHER + _ROUNDS_OF_DRIVES:
-        make_drives_rows(run, rows)
-        run.step.bound_rounds[0] = 0.0
-    else:
-        set_drives(run)
+def _change_drives(run: RunBundle, changed: Real) -> None:
+    """Set the gains of drives of which some are held or released where `changed` is 1, or make rows of those that do
+    not settle."""
+    zero, rounds = zero_like(changed), run.step.bound_rounds
+    unsettled = where_greater(rounds[0], zero + (ROUNDS_TOGETHER + _ROUNDS_OF_DRIVES - 0.5), changed, zero)
+    if any_positive(unsettled):
+        make_drives_rows(run, unsettled)
+        rounds[0] = where_greater(unsettled, zero, zero, rounds[0])
+    set_drives(run)
 
 
 @inlined
 def _hold_actuators(run: RunBundle, rows: Rows, equipment: EquipmentBundle, chosen: Real, one: Real) -> Real:
-    """1 where `chosen` is 1 and actuators leave their bounds, or return within them; for one robot up to the last
-    round."""
-    if run.lanes is None:
-        forces = run.step.velocity.shape[0] + equipment.model.actuator_target.shape[0]
-        if chosen > 0.0 and run.step.bound_rounds[0] >= ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces:
-            rows.report[RESIDUAL] = max(rows.report[RESIDUAL], excess_at_bounds(run, equipment))
-            return 0.0
-    return hold_actuators(run, equipment, chosen, one)
+    """1 where `chosen` is 1 and actuators leave their bounds, or return within them, up to the last round."""
+    zero, left = zero_like(chosen), rows.report[RESIDUAL]
+    forces = run.step.velocity.shape[0] + equipment.model.actuator_target.shape[0]
+    most = ROUNDS_TOGETHER + _ROUNDS_PER_FORCE * forces
+    last = where_greater(run.step.bound_rounds[0], zero + (most - 0.5), chosen, zero)
+    if any_positive(last):
+        rows.report[RESIDUAL] = where_greater(last, zero, largest(left, excess_at_bounds(run, equipment, last)), left)
+    return hold_actuators(run, equipment, chosen - last, one)
 
 
 @njit
@@ -400,19 +388,30 @@ def _change_rows(
 @njit
 def _breaks_rules(robot: RobotBundle, run: RunBundle, rows: Rows, rules: RuleBundle, chosen: Real) -> Real:
     """1 where `chosen` is 1 and rows must be rebuilt since links exceed their velocity bounds in directions that have
-    no row yet. Lanes that no round brings within their bounds take the step alone."""
+    no row yet. The excess after the last round counts as the solver's residual, and may end the run."""
     step, zero = run.step, zero_like(chosen)
     if not any_positive(chosen):
         return zero
     step.rule_rounds[0] = step.rule_rounds[0] + chosen
     broken = aim_bounds(robot, run, rules, chosen)
     on = where_greater(zero + MOST_ROUNDS, step.rule_rounds[0], broken, zero)
-    if run.lanes is not None:
-        leave(run.lanes, broken - on, BOUNDS)
-    elif chosen > on:
-        note_excess(robot.model, robot.data, rows, step, rules)
+    if any_positive(broken - on):
+        _stop_where_fast(robot, run, note_excess(robot.model, robot.data, rows, rules, broken - on))
     step.rule_rounds[0] = where_greater(chosen, on, zero, step.rule_rounds[0])
     return on
+
+
+@inlined
+def _stop_where_fast(robot: RobotBundle, run: RunBundle, fast: Real) -> None:
+    """Stop the run where `fast` is 1 + the number of a bound that a velocity exceeds, not 0."""
+    if run.lanes is None:
+        if fast > 0.0:
+            run.step.counters[STOP_REASON] = TOO_FAST
+            run.step.counters[STOP_DOF] = int(fast) - 1
+    elif any_positive(fast):
+        for lane in range(run.lanes.data.alive.shape[0]):
+            if run.lanes.data.alive[lane] and lane_of(fast, lane) > 0.0:
+                end(robot.state, run, lane, TOO_FAST, int(lane_of(fast, lane)) - 1)
 
 
 @njit
@@ -432,8 +431,6 @@ def _aim_contacts(
         velocities(robot.model, robot.state.qvel, robot.data)
         return zero, zero
     chosen = zero + 1.0
-    if run.lanes is not None:
-        chosen = lanes_that_go_on(run, chosen)
     midst = chosen * is_aiming_contacts(contact)
     aimed = aim_contacts(robot, run, rows, contact, chosen)
     ended = midst - midst * aimed

@@ -16,7 +16,7 @@ from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import BROAD_PHASE
 from artsim.sim.run_data.run_records import CROWDED, SEARCHES, STOP_REASON, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.pack_stages import keep_others, lanes_that_go_on, start_of_next
+from artsim.sim.stepping.pack_stages import keep_others, start_of_next
 
 _SEARCHES = 3  # per step at most, besides the first
 _SEARCHES_OF_BLOWS = 39  # of contacts that bounce: each search finds contacts of the bodies just struck
@@ -69,7 +69,7 @@ def _outrun_in_lanes(
 ) -> Pack:
     """1 in chosen lanes of a pack whose contacts are now others; the other lanes keep their velocities."""
     lanes, zero = run.lanes, zero_like(chosen)
-    chosen = where_greater(lanes.data.searches[0], zero + (_most(contact) - 0.5), zero, lanes_that_go_on(run, chosen))
+    chosen = where_greater(lanes.data.searches[0], zero + (_most(contact) - 0.5), zero, chosen)
     other = search_again(robot, run, contact, chosen)
     if lacks_room(contact):
         run.step.counters[STOP_REASON] = CROWDED

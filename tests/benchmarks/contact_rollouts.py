@@ -210,10 +210,8 @@ class Ours:
             list(self.pool.map(_run, self.rollers, self.parts))
 
     def account(self) -> str:
-        """The share of the steps that lanes took alone."""
-        shares = {cause: 100 * count / (self.steps * self.runs) for cause, count in self.rollers[0].alone.items()}
-        each = ", ".join(f"{cause} {share:.1f}" for cause, share in sorted(shares.items(), key=lambda item: -item[1]))
-        return f"alone {sum(shares.values()):.1f} % ({each})"
+        """The share of the steps whose rows newton itself solved."""
+        return f"lane solver {100 * self.rollers[0].solved_alone / (self.steps * self.runs):.1f} %"
 
 
 def _run(roller: Any, part: Variations) -> None:

@@ -48,18 +48,16 @@ def main() -> None:
     if folder is None:
         raise SystemExit("no corpus; set ARTSIM_CORPUS")
     warnings.simplefilter("ignore")
-    models = parted = alone = 0
+    models = parted = 0
     for path, plan in plans(folder, words):
-        lanes, singles, off, left = compared(plan, len(str(path)))
+        lanes, singles, off = compared(plan, len(str(path)))
         apart, rounding = (np.abs(rows - singles).max(axis=(0, 2)) for rows in (lanes, off))
         beyond = np.flatnonzero(apart > 1e-9 + 1e3 * np.maximum.accumulate(rounding))
-        models, parted, alone = models + 1, parted + (len(beyond) > 0), alone + bool(left)
+        models, parted = models + 1, parted + (len(beyond) > 0)
         if len(beyond):
             step = beyond[0]
-            print(
-                f"{path.relative_to(folder)}: step {step}, {apart[step]:.1e} ({rounding[step]:.1e}) {left}", flush=True
-            )
-    print(f"{models} models, of which {alone} have lanes that take steps alone, and {parted} leave their single runs")
+            print(f"{path.relative_to(folder)}: step {step}, {apart[step]:.1e} ({rounding[step]:.1e})", flush=True)
+    print(f"{models} models, of which {parted} have lanes that leave their single runs")
 
 
 def plans(folder: Path, words: argparse.Namespace) -> Iterator[tuple[Path, Plan]]:
@@ -78,20 +76,19 @@ def plans(folder: Path, words: argparse.Namespace) -> Iterator[tuple[Path, Plan]
             yield path, plan
 
 
-def compared(plan: Plan, seed: int) -> tuple[Array, Array, Array, dict[str, int]]:
-    """(samples, steps, nq) of lanes, of single runs, and of those off by rounding; steps that lanes took alone."""
+def compared(plan: Plan, seed: int) -> tuple[Array, Array, Array]:
+    """(samples, steps, nq) of lanes, of single runs, and of those off by rounding."""
     draw = np.random.default_rng(seed)
     starts = drawn(plan, draw)
     off = replace(starts, qvel=starts.qvel * (1 + 2**-52) + 1e-16)
-    found, left = [], {}
+    found = []
     kinds: tuple[tuple[Callable[..., Any], Variations], ...]
     kinds = ((make_roller, starts), (SingleRoller, starts), (SingleRoller, off))
     for make, own in kinds:
         roller = make(plan, own.controls[0], Results.of(plan, WIDTH))
         roller.run(own, lambda: False)
         found.append(roller.results.rows["qpos"][:WIDTH])
-        left = left or roller.alone
-    return found[0], found[1], found[2], left
+    return found[0], found[1], found[2]
 
 
 def drawn(plan: Plan, draw: np.random.Generator) -> Variations:

@@ -183,7 +183,6 @@ def examine(pair: Pair, kind: str, words: argparse.Namespace) -> dict[str, Any]:
                 **times._asdict(),
                 "ratio": times.ratio,
                 "packed": outcome.packed,
-                "alone": {cause: count / taken for cause, count in outcome.alone.items() if count},
                 "solved_alone": outcome.solved_alone / taken,
                 "unsolved": outcome.unsolved,
                 "apart_after_20": off,
@@ -282,7 +281,6 @@ def line_of(told: dict[str, Any]) -> str:
     last = list(told["rollouts"].values())[-1] if told["rollouts"] else None
     if last:
         words.append(f"off {last['apart_after_20']:.0e}")
-        words.append("alone " + (", ".join(f"{c} {s:.1%}" for c, s in last["alone"].items()) or "0"))
         words.append(f"lane solver {last['solved_alone']:.1%}" + ("" if last["packed"] else " NOT IN PACKS"))
     if "single" in told:
         one = told["single"]

@@ -244,7 +244,7 @@ def rollout(source: str, loading: Options, settings: Options, varied_inputs: flo
         given["controls"] = _sample_inputs(source, robot, given, varied_inputs)
     made = artsim.rollout(robot, **given)
     outcome = made.outcome  # type: ignore[union-attr]
-    alone = getattr(outcome, "steps_alone", outcome.alone)  # a number in older trees
+    alone = getattr(outcome, "steps_alone", 0)  # of trees whose packs give up steps
     counts = np.array([outcome.samples, outcome.steps, outcome.packed, alone, outcome.stopped])
     return {"counts": counts, **{name: np.asarray(made[name]) for name in made.variables}}
 

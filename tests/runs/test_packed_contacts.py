@@ -118,9 +118,7 @@ def drawn(name: str, folder: Path, samples: int = 9) -> MemoryRollout:
 def test_every_lane_is_the_single_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = drawn(name, tmp_path)
     assert made.outcome.packed
-    assert made.outcome.steps_alone + made.outcome.solved_alone <= ALONE.get(name, 0.05) * made.outcome.steps, (
-        made.outcome.alone
-    )
+    assert made.outcome.solved_alone <= ALONE.get(name, 0.05) * made.outcome.steps
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
     single = drawn(name, tmp_path)
     assert np.abs(made["qpos"] - single["qpos"]).max() < NEAR[name]

@@ -124,7 +124,7 @@ def test_every_lane_is_the_single_run(name: str, tmp_path: Path) -> None:
     robot = load(name, tmp_path)
     made, each = drawn(robot, 9, velocity_spread=0.3)
     assert made.outcome.packed
-    assert made.outcome.steps_alone + made.outcome.solved_alone <= 0.01 * made.outcome.steps, made.outcome.alone
+    assert made.outcome.solved_alone <= 0.01 * made.outcome.steps
     moved = 0.0
     for k in (0, 4, 8):
         one = artsim.simulate(robot, steps=STEPS, controls=each[k], v0=made["qvel"][k, 0], record=("qpos", "qvel"))
@@ -201,7 +201,7 @@ def test_wrenches_on_links_are_packed(tmp_path: Path) -> None:
     made = artsim.rollout(robot, samples=9, velocity_spread=0.2, **options)
     assert isinstance(made, MemoryRollout)
     assert made.outcome.packed
-    assert made.outcome.steps_alone + made.outcome.solved_alone < 0.02 * made.outcome.steps, made.outcome.alone
+    assert made.outcome.solved_alone < 0.02 * made.outcome.steps
     still = artsim.rollout(robot, samples=9, velocity_spread=0.2, steps=STEPS)
     assert np.abs(made["qpos"] - still["qpos"]).max() > 0.01
     one = artsim.simulate(robot, v0=made["qvel"][3, 0], record=("qpos",), **options)

