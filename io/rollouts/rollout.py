@@ -124,7 +124,8 @@ def rollout(
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None
     plan, one, _ = prepared(robot, controller, one, of_run, controls)
-    warm(kernels(plan))
+    if not plan.spare:  # rollers that have run have them
+        warm(kernels(plan))
     if isinstance(controls, str | os.PathLike):
         given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
     else:
