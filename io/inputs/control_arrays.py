@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,8 @@ WRENCHES, LINKS = "wrench", "links"  # arrays of wrenches on links, and which th
 _KNOWN = ("time", "names", "actuators", LINKS, WRENCHES, *ARRAYS)
 
 
-def npz_arrays(path: Path, names: Names) -> tuple[dict[str, Array], list[str]]:
-    """Read the arrays of inputs in a .npz, and all names in it; never unpickles, refuses too large ones."""
+def npz_arrays(path: Path, wanted: Callable[[str], bool]) -> tuple[dict[str, Array], list[str]]:
+    """Read the wanted arrays in a .npz, and all names in it; never unpickles, refuses too large ones."""
     import zipfile  # takes 4 ms, which runs without a control file save
 
     with unzipping(str(path)), zipfile.ZipFile(path) as archive:
@@ -37,7 +37,7 @@ def npz_arrays(path: Path, names: Names) -> tuple[dict[str, Array], list[str]]:
         size = sum(member.file_size for member in members.values())
         if size > MAX_FILE_BYTES:
             raise ModelError(f"{path}: unpacks to {size} bytes; at most {MAX_FILE_BYTES} are read")
-        arrays = {name: _read_npy(archive, member) for name, member in members.items() if is_known(name, names)}
+        arrays = {name: _read_npy(archive, member) for name, member in members.items() if wanted(name)}
     return arrays, list(members)
 
 
@@ -45,19 +45,19 @@ def _read_npy(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """Read one array; its declared size is compared with the archive's before numpy allocates it."""
     with archive.open(member) as stream:
         header = npy_header(stream)
-    if header.end > member.file_size:
-        raise ValueError(f"{member.filename} declares the shape {header.shape}, but holds {member.file_size} bytes")
-    with archive.open(member) as stream:
+        if header.end > member.file_size:
+            raise ValueError(f"{member.filename} declares the shape {header.shape}, but holds {member.file_size} bytes")
+        stream.seek(0)
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     return array
 
 
-def h5_arrays(path: Path, names: Names) -> dict[str, Array]:
-    """Read the arrays at the root of an HDF5 file that artsim did not write."""
+def h5_arrays(path: Path, wanted: Callable[[str], bool]) -> dict[str, Array]:
+    """Read the wanted arrays at the root of an HDF5 file that artsim did not write."""
     with open_checked(path) as file, reading(path):
         if "artsim_schema" in file.attrs:
             return {}
-        return {name: h5_array(path, file[name]) for name in file if is_known(name, names)}
+        return {name: h5_array(path, file[name]) for name in file if wanted(name)}
 
 
 def h5_array(path: Path, dataset: h5py.Dataset) -> Array:

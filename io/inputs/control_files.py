@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -146,9 +147,9 @@ def _arrays_by_sample(path: Path, names: Names) -> dict[str, Array]:
     """The arrays of a file if some have a dimension for samples; empty for any other control file."""
     _check_readable(path)
     if path.suffix.lower() == ".npz":
-        arrays = npz_arrays(path, names)[0]
+        arrays = npz_arrays(path, partial(is_known, names=names))[0]
     elif path.suffix.lower() in (".h5", ".hdf5"):
-        arrays = h5_arrays(path, names)
+        arrays = h5_arrays(path, partial(is_known, names=names))
     else:
         return {}
     sampled = any(values.ndim == 3 for name, values in arrays.items() if name != WRENCHES)
@@ -186,9 +187,8 @@ def _names_in(path: str | os.PathLike[str]) -> set[str]:
     _check_readable(where)
     if where.suffix.lower() == ".csv":
         return _header_of(read_start(where, MAX_FILE_BYTES))
-    nobody = Names((), ())
     if where.suffix.lower() == ".npz":
-        arrays, present = npz_arrays(where, nobody)
+        arrays, present = npz_arrays(where, LINKS.__eq__)
     else:
         with open_checked(where) as file, reading(where):
             of_run = "artsim_schema" in file.attrs
@@ -196,7 +196,7 @@ def _names_in(path: str | os.PathLike[str]) -> set[str]:
         if of_run:
             with open_recording(where) as recording:
                 return set(recording.labels.controls)
-        arrays = h5_arrays(where, nobody)
+        arrays = h5_arrays(where, LINKS.__eq__)
     pushed = array_names(where, arrays[LINKS]) if LINKS in arrays else ()
     return {*present, *pushed}
 
@@ -300,7 +300,7 @@ def _read_csv(path: Path, names: Names) -> InputTable:
 
 
 def _read_npz(path: Path, names: Names) -> InputTable:
-    arrays, present = npz_arrays(path, names)
+    arrays, present = npz_arrays(path, partial(is_known, names=names))
     return table_of(path, arrays, present, names)
 
 

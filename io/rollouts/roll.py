@@ -33,7 +33,7 @@ from artsim.sim.runs.account import SUNK_FAR, bound_of_link, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, row_count, row_shapes, take_roller
+from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, make_roller, row_count, row_shapes, take_roller
 from artsim.sim.runs.varied import VARIED, Variations
 
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
@@ -118,10 +118,13 @@ class _Stream:
         self._block = _block_samples(plan, config.samples, threads)
         blocks = -(-config.samples // self._block)
         self._threads = max(1, min(threads, blocks))
-        _check_memory(plan, self._block, self._threads)
         self._starts = iter(range(0, config.samples, self._block))
         self._lock, self._ended = threading.Lock(), False
-        self._rollers = [take_roller(plan, controls[0], self._block) for _ in range(self._threads)]
+        kept = (take_roller(plan, controls[0], self._block) for _ in range(self._threads))
+        self._rollers = [roller for roller in kept if roller is not None]
+        if missing := self._threads - len(self._rollers):
+            _check_memory(plan, self._block, missing)
+            self._rollers += [make_roller(plan, controls[0], self._block) for _ in range(missing)]
         self._done = self._steps = self._stopped = self._inside = 0
         self._deepest = (0, 0.0)
         self._sunk, self._most_sunk = 0, (0, 0.0, 0.0, -1, -1)
@@ -149,8 +152,9 @@ class _Stream:
                 raise
 
         began = time.perf_counter()
-        with ThreadPoolExecutor(self._threads) as pool:
-            workers = [pool.submit(work, roller) for roller in self._rollers]
+        with ThreadPoolExecutor(self._threads) as pool:  # which makes threads as they are asked for; this is one, too
+            workers = [pool.submit(work, roller) for roller in self._rollers[1:]]
+            work(self._rollers[0])
         for worker in workers:
             worker.result()
         self._seconds = time.perf_counter() - began
@@ -290,7 +294,7 @@ def _block_samples(plan: Plan, samples: int, threads: int) -> int:
 
 
 def _check_memory(plan: Plan, samples: int, threads: int) -> None:
-    """Raise MemoryShortageError before anything is simulated."""
+    """Raise MemoryShortageError before the arrays of threads are made, and anything is simulated."""
     need, (left, what) = threads * (samples * _sample_bytes(plan) + _THREAD_BYTES), memory_left()
     if need > left:
         told = f"{threads} blocks of {samples} samples need {need / 1e6:.0f} MB, {what} {left / 1e6:.0f} MB"

@@ -124,7 +124,8 @@ def rollout(
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None
     plan, one, _ = prepared(robot, controller, one, of_run, controls)
-    warm(kernels(plan))
+    if not plan.spare:  # rollers that have run have them
+        warm(kernels(plan))
     if isinstance(controls, str | os.PathLike):
         given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
     else:
@@ -171,7 +172,8 @@ def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls
             raise UsageError(f"a rollout has no room for {name!r}, of which a step has any number: {_INSTEAD[name]}")
     if len(controls) > 1 and len(controls) != config.samples:
         raise UsageError(f"controls: there are {len(controls)} for {config.samples} samples")
-    if any(not np.array_equal(one.start_step, controls[0].start_step) for one in controls):
+    steps = [one.start_step for one in controls]
+    if any(own is not steps[0] and not np.array_equal(own, steps[0]) for own in steps):
         raise UsageError("controls: those of samples begin at different steps")
     return controls
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def provenance(command: str) -> dict[str, str | int | float]:
     }
 
 
+@cache
 def _version(package: str) -> str:
     """A package's version without importing it; importlib.metadata alone takes 20 ms."""
     if package in sys.modules:

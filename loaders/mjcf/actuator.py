@@ -11,14 +11,13 @@ from itertools import chain
 from typing import Any
 
 from artsim.loaders.elements import Element, children, tag
-from artsim.loaders.mjcf.actuator_kinds import Bounds, Kind, not_yet, read_kind
+from artsim.loaders.mjcf.actuator_kinds import Bounds, Kind, applied, not_yet, read_classes
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.delay import read_delay
 from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.option import Options
 from artsim.loaders.mjcf.pid_plugin import as_servo
-from artsim.loaders.mjcf.reading import Item, describe
-from artsim.loaders.mjcf.replicate import dict_of
+from artsim.loaders.mjcf.reading import Item, describe, dict_of
 from artsim.sim.articulation.description import Actuator, Joint, LengthSearch, Tendon, Transmission
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest
@@ -34,6 +33,7 @@ TRANSMISSIONS: dict[str, Transmission] = {
 OTHER = {"slidercrank": "slidersite"}  # attribute that a transmission requires beside its target
 MOST_STEPS = 1_000_000  # of the simulation that searches for a length range
 Range = tuple[float, float]
+Classes = tuple[tuple[Element, ...], ...]  # the actuator elements of each default class, outermost class first
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
     """The actuators of every <actuator>; joints and tendons get the armature and drag of their actuators' rotors."""
     targets = Targets(bodies, tendons, read_lengths(bodies, root))
     actuators: list[Actuator] = []
+    known: dict[Classes, list[Kind]] = {}
     for section in children(root, "actuator"):
         for element in list(section):
             if tag(element) == "plugin":
@@ -71,12 +72,16 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
             if missing:
                 bodies.reading.later(element, missing)
                 continue
-            kind = read_kind(bodies.reading, classes, element)
+            if classes not in known:
+                known[classes] = read_classes(bodies.reading, classes)
+            kind = applied(bodies.reading, element, known[classes])
             if kind.gain == "rotation" and tag(element) == "general":
                 bodies.reading.later(element, "<general> in a class of <orientation>")
                 continue
             actuator = read_actuator(targets, bodies.defaults.item(element), kind, len(actuators))
-            actuators += [actuator] if actuator is not None else []
+            if actuator is not None:
+                actuators.append(actuator)
+                bodies.actuator_states[actuator.name] = bodies.reading.states.get(element, {})
     return actuators
 
 
@@ -104,8 +109,8 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         frozen="actuation" in options.off,
         delay=read_delay(item),
     )
-    actuator = replace(actuator, activation_size=count_states(item, actuator))
-    actuator = read_ranges(targets, item, actuator, kind)
+    states, ranges = count_states(item, actuator), read_ranges(targets, item, actuator, kind)
+    actuator = replace(actuator, activation_size=states, **ranges)
     if kind.gain == "rotation":
         check_rotation(targets, item, actuator)
     else:
@@ -175,8 +180,8 @@ def count_states(item: Item, actuator: Actuator) -> int:
     return size
 
 
-def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) -> Actuator:
-    """The actuator with the ranges to which controls, activation and force are clamped."""
+def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) -> dict[str, Any]:
+    """The ranges to which controls, activation and force are clamped, as fields of the actuator."""
     autolimits = targets.bodies.compiler_at(item.element).autolimits
     servo = kind.gain == "pid" or (kind.gain == "fixed" and kind.g[0] == -kind.b[1])
     if kind.inherit > 0 and actuator.bias == "affine" and servo:
@@ -200,7 +205,7 @@ def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) ->
     if "clampctrl" in targets.bodies.options.off:
         ranges = [None] * len(ranges)
     force = range_of(item, "force", kind.force, autolimits)
-    return replace(actuator, control_ranges=tuple(ranges), activation_range=activation, force_range=force)
+    return {"control_ranges": tuple(ranges), "activation_range": activation, "force_range": force}
 
 
 def range_of(item: Item, what: str, bounds: Bounds, autolimits: bool) -> Range | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import NamedTuple
 
 from artsim.loaders.elements import Element, tag
 from artsim.loaders.mjcf.joint import LIMITED
-from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.loaders.mjcf.reading import Item, MjcfReading, dict_of
 from artsim.sim.articulation.description import ActivationDynamics, Bias, Gain
 from artsim.sim.foundation.dataclass import dataclass
 
@@ -79,11 +78,6 @@ class Kind:
         return self.tag == "general" and self.gain == GAIN_OF.get(name, "fixed")
 
 
-def read_kind(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> Kind:
-    """An actuator's parameters, set by the elements of its classes, outermost class first, then by itself."""
-    return applied(reading, element, read_classes(reading, classes))
-
-
 def read_classes(reading: MjcfReading, classes: Sequence[Sequence[Element]]) -> list[Kind]:
     """The parameters after the elements of each class, which the next class and actuators start from."""
     states: list[Kind] = []
@@ -98,16 +92,18 @@ def read_classes(reading: MjcfReading, classes: Sequence[Sequence[Element]]) -> 
 def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> Kind:
     """The parameters after an element, which starts from the last of `states` that serves its tag."""
     name = tag(element)
-    own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+    own = Item(reading, element, dict_of(element))
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
-    made = replace(KINDS[name](own, start), tag=name)
+    made = KINDS[name](own, start)
     if not in_class(own):
         check_inputs(own, made)
     return inheriting(own, bounded(own, made, states[-1] if states else Kind()))
 
 
 def bounded(own: Item, made: Kind, before: Kind) -> Kind:
-    """The parameters with the ranges given last, by an element of any kind, and those that MuJoCo itself sets."""
+    """The parameters with their tag, the ranges given last, by an element of any kind, and those that MuJoCo itself
+    sets."""
+    name = tag(own.element)
     control, activation, force = (
         Bounds(own.numbers(f"{what}range", 2, 2, last.range), own.word(f"{what}limited", LIMITED, last.limited))
         for what, last in (("ctrl", before.control), ("act", before.activation), ("force", before.force))
@@ -118,14 +114,14 @@ def bounded(own: Item, made: Kind, before: Kind) -> Kind:
         control = Bounds(control.range, "true")
         if control.range[0] < 0:
             own.refuse(f"ctrlrange begins at {control.range[0]:g}, want at least 0")
-    if made.tag != "general":  # alone it has actlimited
-        activation = Bounds(activation.range, "false" if made.tag == "dcmotor" else "auto")
+    if name != "general":  # alone it has actlimited
+        activation = Bounds(activation.range, "false" if name == "dcmotor" else "auto")
     if made.torque > 0:
         force = Bounds((-made.torque, made.torque), "true")
     elif own.has("saturation"):
         force = Bounds()
-    inherit = made.inherit if made.tag in RANGE_OF or made.tag == "general" else before.inherit
-    return replace(made, inherit=inherit, control=control, activation=activation, force=force)
+    inherit = made.inherit if name in RANGE_OF or name == "general" else before.inherit
+    return replace(made, tag=name, inherit=inherit, control=control, activation=activation, force=force)
 
 
 def inheriting(own: Item, made: Kind) -> Kind:
@@ -156,13 +152,6 @@ def not_yet(element: Element) -> str:
         if element.get(name, "") in NOT_YET:
             return f"{name} {element.get(name)!r} of <general>"
     return ""
-
-
-def count_controls(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> int:
-    """The number of an actuator's controls; 1 for an unsupported actuator."""
-    if any(map(not_yet, (*chain(*classes), element))):
-        return 1
-    return len(read_kind(reading, classes, element).inputs)
 
 
 def put(values: Parameters, **at: float) -> Parameters:

@@ -9,9 +9,9 @@ from lxml import etree
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.asset import asset_name
 from artsim.loaders.mjcf.conflict import settle_options
-from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, weight
+from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, dict_of, weight
 from artsim.loaders.mjcf.references import kind_of
-from artsim.loaders.mjcf.replicate import NAMED, Names, dict_of, names_in
+from artsim.loaders.mjcf.replicate import NAMED, Names, names_in
 from artsim.loaders.mjcf.scope import Scope
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import nearest

@@ -30,7 +30,7 @@ from artsim.loaders.mjcf.mass import (
 )
 from artsim.loaders.mjcf.option import Options, switched
 from artsim.loaders.mjcf.orientation import read_frame
-from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe
+from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe, dict_of
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.mjcf.spring_damper import with_springs
 from artsim.sim.articulation.description import Inertial, Joint, Link, Pose, Site, Source, Tendon
@@ -80,12 +80,15 @@ class Bodies:
     poses: dict[str, Pose] = field(default_factory=dict)
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
+    actuator_states: dict[str, States] = field(default_factory=dict)  # likewise, by actuator
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
     left_out: set[str] = field(default_factory=set)  # joints of bodies that stand still because a plugin was left out
     drags: list[tuple[int, tuple[float, ...], float]] = field(default_factory=list)  # joint, drag of its rotors, gear²
     # range of a joint or tendon, by ("joint", name), if its ends differ, limiting or not
     ranges: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
-    taken: dict[str, int] = field(default_factory=lambda: {f"body {WORLD}": 0})  # line of every "kind name" of the file
+    taken: dict[str, Element | None] = field(
+        default_factory=lambda: {f"body {WORLD}": None}
+    )  # by "kind name": the file's element, None for a name that is made up
 
     @property
     def reading(self) -> MjcfReading:
@@ -137,15 +140,17 @@ class Bodies:
             name = element.get("name", "")
             key = f"{kind} {name}"
             if key in self.taken:
-                self.reading.refuse(element, f"{kind} {name[:80]!r} is already defined at line {self.taken[key]}")
+                before = self.taken[key]
+                line = 0 if before is None else self.reading.at(before).line
+                self.reading.refuse(element, f"{kind} {name[:80]!r} is already defined at line {line}")
             if name:
-                self.taken[key] = self.reading.at(element).line
+                self.taken[key] = element
 
     def free_name(self, kind: str, wanted: str) -> str:
         """A name for an element without one: `wanted`, with underscores appended while it is taken."""
         while f"{kind} {wanted}" in self.taken:
             wanted += "_"
-        self.taken[f"{kind} {wanted}"] = 0
+        self.taken[f"{kind} {wanted}"] = None
         return wanted
 
     def read_world(self, worlds: list[Element]) -> list[tuple[Element, Pose, str | None]]:
@@ -165,7 +170,7 @@ class Bodies:
         self, parent: str, element: Element, frame: Pose, childclass: str | None
     ) -> tuple[str, list[tuple[Element, Pose, str | None]]]:
         """One body; returns its name and the bodies in it."""
-        item = Item(self.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+        item = Item(self.reading, element, dict_of(element))
         name = item.text("name") or self.free_name("body", f"body_{len(self.links)}")
         compiler = self.compiler_at(element)
         pose = compose(frame, read_frame(item, compiler.angles))
@@ -235,7 +240,7 @@ class Bodies:
             if tag(item) != "frame":
                 yield item, frame, name
                 continue
-            attributes = {str(key): str(value) for key, value in item.attrib.items()}
+            attributes = dict_of(item)
             inner = compose(frame, read_frame(Item(self.reading, item, attributes), self.compiler_at(item).angles))
             stack.extend((below, inner, item.get("childclass") or name) for below in reversed(item))
 

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.orientation import Angles
-from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.loaders.mjcf.reading import Item, MjcfReading, dict_of
 from artsim.sim.foundation.dataclass import dataclass
 
 AUTO = ("false", "true", "auto")
@@ -37,7 +37,7 @@ def read_compiler(reading: MjcfReading, root: Element) -> Compiler:
     """The settings of every <compiler> of the root."""
     compiler = Compiler()
     for element in children(root, "compiler"):
-        item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+        item = Item(reading, element, dict_of(element))
         compiler = read_one(item, compiler)
     return compiler
 

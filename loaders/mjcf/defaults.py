@@ -8,7 +8,7 @@ from itertools import chain
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.orientation import ALTERNATIVES
-from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
+from artsim.loaders.mjcf.reading import Item, MjcfReading, describe, dict_of
 from artsim.sim.foundation.errors import nearest
 
 MAIN = "main"
@@ -73,7 +73,7 @@ class Defaults:
     def item(self, element: Element, childclass: str | None = None) -> Item:
         """The element with the defaults of its class, else of its body's childclass, in the model of its origin."""
         if element in self.reading.classless:
-            return Item(self.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+            return Item(self.reading, element, dict_of(element))
         scope = self.reading.scope_of(element)
         if scope is not None and scope.defaults is not self:
             return scope.defaults.item(element, childclass)
@@ -117,7 +117,7 @@ def section_of(element: Element) -> str:
 
 def overlay(inherited: Mapping[str, str], element: Element) -> dict[str, str]:
     """Inherited attributes, overridden by the element's own; one form of rotation, quat included, replaces another."""
-    own = {str(key): str(value) for key, value in element.attrib.items()}
+    own = dict_of(element)
     if any(name in own for name in ("quat", *ALTERNATIVES)):
         inherited = {key: value for key, value in inherited.items() if key not in ALTERNATIVES}
     for name in PARTIAL & own.keys() & inherited.keys():

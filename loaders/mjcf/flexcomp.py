@@ -19,8 +19,7 @@ from artsim.loaders.mjcf.asset import located
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.flex_box import flex_box
 from artsim.loaders.mjcf.orientation import Angles, read_frame
-from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading, describe
-from artsim.loaders.mjcf.replicate import dict_of
+from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading, describe, dict_of
 from artsim.sim.articulation.description import Pose, Vector3
 from artsim.sim.articulation.pose_algebra import compose
 

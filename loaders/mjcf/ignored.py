@@ -12,12 +12,14 @@ def ignored_parts(root: Element) -> list[Ignored]:
     found: dict[str, str] = {}
     for element in root.iter(*ELEMENTS):
         found.setdefault(f"<{tag(element)}>", ELEMENTS[tag(element)])
+    kinds: dict[tuple[tuple[str, ...], str], None] = {}
     for element in root.iter():
         name, parent = tag(element), element.getparent()
         path = (name,) if parent is None else (tag(parent), name)
-        for attribute in map(str, element.attrib):
-            why = without_effect(path, attribute)
-            if why:
-                everywhere = attribute in ATTRIBUTES["*"]
-                found.setdefault(attribute if everywhere else f"{name} {attribute}", why)
+        kinds.update(dict.fromkeys((path, str(attribute)) for attribute in element.attrib))
+    for tags, attribute in kinds:
+        why = without_effect(tags, attribute)
+        if why:
+            everywhere = attribute in ATTRIBUTES["*"]
+            found.setdefault(attribute if everywhere else f"{tags[-1]} {attribute}", why)
     return [Ignored(what, why) for what, why in found.items()]

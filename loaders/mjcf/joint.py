@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
+from typing import Any
 
 from artsim.loaders.elements import tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.orientation import unit
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.articulation.description import Joint, JointKind, Pose
+from artsim.sim.articulation.description import Joint, JointKind, Pose, Quaternion
 from artsim.sim.articulation.pose_algebra import rotate
 from artsim.sim.foundation.dataclass import dataclass
 
@@ -41,7 +42,7 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
     bounds = read_actuator_range(item, compiler.autolimits) if kind in ("revolute", "prismatic") else None
     stiffness, stiffness_polynomial = read_polynomial(item, "stiffness")
     damping, damping_polynomial = read_polynomial(item, "damping")
-    joint = Joint(
+    return Joint(
         name,
         kind,
         spot.parent,
@@ -58,23 +59,27 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         stiffness_polynomial=stiffness_polynomial,
         armature=item.number("armature", least=0.0),
         source=source,
+        **read_own(item, compiler, kind, spot.frame.rotation, unit_of_angle),
     )
-    if kind in ("revolute", "prismatic"):
-        axis = rotate(spot.frame.rotation, unit(item, "axis", item.vector("axis", (0.0, 0.0, 1.0))))
-        return read_scalar(item, compiler, replace(joint, axis=axis), unit_of_angle)
-    return replace(joint, upper=read_cone(item, compiler.autolimits, unit_of_angle)) if kind == "ball" else joint
 
 
-def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: float) -> Joint:
-    """The joint with the properties of hinges and slides only: reference, spring, range; angles become radians."""
+def read_own(
+    item: Item, compiler: Compiler, kind: JointKind, frame: Quaternion, unit_of_angle: float
+) -> dict[str, Any]:
+    """The fields of a joint that only some kinds have, angles in radians: axis, range, reference and spring of a hinge
+    or slide, the range of a ball."""
+    if kind == "free":
+        return {}
+    if kind == "ball":
+        return {"upper": read_cone(item, compiler.autolimits, unit_of_angle)}
     lower, upper = read_range(item, compiler.autolimits, unit_of_angle)
-    return replace(
-        joint,
-        lower=lower,
-        upper=upper,
-        reference=item.number("ref") * unit_of_angle,
-        spring_reference=item.number("springref") * unit_of_angle,
-    )
+    return {
+        "axis": rotate(frame, unit(item, "axis", item.vector("axis", (0.0, 0.0, 1.0)))),
+        "lower": lower,
+        "upper": upper,
+        "reference": item.number("ref") * unit_of_angle,
+        "spring_reference": item.number("springref") * unit_of_angle,
+    }
 
 
 def is_limited(item: Item, autolimits: bool) -> bool:

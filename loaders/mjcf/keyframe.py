@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artsim.loaders.elements import Element, children
-from artsim.loaders.mjcf.actuator_kinds import count_controls
 from artsim.loaders.mjcf.body import Bodies
-from artsim.loaders.mjcf.reading import Item, States, describe
+from artsim.loaders.mjcf.reading import Item, States, describe, dict_of
 from artsim.sim.articulation.description import Actuator, Joint, Keyframe
 
 DOFS = {"fixed": 0, "revolute": 1, "prismatic": 1, "ball": 3, "free": 6}
@@ -22,13 +21,13 @@ def read_keyframes(bodies: Bodies, root: Element, actuators: Sequence[Actuator])
     keys: list[Keyframe] = []
     for section in children(root, "keyframe"):
         for element in section:
-            item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+            item = Item(bodies.reading, element, dict_of(element))
             name = item.text("name") or bodies.free_name("key", f"key_{len(keys)}")
             qpos, qvel = filled(item, "qpos", start), filled(item, "qvel", rest)
             ctrl, act = filled(item, "ctrl", controls), filled(item, "act", states)
             keys.append(Keyframe(name, qpos, qvel, ctrl, act))
             note_left_out(item)
-    return [*keys, *attached_keyframes(bodies, root)]
+    return [*keys, *attached_keyframes(bodies, actuators)]
 
 
 def note_left_out(item: Item) -> None:
@@ -39,22 +38,16 @@ def note_left_out(item: Item) -> None:
         item.reading.note(item.element, f"{describe(item.element)}: {', '.join(left_out)} left out: {why}", once="key")
 
 
-def attached_keyframes(bodies: Bodies, root: Element) -> list[Keyframe]:
+def attached_keyframes(bodies: Bodies, actuators: Sequence[Actuator]) -> list[Keyframe]:
     """The keyframes of attached models; joints and actuators outside these models have the file's initial state."""
-    sections = children(root, "actuator")
-    elements = [element for section in sections for element in section]
-    controls = [(element, bodies.reading.states.get(element, {})) for element in elements]
+    controls = [(actuator, bodies.actuator_states[actuator.name]) for actuator in actuators]
     joints = [(joint, bodies.states.get(joint.name, {})) for joint in bodies.joints]
     names = dict.fromkeys(key for _, states in (*joints, *controls) for key in states)
-    if not names:
-        return []
-    defaults, keys = bodies.defaults, list[Keyframe]()
-    counts = [count_controls(bodies.reading, defaults.actuator_classes(element), element) for element in elements]
+    keys: list[Keyframe] = []
     for name in names:
         qpos = [x for joint, states in joints for x in part(states, name, "qpos") or reference(joint)]
         qvel = [x for joint, states in joints for x in part(states, name, "qvel") or (0.0,) * DOFS[joint.kind]]
-        given = [part(states, name, "ctrl") for _, states in controls]
-        ctrl = [x for values, count in zip(given, counts, strict=True) for x in filled_up(values, count)]
+        ctrl = [x for of, states in controls for x in filled_up(part(states, name, "ctrl"), len(of.inputs))]
         keys.append(Keyframe(name, tuple(qpos), tuple(qvel), tuple(ctrl)))
     return keys
 

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from typing import TypeVar
 
 from artsim.loaders.elements import Element, children
-from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.loaders.mjcf.reading import Item, MjcfReading, dict_of
 from artsim.loaders.mjcf.softness import read_softness
 from artsim.sim.articulation.description import ContactOverride, FileOptions, Joint, Tendon
 from artsim.sim.foundation.dataclass import dataclass
@@ -47,7 +47,7 @@ def read_options(reading: MjcfReading, root: Element) -> Options:
     """The options of every <option> of the root; later elements override earlier ones."""
     options = Options()
     for element in children(root, "option"):
-        item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+        item = Item(reading, element, dict_of(element))
         options = replace(options, file=read_option(item, options.file), contact=read_override(item, options.contact))
         if item.has("actuatorgroupdisable"):
             options = replace(options, disabled_groups=read_groups(item))
@@ -114,7 +114,7 @@ def read_groups(item: Item) -> frozenset[int]:
 
 def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> frozenset[str]:
     """<flag>: the switches that are set to disable."""
-    item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+    item = Item(reading, element, dict_of(element))
     for name in item.attributes:
         disabled = item.word(name, WORDS, "enable") == "disable"
         if name in SWITCHES:

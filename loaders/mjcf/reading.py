@@ -138,6 +138,11 @@ def weight(*elements: Element) -> int:
     )
 
 
+def dict_of(element: Element) -> dict[str, str]:
+    """The element's own attributes."""
+    return cast(dict[str, str], dict(element.attrib))
+
+
 def describe(element: Element) -> str:
     """The element's name in messages: `geom 'palm'`, `<inertial> of body 'palm'`, `<option>`."""
     parts: list[str] = []
@@ -151,12 +156,12 @@ def describe(element: Element) -> str:
     return " of ".join(parts) or f"<{tag(element)[:40]}>"
 
 
-PLENTY = 100_000  # characters: a list of numbers this long is checked as a whole
+PLENTY = 100_000  # characters: a list of numbers this long is not taken apart beyond the numbers that it may hold
 
 
 def is_plain(text: str) -> bool:
-    """True if `float` reads all numbers of a long list as `parse_number` does; `float` is ten times as fast."""
-    return len(text) > PLENTY and PLAIN.fullmatch(text) is not None
+    """True if `float` reads all numbers of a list as `parse_number` does; `float` is ten times as fast."""
+    return PLAIN.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +214,7 @@ class Item:
             values = tuple(map(float, words)) if is_plain(text) else tuple(parse_number(word) for word in words)
         except ValueError as error:
             self.refuse(f"{name} {error}")
-        if any(abs(value) > LARGEST for value in values):
+        if max(map(abs, values), default=0.0) > LARGEST:
             self.refuse(f"{name} {text[:60]!r} holds a number beyond {LARGEST:g}")
         if not least <= len(values) <= most:
             want = str(least) if least == most else f"{least} to {most}"

@@ -8,7 +8,7 @@ from lxml import etree
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.orientation import Angles, from_euler
-from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, weight
+from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, dict_of, weight
 from artsim.loaders.mjcf.references import kind_of
 from artsim.sim.articulation.description import Pose
 from artsim.sim.articulation.pose_algebra import compose
@@ -24,11 +24,6 @@ def expand_replicates(reading: MjcfReading, root: Element, angles: Angles) -> No
     copies: set[Element] = set()
     for element in reversed(found):
         replicate(Item(reading, element, dict_of(element)), root, angles, copies)
-
-
-def dict_of(element: Element) -> dict[str, str]:
-    """The element's attributes."""
-    return {str(key): str(value) for key, value in element.attrib.items()}
 
 
 def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -> None:

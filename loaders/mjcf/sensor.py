@@ -8,7 +8,7 @@ from dataclasses import replace
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.delay import read_delay
-from artsim.loaders.mjcf.reading import Item, describe
+from artsim.loaders.mjcf.reading import Item, describe, dict_of
 from artsim.loaders.mjcf.supported import SENSORS
 from artsim.sim.articulation.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Actuator, Sensor
 from artsim.sim.foundation.errors import nearest
@@ -36,7 +36,7 @@ def read_sensors(bodies: Bodies, root: Element, actuators: Sequence[Actuator]) -
 def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
     """One sensor, whose object is in the attribute of its kind; None if it cannot be evaluated."""
     kind = tag(element)
-    item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+    item = Item(bodies.reading, element, dict_of(element))
     known = SENSOR_KINDS.get(kind)
     if known is None:
         left_out(bodies, element, SENSORS[kind])

@@ -8,7 +8,7 @@ from itertools import pairwise
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR, written_range
-from artsim.loaders.mjcf.reading import Item, describe
+from artsim.loaders.mjcf.reading import Item, describe, dict_of
 from artsim.loaders.mjcf.softness import read_softness
 from artsim.sim.articulation.description import Tendon, TendonPoint, WrapGeom
 from artsim.sim.foundation.errors import nearest
@@ -84,7 +84,7 @@ def read_spring_length(item: Item) -> tuple[float, float] | None:
 def read_point(bodies: Bodies, element: Element) -> TendonPoint:
     """The point of a path from <joint coef>, <site>, <geom sidesite> or <pulley divisor>."""
     kind = tag(element)
-    item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+    item = Item(bodies.reading, element, dict_of(element))
     if kind == "pulley":
         divisor = item.numbers("divisor", 1, 1)[0]
         if divisor <= 0:

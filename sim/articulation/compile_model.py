@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from artsim.sim.articulation.description import Articulation, Coupling
-from artsim.sim.articulation.merged_links import COORDS, DOFS, Body, Tree, in_link
+from artsim.sim.articulation.merged_links import COORDS, DOFS, Body, Tree
 from artsim.sim.articulation.model import (
     BALL,
     D_MIN,
@@ -26,7 +26,7 @@ from artsim.sim.articulation.model import (
 from artsim.sim.articulation.sliders import sliding_masses_of
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import Array, kinds
-from artsim.sim.foundation.rotations import Real, frame_with_x, quaternion, six
+from artsim.sim.foundation.rotations import Real, frame_with_x, quaternion
 
 _QUATERNION = ("qw", "qx", "qy", "qz")
 _COORD_SUFFIX = ((), (), _QUATERNION, ("x", "y", "angle"), ("x", "y", "z", *_QUATERNION))
@@ -62,7 +62,7 @@ def compile_model(
         gravity = articulation.options.gravity or (0.0, 0.0, -9.81)
     arrays = {
         "gravity": np.asarray(gravity, float),
-        **_body_arrays(bodies),
+        **_body_arrays(tree),
         **dofs,
         **eliminated.arrays,
         **_row_arrays(soft, first_dof),
@@ -88,7 +88,8 @@ def _frozen(array: object, dtype: type[np.generic]) -> Real:
     return made
 
 
-def _body_arrays(bodies: list[Body]) -> dict[str, object]:
+def _body_arrays(tree: Tree) -> dict[str, object]:
+    bodies = tree.bodies
     last = bodies[-1]
     ends = (last.dof + DOFS[last.type], last.coord + COORDS[last.type]) if len(bodies) > 1 else (0, 0)
     return {
@@ -100,10 +101,10 @@ def _body_arrays(bodies: list[Body]) -> dict[str, object]:
         "body_coord": [*(b.coord for b in bodies), ends[1]],
         "tree_rotation": np.array([b.rotation for b in bodies]),
         "tree_position": np.array([b.position for b in bodies]),
-        "body_mass": [b.mass for b in bodies],
-        "carried_mass": _carried_masses(bodies),
-        "body_moment": np.array([b.moment for b in bodies]),
-        "body_inertia": np.array([six(b.inertia) for b in bodies]),
+        "body_mass": tree.mass,
+        "carried_mass": _carried_masses(tree),
+        "body_moment": tree.moment,
+        "body_inertia": tree.inertia[:, *np.triu_indices(3)],
     }
 
 
@@ -112,9 +113,9 @@ def _alone(bodies: list[Body]) -> list[int]:
     return [int(b.parent == 0 and b.type in (BALL, FREE) and b.index not in above) for b in bodies]
 
 
-def _carried_masses(bodies: list[Body]) -> list[float]:
-    carried = [body.mass for body in bodies]
-    for body in reversed(bodies[1:]):
+def _carried_masses(tree: Tree) -> list[float]:
+    carried: list[float] = tree.mass.tolist()
+    for body in reversed(tree.bodies[1:]):
         carried[body.parent] += carried[body.index]
     return carried
 
@@ -406,16 +407,15 @@ def joint_mobilities(
 
 
 def _link_arrays(tree: Tree) -> dict[str, object]:
-    inertials = [in_link(link) for link in tree.links]
     n = len(tree.links)
     return {
         "link_body": [body.index for body in tree.body],
         "link_parent": tree.parent,
         "link_rotation": np.array(tree.rotation).reshape(n, 3, 3),
         "link_position": np.array(tree.position).reshape(n, 3),
-        "link_mass": [mass for mass, _, _ in inertials],
-        "link_com": np.array([com for _, com, _ in inertials]).reshape(n, 3),
-        "link_inertia": np.array([six(inertia) for _, _, inertia in inertials]).reshape(n, 6),
+        "link_mass": tree.link_mass,
+        "link_com": tree.link_com,
+        "link_inertia": tree.link_inertia[:, *np.triu_indices(3)],
     }
 
 

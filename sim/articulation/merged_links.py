@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Sequence
 
 import numpy as np
 
-from artsim.sim.articulation.description import Articulation, Joint, Link
+from artsim.sim.articulation.description import Articulation, Inertial, Joint, Link
 from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.rotations import Real, frame_with_z, point_inertia, rotation_matrix, symmetric, turn_about_z
+from artsim.sim.foundation.rotations import Real, frame_with_z, rotation_matrix, turn_about_z
 
 _TYPES = {
     "revolute": REVOLUTE,
@@ -22,11 +22,12 @@ _TYPES = {
 }
 DOFS = (1, 1, 3, 3, 6)  # by joint type
 COORDS = (1, 1, 4, 3, 7)
+SYMMETRIC = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])  # entries of (xx, xy, xz, yy, yz, zz) in the whole matrix
 
 
 @dataclass
 class Body:
-    """A body of the tree, with the inertia of the links merged into it so far."""
+    """A body of the tree."""
 
     index: int
     parent: int
@@ -37,13 +38,11 @@ class Body:
     rotation: Real  # joint frame in the parent's internal frame
     position: Real
     zero: tuple[Real, Real]  # pose in the parent at which the file draws it
-    mass: float = 0.0
-    moment: Real = field(default_factory=lambda: np.zeros(3))
-    inertia: Real = field(default_factory=lambda: np.zeros((3, 3)))
 
 
 class Tree:
-    """Links in order, each with its body and its pose in it; bodies are ordered parents first."""
+    """Links in order, each with its body, its pose in it and its inertia; bodies are ordered parents first, each with
+    the inertia of the links merged into it."""
 
     def __init__(self, articulation: Articulation) -> None:
         self.links = articulation.links
@@ -77,8 +76,9 @@ class Tree:
             self.body.append(body)
             self.rotation.append(rotation)
             self.position.append(position)
-            _add_inertial(body, link, rotation, position)
         self.nv, self.nq = nv, nq
+        self.link_mass, self.link_com, self.link_inertia = _inertials(self.links)
+        self.mass, self.moment, self.inertia = _merged(self)
 
     @staticmethod
     def _root_joint(articulation: Articulation, link: Link) -> Joint:
@@ -114,22 +114,30 @@ class Tree:
         return body, turned.T, -turned.T @ anchor if anchor.any() else np.zeros(3)
 
 
-def _add_inertial(body: Body, link: Link, rotation: Real, position: Real) -> None:
-    if link.inertial is None:
-        return
-    mass, com, inertia = in_link(link)
-    centre = position + rotation @ com
-    body.mass += mass
-    body.moment = body.moment + mass * centre
-    body.inertia = body.inertia + rotation @ inertia @ rotation.T + point_inertia(mass, centre)
-
-
-def in_link(link: Link) -> tuple[float, Real, Real]:
-    """Mass, centre of mass and inertia about it (3, 3), in the link's axes."""
-    inertial = link.inertial
-    if inertial is None:
-        return 0.0, np.zeros(3), np.zeros((3, 3))
-    turn = rotation_matrix(inertial.pose.rotation)
+def _inertials(links: Sequence[Link]) -> tuple[Real, Real, Real]:
+    """Masses (n,), centres of mass (n, 3) and inertias about them (n, 3, 3) of links, in their axes; 0 without one."""
+    inertials = [link.inertial or Inertial(0.0) for link in links]
     # a massless link's centre of mass is its origin (design.md, section 10)
-    com = np.array(inertial.pose.position) if inertial.mass else np.zeros(3)
-    return inertial.mass, com, turn @ symmetric(inertial.inertia) @ turn.T
+    centres = [inertial.pose.position if inertial.mass else (0.0, 0.0, 0.0) for inertial in inertials]
+    turns = np.array([inertial.pose.rotation for inertial in inertials]).reshape(-1, 4)
+    turn = np.moveaxis(rotation_matrix(tuple(turns.T)), 2, 0).copy()
+    about = np.array([inertial.inertia for inertial in inertials]).reshape(-1, 6)[:, SYMMETRIC]
+    mass = np.array([inertial.mass for inertial in inertials])
+    return mass, np.array(centres).reshape(-1, 3), turn @ about @ turn.swapaxes(1, 2)
+
+
+def _merged(tree: Tree) -> tuple[Real, Real, Real]:
+    """Masses (nb,), moments (nb, 3) and inertias about the origin (nb, 3, 3) of bodies, of all links merged in each."""
+    n, nb = len(tree.links), len(tree.bodies)
+    mass, moment, inertia = np.zeros(nb), np.zeros((nb, 3)), np.zeros((nb, 3, 3))
+    turn, m = np.array(tree.rotation).reshape(n, 3, 3), tree.link_mass[:, None]
+    placed = zip(tree.position, tree.rotation, tree.link_com, strict=True)
+    centre = np.array([position + rotation @ com for position, rotation, com in placed]).reshape(n, 3)
+    square = centre[:, None, :] @ centre[:, :, None]
+    of_points = m[:, :, None] * (square * np.eye(3) - centre[:, :, None] * centre[:, None, :])
+    body = [body.index for body in tree.body]
+    np.add.at(mass, body, tree.link_mass)
+    np.add.at(moment, body, m * centre)
+    own = turn @ tree.link_inertia @ turn.swapaxes(1, 2)
+    np.add.at(inertia, np.repeat(body, 2), np.stack([own, of_points], axis=1).reshape(-1, 3, 3))
+    return mass, moment, inertia

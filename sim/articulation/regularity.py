@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from artsim.sim.articulation.description import Tendon
-from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, PLANAR, PRISMATIC, Compiled, Model
+from artsim.sim.articulation.merged_links import SYMMETRIC
+from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, PRISMATIC, REVOLUTE, Compiled, Model
 from artsim.sim.articulation.poses import body_poses
+from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real, symmetric
 
 _DENSE = 600  # dofs up to which the whole matrix is tested; above, each dof against its own composite inertia
@@ -44,7 +46,7 @@ def _singular_dofs(model: Model, J: Real) -> list[int]:
     """Dofs that move no inertia, including JᵀJ (nv, nv) of tendons."""
     if len(model.dof_body) == 0:
         return []
-    frames = _Frames(model, _unsymmetric(model))
+    frames = Frames(model, _unsymmetric(model))
     carried, about = _carried(model, frames)
     gain = _gains(model)
     if len(model.dof_body) <= _DENSE:
@@ -72,7 +74,7 @@ def _moments(compiled: Compiled, tendons: Sequence[Tendon]) -> Real:
 
 def inverse_inertias(model: Model, q: Real, dofs: Sequence[int]) -> Real:
     """Diagonal entries of M⁻¹ at q (nq,), for some dofs; M is that of the tree, armature included."""
-    M = _mass_matrix(model, _Frames(model, q))
+    M = _mass_matrix(model, Frames(model, q))
     units = np.eye(len(M))[:, list(dofs)]
     found: Real = np.einsum("kn,kn->n", units, np.linalg.lstsq(M, units, rcond=None)[0])
     return found
@@ -84,7 +86,7 @@ def dof_mobilities(compiled: Compiled) -> Real:
     For large models, and where M is singular in that pose, 1 / M_kk: the mobility of a dof with all others at rest.
     """
     model = compiled.model
-    frames = _Frames(model, compiled.reference)
+    frames = Frames(model, compiled.reference)
     carried, _ = _carried(model, frames)
     own = carried + model.armature
     alone = np.divide(1.0, own, out=np.zeros_like(own), where=own > 0)
@@ -137,19 +139,18 @@ def _gains(model: Model) -> Real:
     return gain
 
 
-class _Frames:
+class Frames:
     """Origins (nb, 3), rotations (nb, 3, 3), axes (nv, 3), at q (nq,)."""
 
     def __init__(self, model: Model, q: Real) -> None:
         self.rotation, self.origin = body_poses(model, q)
-        self.axis = np.zeros((len(model.dof_body), 3))
-        for i in range(1, len(model.body_parent)):
-            k, end = model.body_dof[i], model.body_dof[i + 1]
-            kind = model.joint_type[i]
-            joint = self.rotation[model.body_parent[i]] @ model.tree_rotation[i]
-            columns = {PRISMATIC: joint[:, 2:], PLANAR: joint, FREE: np.hstack([joint, self.rotation[i]])}
-            default = self.rotation[i] if kind == BALL else joint[:, 2:]
-            self.axis[k:end] = columns.get(int(kind), default).T[: end - k]
+        body = model.dof_body
+        kind, place = model.joint_type[body], np.arange(len(body)) - model.body_dof[body]
+        turned = (kind == BALL) | ((kind == FREE) & (place >= 3))  # about axes of the body, the others are the joint's
+        joint = self.rotation[model.body_parent] @ model.tree_rotation
+        frame = np.where(turned[:, None, None], self.rotation[body], joint[body])
+        column = np.where((kind == REVOLUTE) | (kind == PRISMATIC), 2, place % 3)
+        self.axis = frame[np.arange(len(body)), :, column]
 
 
 def _unsymmetric(model: Model) -> Real:
@@ -165,27 +166,46 @@ def _unsymmetric(model: Model) -> Real:
     return q
 
 
-def _carried(model: Model, frames: _Frames) -> tuple[Real, Real]:
+def _carried(model: Model, frames: Frames) -> tuple[Real, Real]:
     """Per dof: its composite inertia along its axis, and the trace of that inertia (the scale of rounding)."""
-    nb = len(model.body_parent)
     mass = np.array(model.body_mass)
     moment = np.einsum("bij,bj->bi", frames.rotation, model.body_moment)
-    inertia = np.array([R @ symmetric(six) @ R.T for R, six in zip(frames.rotation, model.body_inertia, strict=True)])
-    for i in range(nb - 1, 0, -1):
+    inertia = frames.rotation @ model.body_inertia[:, SYMMETRIC] @ frames.rotation.swapaxes(1, 2)
+    for bodies in reversed(levels(model)):
+        i = bodies[::-1]
         above = model.body_parent[i]
-        d = frames.origin[i] - frames.origin[above]
-        h = moment[i]
-        shift = 2 * (d @ h) * np.eye(3) - np.outer(d, h) - np.outer(h, d)
-        inertia[above] += inertia[i] + shift + mass[i] * (d @ d * np.eye(3) - np.outer(d, d))
-        moment[above] += h + mass[i] * d
-        mass[above] += mass[i]
+        d, h, m = frames.origin[i] - frames.origin[above], moment[i], mass[i, None, None]
+        shift = 2 * _dot(d, h) * np.eye(3) - _outer(d, h) - _outer(h, d)
+        np.add.at(inertia, above, inertia[i] + shift + m * (_dot(d, d) * np.eye(3) - _outer(d, d)))
+        np.add.at(moment, above, h + mass[i, None] * d)
+        np.add.at(mass, above, mass[i])
     body = model.dof_body
     linear = np.asarray(model.dof_linear, bool)
     along = np.einsum("ki,kij,kj->k", frames.axis, inertia[body], frames.axis)
     return np.where(linear, mass[body], along), np.trace(inertia[body], axis1=1, axis2=2)
 
 
-def _singular_pivots(model: Model, frames: _Frames, gain: Real, J: Real, about: Real) -> list[int]:
+def levels(model: Model) -> list[Array]:
+    """The bodies of each depth, the nearest to the world first, without the world itself."""
+    depth = np.zeros(len(model.body_parent), np.int64)
+    for i in range(1, len(depth)):
+        depth[i] = depth[model.body_parent[i]] + 1
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]
+
+
+def _dot(a: Real, b: Real) -> Real:
+    """Scalar products of vectors (n, 3), as (n, 1, 1)."""
+    product: Real = a[:, None, :] @ b[:, :, None]
+    return product
+
+
+def _outer(a: Real, b: Real) -> Real:
+    product: Real = a[:, :, None] * b[:, None, :]
+    return product
+
+
+def _singular_pivots(model: Model, frames: Frames, gain: Real, J: Real, about: Real) -> list[int]:
     """Dofs whose pivot vanishes when Gᵀ (M + JᵀJ) G is factorised from the tips to the root."""
     M = _mass_matrix(model, frames) + J.T @ J
     G = _gain_matrix(model, gain)
@@ -204,7 +224,7 @@ def _singular_pivots(model: Model, frames: _Frames, gain: Real, J: Real, about: 
     return bad
 
 
-def _mass_matrix(model: Model, frames: _Frames) -> Real:
+def _mass_matrix(model: Model, frames: Frames) -> Real:
     """M with armature, by Σ Jᵀ I J over the bodies: slow and simple."""
     M = np.diag(np.array(model.armature))
     chain: list[list[int]] = [[]]

@@ -25,14 +25,14 @@ def sliding_masses(links: Sequence[Link], joints: Sequence[Joint], dragged: Set[
     above: dict[str, list[Joint]] = {}
     for joint in joints:
         above.setdefault(joint.child, []).append(joint)
-    carriers = {joint.parent for joint in joints}
+    busy = dragged | {joint.parent for joint in joints}
     roots = {"world"} | {name for name, own in above.items() if _stands(own)}
     return {
         link.name: link.inertial.mass
         for link in links
         if link.inertial is not None
         and link.inertial.mass > 0.0
-        and link.name not in carriers | dragged
+        and link.name not in busy
         and link.name in above
         and above[link.name][0].parent in roots
         and all(_is_plain_slide(joint) for joint in above[link.name])

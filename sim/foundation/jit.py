@@ -29,7 +29,7 @@ from artsim.sim.foundation.compiler import C_LIBRARY, OPTIONS, RUNTIME, compiled
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
 from artsim.sim.foundation.object_cache import Code
-from artsim.sim.foundation.records import Array, is_of, layout, places_of, table
+from artsim.sim.foundation.records import Array, address_of, is_of, layout, places_of, table
 from artsim.sim.foundation.sources import digest_of
 from artsim.sim.foundation.targets import level
 
@@ -130,7 +130,7 @@ def bind_movable(
         place, dtype, ndim = places[name]
         if values.dtype != dtype or values.ndim != ndim or not values.flags.c_contiguous:
             raise TypeError(f"{name}: {values.dtype}{values.shape} is not {dtype} of {ndim} axes")
-        entries[place] = values.__array_interface__["data"][0]
+        entries[place] = address_of(values)
         for extent in values.shape:
             place += 1
             entries[place] = extent

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError, nearest
-from artsim.sim.foundation.records import WIDTH, Array
+from artsim.sim.foundation.records import WIDTH, Array, address_of
 from artsim.sim.quantities.catalogue import OK
 from artsim.sim.quantities.evaluation import PIECE, Evaluation, Workers
 
@@ -211,7 +211,7 @@ class Evaluator:
 
 def _refuse_shared(out: Mapping[str, Array]) -> None:
     """Refuse contiguous arrays that share memory."""
-    starts = {name: values.__array_interface__["data"][0] for name, values in out.items()}
+    starts = {name: address_of(values) for name, values in out.items()}
     for name, other in pairwise(sorted(out, key=starts.__getitem__)):
         if starts[other] < starts[name] + out[name].nbytes and out[other].nbytes:
             raise UsageError(f"out[{name!r}] and out[{other!r}] share memory")
@@ -253,7 +253,7 @@ def _empty(shape: tuple[int, ...]) -> Array:
     """An array that starts at a cache line, as streaming stores need."""
     size = prod(shape)
     buffer = np.empty(size + 8)
-    start = (-buffer.__array_interface__["data"][0] // 8) % 8
+    start = (-address_of(buffer) // 8) % 8
     return buffer[start : start + size].reshape(shape)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from artsim.collision.build import Built, build_shapes
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, PLANE, SPHERE, Shapes
 from artsim.sim.articulation.description import Articulation, Geom, Pose, Surface
+from artsim.sim.articulation.mobility import centre_mobilities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.sliders import sliding_masses_of
 from artsim.sim.foundation.errors import UsageError
@@ -192,13 +193,18 @@ def link_mobilities(robot: Robot, link: Array) -> Real:
     result = np.zeros(len(link))
     if not robot.nv:
         return result
-    found = robot.compute(robot.reference, quantities=["inverse_mass_matrix", "jacobian"])
-    inverse, jacobian = found["inverse_mass_matrix"], found["jacobian"][:, :3]
+    armed = any(tendon.armature > 0 for tendon in robot.articulation.tendons)
+    mobility = _with_tendons(robot) if armed else centre_mobilities(robot.model, robot.reference)
     sliding = sliding_masses_of(robot.articulation)
     for k in np.unique(link[link >= 0]):
-        moved = np.flatnonzero(jacobian[k].any(axis=0))
-        J = jacobian[k][:, moved]
         mass = sliding.get(robot.labels.links[k])
-        mean = np.einsum("ik,kj,ij", J, inverse[np.ix_(moved, moved)], J) / 3
-        result[link == k] = mean if mass is None else 1.0 / mass
+        result[link == k] = mobility[k] if mass is None else 1.0 / mass
     return result
+
+
+def _with_tendons(robot: Robot) -> Real:
+    """centre_mobilities of a robot whose tendons have armature, which tie its trees together: by the whole inverse."""
+    found = robot.compute(robot.reference, quantities=["inverse_mass_matrix", "jacobian"])
+    jacobian = found["jacobian"][:, :3]
+    mean: Real = np.einsum("lik,lik->l", jacobian @ found["inverse_mass_matrix"], jacobian) / 3
+    return mean

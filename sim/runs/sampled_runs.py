@@ -143,15 +143,16 @@ class Roller(Protocol):
         """Run the samples of `variations` into the first entries of the results; False if `stop` ended it."""
 
 
-def make_roller(plan: Plan, controls: Controls, results: Results) -> Roller:
-    """Make the roller that runs samples into these results, in packs where possible."""
+def make_roller(plan: Plan, controls: Controls, samples: int) -> Roller:
+    """Make a roller with results for `samples` samples, which runs them in packs where possible."""
+    results = Results.of(plan, samples)
     if not reason_against_packs(plan):
         return PackRoller(plan, controls, results)
     return SingleRoller(plan, controls, results)
 
 
-def take_roller(plan: Plan, controls: Controls, samples: int) -> Roller:
-    """A roller with results for `samples` samples: one that has run before, where `keep_roller` kept any."""
+def take_roller(plan: Plan, controls: Controls, samples: int) -> Roller | None:
+    """A roller with results for `samples` samples that has run before, where `keep_roller` kept any."""
     while plan.spare:
         try:
             roller: Roller = plan.spare.pop()
@@ -160,7 +161,7 @@ def take_roller(plan: Plan, controls: Controls, samples: int) -> Roller:
         if roller.samples == samples:
             roller.begin(controls)
             return roller
-    return make_roller(plan, controls, Results.of(plan, samples))
+    return None
 
 
 def keep_roller(plan: Plan, roller: Roller) -> None:

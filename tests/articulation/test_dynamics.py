@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from artsim.sim.articulation.description import Articulation, Coupling, Inertial, Joint, JointKind, Link, Pose
+from artsim.sim.articulation.mobility import centre_mobilities
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.rotations import frame_with_z
@@ -188,6 +189,16 @@ def test_equals_the_slow_twin(seed: int, width: str) -> None:
         assert_close(out["gravity"][row], twin.bias(q, 0 * v), 1e-12, unit)
         assert_close(out["bias"][row], bias, 1e-12, unit)
         assert_close(out["inverse_dynamics"][row], M @ a + bias, 1e-12, unit)
+
+
+@random_trees
+def test_mobilities_of_centres_of_mass(seed: int) -> None:
+    """The recursion over bodies against J M⁻¹ Jᵀ."""
+    case = random_case(seed)
+    for q in case.qpos[:2]:
+        J = [case.twin.jacobian(q, link, at="com")[:3] for link in case.twin.links]
+        want = [np.trace(j @ np.linalg.solve(case.twin.mass_matrix(q), j.T)) / 3 for j in J]
+        assert_close(centre_mobilities(case.robot.model, q), np.array(want), 1e-11)
 
 
 # ------------------------------------------------------------------ identities

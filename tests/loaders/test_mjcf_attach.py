@@ -135,6 +135,19 @@ def test_keyframes_come_along(name: str, tmp_path: Path) -> None:
     assert load_text(articulation.text, name="stored").keyframes == articulation.keyframes
 
 
+def test_keyframes_of_models_with_actuators_left_out(tmp_path: Path) -> None:
+    """A keyframe holds the controls of those actuators that are read."""
+    keys = '<keyframe><key name="k" qpos=".5 .25" ctrl="3 4 5"/></keyframe></mujoco>'
+    child = CHILD.replace("</mujoco>", keys).replace('<motor name="mt" ', '<general dyntype="user" name="mt" ')
+    path = files(tmp_path, parent(ATTACHED["world"]), child)
+    articulation = load_articulation(path, ignore_unsupported=True)
+    given = {"p_m": 3.0, "p_m0": 5.0}
+    names = [actuator.name for actuator in articulation.actuators]
+    key = next(key for key in articulation.keyframes if key.name.endswith("k"))
+    assert set(names) == {"own", *given}
+    assert key.control == tuple(given.get(name, 0.0) for name in names)
+
+
 REFUSED = {
     '<attach model="d" prefix="p_"/>': "model 'd' does not exist; known: c",
     '<attach model="c" body="v" prefix="p_"/>': "body 'v' does not exist",
