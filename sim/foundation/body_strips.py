@@ -1,7 +1,7 @@
-"""Strips of WIDTH numbers from several places: of vectors, and one per body.
+"""Strips of WIDTH numbers from several places: of vectors, and of bodies.
 
-Those of bodies are transposed, so that lane l has the numbers of the l-th body. Code that takes a lane serves both
-widths: lane None stands for all lanes, as a pack; a number for one of them, as a float.
+The STRIPS numbers of WIDTH bodies are transposed, so that lane l of each strip is of the l-th body. Code that takes a
+lane serves both widths: lane None stands for all lanes, as a pack; a number for one of them, as a float.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba.np.arrayobj import make_array
 
 from artsim.sim.foundation.jit import compiled_form
 from artsim.sim.foundation.lanes import _splat, _transposed, _write_transposed, pack
-from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.records import SEATS, STRIPS, WIDTH
 from artsim.sim.foundation.strips import _sum
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
@@ -76,48 +76,53 @@ def _save(x, p, lane, value):  # type: ignore[no-untyped-def]
     return pack_of if lane == types.none else number
 
 
-def _strips_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
-    """Pointers to the strips of the bodies whose rows of `moving` stand in a column of `sides`: args = (moving, sides,
-    p, column, ...)."""
+def _rows_of_bodies(context: Any, builder: Any, sig: Any, args: Any) -> list[list[Any]]:
+    """Pointers to the rows of `moving` of the bodies in a column of `sides`, in pieces of WIDTH entries: for each piece
+    those of all bodies. args = (moving, sides, p, column, ...)."""
     data = make_array(sig.args[0])(context, builder, args[0]).data
     sides = make_array(sig.args[1])(context, builder, args[1]).data
-    pointers = []
+    pointers: list[list[Any]] = [[] for _ in range(0, SEATS, WIDTH)]
     extent = ir.Constant(args[2].type, _SIDES)
     for lane in range(WIDTH):
         line = builder.add(args[2], ir.Constant(args[2].type, lane))
         row = builder.load(builder.gep(sides, [builder.add(builder.mul(line, extent), args[3])]))
-        index = builder.mul(row, ir.Constant(row.type, WIDTH))
-        pointers.append(builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer()))
+        for piece, of_bodies in enumerate(pointers):
+            index = builder.add(builder.mul(row, ir.Constant(row.type, SEATS)), ir.Constant(row.type, piece * WIDTH))
+            of_bodies.append(builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer()))
     return pointers
 
 
-_EIGHT = types.UniTuple(pack, WIDTH)  # type: ignore[attr-defined]
+_STRIPS = types.UniTuple(pack, STRIPS)  # type: ignore[attr-defined]
 
 
 @intrinsic
 def _gather(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = [builder.load(at, align=8) for at in _strips_of_bodies(context, builder, sig, args)]
-        return context.make_tuple(builder, sig.return_type, _transposed(builder, vectors))
+        strips = []
+        for pointers in _rows_of_bodies(context, builder, sig, args):
+            strips += _transposed(builder, [builder.load(at, align=8) for at in pointers])
+        return context.make_tuple(builder, sig.return_type, strips[:STRIPS])
 
-    return _EIGHT(moving, sides, types.int64, types.int64), codegen
+    return _STRIPS(moving, sides, types.int64, types.int64), codegen
 
 
 @intrinsic
 def _scatter(typing_context: Any, moving: Any, sides: Any, p: Any, column: Any, strips: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = cgutils.unpack_tuple(builder, args[4], WIDTH)
-        _write_transposed(builder, vectors, _strips_of_bodies(context, builder, sig, args))
+        zeros = [ir.Constant(_VECTOR, [0.0] * WIDTH)] * (SEATS - STRIPS)
+        strips = [*cgutils.unpack_tuple(builder, args[4], STRIPS), *zeros]
+        for piece, pointers in enumerate(_rows_of_bodies(context, builder, sig, args)):
+            _write_transposed(builder, strips[piece * WIDTH : (piece + 1) * WIDTH], pointers)
         return context.get_dummy_value()
 
-    return types.void(moving, sides, types.int64, types.int64, _EIGHT), codegen
+    return types.void(moving, sides, types.int64, types.int64, _STRIPS), codegen
 
 
 def gather(moving: Any, sides: Any, p: int, column: int, lane: Lane) -> tuple[Any, ...]:
-    """Entry i of the strips of WIDTH bodies as the i-th pack; of the body of one lane as the i-th number."""
-    return tuple(moving[sides[p + lane, column]])
+    """Entry i of the rows of WIDTH bodies as the i-th pack; of the body of one lane as the i-th number."""
+    return tuple(moving[sides[p + lane, column], :STRIPS])
 
 
 @compiled_form(gather)
@@ -127,7 +132,7 @@ def _gather_all(moving, sides, p, column, lane):  # type: ignore[no-untyped-def]
 
 def scatter(moving: Any, sides: Any, p: int, column: int, lane: Lane, strips: tuple[Any, ...]) -> None:
     """The inverse of `gather`."""
-    moving[sides[p + lane, column]] = strips
+    moving[sides[p + lane, column], :STRIPS] = strips
 
 
 @compiled_form(scatter)

@@ -21,7 +21,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 from numba.np.arrayobj import make_array
 
-from artsim.sim.foundation.records import EMPTY_BLOCK, WIDTH
+from artsim.sim.foundation.records import ALIGNED, EMPTY_BLOCK, WIDTH
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _LANE = ir.IntType(32)
@@ -348,7 +348,7 @@ overload(lane_set)(
 
 
 def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
-    """WIDTH vectors of WIDTH, transposed in registers: blocks of 1, 2, 4 change places across the diagonal."""
+    """WIDTH vectors of WIDTH, transposed in registers: blocks of 1, 2, 4, … change places across the diagonal."""
     step = 1
     while step < WIDTH:
         low = [k if not k & step else WIDTH + (k ^ step) for k in range(WIDTH)]
@@ -382,7 +382,7 @@ def _gather_block(typing_context: Any, rows: Any, start: Any, stride: Any, out: 
         data = make_array(sig.args[3])(context, builder, args[3]).data
         for k, vector in enumerate(_transposed(builder, vectors)):
             position = builder.add(args[4], ir.Constant(args[4].type, k))
-            builder.store(vector, builder.gep(data, [position]), align=64)
+            builder.store(vector, builder.gep(data, [position]), align=ALIGNED)
         return context.get_dummy_value()
 
     return types.void(rows, types.int64, types.int64, out, types.int64), codegen
@@ -400,7 +400,7 @@ def _scatter_block(typing_context: Any, values: Any, index: Any, out: Any, start
         vectors = []
         for k in range(WIDTH):
             position = builder.add(args[1], ir.Constant(args[1].type, k))
-            vectors.append(builder.load(builder.gep(data, [position]), align=64))
+            vectors.append(builder.load(builder.gep(data, [position]), align=ALIGNED))
         _write_transposed(builder, vectors, _row_pointers(context, builder, sig.args[2], *args[2:]))
         return context.get_dummy_value()
 
@@ -421,7 +421,7 @@ def _scatter_chosen_block(
             entry = builder.load(place)
             missing = builder.icmp_signed("<", entry, ir.Constant(entry.type, 0))
             within = builder.select(missing, ir.Constant(entry.type, 0), entry)
-            value = builder.load(builder.gep(data, [within]), align=64)
+            value = builder.load(builder.gep(data, [within]), align=ALIGNED)
             vectors.append(builder.select(missing, zero, value))
         _write_transposed(builder, vectors, _row_pointers(context, builder, sig.args[3], *args[3:]))
         return context.get_dummy_value()
@@ -530,7 +530,7 @@ def _copy_block(nontemporal: bool) -> Any:
                 data = make_array(sig.args[which])(context, builder, args[which]).data
                 return builder.bitcast(builder.gep(data, [args[which + 1]]), _VECTOR.as_pointer())
 
-            store = builder.store(builder.load(pointer(0), align=8), pointer(2), align=64 if nontemporal else 8)
+            store = builder.store(builder.load(pointer(0), align=8), pointer(2), align=ALIGNED if nontemporal else 8)
             if nontemporal:
                 store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
             return context.get_dummy_value()

@@ -28,7 +28,10 @@ from artsim.sim.foundation.dataclass import dataclass
 _SPARSE = 1e8  # bytes: in larger arrays most pages are never touched
 BUFFER = 512  # entries of Jacobians gathered before they are written: 4 kB stay in the first cache
 EMPTY_BLOCK = -2  # in a table of entries (lanes.chosen_from_lanes): this entry and the WIDTH - 1 after it are zeros
-WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2
+WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2; 4 and 16 work, too
+ALIGNED = min(8 * WIDTH, 64)  # bytes at a multiple of which each pack of an array of lanes begins, at least
+STRIPS = 8  # numbers of a body that foundation/body_strips.py turns to strips of WIDTH bodies
+SEATS = max(STRIPS, WIDTH)  # entries of the row of such a body
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ Lanes2: TypeAlias = Annotated[Array, Kind(np.float64, 2, lanes=True)]
 Lanes3: TypeAlias = Annotated[Array, Kind(np.float64, 3, lanes=True)]
 
 Real: TypeAlias = float  # T: a float64 in the scalar width, a Pack in the pack width
-Pack: TypeAlias = float  # a float64 of each of 8 lanes
+Pack: TypeAlias = float  # a float64 of each of WIDTH lanes
 Vec3: TypeAlias = tuple[Real, Real, Real]
 Vec4: TypeAlias = tuple[Real, Real, Real, Real]
 Vec6: TypeAlias = tuple[Real, Real, Real, Real, Real, Real]

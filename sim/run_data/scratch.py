@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from artsim.sim.articulation.model import Model
 from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.records import (
+    SEATS,
+    STRIPS,
     WIDTH,
     ConstInts1,
     Ints1,
@@ -152,9 +154,9 @@ class NewtonWork(NamedTuple):
     result: Reals1  # (places,) λ after these
     scale: Reals1  # (places,) root of a row's mobility
     seat: Ints1  # (nu,) place of a dof in `moving`
-    moving: Reals2  # (rows of WIDTH + 1, WIDTH) y, and 0 for the world
+    moving: Reals2  # (rows of SEATS + 1, SEATS) y, and 0 for the world
     sides: Ints2  # (places, 3) of units abreast: the most dofs of their blocks, the rows of `moving` of both blocks
-    pairs: Reals1  # (2 WIDTH places,) J̃ of units abreast, that of both blocks side by side
+    pairs: Reals1  # (2 STRIPS places,) J̃ of units abreast, that of both blocks side by side
     sequence: Ints1  # (rows,) first rows of the island's units in the order of the sweeps
     visits: Ints2  # (rows, 4) kind, first entry of `sequence`, number of units, place
     colours: Ints1  # (nu,) colours of the units of a tree, one per bit, by the tree's root
@@ -414,9 +416,9 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         **dict.fromkeys(("structure_column", "inverse_mass_jacobian"), (entries,)),
         **dict.fromkeys(("impulse", "wanted", "motion", "last_motion", "result", "scale"), (places,)),
         "law": (8 * places,),
-        "moving": (blocks + nu // WIDTH + 1, WIDTH),
+        "moving": (blocks + nu // SEATS + 1, SEATS),
         "sides": (places, 3),
-        "pairs": (2 * WIDTH * places,),
+        "pairs": (2 * STRIPS * places,),
         "visits": (rows, 4),
         "group_start": (3 * rows + 1,),
         "abreast": (3 * WIDTH,),

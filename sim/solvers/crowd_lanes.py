@@ -2,7 +2,7 @@
 
 A unit is a contact with friction, or a row with bounds; no two of the WIDTH move the same body. Row r of the unit in
 lane l has the place p + WIDTH r + l among the island's rows, so that row r of all units is a strip. So is column i of
-J̃ in work.pairs: of the units' first bodies, then of their second ones. The velocities in work.moving, a strip per body,
+J̃ in work.pairs: of the units' first bodies, then of their second ones. The velocities in work.moving, a row per body,
 are turned in registers. A lane's result does not depend on the others.
 
 Without numba one lane is visited after the other.
@@ -15,17 +15,18 @@ from typing import TypeAlias
 
 from artsim.sim.foundation.body_strips import Lane, gather, load, scatter
 from artsim.sim.foundation.jit import compiled_form, inlined
-from artsim.sim.foundation.records import WIDTH, Real, Reals1, Vec3
+from artsim.sim.foundation.records import STRIPS, WIDTH, Real, Reals1, Vec3
 from artsim.sim.run_data.scratch import NewtonWork
 from artsim.sim.solvers.crowd_law import Units
 
 # columns of work.sides; the first in the line of the first unit
 DOFS, BODY, OTHER = range(3)
 PAIR = 2 * WIDTH  # entries of work.pairs for a column of J̃ of WIDTH units
-_ROW = WIDTH * PAIR  # and for a row
+PLACE_PAIRS = 2 * STRIPS  # and for a place
+_ROW = WIDTH * PLACE_PAIRS  # and for a row
 _FEW, _FREE = 3, 6  # dofs of a body that slides along three axes, and of a free one: columns beyond need not be read
 
-Strips: TypeAlias = tuple[Real, ...]  # velocities of a body, WIDTH of them
+Strips: TypeAlias = tuple[Real, ...]  # velocities of a body, STRIPS of them
 Bodies: TypeAlias = tuple[Strips, Strips]  # those of both bodies
 VisitAbreast: TypeAlias = Callable[[NewtonWork, Units], None]
 
@@ -51,7 +52,7 @@ def bodies(work: NewtonWork, units: Units) -> Bodies:
 @inlined
 def velocity(work: NewtonWork, units: Units, row: int, y: Bodies) -> Real:
     """J̃ y of a row."""
-    J, at, lane = work.pairs, PAIR * units.place + _ROW * row, units.lane
+    J, at, lane = work.pairs, PLACE_PAIRS * units.place + _ROW * row, units.lane
     own, other = y
     dofs = work.sides[units.place, DOFS]
     v = _term(J, at, lane, own[0], other[0])
@@ -97,7 +98,7 @@ def _write(work: NewtonWork, units: Units, y: Bodies) -> None:
 @inlined
 def _moved(work: NewtonWork, units: Units, row: int, y: Bodies, change: Real) -> Bodies:
     """y + J̃ᵀ dλ of a row."""
-    at, dofs = PAIR * units.place + _ROW * row, work.sides[units.place, DOFS]
+    at, dofs = PLACE_PAIRS * units.place + _ROW * row, work.sides[units.place, DOFS]
     own = _moved_body(work.pairs, at, units.lane, dofs, y[0], change)
     return own, _moved_body(work.pairs, at + WIDTH, units.lane, dofs, y[1], change)
 

@@ -3,7 +3,7 @@
 M̂ = LᵀDL and y = D^½ L x: J x = J̃ y, and y changes by J̃ᵀ dλ, with one J̃ = J L⁻¹ D^-½ for both, as in delassus.py. J̃
 has the columns of J where these hold all their ancestors. It is kept then: in work.pairs for units visited abreast
 (crowd_lanes.py), for others in work.inverse_mass_jacobian, in the places of J. Otherwise J x and J̃ᵀ dλ are found by
-the trees. y stands in work.moving, where a block begins a row of WIDTH entries.
+the trees. y stands in work.moving, where a block begins a row of SEATS entries.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import math
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import WIDTH, ConstInts1, Reals1
+from artsim.sim.foundation.records import SEATS, STRIPS, WIDTH, ConstInts1, Reals1
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork
-from artsim.sim.solvers.crowd_lanes import BODY, DOFS, OTHER, PAIR
+from artsim.sim.solvers.crowd_lanes import BODY, DOFS, OTHER, PAIR, PLACE_PAIRS
 from artsim.sim.solvers.crowd_law import (
     BIG,
     COLUMNS,
@@ -44,7 +44,7 @@ from artsim.sim.solvers.crowd_order import ENTRY, KIND, ONE, PLACE, UNITS, has_a
 from artsim.sim.solvers.impulses import add_transposed, rows_times
 from artsim.sim.solvers.trees import factorise_trees, find_trees, fold, unfold
 
-_SHIFT, _MASK = WIDTH.bit_length() - 1, WIDTH - 1  # a seat is WIDTH times a row of work.moving, and a column
+_SHIFT, _MASK = SEATS.bit_length() - 1, SEATS - 1  # a seat is SEATS times a row of work.moving, and a column
 
 
 @njit
@@ -89,15 +89,15 @@ def _begin_velocities(parent: ConstInts1, work: NewtonWork, island: int) -> None
             work.seat[a] = seated + a - work.block_start[b]
         last = seated + work.block_start[b + 1] - work.block_start[b]
         while seated < last:
-            for i in range(WIDTH):
+            for i in range(SEATS):
                 work.moving[seated >> _SHIFT, i] = 0.0
-            seated += WIDTH
+            seated += SEATS
     for e in range(work.island_start[island], work.island_start[island + 1]):
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
             fold(parent, work, root)
             _move(work, root)
-    for i in range(WIDTH):
+    for i in range(SEATS):
         work.moving[work.moving.shape[0] - 1, i] = 0.0
 
 
@@ -247,9 +247,9 @@ def _from_axes(work: NewtonWork, unit: Units, n: int, x: Reals1) -> None:
 def _clear_pair(work: NewtonWork, unit: Units, count: int) -> None:
     """Zero J̃ of a unit abreast of others, of `count` rows; both bodies are the world."""
     work.sides[unit.place + unit.lane, BODY] = work.sides[unit.place + unit.lane, OTHER] = work.moving.shape[0] - 1
-    for line in range(unit.place, unit.place + WIDTH * count):
-        work.pairs[PAIR * line + unit.lane] = 0.0
-        work.pairs[PAIR * line + WIDTH + unit.lane] = 0.0
+    for column in range(STRIPS * count):
+        at = PLACE_PAIRS * unit.place + PAIR * column + unit.lane
+        work.pairs[at] = work.pairs[at + WIDTH] = 0.0
 
 
 @inlined
@@ -268,7 +268,7 @@ def _pair(rows: Rows, work: NewtonWork, n: int, unit: Units) -> None:
             column = rows.column[rows.start[n] + e]
             own = work.block[column] == a
             i = column - work.block_start[a if own else b]
-            at = PAIR * (unit.place + WIDTH * row + i) + unit.lane
+            at = PLACE_PAIRS * (unit.place + WIDTH * row) + PAIR * i + unit.lane
             work.pairs[at if own else at + WIDTH] = work.inverse_mass_jacobian[rows.start[n + row] + e]
 
 

@@ -10,7 +10,7 @@ for one contact took a half longer there.
 from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.records import WIDTH, ConstInts1
+from artsim.sim.foundation.records import STRIPS, WIDTH, ConstInts1
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import CROWD_COLOURS, NewtonWork
 
@@ -103,7 +103,7 @@ def _kind_of(parent: ConstInts1, rows: Rows, work: NewtonWork, n: int) -> int:
 @inlined
 def short_blocks(rows: Rows, work: NewtonWork, n: int) -> tuple[int, int]:
     """The two blocks that the unit of row n moves, -1 in place of a second one; twice -1 if the unit moves no block,
-    more than two, or a block of more than WIDTH dofs.
+    more than two, or a block of more than STRIPS dofs.
     """
     a, b = -1, -1
     for e in range(rows.start[n], rows.stop[n]):
@@ -112,7 +112,7 @@ def short_blocks(rows: Rows, work: NewtonWork, n: int) -> tuple[int, int]:
             a = block
         elif block != a and b < 0:
             b = block
-        if (block != a and block != b) or work.block_start[block + 1] - work.block_start[block] > WIDTH:
+        if (block != a and block != b) or work.block_start[block + 1] - work.block_start[block] > STRIPS:
             return -1, -1
     return a, b
 

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artsim.loaders.load import load_articulation
+from artsim.sim.foundation.records import WIDTH
 from artsim.sim.quantities.catalogue import QUANTITIES
 from artsim.sim.quantities.robot import Robot
 
@@ -54,7 +55,7 @@ KINDS = (
 )  # as the source numbers them
 CHECKED = 64  # rows whose values are compared
 TOLERANCE = 1e-9
-WIDTHS = {"pack": 8, "scalar": 1}
+WIDTHS = {"pack": WIDTH, "scalar": 1}
 
 
 class Case(NamedTuple):
