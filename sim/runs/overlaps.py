@@ -90,7 +90,8 @@ def inseparable_pairs(robot: Robot, touching: Touching) -> Array:
     left = np.full_like(contacts.allowed, -1)
     _set_pairs(left, pairs, 0)
     probe = _Probe(touching, left)
-    table = configurations(robot.model, robot.reference, float(touching.shapes.reach[np.unique(pairs)].sum()))
+    far = 3.0 * float(touching.shapes.reach[np.unique(pairs)].sum())  # parts whatever overlaps at 0
+    table = configurations(robot.model, robot.reference, far)
     for start in range(0, len(table), _AT_ONCE):
         for rotation, origin in zip(*body_poses(robot.model, table[start : start + _AT_ONCE]), strict=True):
             found = probe.overlapping(rotation, origin)

@@ -38,7 +38,8 @@ def _link(k: int, length: float, shells: int, fin: bool) -> str:
     ends = [(f"housing_{n}", z, 1.0) for n in range(shells) for z in (0.0, length)]
     meshes = [*ends, ("tube", 0.0, length), *([("fin", 0.0, length + SHORT)] if fin else [])]
     shapes = "".join(
-        f'<collision><origin xyz="0 0 {z}"/><geometry><mesh filename="{name}.obj" scale="1 1 {scale}"/></geometry></collision>'
+        f'<collision><origin xyz="0 0 {z}"/><geometry><mesh filename="{name}.obj" scale="1 1 {scale}"/></geometry>'
+        "</collision>"
         for name, z, scale in meshes
     )
     inertia = '<mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>'
