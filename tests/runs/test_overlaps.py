@@ -298,3 +298,6 @@ def test_python_keeps_them_on_request(tmp_path: Path) -> None:
     for keep, count in ((False, 0), (True, 2)):
         run = artsim.simulate(robot, steps=2, keep_overlaps=keep)
         assert len(run.contacts["depth"]) == count
+        assert run.attrs.get("overlaps_left_out") == (None if keep else 1)
+        with artsim.Simulation(robot, keep_overlaps=keep) as simulation:
+            assert [tuple(one) for one in simulation.overlaps] == [("base", "tool", 1)][: 1 - keep]
